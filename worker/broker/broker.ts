@@ -1,0 +1,79 @@
+/**
+ * The broker contract: what the worker needs of a message broker, and nothing more.
+ */
+
+/**
+ * How a delivery ends, in Solace's three outcomes.
+ *
+ * | outcome    | meaning                                       | RabbitMQ          | DevBroker |
+ * |------------|-----------------------------------------------|-------------------|-----------|
+ * | `accepted` | answered; never deliver it again              | ack               | nothing   |
+ * | `failed`   | not handled; another worker may take it       | nack with requeue | nothing   |
+ * | `rejected` | nobody can handle it; dead-letter it          | nack, no requeue  | nothing   |
+ */
+export type Settlement = "accepted" | "failed" | "rejected";
+
+/** One message for this worker. */
+export interface Delivery {
+  readonly topic: string;
+  /** UTF-8 JSON as it came; the receiver decodes it. */
+  readonly payload: Uint8Array;
+  /** Whether the broker has handed this message out before. */
+  readonly redelivered: boolean;
+  /** User properties; values that are not strings arrive as their JSON text. */
+  readonly properties: Readonly<Record<string, string>>;
+  /** Tells the broker how the message ended. Idempotent: the first outcome wins. */
+  settle(outcome: Settlement): Promise<void>;
+}
+
+/** A message of ours. The adapter adds the `timestamp` property (epoch milliseconds) that peers expect. */
+export interface OutboundMessage {
+  readonly topic: string;
+  /** UTF-8 JSON. */
+  readonly payload: Uint8Array;
+  readonly properties?: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** What the session tells when it ended. */
+export interface SessionEnd {
+  readonly reason: "asked" | "lost";
+  readonly cause?: unknown;
+}
+
+/**
+ * A live connection. Its owner disposes it; disposal closes the connection and ends `deliveries`.
+ */
+export interface BrokerSession extends AsyncDisposable {
+  /** Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends. */
+  readonly deliveries: AsyncIterable<Delivery>;
+  /** Fulfils when the session ended, by request or by loss; never rejects. */
+  readonly closed: Promise<SessionEnd>;
+  /** Starts to receive the calls of a tool (shared work where the broker can share). Idempotent. */
+  serve(toolName: string, signal: AbortSignal): Promise<void>;
+  /** Stops to receive the calls of a tool. Idempotent. */
+  leave(toolName: string, signal: AbortSignal): Promise<void>;
+  /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<void>;
+  /** Stops intake: no further delivery is pulled from the broker. `publish` and `settle` go on working. */
+  pause(): Promise<void>;
+}
+
+/** A way to open sessions. `connect` makes one attempt; retrying is the `reconnecting` decorator's. */
+export interface Broker {
+  /** Short name for logs: `memory`, `dev`. */
+  readonly kind: string;
+  /** Opens a session that already serves `tools`. Throws BrokerError when it cannot; leaves nothing open then. */
+  connect(tools: readonly string[], signal: AbortSignal): Promise<BrokerSession>;
+}
+
+/** A failure of the broker or of the connection to it. Never leaves the broker room's callers unhandled. */
+export class BrokerError extends Error {
+  /** Whether another attempt with the same configuration can succeed (false: credentials, refused client). */
+  readonly transient: boolean;
+
+  constructor(message: string, options: { cause?: unknown; transient: boolean }) {
+    super(message, { cause: options.cause });
+    this.name = "BrokerError";
+    this.transient = options.transient;
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * What the tool manifest says, as the rest of the house sees it (design document, section 6).
+ */
+
+/** Languages a tool can be written in. */
+export type Runtime = "python";
+
+/** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
+export interface ToolEntry {
+  readonly name: string;
+  readonly runtime: Runtime;
+  /** Python import path of the tool's module. */
+  readonly module: string;
+  /** Function to call. */
+  readonly function: string;
+  /** Package the tool needs, with its version constraint. */
+  readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
+  readonly description: string | undefined;
+  /** Seconds the operator grants the tool, or undefined when the manifest does not say. */
+  readonly timeoutSeconds: number | undefined;
+  /** Name of the profile the operator chose, or undefined when the manifest does not say. */
+  readonly profile: string | undefined;
+  /** Names of the worker's environment variables that this tool may see. */
+  readonly env: readonly string[];
+}
+
+/** A manifest that parsed. */
+export interface Manifest {
+  /** SHA-256 of the file's bytes, hex. */
+  readonly revision: string;
+  readonly tools: ReadonlyMap<string, ToolEntry>;
+}
+
+/** One thing that is wrong with a manifest, with where and what is accepted. */
+export interface ManifestProblem {
+  /** 1-based; undefined when the problem is not at a place in the text (file missing, unreadable). */
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+  readonly tool: string | undefined;
+  readonly field: string | undefined;
+  readonly message: string;
+}
+
+/** A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool "x": field: …`. */
+export class ManifestError extends Error {
+  readonly problems: readonly ManifestProblem[];
+
+  constructor(path: string, problems: readonly ManifestProblem[], options?: { cause?: unknown }) {
+    super(problems.map((problem) => formatProblem(path, problem)).join("\n"), options);
+    this.name = "ManifestError";
+    this.problems = problems;
+  }
+}
+
+function formatProblem(path: string, problem: ManifestProblem): string {
+  const place = problem.line === undefined ? path : `${path}:${problem.line}:${problem.column ?? 1}`;
+  const tool = problem.tool === undefined ? "" : ` tool "${problem.tool}":`;
+  const field = problem.field === undefined ? "" : ` ${problem.field}:`;
+  return `${place}:${tool}${field} ${problem.message}`;
+}

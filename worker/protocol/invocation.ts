@@ -1,0 +1,76 @@
+/**
+ * What a valid call is, and what becomes of it: the two types that every room of the house shares.
+ */
+import type { JsonObject } from "../support/json.ts";
+import type { InvocationError } from "./errors.ts";
+
+/** An artifact in the shared store, as a request names it. */
+export interface ArtifactReference {
+  /** Artifact name; `user:NAME` addresses the user's artifacts across sessions. */
+  readonly filename: string;
+  /** Version number from 0, or undefined for the latest. */
+  readonly version: number | undefined;
+}
+
+/** An artifact whose content came inside the request. */
+export interface PreloadedArtifact {
+  readonly filename: string;
+  readonly version: number;
+  readonly mimeType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Who calls, as the request says it (design document, section 9.3: the worker trusts these). */
+export interface Caller {
+  /** The agent's name. */
+  readonly appName: string;
+  readonly userId: string;
+  readonly sessionId: string;
+}
+
+/** One call of a tool: a frozen snapshot, built once at the edge and never changed. */
+export interface Invocation {
+  /** The JSON-RPC `id` of the request, echoed in the answer. */
+  readonly id: string;
+  /** The caller's task id. It is only ever echoed; nothing on this host is named by it. */
+  readonly taskId: string;
+  readonly toolName: string;
+  readonly args: JsonObject;
+  /** Tool configuration; may hold secrets and is never logged. */
+  readonly toolConfig: JsonObject;
+  readonly caller: Caller;
+  /** By parameter name; list parameters use `param[0]`, `param[1]`. */
+  readonly references: ReadonlyMap<string, ArtifactReference>;
+  /** By parameter name; list parameters use `param[0]`, `param[1]`. */
+  readonly preloaded: ReadonlyMap<string, PreloadedArtifact>;
+  /** Seconds the caller grants the tool, or undefined when it did not say. */
+  readonly timeoutSeconds: number | undefined;
+  /** Name of the profile the caller asked for; it can only tighten. */
+  readonly requestedProfile: string | undefined;
+  /** Topic for the answer. */
+  readonly replyTo: string;
+  /** Topic for status notifications, or undefined when the caller wants none. */
+  readonly statusTo: string | undefined;
+  /** Epoch milliseconds when the caller sent the request, or when it was received if the caller did not say. */
+  readonly sentAtMs: number;
+}
+
+/** An output artifact that is now in the store. */
+export interface CreatedArtifact {
+  readonly filename: string;
+  readonly version: number;
+  readonly mimeType: string;
+  readonly sizeBytes: number;
+  readonly description: string | undefined;
+}
+
+/** How a call ended. `executionTimeMs` is a whole number of milliseconds since receipt. */
+export type InvocationOutcome =
+  | {
+      readonly kind: "success";
+      readonly toolResult: JsonObject;
+      readonly createdArtifacts: readonly CreatedArtifact[];
+      readonly executionTimeMs: number;
+    }
+  | { readonly kind: "timeout"; readonly executionTimeMs: number }
+  | { readonly kind: "error"; readonly error: InvocationError; readonly executionTimeMs: number };

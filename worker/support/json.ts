@@ -1,0 +1,134 @@
+/**
+ * JSON as a type, and decoding of JSON that somebody else wrote: bounded in depth and number of values.
+ */
+
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+/** A JSON object. */
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** Bounds of a document. They cap what parsing costs: 30 MB of `[{},{},…]` blocks Node for 10 s and takes 2 GB. */
+export interface JsonLimits {
+  /** Levels of nesting; `1` is a flat array or object. */
+  readonly depth: number;
+  /** Values of any kind, keys not counted. */
+  readonly values: number;
+}
+
+/** The bounds for everything that crosses the worker's edge. */
+export const defaultJsonLimits: JsonLimits = { depth: 100, values: 250_000 };
+
+/** Why a text was refused. `message` is publishable. */
+export class JsonError extends Error {
+  readonly reason: "syntax" | "too-deep" | "too-many-values" | "encoding";
+
+  constructor(reason: JsonError["reason"], message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "JsonError";
+    this.reason = reason;
+  }
+}
+
+/** Whether a value is a plain JSON object: not null, not an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Decodes UTF-8 JSON on this thread.
+ *
+ * Python's bare `NaN`, `Infinity` and `-Infinity`, which its `json` writes by default, are read as null.
+ * Throws JsonError for bad UTF-8, bad syntax, or a document beyond `limits`.
+ */
+export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLimits): Json {
+  const text = decodeUtf8(bytes);
+  checkBounds(bytes, limits);
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    const repaired = replaceNonFinite(text);
+    if (repaired !== undefined) {
+      try {
+        return JSON.parse(repaired) as Json;
+      } catch {
+        // The first error names the position in the text as it came.
+      }
+    }
+    throw new JsonError("syntax", syntaxMessage(error), { cause: error });
+  }
+}
+
+/** V8 quotes the text around the error; the position alone is publishable. */
+function syntaxMessage(error: unknown): string {
+  const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
+  return position === undefined ? "not valid JSON" : `not valid JSON at character ${position}`;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (error) {
+    throw new JsonError("encoding", "not valid UTF-8", { cause: error });
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBrace = 0x7d;
+const closeBracket = 0x5d;
+
+/**
+ * Counts depth and values before a parser allocates anything. Every value but the first of its container follows a
+ * comma, so commas plus containers bound the number of values from above.
+ */
+function checkBounds(bytes: Uint8Array, limits: JsonLimits): void {
+  let depth = 0;
+  let values = 1;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte === quote) {
+      i = endOfString(bytes, i);
+    } else if (byte === openBrace || byte === openBracket) {
+      depth++;
+      values++;
+      if (depth > limits.depth) {
+        throw new JsonError("too-deep", `nested deeper than ${limits.depth} levels`);
+      }
+    } else if (byte === closeBrace || byte === closeBracket) {
+      depth--;
+    } else if (byte === comma) {
+      values++;
+    }
+    if (values > limits.values) {
+      throw new JsonError("too-many-values", `more than ${limits.values} values`);
+    }
+  }
+}
+
+/** Index of the quote that closes the string opened at `start`. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  let end = bytes.indexOf(quote, start + 1);
+  while (end !== -1) {
+    let escapes = 0;
+    while (bytes[end - 1 - escapes] === backslash) escapes++;
+    if (escapes % 2 === 0) return end;
+    end = bytes.indexOf(quote, end + 1);
+  }
+  return bytes.length;
+}
+
+/** The text with Python's non-finite numbers outside strings as null, or undefined when there are none. */
+function replaceNonFinite(text: string): string | undefined {
+  if (!/NaN|Infinity/.test(text)) return undefined;
+  return text.replace(/"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/gs, (token) =>
+    token.startsWith('"') ? token : "null",
+  );
+}
