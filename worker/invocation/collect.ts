@@ -1,0 +1,97 @@
+/**
+ * Saves what a tool left in `output/` as artifacts.
+ */
+import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
+import { guessMimeType } from "../artifacts/mime.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { CreatedArtifact } from "../protocol/invocation.ts";
+import type { Limits } from "../sandbox/profile.ts";
+import type { LeftFile, WorkDir } from "../sandbox/work-dir.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import type { OutputNote } from "./result.ts";
+
+/** Output files of one call. */
+export const maxOutputFiles = 100;
+/** Bytes of all output files of one call, in multiples of the profile's largest file. */
+const maxTotalFileSizes = 4;
+
+/** Where outputs go and what bounds them. */
+export interface Collection {
+  readonly store: Pick<ArtifactStore, "save">;
+  readonly scope: ArtifactScope;
+  readonly limits: Pick<Limits, "fileSizeBytes">;
+  readonly log: Logger;
+}
+
+/**
+ * Saves the regular files directly in `output/`, in order of name. To be called when no process of the sandbox is
+ * alive. Throws InvocationError `ARTIFACT_ERROR` naming the file for one that cannot be saved, one that is too large,
+ * or too many.
+ */
+export async function collectOutputs(
+  workDir: WorkDir,
+  notes: ReadonlyMap<string, OutputNote>,
+  collection: Collection,
+  signal: AbortSignal,
+): Promise<readonly CreatedArtifact[]> {
+  const outputs = await workDir.leftOutputs(maxOutputFiles + 1);
+  await using files = new AsyncDisposableStack();
+  for (const file of outputs.files) files.use(file.handle);
+  if (outputs.skipped.length > 0) {
+    collection.log.warn(
+      { skipped: outputs.skipped },
+      "outputs that are not regular files were left out",
+    );
+  }
+  checkSizes(outputs.files, collection.limits.fileSizeBytes);
+  const created: CreatedArtifact[] = [];
+  for (const file of outputs.files) {
+    created.push(await save(file, notes.get(file.name), collection, signal));
+  }
+  return created;
+}
+
+function checkSizes(files: readonly LeftFile[], maxFileBytes: number): void {
+  if (files.length > maxOutputFiles) {
+    throw refused(`more than ${maxOutputFiles} output files`);
+  }
+  let totalBytes = 0;
+  for (const { name, sizeBytes } of files) {
+    // The apparent size: a sparse file is as large to its reader as it says.
+    if (sizeBytes > maxFileBytes) {
+      throw refused(`output "${name}" has ${sizeBytes} bytes, at most ${maxFileBytes} are allowed`);
+    }
+    totalBytes += sizeBytes;
+  }
+  if (totalBytes > maxFileBytes * maxTotalFileSizes) {
+    throw refused(
+      `outputs have ${totalBytes} bytes together, at most ${maxFileBytes * maxTotalFileSizes} are allowed`,
+    );
+  }
+}
+
+async function save(
+  file: LeftFile,
+  note: OutputNote | undefined,
+  { store, scope }: Collection,
+  signal: AbortSignal,
+): Promise<CreatedArtifact> {
+  const mimeType = note?.mimeType ?? guessMimeType(file.name);
+  const source = {
+    sizeBytes: file.sizeBytes,
+    open: () => file.handle.createReadStream({ start: 0, autoClose: false }),
+  };
+  try {
+    const { version, sizeBytes } = await store.save(scope, file.name, source, { mimeType }, signal);
+    return { filename: file.name, version, mimeType, sizeBytes, description: note?.description };
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw refused(`output "${file.name}" could not be saved: ${error.message}`, error);
+  }
+}
+
+function refused(reason: string, cause?: unknown): InvocationError {
+  return new InvocationError("ARTIFACT_ERROR", `Artifacts could not be saved: ${reason}`, {
+    cause,
+  });
+}

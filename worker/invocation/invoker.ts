@@ -1,0 +1,206 @@
+/**
+ * The spine: one call from a checked request to its outcome, read from top to bottom.
+ */
+import { statfs } from "node:fs/promises";
+import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import { maxMessageBytes } from "../protocol/limits.ts";
+import { type PreparedTool, type ToolRunner, runnerArgs } from "../runners/runner.ts";
+import { type Profile, type Profiles, chooseProfileName } from "../sandbox/profile.ts";
+import { type Sandbox, type SandboxBackend, insidePaths } from "../sandbox/sandbox.ts";
+import { openStatusChannel } from "../sandbox/status-channel.ts";
+import type { Clock } from "../support/clock.ts";
+import { type Slots, SlotsFullError } from "../support/slots.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { collectOutputs } from "./collect.ts";
+import { type CallTimes, callTimes, remainingLimitMs } from "./limits.ts";
+import { readResult } from "./result.ts";
+import { runToExit } from "./run-to-exit.ts";
+import { stageArguments, stageArtifacts } from "./stage.ts";
+
+/** What the invoker works with; `app.ts` wires it. */
+export interface InvokerParts {
+  readonly resolve: (toolName: string) => ToolEntry | undefined;
+  readonly slots: Slots;
+  readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
+  readonly backend: Pick<SandboxBackend, "acquire">;
+  readonly store: Pick<ArtifactStore, "open" | "save">;
+  readonly scopeOf: (caller: Caller) => ArtifactScope;
+  readonly profiles: Profiles;
+  readonly defaultProfile: string;
+  readonly defaultTimeoutSeconds: number;
+  /** Directory whose file system must have `minFreeDiskBytes` free. */
+  readonly workBase: string;
+  readonly minFreeDiskBytes: number;
+  readonly clock: Clock;
+}
+
+/** What a call may use while it runs. */
+export interface CallContext {
+  /** Aborts when the worker gives up on running calls; its reason becomes the call's error. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  onStatus(text: string): void;
+}
+
+/** Runs calls. */
+export interface Invoker {
+  /** Total: never throws; every failure is an outcome that can be answered. */
+  invoke(invocation: Invocation, context: CallContext): Promise<InvocationOutcome>;
+}
+
+/** Thrown inside the spine for a call whose time is over. */
+class TimeLimitReached extends Error {}
+
+/** Creates the invoker. */
+export function createInvoker(parts: InvokerParts): Invoker {
+  return {
+    async invoke(invocation, context) {
+      const startMs = parts.clock.monotonicMs();
+      const elapsedMs = (): number => Math.round(parts.clock.monotonicMs() - startMs);
+      try {
+        const { toolResult, createdArtifacts } = await run(parts, invocation, context);
+        return { kind: "success", toolResult, createdArtifacts, executionTimeMs: elapsedMs() };
+      } catch (error) {
+        if (error instanceof TimeLimitReached)
+          return { kind: "timeout", executionTimeMs: elapsedMs() };
+        return { kind: "error", error: asInvocationError(error), executionTimeMs: elapsedMs() };
+      }
+    },
+  };
+}
+
+type Success = Pick<
+  Extract<InvocationOutcome, { kind: "success" }>,
+  "toolResult" | "createdArtifacts"
+>;
+
+async function run(
+  parts: InvokerParts,
+  invocation: Invocation,
+  { signal, log, onStatus }: CallContext,
+): Promise<Success> {
+  const tool = resolveTool(parts, invocation.toolName);
+  const profile = resolveProfile(parts, tool, invocation);
+  const times = callTimes(tool, invocation, parts.defaultTimeoutSeconds);
+
+  using _slot = await leaseSlot(parts, times, signal);
+  await requireFreeDisk(parts);
+
+  const scope = parts.scopeOf(invocation.caller);
+  await using prepared = await prepare(parts, tool);
+  await using sandbox = await acquire(parts, prepared, profile, signal);
+  const { workDir } = sandbox;
+  const artifacts = await stageArtifacts(
+    invocation,
+    workDir,
+    { store: parts.store, scope },
+    signal,
+  );
+  const paths = { work: insidePaths.work, tools: insidePaths.pythonTools };
+  await stageArguments(workDir, runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes));
+
+  using status = await openStatusChannel(workDir.statusPipe, onStatus);
+  const limitMs = remainingLimitMs(times, parts.clock.nowMs());
+  if (limitMs <= 0) throw new TimeLimitReached();
+  const execution = await sandbox.start(prepared.launch);
+  const { cause, report } = await runToExit(execution, limitMs, signal);
+  status.finish();
+  log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
+  if (cause === "time-limit") throw new TimeLimitReached();
+
+  const result = await readResult(workDir, report, signal);
+  const collection = { store: parts.store, scope, limits: profile.limits, log };
+  const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
+  return { toolResult: result.value, createdArtifacts };
+}
+
+function resolveTool(parts: InvokerParts, toolName: string): ToolEntry {
+  const tool = parts.resolve(toolName);
+  if (tool !== undefined) return tool;
+  throw new InvocationError(
+    "TOOL_NOT_AVAILABLE",
+    `Tool '${toolName}' is not available on this worker`,
+  );
+}
+
+function resolveProfile(parts: InvokerParts, tool: ToolEntry, invocation: Invocation): Profile {
+  const requested = invocation.requestedProfile;
+  if (requested !== undefined && !parts.profiles.has(requested)) {
+    throw new InvocationError(
+      "INVALID_REQUEST",
+      `Invalid request: params.sandbox_profile: unknown profile, expected one of ${[...parts.profiles.keys()].join(", ")}`,
+    );
+  }
+  const name = chooseProfileName({
+    manifest: tool.profile,
+    requested,
+    fallback: parts.defaultProfile,
+  });
+  const profile = parts.profiles.get(name);
+  if (profile === undefined)
+    throw new Error(`profile "${name}" of tool "${tool.name}" does not exist`);
+  return profile;
+}
+
+/** Waits for a slot, no longer than the agent waits for the answer. */
+async function leaseSlot(
+  { slots, clock }: InvokerParts,
+  times: CallTimes,
+  signal: AbortSignal,
+): Promise<Disposable> {
+  const waitMs = remainingLimitMs(times, clock.nowMs());
+  if (waitMs <= 0) throw new TimeLimitReached();
+  const over = AbortSignal.timeout(times.deadlineMs - clock.nowMs());
+  try {
+    return await slots.acquire(AbortSignal.any([signal, over]));
+  } catch (error) {
+    if (error instanceof SlotsFullError) {
+      throw new InvocationError(
+        "RESOURCE_EXHAUSTED",
+        `The worker is busy: ${slots.capacity} calls run and ${error.maxWaiting} wait already`,
+        { cause: error },
+      );
+    }
+    if (over.aborted && !signal.aborted) throw new TimeLimitReached();
+    throw error;
+  }
+}
+
+async function requireFreeDisk({ workBase, minFreeDiskBytes }: InvokerParts): Promise<void> {
+  const stats = await statfs(workBase);
+  const freeBytes = stats.bavail * stats.bsize;
+  if (freeBytes >= minFreeDiskBytes) return;
+  throw new InvocationError(
+    "RESOURCE_EXHAUSTED",
+    `Insufficient disk space to execute the tool: ${freeBytes} bytes are free, ${minFreeDiskBytes} are needed`,
+  );
+}
+
+async function prepare(parts: InvokerParts, tool: ToolEntry): Promise<PreparedTool> {
+  const runner = parts.runners.get(tool.runtime);
+  if (runner === undefined) throw new Error(`no runner for runtime "${tool.runtime}"`);
+  return runner.prepare(tool);
+}
+
+async function acquire(
+  parts: InvokerParts,
+  { mounts, environment }: PreparedTool,
+  profile: Profile,
+  signal: AbortSignal,
+): Promise<Sandbox> {
+  return parts.backend.acquire({ profile, mounts, environment }, signal);
+}
+
+/** Everything that is not an answer yet becomes one that says nothing of the inside; the log has the cause. */
+function asInvocationError(error: unknown): InvocationError {
+  if (error instanceof InvocationError) return error;
+  if (error instanceof StoreError) {
+    return new InvocationError("ARTIFACT_ERROR", error.message, { cause: error });
+  }
+  return new InvocationError("INTERNAL_ERROR", "The worker could not run the tool", {
+    cause: error,
+  });
+}

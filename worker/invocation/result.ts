@@ -1,0 +1,138 @@
+/**
+ * What a finished tool left in `result.json`, or why it failed.
+ */
+import { z } from "zod";
+import { type ErrorCode, InvocationError } from "../protocol/errors.ts";
+import { maxMessageBytes } from "../protocol/limits.ts";
+import type { CapturedOutput, ExitReport } from "../sandbox/sandbox.ts";
+import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import { decodeJson } from "../support/json-decoder.ts";
+import { JsonError, type JsonObject, isJsonObject } from "../support/json.ts";
+
+/** Characters of a failing tool's stderr that go into the error. */
+const maxStderrLength = 500;
+/** Characters of the runner's own error text. */
+const maxErrorLength = 4_000;
+
+/** What the runner says of a file in `output/`. */
+export interface OutputNote {
+  readonly mimeType: string | undefined;
+  readonly description: string | undefined;
+}
+
+/** A tool's result. */
+export interface ToolResult {
+  readonly value: JsonObject;
+  /** By file name. */
+  readonly outputs: ReadonlyMap<string, OutputNote>;
+}
+
+/** The codes that the runner may report; anything else a tool writes there is a TOOL_ERROR. */
+const runnerCodes: ReadonlySet<string> = new Set<ErrorCode>([
+  "EXECUTION_ERROR",
+  "IMPORT_ERROR",
+  "TOOL_NOT_FOUND",
+  "TOOL_ERROR",
+  "RESOURCE_EXHAUSTED",
+]);
+
+const outputNote = z.object({
+  mime_type: z.string().max(255).nullish().catch(undefined),
+  description: z.string().max(2_000).nullish().catch(undefined),
+});
+
+/**
+ * Reads the result of a command that ended by itself. Throws InvocationError: `SANDBOX_FAILED` for a sandbox that did
+ * not start, an exit code or a signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result
+ * that is missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
+ */
+export async function readResult(
+  workDir: WorkDir,
+  report: ExitReport,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  if (!report.started) {
+    const cause = new Error(report.stderr.text.trim());
+    throw new InvocationError("SANDBOX_FAILED", "The sandbox could not be started", { cause });
+  }
+  if (report.exitCode !== 0) throw failed(report);
+  const document = await readDocument(workDir, signal);
+  if (!isJsonObject(document)) {
+    throw new InvocationError("INTERNAL_ERROR", "The tool's result is not a JSON object");
+  }
+  const { error, error_code: code, result, outputs } = document;
+  // Runners of other generations write an empty error beside a result.
+  if (typeof error === "string" && error !== "") throw reported(error, code);
+  if (!isJsonObject(result)) {
+    throw new InvocationError(
+      "INTERNAL_ERROR",
+      "The tool's result holds neither a result object nor an error",
+    );
+  }
+  return { value: result, outputs: readNotes(outputs) };
+}
+
+function failed(report: ExitReport): InvocationError {
+  const ending =
+    report.signal === undefined
+      ? `exited with code ${report.exitCode}`
+      : `was ended by ${report.signal}`;
+  const words = tail(report.stderr);
+  return new InvocationError(
+    "SANDBOX_FAILED",
+    `The tool's process ${ending}${words === "" ? "" : `: ${words}`}`,
+  );
+}
+
+function reported(error: string, code: unknown): InvocationError {
+  const known =
+    typeof code === "string" && runnerCodes.has(code) ? (code as ErrorCode) : "TOOL_ERROR";
+  return new InvocationError(known, error.slice(0, maxErrorLength).toWellFormed());
+}
+
+async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unknown> {
+  const file = await workDir.openLeft(workDirNames.result);
+  if (file === undefined) {
+    throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result");
+  }
+  await using handle = file.handle;
+  if (file.sizeBytes > maxMessageBytes) {
+    throw new InvocationError(
+      "RESOURCE_EXHAUSTED",
+      `The tool's result has ${file.sizeBytes} bytes; at most ${maxMessageBytes} can be returned. Return large data as an artifact.`,
+    );
+  }
+  try {
+    return await decodeJson(await handle.readFile(), signal);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new InvocationError(
+      "INTERNAL_ERROR",
+      `The tool's result cannot be read: ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
+function readNotes(outputs: unknown): ReadonlyMap<string, OutputNote> {
+  const notes = new Map<string, OutputNote>();
+  if (!isJsonObject(outputs)) return notes;
+  for (const [name, value] of Object.entries(outputs)) {
+    const parsed = outputNote.safeParse(value);
+    if (!parsed.success) continue;
+    const { mime_type: mimeType, description } = parsed.data;
+    notes.set(name, { mimeType: mimeType ?? undefined, description: description ?? undefined });
+  }
+  return notes;
+}
+
+/** The end of what a tool printed, where the reason usually stands, without directories. */
+function tail(output: CapturedOutput): string {
+  const text = withoutDirectories(output.text.trim());
+  return (text.length > maxStderrLength ? `…${text.slice(-maxStderrLength)}` : text).toWellFormed();
+}
+
+/** Shortens absolute paths to their last part: `/opt/venv/lib/site.py` becomes `site.py`. */
+export function withoutDirectories(text: string): string {
+  return text.replace(/(?<![\w.])(?:\/[\w.@+~-]+)+\/([\w.@+~-]+)/g, "$1");
+}

@@ -1,0 +1,46 @@
+/**
+ * Runs a command to its end, its time limit or the caller's signal, whichever comes first.
+ */
+import type { Execution, ExitReport } from "../sandbox/sandbox.ts";
+
+/**
+ * Milliseconds from SIGTERM to SIGKILL: long enough for a tool to tidy up, short enough for the answer to be out
+ * 5 seconds after the time limit, well before the agent gives up.
+ */
+export const stopGraceMs = 3_000;
+
+/** How a run ended; the first cause wins. */
+export interface Run {
+  readonly cause: "exited" | "time-limit";
+  readonly report: ExitReport;
+}
+
+/** Waits for the end of an execution. Throws the signal's reason, after everything was killed, when it aborts. */
+export async function runToExit(
+  execution: Execution,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<Run> {
+  const limit = Promise.withResolvers<"time-limit">();
+  const timer = setTimeout(() => limit.resolve("time-limit"), limitMs);
+  const aborted = Promise.withResolvers<"aborted">();
+  const onAbort = (): void => aborted.resolve("aborted");
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    const cause = await Promise.race([
+      execution.exited.then(() => "exited" as const),
+      limit.promise,
+      aborted.promise,
+    ]);
+    if (cause === "aborted") {
+      await execution.stop(0);
+      throw signal.reason;
+    }
+    const report = cause === "exited" ? await execution.exited : await execution.stop(stopGraceMs);
+    return { cause, report };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}

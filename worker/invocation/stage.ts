@@ -1,0 +1,138 @@
+/**
+ * Puts a call's arguments and input artifacts into its work directory, before anything of the tool runs.
+ */
+import type { FileHandle } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { ArtifactReference, Invocation } from "../protocol/invocation.ts";
+import type { StagedArtifact } from "../runners/runner.ts";
+import { insidePaths } from "../sandbox/sandbox.ts";
+import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import type { JsonObject } from "../support/json.ts";
+
+/** Longest file name of an input artifact, in bytes (NAME_MAX of Linux file systems, less room for a prefix). */
+const maxNameBytes = 240;
+
+/** Where referenced artifacts come from. */
+export interface ArtifactOrigin {
+  readonly store: Pick<ArtifactStore, "open">;
+  readonly scope: ArtifactScope;
+}
+
+/**
+ * Writes every preloaded and referenced artifact of a call into `input/`, streaming, and returns them by parameter.
+ * Throws InvocationError `ARTIFACT_ERROR` naming parameter and artifact when one cannot be loaded.
+ */
+export async function stageArtifacts(
+  invocation: Invocation,
+  workDir: WorkDir,
+  origin: ArtifactOrigin,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, StagedArtifact>> {
+  const staged = new Map<string, StagedArtifact>();
+  const names = new InputNames();
+  for (const [parameter, artifact] of invocation.preloaded) {
+    const name = names.take(parameter, artifact.filename);
+    await write(workDir, name, Readable.from([artifact.bytes]), signal);
+    staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
+  }
+  for (const [parameter, reference] of invocation.references) {
+    // Content that came with the request wins over a reference for the same parameter.
+    if (staged.has(parameter)) continue;
+    const name = names.take(parameter, reference.filename);
+    const opened = await openReference(origin, parameter, reference, signal);
+    await write(workDir, name, opened.body, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw notLoaded(parameter, reference.filename, "its content could not be read", error);
+    });
+    const { mimeType } = opened.metadata;
+    staged.set(parameter, describe(name, reference.filename, mimeType, opened.version));
+  }
+  return staged;
+}
+
+/** Writes `runner_args.json`. */
+export async function stageArguments(workDir: WorkDir, args: JsonObject): Promise<void> {
+  await using file = await workDir.create("top", workDirNames.args);
+  await file.writeFile(JSON.stringify(args));
+}
+
+function describe(
+  name: string,
+  filename: string,
+  mimeType: string,
+  version: number,
+): StagedArtifact {
+  return {
+    path: `${insidePaths.work}/${workDirNames.input}/${name}`,
+    filename,
+    mimeType,
+    version,
+  };
+}
+
+async function openReference(
+  origin: ArtifactOrigin,
+  parameter: string,
+  reference: ArtifactReference,
+  signal: AbortSignal,
+) {
+  try {
+    return await origin.store.open(origin.scope, reference, signal);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw notLoaded(parameter, reference.filename, error.message, error);
+  }
+}
+
+function notLoaded(
+  parameter: string,
+  filename: string,
+  reason: string,
+  cause: unknown,
+): InvocationError {
+  const message = `Artifact "${filename}" for parameter "${parameter}" could not be loaded: ${reason}`;
+  return new InvocationError("ARTIFACT_ERROR", message, { cause });
+}
+
+async function write(
+  workDir: WorkDir,
+  name: string,
+  body: Readable,
+  signal: AbortSignal,
+): Promise<void> {
+  let file: FileHandle;
+  try {
+    file = await workDir.create("input", name);
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+  await pipeline(body, file.createWriteStream(), { signal });
+}
+
+/** File names in `input/`: the artifact's own where that is safe and free, so that tools see the ending they expect. */
+class InputNames {
+  readonly #taken = new Set<string>();
+
+  take(parameter: string, filename: string): string {
+    const own = filename.startsWith("user:") ? filename.slice("user:".length) : filename;
+    if (own === "" || own === "." || own === ".." || /[/\\\p{Cc}]/u.test(own)) {
+      throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
+    }
+    if (Buffer.byteLength(own) > maxNameBytes) {
+      throw notLoaded(
+        parameter,
+        filename,
+        `its name is longer than ${maxNameBytes} bytes`,
+        undefined,
+      );
+    }
+    // Two parameters may name the same artifact, or two versions of it.
+    const name = this.#taken.has(own) ? `${this.#taken.size}-${own}` : own;
+    this.#taken.add(name);
+    return name;
+  }
+}

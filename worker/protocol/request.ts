@@ -1,0 +1,155 @@
+/**
+ * A message from the broker becomes an Invocation, or a refusal that can be answered.
+ */
+import { z } from "zod";
+import { type JsonObject, isJsonObject } from "../support/json.ts";
+import { InvocationError } from "./errors.ts";
+import type { ArtifactReference, Invocation, PreloadedArtifact } from "./invocation.ts";
+import { maxTimeoutSeconds } from "./limits.ts";
+import { isPublishableTopic } from "./topics.ts";
+
+/** The method of an invoke request (design document, section 5). */
+export const invokeMethod = "sam_remote_tool/invoke";
+
+/** Longest id or name in a request, in characters. */
+const maxNameLength = 1_000;
+/** Largest number of artifacts one request may bring or name. */
+const maxArtifacts = 1_000;
+/** The `id` of an answer to a request whose own could not be read; agents match answers by topic. */
+export const unknownId = "unknown";
+
+/** Where the answers to a message go, as its user properties say. */
+export interface ReplyAddress {
+  readonly replyTo: string;
+  readonly statusTo: string | undefined;
+  /** Epoch milliseconds when the caller sent it, or undefined when it did not say. */
+  readonly sentAtMs: number | undefined;
+}
+
+const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
+const name = z.string().min(1).max(maxNameLength);
+const optional = <T extends z.ZodType>(schema: T) =>
+  schema.nullish().transform((value) => value ?? undefined);
+
+/** Entries of an object, bounded; a Map keeps keys such as `__proto__` harmless. */
+function entries<T extends z.ZodType>(schema: T) {
+  return jsonObject
+    .refine((object) => Object.keys(object).length <= maxArtifacts, {
+      error: `expected at most ${maxArtifacts} entries`,
+    })
+    .transform((object) => new Map<string, unknown>(Object.entries(object)))
+    .pipe(z.map(name, schema));
+}
+
+const reference = z
+  .object({ filename: name, version: optional(z.int().min(0)) })
+  .transform((value): ArtifactReference => value);
+
+const preloaded = z
+  .object({
+    filename: name,
+    content: z.base64({ error: "expected base64" }),
+    mime_type: z.string().max(maxNameLength).default("application/octet-stream"),
+    version: z.int().min(0).default(0),
+  })
+  .transform((value): PreloadedArtifact => ({
+    filename: value.filename,
+    version: value.version,
+    mimeType: value.mime_type,
+    bytes: Buffer.from(value.content, "base64"),
+  }));
+
+/** Extra members are ignored at every level: peers of later generations send them. */
+const request = z.object({
+  jsonrpc: z.literal("2.0").default("2.0"),
+  id: name,
+  method: z.literal(invokeMethod),
+  params: z.object({
+    task_id: name,
+    tool_name: name,
+    args: optional(jsonObject),
+    tool_config: optional(jsonObject),
+    app_name: name,
+    user_id: name,
+    session_id: name,
+    preloaded_artifacts: optional(entries(preloaded)),
+    artifact_references: optional(entries(reference)),
+    timeout_seconds: optional(z.number().positive().max(maxTimeoutSeconds)),
+    sandbox_profile: optional(name),
+  }),
+});
+
+/**
+ * Reads where to answer from the user properties of a message; undefined when it names no usable reply topic.
+ * A topic with wildcards is not usable: an answer must reach one agent, not many.
+ */
+export function readReplyAddress(
+  properties: Readonly<Record<string, string>>,
+): ReplyAddress | undefined {
+  const replyTo = properties["replyTo"];
+  if (replyTo === undefined || !isPublishableTopic(replyTo)) return undefined;
+  const statusTo = properties["statusTo"] ?? properties["a2aStatusTopic"];
+  const timestamp = Number(properties["timestamp"]);
+  return {
+    replyTo,
+    statusTo: statusTo !== undefined && isPublishableTopic(statusTo) ? statusTo : undefined,
+    sentAtMs: Number.isFinite(timestamp) && timestamp > 0 ? timestamp : undefined,
+  };
+}
+
+/** The `id` to answer with, also when the rest of the request is unusable. */
+export function readId(document: unknown): string {
+  const id = isJsonObject(document) ? document["id"] : undefined;
+  return typeof id === "string" && id.length > 0 && id.length <= maxNameLength ? id : unknownId;
+}
+
+/**
+ * Checks a decoded request and takes a snapshot of what we use.
+ * Throws InvocationError `INVALID_REQUEST` whose message names the first wrong field.
+ */
+export function decodeRequest(
+  document: unknown,
+  address: ReplyAddress,
+  receivedAtMs: number,
+): Invocation {
+  if (!isJsonObject(document)) throw invalid("the request must be a JSON object");
+  const parsed = request.safeParse(document, { reportInput: true });
+  if (!parsed.success) throw invalid(describe(parsed.error));
+  const { id, params } = parsed.data;
+  const references = params.artifact_references ?? new Map<string, ArtifactReference>();
+  const preloadedArtifacts = params.preloaded_artifacts ?? new Map<string, PreloadedArtifact>();
+  return Object.freeze<Invocation>({
+    id,
+    taskId: params.task_id,
+    toolName: params.tool_name,
+    args: params.args ?? {},
+    toolConfig: params.tool_config ?? {},
+    caller: {
+      appName: params.app_name,
+      userId: params.user_id,
+      sessionId: params.session_id,
+    },
+    references,
+    preloaded: preloadedArtifacts,
+    timeoutSeconds: params.timeout_seconds,
+    requestedProfile: params.sandbox_profile,
+    replyTo: address.replyTo,
+    statusTo: address.statusTo,
+    sentAtMs: address.sentAtMs ?? receivedAtMs,
+  });
+}
+
+function invalid(reason: string): InvocationError {
+  return new InvocationError("INVALID_REQUEST", `Invalid request: ${reason}`);
+}
+
+/** `params.timeout_seconds: expected number, found string`: the field, what is accepted, what came (never its value). */
+function describe(error: z.ZodError): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return "not an invoke request";
+  const field = issue.path.map(String).join(".");
+  if (issue.code === "invalid_type" && issue.input === undefined) {
+    return `${field}: missing, expected ${issue.expected}`;
+  }
+  return `${field}: ${issue.message}`;
+}

@@ -1,0 +1,63 @@
+/**
+ * The outcome of a call as the JSON-RPC answer that real agents accept.
+ */
+import type { InvocationOutcome } from "./invocation.ts";
+import { InvocationError } from "./errors.ts";
+import { maxMessageBytes } from "./limits.ts";
+
+/**
+ * Encodes an answer as compact UTF-8 JSON of at most `maxBytes`; a larger one becomes a `RESOURCE_EXHAUSTED` error
+ * that names both sizes. Null members are left out, numbers that agents read as integers are whole, and `result` and
+ * `error` never stand together (design document §5; agents' models reject anything else).
+ */
+export function encodeResponse(
+  id: string,
+  outcome: InvocationOutcome,
+  maxBytes: number = maxMessageBytes,
+): Uint8Array {
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, ...body(outcome) }));
+  if (bytes.byteLength <= maxBytes) return bytes;
+  const error = new InvocationError(
+    "RESOURCE_EXHAUSTED",
+    `The response has ${bytes.byteLength} bytes; at most ${maxBytes} can be sent. Return large data as an artifact.`,
+  );
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, error: errorBody(error) }));
+}
+
+function body(outcome: InvocationOutcome): object {
+  switch (outcome.kind) {
+    case "success":
+      return {
+        result: {
+          tool_result: outcome.toolResult,
+          execution_time_ms: Math.round(outcome.executionTimeMs),
+          timed_out: false,
+          created_artifacts: outcome.createdArtifacts.map((artifact) => ({
+            filename: artifact.filename,
+            version: artifact.version,
+            mime_type: artifact.mimeType,
+            size_bytes: artifact.sizeBytes,
+            // An undefined member is left out by JSON.stringify: agents refuse nothing, but expect no nulls.
+            description: artifact.description,
+          })),
+        },
+      };
+    case "timeout":
+      // Agents turn this shape into their own SANDBOX_TIMEOUT; the code is for readers that look for one.
+      return {
+        result: {
+          tool_result: {},
+          execution_time_ms: Math.round(outcome.executionTimeMs),
+          timed_out: true,
+          created_artifacts: [],
+          error_code: "SANDBOX_TIMEOUT",
+        },
+      };
+    case "error":
+      return { error: errorBody(outcome.error) };
+  }
+}
+
+function errorBody(error: InvocationError): object {
+  return { code: error.code, message: error.message };
+}

@@ -1,0 +1,71 @@
+/**
+ * The worker's half of a tool language: how a tool of that language is launched in a sandbox.
+ */
+import type { Invocation } from "../protocol/invocation.ts";
+import type { JsonObject } from "../support/json.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { Launch, ReadOnlyMount } from "../sandbox/sandbox.ts";
+
+/** A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is gone. */
+export interface PreparedTool extends AsyncDisposable {
+  readonly mounts: readonly ReadOnlyMount[];
+  /** The whole environment inside. */
+  readonly environment: ReadonlyMap<string, string>;
+  readonly launch: Launch;
+}
+
+/** An input artifact as it lies in the work directory. */
+export interface StagedArtifact {
+  /** Path inside the sandbox. */
+  readonly path: string;
+  readonly filename: string;
+  readonly mimeType: string;
+  readonly version: number;
+}
+
+/** A tool language. Stateless towards calls; shared by all of them. */
+export interface ToolRunner {
+  readonly runtime: ToolEntry["runtime"];
+  /** One line for the operator: interpreter and version. */
+  readonly description: string;
+  /** Prepares a call with the tool's present source. Throws SandboxError. */
+  prepare(tool: ToolEntry): Promise<PreparedTool>;
+  /** Why a tool cannot be served by this host, or undefined when it can. */
+  refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined>;
+}
+
+/**
+ * The content of `runner_args.json` (tool-runner/PROTOCOL.md), the same for every language.
+ *
+ * @param maxResultBytes largest `result.json` that the worker will read
+ */
+export function runnerArgs(
+  tool: ToolEntry,
+  invocation: Invocation,
+  artifacts: ReadonlyMap<string, StagedArtifact>,
+  paths: { readonly work: string; readonly tools: string },
+  maxResultBytes: number,
+): JsonObject {
+  return {
+    module: tool.module,
+    function: tool.function,
+    args: invocation.args,
+    tool_config: invocation.toolConfig,
+    artifact_paths: Object.fromEntries([...artifacts].map(([name, { path }]) => [name, path])),
+    artifact_metadata: Object.fromEntries(
+      [...artifacts].map(([name, { path, filename, mimeType, version }]) => [
+        name,
+        { filename, mime_type: mimeType, version, local_path: path },
+      ]),
+    ),
+    status_pipe: `${paths.work}/status.pipe`,
+    result_file: `${paths.work}/result.json`,
+    output_dir: `${paths.work}/output`,
+    tools_dir: paths.tools,
+    task_id: invocation.taskId,
+    user_id: invocation.caller.userId,
+    session_id: invocation.caller.sessionId,
+    app_name: invocation.caller.appName,
+    max_result_bytes: maxResultBytes,
+  };
+}

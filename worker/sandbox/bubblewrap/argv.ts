@@ -1,0 +1,99 @@
+/**
+ * bubblewrap's options for a sandbox, as a pure function. See bwrap(1).
+ */
+import type { Profile } from "../profile.ts";
+import { type ReadOnlyMount, insidePaths } from "../sandbox.ts";
+
+/** uid and gid inside: nobody. */
+const insideId = "65534";
+
+/** How /proc appears inside: a new one, or an empty directory where the host does not allow that. */
+export type ProcVariant = "fresh" | "empty";
+
+const resolvedRun = "/run/systemd/resolve";
+
+/** What differs between two sandboxes. */
+export interface BwrapOptions {
+  readonly profile: Profile;
+  readonly proc: ProcVariant;
+  /** /bin, /lib and their kin, as the host has them. */
+  readonly systemDirectories: readonly SystemDirectory[];
+  /** The work directory on the host. */
+  readonly workDir: string;
+  readonly mounts: readonly ReadOnlyMount[];
+  readonly environment: ReadonlyMap<string, string>;
+}
+
+/** One of the host's top-level program directories: a link into /usr on a merged-/usr system, else a directory. */
+export interface SystemDirectory {
+  readonly path: string;
+  /** Target of the link, or undefined for a directory. */
+  readonly linkTarget: string | undefined;
+}
+
+/** Files of /etc that programs in /usr need whatever they do. */
+const baseEtc = ["/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"];
+
+/** Files of /etc that name service and TLS need. Private keys below /etc/ssl stay outside. */
+const networkEtc = [
+  "/etc/resolv.conf",
+  "/etc/hosts",
+  "/etc/host.conf",
+  "/etc/nsswitch.conf",
+  "/etc/gai.conf",
+  "/etc/services",
+  "/etc/protocols",
+  "/etc/ssl/certs",
+  "/etc/ssl/openssl.cnf",
+  "/etc/ca-certificates",
+  "/etc/pki/tls/certs",
+];
+
+/**
+ * The option list, without the command. It is handed to bubblewrap through `--args FD`, because the sandbox's first
+ * process shows bubblewrap's own command line to everything inside.
+ *
+ * Order matters: a later mount covers an earlier one, and the root becomes read-only last.
+ */
+export function bwrapOptions(options: BwrapOptions): readonly string[] {
+  const { profile } = options;
+  const size = String(profile.limits.tmpBytes);
+  return [
+    "--unshare-all",
+    ...(profile.network === "host" ? ["--share-net"] : []),
+    "--unshare-user",
+    "--disable-userns",
+    ...["--uid", insideId, "--gid", insideId],
+    ...["--cap-drop", "ALL"],
+    "--new-session",
+    "--die-with-parent",
+    ...["--hostname", "sandbox"],
+    "--clearenv",
+    ...[...options.environment].flatMap(([name, value]) => ["--setenv", name, value]),
+    ...["--ro-bind", "/usr", "/usr"],
+    ...options.systemDirectories.flatMap(({ path, linkTarget }) =>
+      linkTarget === undefined ? ["--ro-bind", path, path] : ["--symlink", linkTarget, path],
+    ),
+    ...etc(profile),
+    ...(options.proc === "fresh"
+      ? ["--proc", "/proc"]
+      : ["--tmpfs", "/proc", "--remount-ro", "/proc"]),
+    // The tool owns the file system of /dev: without the remount it could fill half of the host's memory there.
+    ...["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...["--size", size, "--tmpfs", "/tmp"],
+    ...(profile.hasVar ? ["--size", size, "--tmpfs", "/var"] : []),
+    ...options.mounts.flatMap((mount) => ["--ro-bind", mount.source, mount.target]),
+    ...["--bind", options.workDir, insidePaths.work],
+    ...["--chdir", insidePaths.work],
+    ...["--remount-ro", "/"],
+  ];
+}
+
+function etc(profile: Profile): readonly string[] {
+  if (profile.readsEtc) {
+    // /etc/resolv.conf is a link into this directory where systemd-resolved runs.
+    return ["--ro-bind", "/etc", "/etc", "--ro-bind-try", resolvedRun, resolvedRun];
+  }
+  const files = profile.network === "host" ? [...baseEtc, ...networkEtc] : baseEtc;
+  return files.flatMap((file) => ["--ro-bind-try", file, file]);
+}

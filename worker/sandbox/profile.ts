@@ -1,0 +1,121 @@
+/**
+ * Sandbox profiles: what a tool may use and see, as one table of data (design document, section 9.1).
+ */
+
+const MiB = 1024 * 1024;
+
+/** Bounds of one sandbox process or of the sandbox; sizes in bytes, times in seconds. */
+export interface Limits {
+  /** RLIMIT_AS of each process. */
+  readonly addressSpaceBytes: number;
+  /** RLIMIT_CPU of each process; the kernel kills it beyond. */
+  readonly cpuSeconds: number;
+  /** CPUs the processes are placed on (affinity). */
+  readonly cpus: number;
+  /** RLIMIT_FSIZE: largest file a process may write. */
+  readonly fileSizeBytes: number;
+  /** RLIMIT_NOFILE of each process. */
+  readonly openFiles: number;
+  /** RLIMIT_NPROC: processes and threads of the sandbox together. */
+  readonly processes: number;
+  /** Size of the private /tmp; /dev/shm and the permissive /var have the same. */
+  readonly tmpBytes: number;
+}
+
+/** A profile. Every name below it receives this record, never the name. */
+export interface Profile {
+  readonly name: string;
+  readonly limits: Limits;
+  /** `none`: an empty network namespace. `host`: the host's network, with its certificates and name service files. */
+  readonly network: "none" | "host";
+  /** Whether the host's /etc is visible read-only. */
+  readonly readsEtc: boolean;
+  /** Whether a private /var exists. */
+  readonly hasVar: boolean;
+}
+
+/** Profiles by name. */
+export type Profiles = ReadonlyMap<string, Profile>;
+
+/** The profile that a request may always ask for, because it only tightens. */
+export const tightestProfile = "restrictive";
+
+/** The three profiles of the design document, with RLIMIT_NPROC from its successors. */
+export const builtInProfiles: Profiles = new Map<string, Profile>(
+  [
+    {
+      name: tightestProfile,
+      limits: {
+        addressSpaceBytes: 512 * MiB,
+        cpuSeconds: 60,
+        cpus: 1,
+        fileSizeBytes: 64 * MiB,
+        openFiles: 128,
+        processes: 32,
+        tmpBytes: 64 * MiB,
+      },
+      network: "none" as const,
+      readsEtc: false,
+      hasVar: false,
+    },
+    {
+      name: "standard",
+      limits: {
+        addressSpaceBytes: 1024 * MiB,
+        cpuSeconds: 300,
+        cpus: 2,
+        fileSizeBytes: 256 * MiB,
+        openFiles: 512,
+        processes: 128,
+        tmpBytes: 256 * MiB,
+      },
+      network: "host" as const,
+      readsEtc: false,
+      hasVar: false,
+    },
+    {
+      name: "permissive",
+      limits: {
+        addressSpaceBytes: 4096 * MiB,
+        cpuSeconds: 600,
+        cpus: 4,
+        fileSizeBytes: 1024 * MiB,
+        openFiles: 1024,
+        processes: 512,
+        tmpBytes: 1024 * MiB,
+      },
+      network: "host" as const,
+      readsEtc: true,
+      hasVar: true,
+    },
+  ].map((profile) => [profile.name, profile]),
+);
+
+/** What decides the profile of a call. */
+export interface ProfileChoice {
+  /** The manifest's, or undefined when it names none. */
+  readonly manifest: string | undefined;
+  /** The request's, or undefined when it names none. Real agents send `standard` with every call. */
+  readonly requested: string | undefined;
+  /** The worker's default. */
+  readonly fallback: string;
+}
+
+/**
+ * The name of the profile a call runs under: the manifest's if it names one, else the request's, else the default.
+ * A request for `restrictive` always tightens. Nothing in a request widens: without a manifest's word it can reach
+ * the default at most.
+ */
+export function chooseProfileName(choice: ProfileChoice): string {
+  if (choice.requested === tightestProfile) return tightestProfile;
+  return choice.manifest ?? narrower(choice.requested, choice.fallback);
+}
+
+/** Built-in profiles from tight to wide; a request moves only towards the front. */
+const fromTightToWide = [...builtInProfiles.keys()];
+
+function narrower(requested: string | undefined, fallback: string): string {
+  if (requested === undefined) return fallback;
+  const [asked, granted] = [requested, fallback].map((name) => fromTightToWide.indexOf(name));
+  return asked !== undefined && granted !== undefined && asked < granted ? requested : fallback;
+}

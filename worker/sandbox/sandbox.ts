@@ -1,0 +1,97 @@
+/**
+ * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes are one shape.
+ */
+import type { Profile } from "./profile.ts";
+import type { WorkDir } from "./work-dir.ts";
+
+/** Paths as they are inside every sandbox, whatever they are on the host. */
+export const insidePaths = {
+  /** The call's work directory, read-write. */
+  work: "/sandbox/work",
+  /** The tool runner, read-only. */
+  runner: "/sandbox/runner",
+  /** The operator's Python tools, read-only. */
+  pythonTools: "/tools/python",
+} as const;
+
+/** A part of the host that a sandbox sees read-only. */
+export interface ReadOnlyMount {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** What a sandbox is made for. Everything here may be known before the call is. */
+export interface SandboxRequest {
+  readonly profile: Profile;
+  readonly mounts: readonly ReadOnlyMount[];
+  /** The whole environment inside; nothing else is inherited. */
+  readonly environment: ReadonlyMap<string, string>;
+}
+
+/** A command line, with paths as they are inside. */
+export interface Launch {
+  readonly argv: readonly string[];
+}
+
+/** What a stream held, up to its cap. */
+export interface CapturedOutput {
+  readonly text: string;
+  /** Bytes beyond the cap, read and dropped. */
+  readonly droppedBytes: number;
+}
+
+/** How an execution ended. When it is reported, no process of the sandbox is alive. */
+export interface ExitReport {
+  /** False when the sandbox itself could not be set up; then `stderr` holds the cause. */
+  readonly started: boolean;
+  /** Exit code of the command, or undefined when it was ended by a signal or never started. */
+  readonly exitCode: number | undefined;
+  /** Signal that ended the command, as far as is known. */
+  readonly signal: string | undefined;
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+}
+
+/** A running command. */
+export interface Execution {
+  /** Fulfils when the sandbox's last process is gone; rejects with SandboxError only when it cannot be killed. */
+  readonly exited: Promise<ExitReport>;
+  /** Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited` does. Idempotent. */
+  stop(graceMs: number): Promise<ExitReport>;
+}
+
+/**
+ * What this host does not allow. `fresh-proc`: /proc is an empty directory inside, because a new one cannot be
+ * mounted where the container masks its own.
+ */
+export type Unenforced = "fresh-proc";
+
+/** One single-use sandbox. Disposing it kills what still runs and gives the work directory back for removal. */
+export interface Sandbox extends AsyncDisposable {
+  readonly workDir: WorkDir;
+  readonly unenforced: readonly Unenforced[];
+  /** Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be spawned. */
+  start(launch: Launch): Promise<Execution>;
+}
+
+/** A directory of the host in a form that sandboxes can mount. Disposed after the sandboxes that mount it are gone. */
+export interface SharedDirectory extends AsyncDisposable {
+  readonly source: string;
+}
+
+/** A sandbox technology. Its owner disposes it after the last sandbox is gone. */
+export interface SandboxBackend extends AsyncDisposable {
+  readonly kind: string;
+  /** Makes a sandbox; the caller owns it. Throws SandboxError. */
+  acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox>;
+  /** Makes the present content of a directory mountable, by copying where it must. Throws SandboxError. */
+  share(directory: string): Promise<SharedDirectory>;
+}
+
+/** A failure of the sandbox technology or of the work directory. Its message may name host paths: log it, do not send it. */
+export class SandboxError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "SandboxError";
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * One child process: its output kept to a cap, its extra descriptors fed, its end reported once.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import type { CapturedOutput } from "./sandbox.ts";
+
+/** Bytes of stdout, and of stderr, that are kept of a child; the rest is read and dropped. */
+export const maxOutputBytes = 64 * 1024;
+
+/** How a child ended. */
+export interface SubprocessExit {
+  readonly exitCode: number | undefined;
+  readonly signal: NodeJS.Signals | undefined;
+}
+
+/** What to run. */
+export interface SubprocessOptions {
+  readonly file: string;
+  readonly argv: readonly string[];
+  /** The whole environment; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Host uid and gid to run as, without supplementary groups; undefined keeps the worker's. */
+  readonly uid?: number | undefined;
+  /** Texts to be read by the child on descriptors 3, 4, …, each ended after its text. */
+  readonly inputs?: readonly string[];
+  /** Whether the descriptor after the inputs is a pipe that the child writes to. */
+  readonly hasReport?: boolean;
+}
+
+/** A running child. */
+export interface Subprocess {
+  readonly pid: number;
+  /** What the child writes to its report descriptor, or undefined when it has none. */
+  readonly report: Readable | undefined;
+  /** Fulfils when the process has ended; its output may still be read by `output`. */
+  readonly exited: Promise<SubprocessExit>;
+  /** Fulfils when the process has ended and all its pipes are at their ends. */
+  readonly closed: Promise<void>;
+  /** stdout and stderr so far. */
+  output(): { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput };
+  /** Sends a signal; harmless when the process is gone. */
+  kill(signal: NodeJS.Signals): void;
+  /** Closes our ends of the pipes, also when something that outlived the child still holds theirs. */
+  close(): void;
+}
+
+/**
+ * Starts a child in a session of its own, so that a terminal's Ctrl-C reaches the worker alone.
+ * Rejects with the system's error when the program cannot be started. The caller owns the child and calls `close`.
+ */
+export async function startSubprocess(options: SubprocessOptions): Promise<Subprocess> {
+  const inputs = options.inputs ?? [];
+  const child = spawn(options.file, options.argv, {
+    cwd: "/",
+    env: { ...options.env },
+    detached: true,
+    stdio: [
+      "ignore",
+      "pipe",
+      "pipe",
+      ...inputs.map(() => "pipe" as const),
+      options.hasReport ? "pipe" : "ignore",
+    ],
+    ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
+  });
+  const exited = new Promise<SubprocessExit>((resolve) => {
+    child.once("exit", (code, signal) => {
+      resolve({ exitCode: code ?? undefined, signal: signal ?? undefined });
+    });
+  });
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const stdout = new CappedText(child.stdio[1]);
+  const stderr = new CappedText(child.stdio[2]);
+  const pid = await started(child);
+  inputs.forEach((text, index) => feed(child.stdio[index + 3], text));
+  const report = options.hasReport ? (child.stdio[inputs.length + 3] as Readable) : undefined;
+  report?.on("error", ignoreBrokenPipe);
+  return {
+    pid,
+    report,
+    exited,
+    closed,
+    output: () => ({ stdout: stdout.read(), stderr: stderr.read() }),
+    kill: (signal) => void child.kill(signal),
+    close: () => {
+      for (const stream of child.stdio) stream?.destroy();
+    },
+  };
+}
+
+/** Waits for the process to exist. `spawn` is emitted after a successful exec, `error` instead of it. */
+async function started(child: ChildProcess): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  if (child.pid === undefined) throw new Error("the child has no process id");
+  return child.pid;
+}
+
+function feed(stream: Readable | Writable | null | undefined, text: string): void {
+  const writable = stream as Writable;
+  // A child that ends early breaks the pipe; its exit says so better.
+  writable.on("error", ignoreBrokenPipe);
+  writable.end(text);
+}
+
+function ignoreBrokenPipe(): void {
+  // The end of the process is reported by its exit, not by its pipes.
+}
+
+/** Keeps the first `maxOutputBytes` of a stream and counts the rest. */
+class CappedText {
+  readonly #chunks: Buffer[] = [];
+  #keptBytes = 0;
+  #droppedBytes = 0;
+
+  constructor(stream: Readable | Writable | null | undefined) {
+    const readable = stream as Readable;
+    readable.on("data", (chunk: Buffer) => this.#take(chunk));
+    readable.on("error", ignoreBrokenPipe);
+  }
+
+  #take(chunk: Buffer): void {
+    const room = maxOutputBytes - this.#keptBytes;
+    const kept = chunk.subarray(0, room);
+    if (kept.byteLength > 0) this.#chunks.push(kept);
+    this.#keptBytes += kept.byteLength;
+    this.#droppedBytes += chunk.byteLength - kept.byteLength;
+  }
+
+  read(): CapturedOutput {
+    return { text: Buffer.concat(this.#chunks).toString("utf8"), droppedBytes: this.#droppedBytes };
+  }
+}

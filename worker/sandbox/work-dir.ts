@@ -1,0 +1,152 @@
+/**
+ * One call's work directory: filled before the tool runs, read afterwards without following anything the tool made.
+ *
+ * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and `result.json` when the tool
+ * side wrote one. Everything is opened relative to descriptors that were taken before the tool ran.
+ */
+import { constants } from "node:fs";
+import { type FileHandle, open, opendir } from "node:fs/promises";
+
+/** Names inside a work directory. */
+export const workDirNames = {
+  input: "input",
+  output: "output",
+  args: "runner_args.json",
+  result: "result.json",
+  status: "status.pipe",
+} as const;
+
+/** Never follow a link, never wait for a writer of a FIFO that stands where a file should. */
+const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** Entries of `output/` that are not files before the rest is not looked at: a tool may make millions. */
+const maxSkipped = 1_000;
+
+/** A file that a tool left, opened safely. The receiver owns `handle` and closes it. */
+export interface LeftFile {
+  readonly name: string;
+  readonly handle: FileHandle;
+  readonly sizeBytes: number;
+}
+
+/** What stands in `output/`. The receiver owns the handles. */
+export interface LeftOutputs {
+  readonly files: readonly LeftFile[];
+  /** Names of entries that are no regular files with one link, at most `maxSkipped` of them. */
+  readonly skipped: readonly string[];
+}
+
+/** A work directory on the host. Its owner disposes it; that closes descriptors and hands the tree to removal. */
+export interface WorkDir extends AsyncDisposable {
+  /** The directory on the host. */
+  readonly path: string;
+  /** `status.pipe` on the host, to be opened before the tool runs. */
+  readonly statusPipe: string;
+  /** Creates a file in `input/`, or in the directory itself for `runner_args.json`. The caller closes the handle. */
+  create(place: "input" | "top", name: string): Promise<FileHandle>;
+  /** Opens a regular file with one link in the top directory; undefined when there is none such. */
+  openLeft(name: string): Promise<LeftFile | undefined>;
+  /** Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met, by name. */
+  leftOutputs(maxFiles: number): Promise<LeftOutputs>;
+}
+
+/** The descriptors of one directory. */
+export interface WorkDirHandles {
+  readonly top: FileHandle;
+  readonly input: FileHandle;
+  readonly output: FileHandle;
+}
+
+/** Opens the descriptors of a directory that no tool has touched yet. */
+export async function openWorkDirHandles(path: string): Promise<WorkDirHandles> {
+  await using opened = new AsyncDisposableStack();
+  const take = async (name: string, flags: number): Promise<FileHandle> =>
+    opened.use(await open(`${path}/${name}`, flags));
+  const handles = {
+    top: await take("", openDirectory),
+    input: await take(workDirNames.input, openDirectory),
+    output: await take(workDirNames.output, openDirectory),
+  };
+  opened.move();
+  return handles;
+}
+
+/** A work directory over open descriptors. `remove` gets the path when the directory is disposed. */
+export class OpenWorkDir implements WorkDir {
+  readonly path: string;
+  readonly #handles: WorkDirHandles;
+  readonly #ownerId: number | undefined;
+  readonly #remove: (path: string) => void;
+
+  /** @param ownerId host uid and gid that created files shall belong to, or undefined for the worker's own. */
+  constructor(
+    path: string,
+    handles: WorkDirHandles,
+    ownerId: number | undefined,
+    remove: (path: string) => void,
+  ) {
+    this.path = path;
+    this.#handles = handles;
+    this.#ownerId = ownerId;
+    this.#remove = remove;
+  }
+
+  get statusPipe(): string {
+    return `${this.path}/${workDirNames.status}`;
+  }
+
+  async create(place: "input" | "top", name: string): Promise<FileHandle> {
+    const handle = await open(below(this.#handles[place], name), createNew, 0o600);
+    if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
+    return handle;
+  }
+
+  async openLeft(name: string): Promise<LeftFile | undefined> {
+    return openRegular(this.#handles.top, name);
+  }
+
+  async leftOutputs(maxFiles: number): Promise<LeftOutputs> {
+    await using opened = new AsyncDisposableStack();
+    const files: LeftFile[] = [];
+    const skipped: string[] = [];
+    for await (const { name } of await opendir(below(this.#handles.output, "."))) {
+      const file = await openRegular(this.#handles.output, name);
+      if (file === undefined) {
+        if (skipped.push(name) >= maxSkipped) break;
+        continue;
+      }
+      opened.use(file.handle);
+      if (files.push(file) >= maxFiles) break;
+    }
+    opened.move();
+    return { files: files.toSorted((a, b) => (a.name < b.name ? -1 : 1)), skipped };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { top, input, output } = this.#handles;
+    await Promise.all([top, input, output].map((handle) => handle.close()));
+    this.#remove(this.path);
+  }
+}
+
+/** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
+function below(directory: FileHandle, name: string): string {
+  return `/proc/self/fd/${directory.fd}/${name}`;
+}
+
+/** Opens `name` if it is a regular file with one link: a second link may be somebody else's file. */
+async function openRegular(directory: FileHandle, name: string): Promise<LeftFile | undefined> {
+  let handle: FileHandle;
+  try {
+    handle = await open(below(directory, name), readUntrusted);
+  } catch {
+    // Absent, a link, a socket, or made unreadable: in every case there is no file to take.
+    return undefined;
+  }
+  const stats = await handle.stat();
+  if (stats.isFile() && stats.nlink === 1) return { name, handle, sizeBytes: stats.size };
+  await handle.close();
+  return undefined;
+}

@@ -1,0 +1,223 @@
+/**
+ * Makes work directories ahead of need, removes used ones in the background, and sweeps what dead workers left.
+ */
+import { execFile } from "node:child_process";
+import { constants } from "node:fs";
+import { type FileHandle, chmod, chown, mkdir, open, opendir, rm, stat } from "node:fs/promises";
+import { createConnection, createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { NewId } from "../support/ids.ts";
+import { SandboxError } from "./sandbox.ts";
+import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
+
+const run = promisify(execFile);
+
+/** Directories made at once: one spawn of mkfifo(1) costs as much as several calls' worth of directories. */
+const batchSize = 8;
+/** Removals that may be under way before a new call waits for one of them. */
+const maxRemovals = 64;
+/** Milliseconds mkfifo(1), chmod(1) or rm(1) may take. */
+const commandTimeoutMs = 60_000;
+/** Names of workers' own directories; a sweep touches nothing else in a directory that may be shared. */
+const workerPrefix = "worker-";
+const workerName = /^worker-[0-9a-f]{24}$/;
+/** Name of the socket that tells other workers that this one is alive. */
+const aliveName = "alive";
+/** Age in milliseconds under which a directory without a socket belongs to a worker that is just starting. */
+const startingMs = 60_000;
+
+/** Options of WorkDirs. */
+export interface WorkDirsOptions {
+  /** Directory that holds the work directories of every worker on this host (`SANDBOX_WORK_DIR`). */
+  readonly base: string;
+  /** Host uid and gid of the sandboxes, or undefined when they run as the worker's own. */
+  readonly ownerId: number | undefined;
+  readonly newId: NewId;
+  /** Told of a tree that could not be removed; nothing else fails because of it. */
+  onRemoveFailed(error: unknown): void;
+}
+
+/**
+ * The work directories of one worker, below `base/<own id>/`. A listening socket in that directory marks it as in use:
+ * the kernel closes it with the process, whatever ended that, and also across containers that share the volume.
+ */
+export class WorkDirs implements AsyncDisposable {
+  readonly #options: WorkDirsOptions;
+  /** The worker's own directory, on the host; the sandbox's uid can pass it. */
+  readonly root: string;
+  readonly #alive: Alive;
+  readonly #ready: string[] = [];
+  readonly #removals = new Set<Promise<void>>();
+  #making: Promise<void> | undefined;
+
+  private constructor(options: WorkDirsOptions, root: string, alive: Alive) {
+    this.#options = options;
+    this.root = root;
+    this.#alive = alive;
+  }
+
+  /** Creates the worker's own directory, sweeps those of dead workers and makes the first batch. Throws SandboxError. */
+  static async open(options: WorkDirsOptions): Promise<WorkDirs> {
+    const root = join(options.base, workerPrefix + options.newId());
+    try {
+      await mkdir(options.base, { recursive: true, mode: 0o711 });
+      await sweep(options.base);
+      await mkdir(root, { mode: 0o711 });
+      // mkdir's mode is subject to the umask; the sandbox's uid must be able to pass.
+      await chmod(root, 0o711);
+      const workDirs = new WorkDirs(options, root, await listenAlive(root));
+      await workDirs.#make();
+      return workDirs;
+    } catch (error) {
+      await removeTree(root);
+      throw new SandboxError(`cannot use the work directory ${options.base}: ${String(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** A new, empty work directory. The caller owns it. Throws SandboxError. */
+  async take(): Promise<WorkDir> {
+    if (this.#removals.size >= maxRemovals) await Promise.race(this.#removals);
+    while (this.#ready.length === 0) await this.#make();
+    const path = this.#ready.pop();
+    if (path === undefined) return this.take();
+    if (this.#ready.length < batchSize / 2) void this.#make().catch(() => undefined);
+    const handles = await openWorkDirHandles(path).catch((error: unknown) => {
+      throw new SandboxError(`cannot open the work directory ${path}`, { cause: error });
+    });
+    return new OpenWorkDir(path, handles, this.#options.ownerId, (used) => this.#removeLater(used));
+  }
+
+  /** Waits for removals under way, then removes the worker's own directory. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#making?.catch(() => undefined);
+    await Promise.all(this.#removals);
+    await this.#alive[Symbol.asyncDispose]();
+    await removeTree(this.root).catch((error: unknown) => this.#options.onRemoveFailed(error));
+  }
+
+  /** One batch at a time, whoever asks. */
+  #make(): Promise<void> {
+    this.#making ??= this.#makeBatch().finally(() => (this.#making = undefined));
+    return this.#making;
+  }
+
+  async #makeBatch(): Promise<void> {
+    const paths = Array.from({ length: batchSize }, () => join(this.root, this.#options.newId()));
+    const owner = this.#options.ownerId;
+    try {
+      await Promise.all(
+        paths.map(async (path) => {
+          await mkdir(path, { mode: 0o700 });
+          await Promise.all(
+            [workDirNames.input, workDirNames.output].map((name) =>
+              mkdir(join(path, name), { mode: 0o700 }),
+            ),
+          );
+        }),
+      );
+      const pipes = paths.map((path) => join(path, workDirNames.status));
+      await run("/usr/bin/mkfifo", ["-m", "600", "--", ...pipes], {
+        env: {},
+        timeout: commandTimeoutMs,
+      });
+      if (owner !== undefined) await Promise.all(paths.map((path) => giveTo(owner, path)));
+    } catch (error) {
+      throw new SandboxError("cannot make work directories", { cause: error });
+    }
+    this.#ready.push(...paths);
+  }
+
+  #removeLater(path: string): void {
+    const removal = removeTree(path)
+      .catch((error: unknown) => this.#options.onRemoveFailed(error))
+      .finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
+  }
+}
+
+async function giveTo(ownerId: number, path: string): Promise<void> {
+  const { input, output, status } = workDirNames;
+  await Promise.all(
+    [input, output, status].map((name) => chown(join(path, name), ownerId, ownerId)),
+  );
+  await chown(path, ownerId, ownerId);
+}
+
+/**
+ * Removes a tree whatever a tool made of it. Node's own removal does the ordinary case without a process; trees that
+ * are thousands of levels deep or made unreadable need rm(1), which neither recurses by path nor follows links.
+ */
+async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch {
+    const options = { env: {}, timeout: commandTimeoutMs };
+    await run("/usr/bin/chmod", ["-R", "u+rwx", "--", path], options).catch(() => undefined);
+    await run("/usr/bin/rm", ["-rf", "--", path], options);
+  }
+}
+
+/** Removes the directories of workers that are gone. */
+async function sweep(base: string): Promise<void> {
+  for await (const entry of await opendir(base)) {
+    if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
+    const path = join(base, entry.name);
+    if (!(await isInUse(path))) await removeTree(path);
+  }
+}
+
+async function isInUse(path: string): Promise<boolean> {
+  const answer = await knock(path).catch(() => "absent" as const);
+  if (answer !== "absent") return answer === "alive";
+  const stats = await stat(path).catch(() => undefined);
+  return stats !== undefined && Date.now() - stats.mtimeMs < startingMs;
+}
+
+/** Asks the socket of a worker's directory whether somebody listens. */
+async function knock(directory: string): Promise<"alive" | "dead" | "absent"> {
+  await using handle = await openDirectory(directory);
+  return await new Promise((resolve) => {
+    const socket = createConnection(socketIn(handle));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve("alive");
+    });
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ECONNREFUSED") resolve("dead");
+      // Anything but a clear no, such as a full backlog or a permission, is a live worker.
+      else resolve(error.code === "ENOENT" || error.code === "ENOTSOCK" ? "absent" : "alive");
+    });
+  });
+}
+
+/** The sign of life of this worker. */
+type Alive = AsyncDisposable;
+
+async function listenAlive(root: string): Promise<Alive> {
+  // The descriptor stays open as long as the server: closing the server unlinks the path that goes through it.
+  const handle = await openDirectory(root);
+  const server = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(socketIn(handle), resolve);
+  });
+  server.unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      await new Promise((resolve) => server.close(resolve));
+      await handle.close();
+    },
+  };
+}
+
+async function openDirectory(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+}
+
+/** The path of a socket may have 107 bytes only (unix(7)); through a descriptor any directory fits. */
+function socketIn(directory: FileHandle): string {
+  return `/proc/self/fd/${directory.fd}/${aliveName}`;
+}

@@ -1,0 +1,44 @@
+/**
+ * The log: pino with one redaction list.
+ */
+import { type DestinationStream, type Logger as PinoLogger, pino } from "pino";
+
+/** A logger. Events, not sentences about code; keys are camelCase with units; errors go under `err`. */
+export type Logger = PinoLogger;
+
+/** Levels that can be configured. */
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+/** Paths whose values never reach the log, at any level, wherever an object with them is logged. */
+export const redactedPaths: readonly string[] = [
+  ...["password", "token", "secret", "authToken", "toolConfig", "tool_config"].flatMap((name) => [
+    name,
+    `*.${name}`,
+    `*.*.${name}`,
+  ]),
+  ...[
+    "args",
+    "params.args",
+    "invocation.args",
+    "env",
+    "headers.authorization",
+    "properties.authToken",
+  ],
+];
+
+/** Creates the root logger: JSON lines, with time as ISO text. */
+export function createLogger(
+  level: (typeof logLevels)[number],
+  destination?: DestinationStream,
+): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: [...redactedPaths], censor: "[redacted]" },
+    },
+    destination ?? pino.destination({ fd: 1, sync: true }),
+  );
+}
