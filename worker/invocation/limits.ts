@@ -32,7 +32,8 @@ export function callTimes(
   const patienceSeconds = (invocation.timeoutSeconds ?? limitSeconds) + agentPatienceSeconds;
   return {
     limitMs: limitSeconds * 1000,
-    deadlineMs: invocation.sentAtMs + patienceSeconds * 1000,
+    // Whole: timers take no fractions, and neither callers' clocks nor their limits are bound to be whole.
+    deadlineMs: Math.floor(invocation.sentAtMs + patienceSeconds * 1000),
   };
 }
 

@@ -2,15 +2,16 @@
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
 import { execFile } from "node:child_process";
+import { cp } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { satisfies } from "@renovatebot/pep440";
 import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import {
+  type ReadOnlyMount,
   type SandboxBackend,
   SandboxError,
-  type SharedDirectory,
   insidePaths,
 } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work-dir.ts";
@@ -32,6 +33,8 @@ export interface PythonRunnerOptions {
   readonly toolsDir: string;
   /** The project's `tool-runner/python`. */
   readonly runnerDir: string;
+  /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
+  readonly scratchDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
@@ -66,10 +69,44 @@ print(json.dumps({"found": found, "version": version}))`;
 
 const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
 
-/** Opens the runner: starts the interpreter once to learn about it. Throws SandboxError when it cannot be used. */
+/** Opens the runner: asks the interpreter about itself and compiles the tool runner. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
   const facts = await askInterpreter(options.pythonBin);
-  return new PythonRunner(options, facts);
+  const compiledDir = await compileRunner(facts.executable, options);
+  await using shared = new AsyncDisposableStack();
+  const interpreterMounts: ReadOnlyMount[] = [];
+  for (const target of outermost(facts.directories.filter((path) => !isSystemPath(path)))) {
+    // Shared once: an interpreter does not change under a running worker, and has tens of thousands of files.
+    const { source } = shared.use(await options.backend.share(target));
+    interpreterMounts.push({ source, target });
+  }
+  const mounts = [...interpreterMounts, { source: compiledDir, target: insidePaths.runner }];
+  return new PythonRunner(options, facts, mounts, shared.move());
+}
+
+/**
+ * A copy of the tool runner with its bytecode beside it. Sandboxes see it read-only, so without this every call would
+ * compile it anew: a quarter of what a call costs.
+ */
+async function compileRunner(
+  executable: string,
+  { runnerDir, scratchDir }: Pick<PythonRunnerOptions, "runnerDir" | "scratchDir">,
+): Promise<string> {
+  const directory = join(scratchDir, "python-runner");
+  const compile = ["-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"];
+  // Tracebacks show where the runner is inside, not where it was compiled.
+  const renamed = ["-s", directory, "-p", insidePaths.runner];
+  try {
+    await cp(runnerDir, directory, { recursive: true });
+    await run("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--", directory], { env: {} });
+    await run(executable, [...compile, ...renamed, directory], {
+      env: {},
+      timeout: questionTimeoutMs,
+    });
+    return directory;
+  } catch (error) {
+    throw new SandboxError("cannot compile the Python tool runner", { cause: error });
+  }
 }
 
 async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpreterFacts>> {
@@ -89,33 +126,28 @@ class PythonRunner implements ToolRunner {
   readonly description: string;
   readonly #options: PythonRunnerOptions;
   readonly #executable: string;
-  /** Directories outside /usr that the interpreter needs: a virtual environment, pyenv, /opt. */
-  readonly #interpreterDirectories: readonly string[];
+  /** What every Python tool sees: the tool runner, and interpreter directories outside /usr (venv, pyenv, /opt). */
+  readonly #mounts: readonly ReadOnlyMount[];
+  readonly #shared: AsyncDisposableStack;
 
-  constructor(options: PythonRunnerOptions, facts: z.infer<typeof interpreterFacts>) {
+  constructor(
+    options: PythonRunnerOptions,
+    facts: z.infer<typeof interpreterFacts>,
+    mounts: readonly ReadOnlyMount[],
+    shared: AsyncDisposableStack,
+  ) {
     this.#options = options;
     this.#executable = facts.executable;
-    this.#interpreterDirectories = outermost(
-      facts.directories.filter((path) => !isSystemPath(path)),
-    );
+    this.#mounts = mounts;
+    this.#shared = shared;
     this.description = `Python ${facts.version} (${facts.executable})`;
   }
 
   async prepare(tool: ToolEntry): Promise<PreparedTool> {
-    const { backend, toolsDir, runnerDir } = this.#options;
-    await using shared = new AsyncDisposableStack();
-    const mount = async (directory: string, target: string) => {
-      const { source } = shared.use<SharedDirectory>(await backend.share(directory));
-      return { source, target };
-    };
-    const mounts = [
-      ...(await Promise.all(this.#interpreterDirectories.map((path) => mount(path, path)))),
-      await mount(toolsDir, insidePaths.pythonTools),
-      await mount(runnerDir, insidePaths.runner),
-    ];
-    const owned = shared.move();
+    const { backend, toolsDir } = this.#options;
+    const tools = await backend.share(toolsDir);
     return {
-      mounts,
+      mounts: [...this.#mounts, { source: tools.source, target: insidePaths.pythonTools }],
       environment: this.#environment(tool),
       launch: {
         // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
@@ -123,12 +155,16 @@ class PythonRunner implements ToolRunner {
           this.#executable,
           "-I",
           "-B",
-          join(insidePaths.runner, "tool_runner"),
+          join(insidePaths.runner, "tool_runner", "__main__.py"),
           join(insidePaths.work, workDirNames.args),
         ],
       },
-      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+      [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose](),
     };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#shared.disposeAsync();
   }
 
   async refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {

@@ -23,8 +23,8 @@ export interface StagedArtifact {
   readonly version: number;
 }
 
-/** A tool language. Stateless towards calls; shared by all of them. */
-export interface ToolRunner {
+/** A tool language, shared by all its tools. Its owner disposes it after the last call. */
+export interface ToolRunner extends AsyncDisposable {
   readonly runtime: ToolEntry["runtime"];
   /** One line for the operator: interpreter and version. */
   readonly description: string;

@@ -7,9 +7,10 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { lstat, mkdir, opendir, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
+import { firstPrivateDirectory, othersPass, othersRead } from "./reach.ts";
 import { SandboxError, type SharedDirectory } from "./sandbox.ts";
 
 const run = promisify(execFile);
@@ -18,9 +19,6 @@ const run = promisify(execFile);
 const copyTimeoutMs = 300_000;
 /** Entries of one directory tree that are looked at for changes. */
 const maxEntries = 100_000;
-
-const othersRead = 0o004;
-const othersPass = 0o001;
 
 /** One copy, with the calls that use it. */
 interface Copy {
@@ -78,7 +76,11 @@ export class SharedDirectories implements AsyncDisposable {
     const known = this.#known.get(directory);
     if (known === "reachable") return undefined;
     const tree = await examine(directory);
-    if (known === undefined && tree.isReadable && (await isPassable(directory))) {
+    if (
+      known === undefined &&
+      tree.isReadable &&
+      (await firstPrivateDirectory(directory)) === undefined
+    ) {
       this.#known.set(directory, "reachable");
       return undefined;
     }
@@ -123,14 +125,6 @@ export class SharedDirectories implements AsyncDisposable {
 
 function asItIs(source: string): SharedDirectory {
   return { source, [Symbol.asyncDispose]: () => Promise.resolve() };
-}
-
-/** Whether another user can get to a directory. */
-async function isPassable(directory: string): Promise<boolean> {
-  for (let path = directory; ; path = dirname(path)) {
-    if (((await lstat(path)).mode & othersPass) === 0) return false;
-    if (path === dirname(path)) return true;
-  }
 }
 
 interface Tree {

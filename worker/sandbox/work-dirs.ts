@@ -8,6 +8,7 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
+import { firstPrivateDirectory } from "./reach.ts";
 import { SandboxError } from "./sandbox.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
 
@@ -60,17 +61,19 @@ export class WorkDirs implements AsyncDisposable {
   /** Creates the worker's own directory, sweeps those of dead workers and makes the first batch. Throws SandboxError. */
   static async open(options: WorkDirsOptions): Promise<WorkDirs> {
     const root = join(options.base, workerPrefix + options.newId());
+    let workDirs: WorkDirs | undefined;
     try {
       await mkdir(options.base, { recursive: true, mode: 0o711 });
+      await requireReach(options);
       await sweep(options.base);
       await mkdir(root, { mode: 0o711 });
       // mkdir's mode is subject to the umask; the sandbox's uid must be able to pass.
       await chmod(root, 0o711);
-      const workDirs = new WorkDirs(options, root, await listenAlive(root));
+      workDirs = new WorkDirs(options, root, await listenAlive(root));
       await workDirs.#make();
       return workDirs;
     } catch (error) {
-      await removeTree(root);
+      await (workDirs?.[Symbol.asyncDispose]() ?? removeTree(root));
       throw new SandboxError(`cannot use the work directory ${options.base}: ${String(error)}`, {
         cause: error,
       });
@@ -136,6 +139,16 @@ export class WorkDirs implements AsyncDisposable {
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
+}
+
+/** bubblewrap can bind only what the sandbox's uid can get to. */
+async function requireReach({ base, ownerId }: WorkDirsOptions): Promise<void> {
+  if (ownerId === undefined) return;
+  const barrier = await firstPrivateDirectory(base);
+  if (barrier === undefined) return;
+  throw new Error(
+    `${barrier} is private, and sandboxes run as uid ${ownerId}; choose a directory that uid can reach`,
+  );
 }
 
 async function giveTo(ownerId: number, path: string): Promise<void> {

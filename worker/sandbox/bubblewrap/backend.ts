@@ -37,6 +37,8 @@ export interface BubblewrapOptions {
 /** A backend that also says what it found on this host. */
 export interface BubblewrapBackend extends SandboxBackend {
   readonly host: HostFacts;
+  /** Directory for this process alone, which sandboxes can reach; removed with the backend. */
+  readonly scratchDir: string;
 }
 
 /**
@@ -73,6 +75,10 @@ class Backend implements BubblewrapBackend {
     this.#workDirs = workDirs;
     this.#shared = new SharedDirectories(join(workDirs.root, "shared"), options.uid, options.newId);
     this.host = host;
+  }
+
+  get scratchDir(): string {
+    return this.#workDirs.root;
   }
 
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {

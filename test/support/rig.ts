@@ -1,0 +1,145 @@
+/**
+ * A whole worker for tests: a real DevBroker, a real worker in this process, an agent, all in temporary directories.
+ */
+import { chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { Agent, type CallResult } from "../../harness/agent.ts";
+import { type DevBroker, startDevBroker } from "../../harness/dev-broker.ts";
+import type { ToolCall } from "../../harness/messages.ts";
+import { createHost } from "../../worker/app.ts";
+import { openStore } from "../../worker/artifacts/open.ts";
+import type { ArtifactScope, ArtifactStore } from "../../worker/artifacts/store.ts";
+import { type Config, readConfig } from "../../worker/config.ts";
+import { createLogger } from "../../worker/telemetry/logger.ts";
+import { Worker } from "../../worker/worker.ts";
+
+export const namespace = "rig";
+const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+
+/** One tool of a rig's manifest, in the manifest's own words. */
+export interface RigTool {
+  readonly module?: string;
+  readonly function: string;
+  readonly timeout_seconds?: number;
+  readonly sandbox_profile?: string;
+  readonly env?: readonly string[];
+}
+
+export interface RigOptions {
+  /** By tool name; `module` is `misbehaving` unless given. */
+  readonly tools: Readonly<Record<string, RigTool>>;
+  /** Variables on top of the rig's own. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Modules that the rig's tool directory holds beside the fixtures, by file name. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** A running worker with everything around it. */
+export interface Rig extends AsyncDisposable {
+  readonly broker: DevBroker;
+  readonly worker: Worker;
+  readonly agent: Agent;
+  readonly config: Config;
+  readonly store: ArtifactStore;
+  readonly scope: ArtifactScope;
+  readonly toolsDir: string;
+  readonly manifestPath: string;
+  /** Log lines of the worker so far. */
+  readonly logLines: readonly string[];
+  call(tool: string, args?: ToolCall["args"], more?: Partial<ToolCall>): Promise<CallResult>;
+}
+
+/** A temporary directory that a sandbox's own uid can reach, also where the test runner's TMPDIR is private. */
+export async function reachableDirectory(): Promise<string> {
+  const directory = await mkdtemp("/var/tmp/str-test-");
+  await chmod(directory, 0o755);
+  return directory;
+}
+
+/** The environment of a worker that serves `manifestPath` on a broker. */
+export function workerEnvironment(
+  broker: DevBroker,
+  base: string,
+  manifestPath: string,
+  toolsDir: string,
+): Record<string, string> {
+  return {
+    SAM_NAMESPACE: namespace,
+    DEV_BROKER_HOST: broker.host,
+    DEV_BROKER_PORT: String(broker.port),
+    CONNECT_RETRY_DELAY_MS: "200",
+    MANIFEST_PATH: manifestPath,
+    TOOLS_PYTHON_DIR: toolsDir,
+    SANDBOX_WORK_DIR: join(base, "work"),
+    SANDBOX_MIN_FREE_DISK_MB: "1",
+    ARTIFACT_SERVICE_TYPE: "filesystem",
+    ARTIFACT_BASE_PATH: join(base, "artifacts"),
+    HEALTH_PORT: "0",
+    LOG_LEVEL: "debug",
+  };
+}
+
+/** A manifest as text. */
+export function manifestText(tools: RigOptions["tools"]): string {
+  const entries = Object.entries(tools).map(([name, tool]) => [
+    name,
+    { module: "misbehaving", ...tool },
+  ]);
+  // JSON is YAML.
+  return JSON.stringify({ version: 1, tools: Object.fromEntries(entries) }, undefined, 2);
+}
+
+/** Starts a rig. The caller owns it. */
+export async function startRig(options: RigOptions): Promise<Rig> {
+  await using owned = new AsyncDisposableStack();
+  const base = await reachableDirectory();
+  owned.defer(() => rm(base, { recursive: true, force: true }));
+  const toolsDir = join(base, "tools");
+  const manifestPath = join(base, "manifest.yaml");
+  await cp(fixtureTools, toolsDir, { recursive: true });
+  await chmod(toolsDir, 0o755);
+  for (const [name, text] of Object.entries(options.files ?? {})) {
+    await writeFile(join(toolsDir, name), text);
+  }
+  await writeFile(manifestPath, manifestText(options.tools));
+
+  const broker = owned.use(await startDevBroker());
+  const environment = {
+    ...workerEnvironment(broker, base, manifestPath, toolsDir),
+    ...options.environment,
+  };
+  const config = readConfig(environment);
+  const logLines: string[] = [];
+  const log = createLogger("debug", lineCollector(logLines));
+  const worker = owned.use(new Worker(config, createHost(log, environment)));
+  await worker.start(AbortSignal.timeout(30_000));
+  const agent = owned.use(
+    await Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(5_000)),
+  );
+  const store = owned.use(await openStore(config.artifacts.store));
+  const all = owned.move();
+  return {
+    broker,
+    worker,
+    agent,
+    config,
+    store,
+    scope: { root: namespace, userId: "user-42", sessionId: "web-1" },
+    toolsDir,
+    manifestPath,
+    logLines,
+    call: (tool, args = {}, more = {}) =>
+      agent.call({ tool, args, userId: "user-42", sessionId: "web-1", timeoutSeconds: 30, ...more }),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+function lineCollector(lines: string[]): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(...chunk.toString().split("\n").filter(Boolean));
+      done();
+    },
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * The process's edge: environment, command line, signals, exit code.
+ */
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { type Host, createHost } from "./app.ts";
+import { BrokerError } from "./broker/broker.ts";
+import { StoreError } from "./artifacts/store.ts";
+import { check } from "./check.ts";
+import { type Config, ConfigError, describeVariables, readConfig } from "./config.ts";
+import { ManifestError } from "./manifest/manifest.ts";
+import { SandboxError } from "./sandbox/sandbox.ts";
+import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
+import { createLogger } from "./telemetry/logger.ts";
+import { Worker } from "./worker.ts";
+
+/** Exit codes of sysexits(3), and of a shell for a signal. */
+const exit = {
+  ok: 0,
+  usage: 64,
+  unavailable: 69,
+  software: 70,
+  config: 78,
+  signalBase: 128,
+} as const;
+
+const usage = `Usage: str-worker [--check | --help | --version]
+
+Runs tools for agents. Everything is configured by environment variables.
+
+  --check    validate configuration, manifest, sandbox and store, print what was found, exit
+  --help     print this text
+  --version  print the version
+
+Example:
+  SAM_NAMESPACE=ed_test DEV_BROKER_HOST=127.0.0.1 MANIFEST_PATH=/tools/manifest.yaml str-worker
+
+Variables:
+${describeVariables()
+  .map(
+    ({ name, defaultText, description }) =>
+      `  ${name.padEnd(25)} ${description}${defaultText === undefined ? "" : ` [${defaultText}]`}`,
+  )
+  .join("\n")}
+`;
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [option, ...rest] = argv;
+  if (rest.length > 0) return refuseUsage(rest.join(" "));
+  switch (option) {
+    case "--help":
+      process.stdout.write(usage);
+      return exit.ok;
+    case "--version":
+      process.stdout.write(`${readVersion()}\n`);
+      return exit.ok;
+    case "--check":
+      return withConfig(runCheck);
+    case undefined:
+      return withConfig(runWorker);
+    default:
+      return refuseUsage(option);
+  }
+}
+
+function refuseUsage(argument: string): number {
+  process.stderr.write(`str-worker: unknown argument ${argument}\n\n${usage}`);
+  return exit.usage;
+}
+
+async function withConfig(run: (config: Config, host: Host) => Promise<number>): Promise<number> {
+  try {
+    const config = readConfig(process.env);
+    closeInheritedDescriptors();
+    return await run(config, createHost(createLogger(config.logLevel), process.env));
+  } catch (error) {
+    process.stderr.write(`str-worker: ${explain(error)}\n`);
+    return exitCodeOf(error);
+  }
+}
+
+async function runCheck(config: Config, host: Host): Promise<number> {
+  process.stdout.write(`${await check(config, host, new AbortController().signal)}\n`);
+  return exit.ok;
+}
+
+/** A first SIGTERM or SIGINT drains, a second one stops at once. */
+async function runWorker(config: Config, host: Host): Promise<number> {
+  const { log } = host;
+  await using worker = new Worker(config, host);
+  const [first, second] = [signalled(), signalled()];
+  const starting = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      if (starting.signal.aborted) second.resolve(signal);
+      starting.abort(new Error(`stopped by ${signal}`));
+      first.resolve(signal);
+    });
+  }
+
+  try {
+    await worker.start(starting.signal);
+  } catch (error) {
+    if (starting.signal.aborted) return exit.ok;
+    throw error;
+  }
+  const cause = await Promise.race([
+    first.promise.then(() => undefined),
+    worker.failed.then((error) => ({ error })),
+  ]);
+  if (cause !== undefined) {
+    log.fatal({ err: cause.error }, "worker cannot go on");
+    return exitCodeOf(cause.error);
+  }
+  log.info(
+    { drainTimeoutSeconds: config.drainTimeoutSeconds },
+    "draining; a second signal stops at once",
+  );
+  const drained = worker.drain(config.drainTimeoutSeconds * 1000);
+  const forced = await Promise.race([drained, second.promise]);
+  if (typeof forced === "string") {
+    log.warn({ signal: forced }, "stopped at once");
+    return exit.signalBase + constants.signals[forced];
+  }
+  log.info(forced, "drained");
+  return exit.ok;
+}
+
+function signalled(): PromiseWithResolvers<NodeJS.Signals> {
+  return Promise.withResolvers();
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof BrokerError) return error.transient ? exit.unavailable : exit.config;
+  const isConfiguration = [ConfigError, ManifestError, SandboxError, StoreError].some(
+    (kind) => error instanceof kind,
+  );
+  return isConfiguration ? exit.config : exit.software;
+}
+
+/** The message and the messages of its causes; a stack only for what nobody foresaw. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isForeseen = exitCodeOf(error) !== exit.software;
+  const own = isForeseen ? error.message : (error.stack ?? error.message);
+  return error.cause instanceof Error ? `${own}\n  because: ${explain(error.cause)}` : own;
+}
+
+function readVersion(): string {
+  const path = import.meta.url.endsWith(".ts") ? "../package.json" : "../../package.json";
+  const { version } = JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8")) as {
+    version: string;
+  };
+  return version;
+}
+
+process.exitCode = await main(process.argv.slice(2));

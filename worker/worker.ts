@@ -1,0 +1,200 @@
+/**
+ * The worker's life: start, run, drain, stop.
+ */
+import { type Foundation, type Host, openFoundation, wireInvoker } from "./app.ts";
+import { openBroker } from "./broker/open.ts";
+import type { ReconnectingSession } from "./broker/reconnecting.ts";
+import type { Config } from "./config.ts";
+import { Consumer, type DrainReport } from "./invocation/consumer.ts";
+import { handleDelivery } from "./invocation/handler.ts";
+import { Subscriptions } from "./invocation/subscriptions.ts";
+import { InvocationError } from "./protocol/errors.ts";
+import { invokeTopic } from "./protocol/topics.ts";
+import { clampedLimits } from "./sandbox/rlimits.ts";
+import { startHealthServer } from "./telemetry/health.ts";
+
+/** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
+const answerTimeoutMs = 10_000;
+
+/**
+ * What the worker is doing, and what that means for calls.
+ *
+ * | state      | calls                                                                      |
+ * |------------|----------------------------------------------------------------------------|
+ * | `idle`     | nothing is open                                                            |
+ * | `starting` | parts are being opened; nothing is subscribed                              |
+ * | `running`  | calls are taken and answered                                               |
+ * | `draining` | no new call is taken; those taken are finished, stopped at the deadline, and answered |
+ * | `stopped`  | everything is given back                                                   |
+ */
+export type WorkerState = "idle" | "starting" | "running" | "draining" | "stopped";
+
+/** One worker. It is started once, drained once, and disposed by its owner. */
+export class Worker implements AsyncDisposable {
+  readonly #config: Config;
+  readonly #host: Host;
+  readonly #parts = new AsyncDisposableStack();
+  /** Stops running calls; its reason answers them. */
+  readonly #stopCalls = new AbortController();
+  /** Gives up on publishing answers. */
+  readonly #stopPublishing = new AbortController();
+  readonly #ended = Promise.withResolvers<unknown>();
+  #state: WorkerState = "idle";
+  #session: ReconnectingSession | undefined;
+  #consumer: Consumer | undefined;
+  #healthPort: number | undefined;
+
+  constructor(config: Config, host: Host) {
+    this.#config = config;
+    this.#host = host;
+  }
+
+  get state(): WorkerState {
+    return this.#state;
+  }
+
+  /** Port of the health server, or undefined when there is none. */
+  get healthPort(): number | undefined {
+    return this.#healthPort;
+  }
+
+  /** Fulfils with the cause when the worker cannot go on: the broker was lost for good. */
+  get failed(): Promise<unknown> {
+    return this.#ended.promise;
+  }
+
+  /**
+   * Opens everything, in order, and takes calls. Either the worker runs or nothing is left open.
+   * Throws SandboxError, StoreError, ManifestError or BrokerError, or the signal's reason.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#state = "starting";
+    try {
+      await this.#startHealth();
+      const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
+      await this.#connect(foundation, signal);
+      this.#state = "running";
+      this.#host.log.info(startupFacts(this.#config, foundation), "worker ready");
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Stops intake, lets running calls finish until the deadline, stops and answers the rest, and closes. */
+  async drain(deadlineMs: number): Promise<DrainReport> {
+    this.#state = "draining";
+    const consumer = this.#consumer;
+    if (consumer === undefined) return { finished: 0, abandoned: 0 };
+    const report = await consumer.drain(AbortSignal.timeout(deadlineMs));
+    await this.#stopRunning(consumer);
+    return report;
+  }
+
+  /** Stops running calls at once, answers them, and closes everything in reverse order of opening. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#state === "stopped") return;
+    this.#state = "stopped";
+    if (this.#consumer !== undefined) await this.#stopRunning(this.#consumer);
+    await this.#parts.disposeAsync();
+  }
+
+  async #stopRunning(consumer: Consumer): Promise<void> {
+    const giveUp = setTimeout(
+      () => this.#stopPublishing.abort(new Error("the worker is shutting down")),
+      answerTimeoutMs,
+    );
+    this.#stopCalls.abort(
+      new InvocationError(
+        "TOOL_NOT_AVAILABLE",
+        "The worker was shut down before the tool had finished",
+      ),
+    );
+    await consumer.settled();
+    clearTimeout(giveUp);
+  }
+
+  async #startHealth(): Promise<void> {
+    if (this.#config.healthPort === 0) return;
+    const server = await startHealthServer(this.#config.healthPort, () => this.#missing());
+    this.#healthPort = this.#parts.use(server).port;
+  }
+
+  /** What readiness lacks. */
+  #missing(): readonly string[] {
+    const missing: string[] = [];
+    if (this.#state !== "running") missing.push(`worker is ${this.#state}`);
+    if (this.#session?.connected !== true) missing.push("no broker connection");
+    return missing;
+  }
+
+  async #connect(foundation: Foundation, signal: AbortSignal): Promise<void> {
+    const { namespace, workerId } = this.#config;
+    const { log, clock } = this.#host;
+    const { catalog } = foundation;
+    const broker = await openBroker(this.#config.broker, {
+      namespace,
+      workerId,
+      clock,
+      log: log.child({ part: "broker" }),
+    });
+    const tools = [...catalog.manifest.tools.keys()];
+    const session = this.#parts.use(await broker.connect(tools, signal));
+    this.#session = session;
+
+    const { invoker, slots } = wireInvoker(this.#config, this.#host, foundation);
+    const parts = { namespace, session, invoker, clock, log };
+    const signals = { run: this.#stopCalls.signal, publish: this.#stopPublishing.signal };
+    const consumer = new Consumer(
+      session,
+      (delivery) => handleDelivery(parts, delivery, signals),
+      slots.capacity + slots.maxWaiting,
+    );
+    this.#consumer = consumer;
+    this.#supervise(consumer.run());
+    this.#supervise(this.#followManifest(foundation, session, tools));
+    void session.closed.then((end) => {
+      if (end.reason === "lost") this.#ended.resolve(end.cause);
+    });
+  }
+
+  /** Subscriptions follow the manifest until the catalog is disposed. */
+  async #followManifest(
+    { catalog }: Foundation,
+    session: ReconnectingSession,
+    served: readonly string[],
+  ): Promise<void> {
+    const log = this.#host.log.child({ part: "subscriptions" });
+    const subscriptions = new Subscriptions(session, served, log);
+    for await (const { manifest } of catalog.changes) {
+      await subscriptions.follow(new Set(manifest.tools.keys()), this.#stopPublishing.signal);
+    }
+  }
+
+  /** A loop that fails takes the worker down: half a worker answers nobody. */
+  #supervise(loop: Promise<void>): void {
+    loop.catch((error: unknown) => {
+      if (this.#state === "running") this.#ended.resolve(error);
+    });
+  }
+}
+
+/** What an operator wants to see at start: names, topics, store, limits, and what the host cannot enforce. */
+export function startupFacts(config: Config, foundation: Foundation): object {
+  const { backend, store, runners, catalog, profiles } = foundation;
+  const { hardLimits, version, proc } = backend.host;
+  return {
+    namespace: config.namespace,
+    workerId: config.workerId,
+    topics: [...catalog.manifest.tools.keys()].map((tool) => invokeTopic(config.namespace, tool)),
+    unavailableTools: Object.fromEntries(catalog.manifest.unavailable),
+    store: store.kind,
+    sandbox: version,
+    runners: [...runners.values()].map((runner) => runner.description),
+    profiles: [...profiles.values()].map((profile) => ({
+      ...profile,
+      clampedByHost: clampedLimits(profile.limits, hardLimits),
+    })),
+    unenforced: proc === "fresh" ? [] : ["fresh-proc"],
+  };
+}
