@@ -11,6 +11,7 @@ import { createHost } from "../../worker/app.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../worker/config.ts";
+import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
 
@@ -24,6 +25,7 @@ export interface RigTool {
   readonly timeout_seconds?: number;
   readonly sandbox_profile?: string;
   readonly env?: readonly string[];
+  readonly package?: string;
 }
 
 export interface RigOptions {
@@ -33,6 +35,8 @@ export interface RigOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Modules that the rig's tool directory holds beside the fixtures, by file name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Permissions of the tool directory; 0755 unless given. */
+  readonly toolsDirMode?: number;
 }
 
 /** A running worker with everything around it. */
@@ -92,13 +96,15 @@ export function manifestText(tools: RigOptions["tools"]): string {
 
 /** Starts a rig. The caller owns it. */
 export async function startRig(options: RigOptions): Promise<Rig> {
+  // As worker/main.ts does: what the test runner was started with must not reach a tool.
+  closeInheritedDescriptors();
   await using owned = new AsyncDisposableStack();
   const base = await reachableDirectory();
   owned.defer(() => rm(base, { recursive: true, force: true }));
   const toolsDir = join(base, "tools");
   const manifestPath = join(base, "manifest.yaml");
   await cp(fixtureTools, toolsDir, { recursive: true });
-  await chmod(toolsDir, 0o755);
+  await chmod(toolsDir, options.toolsDirMode ?? 0o755);
   for (const [name, text] of Object.entries(options.files ?? {})) {
     await writeFile(join(toolsDir, name), text);
   }
@@ -115,7 +121,10 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const worker = owned.use(new Worker(config, createHost(log, environment)));
   await worker.start(AbortSignal.timeout(30_000));
   const agent = owned.use(
-    await Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(5_000)),
+    await Agent.connect(
+      { host: broker.host, port: broker.port, namespace },
+      AbortSignal.timeout(5_000),
+    ),
   );
   const store = owned.use(await openStore(config.artifacts.store));
   const all = owned.move();
@@ -130,7 +139,14 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     manifestPath,
     logLines,
     call: (tool, args = {}, more = {}) =>
-      agent.call({ tool, args, userId: "user-42", sessionId: "web-1", timeoutSeconds: 30, ...more }),
+      agent.call({
+        tool,
+        args,
+        userId: "user-42",
+        sessionId: "web-1",
+        timeoutSeconds: 30,
+        ...more,
+      }),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

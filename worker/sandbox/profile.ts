@@ -116,6 +116,7 @@ const fromTightToWide = [...builtInProfiles.keys()];
 
 function narrower(requested: string | undefined, fallback: string): string {
   if (requested === undefined) return fallback;
-  const [asked, granted] = [requested, fallback].map((name) => fromTightToWide.indexOf(name));
-  return asked !== undefined && granted !== undefined && asked < granted ? requested : fallback;
+  const asked = fromTightToWide.indexOf(requested);
+  // A name that is not in the table says nothing about which of the two is tighter.
+  return asked !== -1 && asked < fromTightToWide.indexOf(fallback) ? requested : fallback;
 }

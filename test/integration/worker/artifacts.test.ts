@@ -11,7 +11,14 @@ describe("artifacts", () => {
   const signal = new AbortController().signal;
 
   beforeAll(async () => {
-    const names = ["reads", "saves", "leaves_traps", "output_replaced", "raises", "leaves_a_daemon"];
+    const names = [
+      "reads",
+      "saves",
+      "leaves_traps",
+      "output_replaced",
+      "raises",
+      "leaves_a_daemon",
+    ];
     rig = await startRig({
       tools: Object.fromEntries(names.map((name) => [name, { function: name }])),
     });
@@ -44,7 +51,15 @@ describe("artifacts", () => {
           ["prefs", { filename: "user:prefs.json", version: undefined }],
         ]),
         preloaded: new Map([
-          ["sent", { filename: "note.txt", version: 0, mimeType: "text/plain", bytes: Buffer.from("sent along €") }],
+          [
+            "sent",
+            {
+              filename: "note.txt",
+              version: 0,
+              mimeType: "text/plain",
+              bytes: Buffer.from("sent along €"),
+            },
+          ],
         ]),
       },
     );
@@ -85,10 +100,17 @@ describe("artifacts", () => {
 
   test("an artifact whose name would leave the directory is refused by name", async () => {
     const preloaded = new Map([
-      ["input_file", { filename: "../evil.txt", version: 0, mimeType: "text/plain", bytes: Buffer.from("x") }],
+      [
+        "input_file",
+        { filename: "../evil.txt", version: 0, mimeType: "text/plain", bytes: Buffer.from("x") },
+      ],
     ]);
     const result = await rig.call("reads", {}, { preloaded });
-    expect(result).toMatchObject({ kind: "error", code: "ARTIFACT_ERROR", message: expect.stringContaining("evil.txt") });
+    expect(result).toMatchObject({
+      kind: "error",
+      code: "ARTIFACT_ERROR",
+      message: expect.stringContaining("evil.txt"),
+    });
   });
 
   test("an output becomes an artifact with the type and description that the tool gave", async () => {
@@ -114,7 +136,10 @@ describe("artifacts", () => {
   });
 
   test("an output without a type gets the one of its name, and saving again makes the next version", async () => {
-    const results = [await rig.call("saves", { text: "one" }), await rig.call("saves", { text: "two" })];
+    const results = [
+      await rig.call("saves", { text: "one" }),
+      await rig.call("saves", { text: "two" }),
+    ];
     expect(results).toMatchObject([
       { createdArtifacts: [{ filename: "summary.txt", version: 0, mimeType: "text/plain" }] },
       { createdArtifacts: [{ filename: "summary.txt", version: 1 }] },
@@ -140,7 +165,10 @@ describe("artifacts", () => {
   });
 
   test("an output/ that was exchanged for a link to the host's files yields nothing", async () => {
-    expect(await rig.call("output_replaced")).toMatchObject({ kind: "success", createdArtifacts: [] });
+    expect(await rig.call("output_replaced")).toMatchObject({
+      kind: "success",
+      createdArtifacts: [],
+    });
   });
 
   test("a file that a left-behind process still writes is saved after that process is gone", async () => {

@@ -177,7 +177,10 @@ describe("a failing call is answered with", () => {
   for (const row of rows) {
     test(`${row.code} for ${row.cause}`, async () => {
       const { code, message } = failure(await rig.call(nameOf(row), row.args));
-      expect({ code, message }).toEqual({ code: row.code, message: expect.stringMatching(row.message) });
+      expect({ code, message }).toEqual({
+        code: row.code,
+        message: expect.stringMatching(row.message),
+      });
       expect(message).not.toMatch(/Traceback|\/var\/tmp|\/opt\//);
     });
   }

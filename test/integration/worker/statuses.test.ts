@@ -19,7 +19,11 @@ describe("statuses", () => {
   });
   afterAll(() => rig[Symbol.asyncDispose]());
 
-  async function statusesOf(tool: string, args: Record<string, string | number>, timeoutSeconds = 30) {
+  async function statusesOf(
+    tool: string,
+    args: Record<string, string | number>,
+    timeoutSeconds = 30,
+  ) {
     const texts: string[] = [];
     const result = await rig.agent.call(
       { tool, args, timeoutSeconds },
@@ -69,7 +73,10 @@ describe("statuses", () => {
     );
     const texts = { ours: [] as string[], theirs: [] as string[] };
     await Promise.all([
-      rig.agent.call({ tool: "burst", args: { count: 2 } }, { onStatus: (t) => texts.ours.push(t) }),
+      rig.agent.call(
+        { tool: "burst", args: { count: 2 } },
+        { onStatus: (t) => texts.ours.push(t) },
+      ),
       other.call({ tool: "burst", args: { count: 3 } }, { onStatus: (t) => texts.theirs.push(t) }),
     ]);
     expect(texts.ours).toHaveLength(2);

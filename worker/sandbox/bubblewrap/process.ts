@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
-import { isJsonObject } from "../../support/json.ts";
+import { isJsonObject, parseJson } from "../../support/json.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
 
@@ -13,6 +13,8 @@ import { type Subprocess, type SubprocessExit, startSubprocess } from "../subpro
 const goneLookMs = 1;
 /** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
 const goneTimeoutMs = 5_000;
+/** Milliseconds that bubblewrap may take to create the sandbox's first process. */
+const beginTimeoutMs = 5_000;
 /** Bytes of bubblewrap's status report; it is two short lines. */
 const maxReportBytes = 16 * 1024;
 /** Exit codes above this stand for a signal: 128 + its number (bwrap(1), as shells do). */
@@ -45,7 +47,8 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       inputs: [encodeArgs(command.options)],
       hasReport: true,
     });
-    return new BwrapExecution(child, clock);
+    if (child.report === undefined) throw new Error("the child has no report descriptor");
+    return new BwrapExecution(child, child.report, clock);
   } catch (error) {
     throw new SandboxError(`cannot start ${command.bwrapBin}`, { cause: error });
   }
@@ -63,13 +66,16 @@ export class BwrapExecution implements Execution {
   readonly #child: Subprocess;
   readonly #clock: Clock;
   readonly #report: Report = {};
+  /** Fulfils when the sandbox's first process is known, or will never be. */
+  readonly #begun: Promise<void>;
   #stopping: Promise<ExitReport> | undefined;
 
-  constructor(child: Subprocess, clock: Clock) {
+  constructor(child: Subprocess, report: Readable, clock: Clock) {
     this.#child = child;
     this.#clock = clock;
-    const reported = readReport(child.report, this.#report);
-    this.exited = this.#watch(reported);
+    const { begun, ended } = readReport(report, this.#report);
+    this.#begun = begun;
+    this.exited = this.#watch(ended);
   }
 
   stop(graceMs: number): Promise<ExitReport> {
@@ -81,11 +87,15 @@ export class BwrapExecution implements Execution {
     const over = new AbortController();
     const exited = this.exited.finally(() => over.abort());
     exited.catch(() => undefined);
+    // A bubblewrap that is killed between the birth of the sandbox's first process and letting it go leaves that
+    // process waiting for ever, so it is not touched before we know whom else to kill.
+    const tooLong = this.#clock.sleep(beginTimeoutMs, over.signal).catch(() => undefined);
+    await Promise.race([this.#begun, tooLong]);
     if (graceMs > 0) {
       await this.#terminate();
       await this.#clock.sleep(graceMs, over.signal).catch(() => undefined);
     }
-    if (!over.signal.aborted) this.#killAll();
+    if (!over.signal.aborted) await this.#killAll();
     return exited;
   }
 
@@ -93,15 +103,14 @@ export class BwrapExecution implements Execution {
   async #terminate(): Promise<void> {
     const first = this.#report.childPid;
     if (first === undefined) return;
-    const children = await readFile(`/proc/${first}/task/${first}/children`, "utf8").catch(
-      () => "",
-    );
-    for (const pid of children.split(" ").map(Number)) if (pid > 0) signalQuietly(pid, "SIGTERM");
+    for (const pid of await childrenOf(first)) signalQuietly(pid, "SIGTERM");
   }
 
   /** The end of a pid namespace's first process ends all the others (pid_namespaces(7)). */
-  #killAll(): void {
-    if (this.#report.childPid !== undefined) signalQuietly(this.#report.childPid, "SIGKILL");
+  async #killAll(): Promise<void> {
+    const first = this.#report.childPid;
+    const roots = first === undefined ? await childrenOf(this.#child.pid) : [first];
+    for (const pid of roots) signalQuietly(pid, "SIGKILL");
     this.#child.kill("SIGKILL");
   }
 
@@ -131,23 +140,37 @@ export class BwrapExecution implements Execution {
   }
 }
 
-/** Reads the report to its end into `report`. */
-async function readReport(stream: Readable | undefined, report: Report): Promise<void> {
-  if (stream === undefined) return;
+/** Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it ends. */
+function readReport(
+  stream: Readable,
+  report: Report,
+): { readonly begun: Promise<void>; readonly ended: Promise<void> } {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let text = "";
   stream.setEncoding("utf8");
   stream.on("data", (chunk: string) => {
     text = (text + chunk).slice(0, maxReportBytes);
     for (const line of text.split("\n").slice(0, -1)) readReportLine(line, report);
+    if (report.childPid !== undefined) begun.resolve();
   });
-  await new Promise<void>((resolve) => stream.once("close", resolve));
+  stream.once("close", () => {
+    begun.resolve();
+    ended.resolve();
+  });
+  return { begun: begun.promise, ended: ended.promise };
 }
 
 function readReportLine(line: string, report: Report): void {
-  const value: unknown = JSON.parse(line);
+  const value = parseJson(Buffer.from(line));
   if (!isJsonObject(value)) return;
   if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
   if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
+}
+
+/** Processes whose parent is `pid`, as this host numbers them; none when it is gone. See proc_pid_task_children(5). */
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  return text.split(" ").filter(Boolean).map(Number);
 }
 
 /** bubblewrap reports an exit code only for a command that it started. */

@@ -1,0 +1,117 @@
+/**
+ * Slots, waiting, deadlines and time limits.
+ */
+import { describe, expect, test } from "vitest";
+import { DevClient } from "../../../harness/client.ts";
+import { encodeRequest } from "../../../harness/messages.ts";
+import { invokeTopic, responseTopic, statusTopic } from "../../../worker/protocol/topics.ts";
+import { type Rig, namespace, startRig } from "../../support/rig.ts";
+
+const tools = {
+  well: { function: "well" },
+  sleeps: { function: "sleeps" },
+  short: { function: "sleeps", timeout_seconds: 1 },
+  ignores_term: { function: "ignores_term" },
+};
+
+describe("under load", () => {
+  test("more calls than slots all get their answers", async () => {
+    await using rig = await startRig({ tools, environment: { SANDBOX_MAX_CONCURRENT: "2" } });
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => rig.call("well", { message: `call ${index}` })),
+    );
+    expect(results.map((result) => result.kind === "success" && result.toolResult["said"])).toEqual(
+      Array.from({ length: 20 }, (_, index) => `call ${index}`),
+    );
+  });
+
+  test("a call beyond slots and waiting line is refused at once", async () => {
+    await using rig = await startRig({
+      tools,
+      environment: { SANDBOX_MAX_CONCURRENT: "1", SANDBOX_MAX_QUEUED: "1" },
+    });
+    const calls = Array.from({ length: 4 }, () => rig.call("sleeps", { seconds: 1.5 }));
+    const kinds = (await Promise.all(calls)).map((result) =>
+      result.kind === "error" ? result.code : result.kind,
+    );
+    expect(kinds.toSorted()).toEqual([
+      "RESOURCE_EXHAUSTED",
+      "RESOURCE_EXHAUSTED",
+      "success",
+      "success",
+    ]);
+  });
+
+  test("too little free disk is RESOURCE_EXHAUSTED with both numbers", async () => {
+    await using rig = await startRig({
+      tools,
+      environment: { SANDBOX_MIN_FREE_DISK_MB: String(2 ** 31) },
+    });
+    expect(await rig.call("well")).toMatchObject({
+      kind: "error",
+      code: "RESOURCE_EXHAUSTED",
+      message: expect.stringMatching(/disk space.*\d+ bytes are free, \d+ are needed/),
+    });
+  });
+});
+
+describe("a time limit", () => {
+  test("is the smaller of what manifest and request say", async () => {
+    await using rig = await startRig({ tools });
+    const results = await Promise.all([
+      rig.call("short", { seconds: 20 }, { timeoutSeconds: 30 }),
+      rig.call("sleeps", { seconds: 20 }, { timeoutSeconds: 1 }),
+      rig.call("short", { seconds: 0.1 }, { timeoutSeconds: 30 }),
+    ]);
+    expect(results.map((result) => result.kind)).toEqual(["timed-out", "timed-out", "success"]);
+    for (const result of results) expect(result.roundTripMs).toBeLessThan(10_000);
+  });
+
+  test("ends a tool that ignores SIGTERM, within 5 seconds more", async () => {
+    await using rig = await startRig({ tools });
+    const result = await rig.call("ignores_term", {}, { timeoutSeconds: 1 });
+    expect(result.kind).toBe("timed-out");
+    expect(result.roundTripMs).toBeGreaterThan(1_000);
+    expect(result.roundTripMs).toBeLessThan(6_000);
+  });
+});
+
+describe("a call whose agent has given up", () => {
+  async function answerTo(rig: Rig, sentAtMs: number): Promise<unknown> {
+    const id = crypto.randomUUID();
+    const patterns = [responseTopic(namespace, "late", ">")];
+    await using client = await DevClient.connect(
+      { host: rig.broker.host, port: rig.broker.port, name: "late", patterns },
+      AbortSignal.timeout(5_000),
+    );
+    await client.publish(
+      invokeTopic(namespace, "well"),
+      encodeRequest(id, "late", { tool: "well", timeoutSeconds: 5 }),
+      {
+        replyTo: responseTopic(namespace, "late", id),
+        statusTo: statusTopic(namespace, "late", id),
+        timestamp: sentAtMs,
+      },
+      AbortSignal.timeout(5_000),
+    );
+    for await (const message of client.messages(AbortSignal.timeout(10_000))) {
+      return JSON.parse(Buffer.from(message.payload).toString());
+    }
+    return undefined;
+  }
+
+  test("is answered as timed out and not run", async () => {
+    await using rig = await startRig({ tools });
+    expect(await answerTo(rig, Date.now() - 16_000)).toMatchObject({
+      result: { timed_out: true, tool_result: {} },
+    });
+    expect(rig.logLines.join("\n")).not.toContain("tool process ended");
+  });
+
+  test("is run as long as somebody waits", async () => {
+    await using rig = await startRig({ tools });
+    expect(await answerTo(rig, Date.now() - 2_000)).toMatchObject({
+      result: { timed_out: false, tool_result: { said: "hi" } },
+    });
+  });
+});

@@ -1,0 +1,258 @@
+/**
+ * The worker as a process: configuration, checks, health, signals, exit codes.
+ */
+import { chmod, readdir, rm, writeFile } from "node:fs/promises";
+import { createConnection, createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Agent } from "../../../harness/agent.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
+import {
+  manifestText,
+  namespace,
+  reachableDirectory,
+  workerEnvironment,
+} from "../../support/rig.ts";
+import { WorkerProcess } from "../../support/worker-process.ts";
+
+const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
+const tools = {
+  well: { function: "well" },
+  sleeps: { function: "sleeps" },
+  ignores_term: { function: "ignores_term" },
+  listens: { function: "listens" },
+};
+
+describe("the worker process", () => {
+  let base: string;
+  let broker: DevBroker;
+  let environment: Record<string, string>;
+
+  beforeEach(async () => {
+    base = await reachableDirectory();
+    broker = await startDevBroker();
+    const manifestPath = join(base, "manifest.yaml");
+    await writeFile(manifestPath, manifestText(tools));
+    environment = workerEnvironment(broker, base, manifestPath, fixtureTools);
+  });
+  afterEach(async () => {
+    await broker[Symbol.asyncDispose]();
+    await rm(base, { recursive: true, force: true });
+  });
+
+  const connectAgent = () =>
+    Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(5_000));
+
+  async function exitOf(worker: WorkerProcess): Promise<{ code: number | null; output: string }> {
+    const { code } = await worker.exited;
+    return { code, output: worker.output };
+  }
+
+  test("exits 78 with one line per problem of its configuration", async () => {
+    await using worker = new WorkerProcess({ DEV_BROKER_PORT: "x", SANDBOX_MAX_CONCURRENT: "0" });
+    const { code, output } = await exitOf(worker);
+    expect(code).toBe(78);
+    expect(output.split("\n").filter(Boolean)).toEqual([
+      expect.stringMatching(/SAM_NAMESPACE: is not set; accepted: /),
+      expect.stringMatching(/DEV_BROKER_HOST: is not set; accepted: /),
+      expect.stringMatching(/DEV_BROKER_PORT: "x" is not accepted; accepted: /),
+      expect.stringMatching(/SANDBOX_MAX_CONCURRENT: "0" is not accepted; accepted: /),
+    ]);
+  });
+
+  test("exits 78 naming place and problem of a broken manifest", async () => {
+    await writeFile(environment["MANIFEST_PATH"]!, "version: 1\ntools:\n  echo:\n    module: 7\n");
+    await using worker = new WorkerProcess(environment);
+    const { code, output } = await exitOf(worker);
+    expect(code).toBe(78);
+    expect(output).toMatch(/manifest\.yaml:4:\d+: tool "echo": module/);
+  });
+
+  test("exits 78 when bubblewrap is missing or cannot make a sandbox, in bubblewrap's words", async () => {
+    for (const bwrap of ["/nonexistent/bwrap", "/usr/bin/false"]) {
+      await using worker = new WorkerProcess({ ...environment, SANDBOX_BWRAP_BIN: bwrap });
+      const { code, output } = await exitOf(worker);
+      expect(code).toBe(78);
+      expect(output).toContain(bwrap);
+    }
+  });
+
+  test("exits 69 when the broker stays away", async () => {
+    await broker[Symbol.asyncDispose]();
+    await using worker = new WorkerProcess({
+      ...environment,
+      CONNECT_RETRIES: "2",
+      CONNECT_RETRY_DELAY_MS: "1",
+    });
+    expect((await worker.exited).code).toBe(69);
+  });
+
+  test("refuses unknown arguments with 64, and prints its help and version", async () => {
+    await using refused = new WorkerProcess({}, ["--bogus"]);
+    expect((await refused.exited).code).toBe(64);
+    await using help = new WorkerProcess({}, ["--help"]);
+    expect((await exitOf(help)).output).toMatch(/SANDBOX_MAX_CONCURRENT .*\[4\]/);
+    await using version = new WorkerProcess({}, ["--version"]);
+    expect(await exitOf(version)).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+  });
+
+  test("--check says what it found and leaves nothing behind", async () => {
+    await using worker = new WorkerProcess({ ...environment, LOG_LEVEL: "silent" }, ["--check"]);
+    const { code, output } = await exitOf(worker);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toMatchObject({
+      namespace,
+      topics: Object.keys(tools).map((tool) => invokeTopic(namespace, tool)),
+      store: "filesystem",
+      sandbox: expect.stringContaining("bubblewrap"),
+      runners: [expect.stringMatching(/^Python 3\./)],
+      profiles: [{ name: "restrictive" }, { name: "standard" }, { name: "permissive" }],
+      unenforced: expect.any(Array),
+    });
+    expect(await readdir(join(base, "work"))).toEqual([]);
+  });
+
+  test("says namespace, topics, store and profiles when it is ready, and nothing secret", async () => {
+    await using worker = new WorkerProcess({ ...environment, SOLACE_PASSWORD: "hunter2" });
+    await worker.says("worker ready");
+    const line = worker.output.split("\n").find((candidate) => candidate.includes("worker ready"))!;
+    expect(JSON.parse(line)).toMatchObject({
+      namespace,
+      store: "filesystem",
+      topics: expect.arrayContaining([invokeTopic(namespace, "well")]),
+    });
+    expect(worker.output).not.toContain("hunter2");
+  });
+
+  test("is live before it is ready, and ready only with a broker connection", async () => {
+    const probe = createServer();
+    probe.listen(0);
+    await once(probe, "listening");
+    const { port } = probe.address() as { port: number };
+    probe.close();
+    const get = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+      return response?.status;
+    };
+    await broker[Symbol.asyncDispose]();
+    await using _worker = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
+    await vi.waitFor(async () => expect(await get("/livez")).toBe(200), { timeout: 10_000 });
+    expect(await get("/readyz")).toBe(503);
+    await using restarted = await startDevBroker({ port: broker.port });
+    await vi.waitFor(async () => expect(await get("/readyz")).toBe(200), { timeout: 20_000 });
+    restarted.dropConnections();
+    await restarted[Symbol.asyncDispose]();
+    await vi.waitFor(async () => expect(await get("/readyz")).toBe(503), { timeout: 10_000 });
+  });
+
+  test("on SIGTERM finishes what runs, takes nothing new, answers, and exits 0", async () => {
+    await using worker = new WorkerProcess(environment);
+    await worker.says("worker ready");
+    await using agent = await connectAgent();
+    const running = agent.call({ tool: "sleeps", args: { seconds: 1 }, timeoutSeconds: 20 });
+    await worker.says("invocation received");
+    worker.child.kill("SIGTERM");
+    await worker.says("draining");
+    expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 1 } });
+    expect(await worker.exited).toEqual({ code: 0, signal: null });
+    expect(await readdir(join(base, "work"))).toEqual([]);
+  });
+
+  test("at the drain deadline stops what runs and answers it", async () => {
+    await using worker = new WorkerProcess({ ...environment, DRAIN_TIMEOUT_SECONDS: "1" });
+    await worker.says("worker ready");
+    await using agent = await connectAgent();
+    const running = agent.call({ tool: "ignores_term", timeoutSeconds: 60 });
+    // The agent tries once more, as real agents do; that second call ends with the agent.
+    running.catch(() => undefined);
+    await worker.says("invocation received");
+    worker.child.kill("SIGTERM");
+    expect(await worker.exited).toEqual({ code: 0, signal: null });
+    expect(worker.output).toMatch(
+      /invocation failed.*TOOL_NOT_AVAILABLE|TOOL_NOT_AVAILABLE.*invocation failed/,
+    );
+  });
+
+  test("a second signal stops at once, and still answers", async () => {
+    await using worker = new WorkerProcess(environment);
+    await worker.says("worker ready");
+    await using agent = await connectAgent();
+    void agent.call({ tool: "ignores_term", timeoutSeconds: 60 }).catch(() => undefined);
+    await worker.says("invocation received");
+    worker.child.kill("SIGTERM");
+    await worker.says("draining");
+    worker.child.kill("SIGINT");
+    expect((await worker.exited).code).toBe(130);
+    expect(worker.output).toContain("TOOL_NOT_AVAILABLE");
+  });
+
+  test("a tool does not survive a killed worker, and the next worker sweeps what is left", async () => {
+    await using worker = new WorkerProcess(environment);
+    await worker.says("worker ready");
+    await using agent = await connectAgent();
+    const listening = Promise.withResolvers<number>();
+    const onStatus = (text: string) => listening.resolve(Number(text));
+    void agent.call({ tool: "listens", timeoutSeconds: 60 }, { onStatus }).catch(() => undefined);
+    const port = await listening.promise;
+    expect(await isListening(port)).toBe(true);
+    await worker[Symbol.asyncDispose]();
+    await vi.waitFor(async () => expect(await isListening(port)).toBe(false), { timeout: 10_000 });
+    expect(await readdir(join(base, "work"))).toHaveLength(1);
+    await using next = new WorkerProcess(environment, ["--check"]);
+    await next.exited;
+    expect(await readdir(join(base, "work"))).toEqual([]);
+  });
+
+  test("does not hand descriptors of its own parent to tools", async () => {
+    await writeFile(
+      environment["MANIFEST_PATH"]!,
+      manifestText({ looks: { function: "looks_around" } }),
+    );
+    const prefix = ["bash", "-c", 'exec 251</etc/hostname 9</etc/hostname; exec "$@"', "bash"];
+    await using worker = new WorkerProcess(environment, [], prefix);
+    await worker.says("worker ready");
+    await using agent = await connectAgent();
+    const result = await agent.call({ tool: "looks" });
+    expect(
+      Object.keys(
+        (result as unknown as { toolResult: { descriptors: object } }).toolResult.descriptors,
+      ),
+    ).toEqual(["0", "1", "2", "3"]);
+  });
+
+  test("runs without any privilege, under another user", async (context) => {
+    if (process.getuid?.() !== 0) context.skip("needs root to become another user");
+    const barrier = await firstPrivateDirectory(import.meta.dirname);
+    if (barrier !== undefined) context.skip("the checkout is private to root");
+    const uid = "60100";
+    await chmod(base, 0o777);
+    const prefix = [
+      "setpriv",
+      "--reuid",
+      uid,
+      "--regid",
+      uid,
+      "--clear-groups",
+      "--no-new-privs",
+      "--bounding-set=-all",
+    ];
+    await using worker = new WorkerProcess(environment, [], prefix);
+    await worker.says("worker ready");
+    await using agent = await connectAgent();
+    expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
+  });
+});
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
