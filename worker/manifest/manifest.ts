@@ -28,7 +28,20 @@ export interface ToolEntry {
 export interface Manifest {
   /** SHA-256 of the file's bytes, hex. */
   readonly revision: string;
+  /** The tools to serve, by name. */
   readonly tools: ReadonlyMap<string, ToolEntry>;
+  /** Tools that are in the file and not served: name to reason. Never in `tools` as well. */
+  readonly unavailable: ReadonlyMap<string, string>;
+}
+
+/** What became of the served tools from one manifest to another: names, sorted. Never empty in all three. */
+export interface ManifestChange {
+  /** The manifest that the change leads to. */
+  readonly manifest: Manifest;
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Served before and after, by an entry that differs. */
+  readonly changed: readonly string[];
 }
 
 /** One thing that is wrong with a manifest, with where and what is accepted. */
@@ -52,9 +65,11 @@ export class ManifestError extends Error {
   }
 }
 
-function formatProblem(path: string, problem: ManifestProblem): string {
-  const place = problem.line === undefined ? path : `${path}:${problem.line}:${problem.column ?? 1}`;
-  const tool = problem.tool === undefined ? "" : ` tool "${problem.tool}":`;
+/** One line for people: `FILE:LINE:COLUMN: tool "x": field: message`. */
+export function formatProblem(path: string, problem: ManifestProblem): string {
+  const place =
+    problem.line === undefined ? path : `${path}:${problem.line}:${problem.column ?? 1}`;
+  const tool = problem.tool === undefined ? "" : ` tool ${JSON.stringify(problem.tool)}:`;
   const field = problem.field === undefined ? "" : ` ${problem.field}:`;
   return `${place}:${tool}${field} ${problem.message}`;
 }

@@ -1,0 +1,43 @@
+/**
+ * Manifests for tests.
+ */
+import type { Manifest, ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { type ParsedManifest, parseManifest } from "../../../worker/manifest/parse.ts";
+
+export const profileNames = ["restrictive", "standard", "permissive"];
+
+/** Parses a text under the name `m.yaml`. */
+export function parse(text: string): ParsedManifest {
+  return parseManifest(Buffer.from(text), { path: "m.yaml", profileNames });
+}
+
+/** A manifest text with one small tool per name. */
+export function textOf(...names: readonly string[]): string {
+  const tools = names.map((name) => `  ${name}: {module: tools, function: run}\n`);
+  return `version: 1\ntools:${names.length === 0 ? " {}" : ""}\n${tools.join("")}`;
+}
+
+/** A tool that says no more than it must. */
+export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
+  return {
+    name,
+    runtime: "python",
+    module: "tools",
+    function: "run",
+    package: undefined,
+    description: undefined,
+    timeoutSeconds: undefined,
+    profile: undefined,
+    env: [],
+    ...fields,
+  };
+}
+
+/** A manifest of these tools. */
+export function manifest(...tools: readonly ToolEntry[]): Manifest {
+  return {
+    revision: "",
+    tools: new Map(tools.map((entry) => [entry.name, entry])),
+    unavailable: new Map(),
+  };
+}

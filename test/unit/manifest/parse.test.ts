@@ -1,0 +1,542 @@
+/**
+ * What a manifest file may say and how it is told what is wrong with it.
+ */
+import { fc, test as propertyTest } from "@fast-check/vitest";
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import { formatProblem, ManifestError } from "../../../worker/manifest/manifest.ts";
+import { maxProblems, parseManifest } from "../../../worker/manifest/parse.ts";
+import { maxTools } from "../../../worker/manifest/schema.ts";
+import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
+import { parse, profileNames, textOf, tool } from "./fixtures.ts";
+
+/** Section 6 of the design document. */
+const designManifest = `version: 1
+
+tools:
+  echo_tool:
+    runtime: python
+    module: example_tools
+    function: echo_tool
+    description: "Echo back a message"
+
+  execute_python:
+    runtime: python
+    module: example_tools
+    function: execute_python
+    timeout_seconds: 60
+    sandbox_profile: restrictive
+
+  data_processor:
+    runtime: python
+    package: sam-tool-data-processor
+    version: ">=1.0,<2.0"
+    module: sam_tool_data_processor
+    function: process_data
+    description: "Process data files"
+    timeout_seconds: 600
+    sandbox_profile: permissive
+`;
+
+/** The lines of the error that parsing this text ends with. */
+function problemsOf(text: string): string[] {
+  try {
+    parse(text);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ManifestError);
+    return (error as ManifestError).message.split("\n");
+  }
+  throw new Error(`parsed: ${text}`);
+}
+
+function warningsOf(text: string): string[] {
+  return parse(text).warnings.map((warning) => formatProblem("m.yaml", warning));
+}
+
+describe("a good manifest", () => {
+  test("gives the entries of the design document's example", () => {
+    const { manifest, warnings } = parse(designManifest);
+    expect([...manifest.tools]).toEqual([
+      [
+        "echo_tool",
+        tool("echo_tool", {
+          module: "example_tools",
+          function: "echo_tool",
+          description: "Echo back a message",
+        }),
+      ],
+      [
+        "execute_python",
+        tool("execute_python", {
+          module: "example_tools",
+          function: "execute_python",
+          timeoutSeconds: 60,
+          profile: "restrictive",
+        }),
+      ],
+      [
+        "data_processor",
+        tool("data_processor", {
+          module: "sam_tool_data_processor",
+          function: "process_data",
+          description: "Process data files",
+          package: { name: "sam-tool-data-processor", version: ">=1.0,<2.0" },
+          timeoutSeconds: 600,
+          profile: "permissive",
+        }),
+      ],
+    ]);
+    expect(warnings).toEqual([]);
+    expect(manifest.unavailable.size).toBe(0);
+  });
+
+  test("is the manifest of the example tools, without a warning", async () => {
+    const file = new URL("../../../examples/tools/manifest.yaml", import.meta.url);
+    const { manifest, warnings } = parseManifest(await readFile(file), {
+      path: file.pathname,
+      profileNames,
+    });
+    expect([...manifest.tools.keys()]).toContain("echo_tool");
+    expect(warnings).toEqual([]);
+  });
+
+  test("has the SHA-256 of its bytes as revision", () => {
+    const expected = createHash("sha256").update(designManifest).digest("hex");
+    expect(parse(designManifest).manifest.revision).toBe(expected);
+  });
+
+  test("may have no tools when it says so", () => {
+    expect(parse("version: 1\ntools: {}\n").manifest.tools.size).toBe(0);
+  });
+
+  test("takes an empty optional value for an absent one", () => {
+    const text = `version: 1
+tools:
+  echo:
+    module: tools
+    function: run
+    runtime:
+    package:
+    version: ~
+    description: null
+    timeout_seconds:
+    sandbox_profile:
+    env:
+`;
+    expect(parse(text).manifest.tools.get("echo")).toEqual(tool("echo"));
+  });
+
+  test("may grant fractions of a second", () => {
+    const text = "version: 1\ntools: {a: {module: m, function: f, timeout_seconds: 0.5}}";
+    expect(parse(text).manifest.tools.get("a")?.timeoutSeconds).toBe(0.5);
+  });
+
+  test("hands a version constraint on as one word", () => {
+    const text = `version: 1
+tools: {a: {module: m, function: f, package: p, version: " >= 1.0 ,\\t< 2 "}}`;
+    expect(parse(text).manifest.tools.get("a")?.package).toEqual({
+      name: "p",
+      version: ">=1.0,<2",
+    });
+  });
+
+  test("names each environment variable once", () => {
+    const text = "version: 1\ntools: {a: {module: m, function: f, env: [API_KEY, B, API_KEY]}}";
+    expect(parse(text).manifest.tools.get("a")?.env).toEqual(["API_KEY", "B"]);
+  });
+
+  test("may share fields through anchors and merge keys, as PyYAML reads them", () => {
+    const text = `version: 1
+tools:
+  a: &base {module: tools, function: run, timeout_seconds: 5}
+  b: {<<: *base, function: other}
+  c: *base
+`;
+    const { tools } = parse(text).manifest;
+    expect(tools.get("b")).toEqual(tool("b", { function: "other", timeoutSeconds: 5 }));
+    expect(tools.get("c")).toEqual(tool("c", { timeoutSeconds: 5 }));
+  });
+
+  test("may call tools by names that are numbers or members of every object", () => {
+    const names = ["1.50", "0x10", "true", "null", "constructor", "toString", "hasOwnProperty"];
+    expect([...parse(textOf(...names)).manifest.tools.keys()].sort()).toEqual(names.sort());
+  });
+
+  test("may start with a byte order mark and end its lines the Windows way", () => {
+    const text = `\uFEFF${designManifest.replaceAll("\n", "\r\n")}`;
+    expect(parse(text).manifest.tools.size).toBe(3);
+  });
+
+  test(`has up to ${maxTools} tools`, () => {
+    const names = Array.from({ length: maxTools }, (_, i) => `tool_${i}`);
+    expect(parse(textOf(...names)).manifest.tools.size).toBe(maxTools);
+  });
+});
+
+describe("a tool of another kind of worker", () => {
+  const text = `version: 1
+tools:
+  by_class: {class_name: Tool, module: tools, timeout_seconds: -1}
+  by_file: {executable: bin/tool, runtime: go, tool_dir: /t}
+  by_null: {function: null, class_name: Tool}
+  ours: {module: tools, function: run, class_name: null, executable: null}
+`;
+
+  test("is unavailable and leaves the others in service", () => {
+    const { tools, unavailable } = parse(text).manifest;
+    expect([...tools.keys()]).toEqual(["ours"]);
+    expect([...unavailable]).toEqual([
+      ["by_class", 'it is given by "class_name"; this worker runs Python functions'],
+      ["by_file", 'it is given by "executable"; this worker runs Python functions'],
+      ["by_null", 'it is given by "class_name"; this worker runs Python functions'],
+    ]);
+  });
+});
+
+describe("a key that is not used", () => {
+  test("is a warning at its place, not an error", () => {
+    const text = `version: 1
+default: x
+tools:
+  echo:
+    module: tools
+    function: run
+    timeout_secs: 5
+    parameters:
+      type: object
+    class_name: Echo
+`;
+    const keys =
+      "runtime, module, function, package, version, description, timeout_seconds, sandbox_profile, env";
+    expect(warningsOf(text)).toEqual([
+      "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
+      `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
+      'm.yaml:8:5: tool "echo": parameters: not used by this worker',
+      'm.yaml:10:5: tool "echo": class_name: not used by this worker',
+    ]);
+    expect(parse(text).manifest.tools.get("echo")).toEqual(tool("echo"));
+  });
+
+  test("is told as often as problems are told, with the number of the others", () => {
+    const keys = Array.from({ length: maxProblems + 7 }, (_, i) => `key_${i}: 1\n`).join("");
+    const warnings = warningsOf(`version: 1\ntools: {}\n${keys}`);
+    expect(warnings).toHaveLength(maxProblems + 1);
+    expect(warnings.at(-1)).toBe("m.yaml:103:1: and 7 more from here on");
+  });
+
+  test("is quoted when it is not a plain word, so that a warning stays one line", () => {
+    expect(warningsOf(`version: 1\ntools: {}\n"a\\nb": 1\n${"x".repeat(70)}: 1`)).toEqual([
+      'm.yaml:3:1: "a\\nb": unknown key, not used; the keys are version, tools',
+      `m.yaml:4:1: "${"x".repeat(60)}"…: unknown key, not used; the keys are version, tools`,
+    ]);
+  });
+
+  test("can be a tag", () => {
+    expect(warningsOf("version: 1\ntools: !special {}")).toEqual([
+      "m.yaml:2:8: Unresolved tag: !special",
+    ]);
+  });
+});
+
+const aMap = "a map of tool names, or {} for no tools";
+const aVersion = "1, the version of the manifest format that this worker reads";
+const aModule = 'a Python import path such as "package.module"';
+const aFunction = "the name of a Python function (letters, digits and _)";
+const aPackage =
+  "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL";
+const aConstraint = 'a PEP 440 version constraint in quotes, such as ">=1.0,<2.0" or "==1.4.2"';
+const aTime = "a number of seconds above 0 and at most 86400";
+const anEnvList = "a list of at most 64 names of environment variables";
+const anEnvName =
+  "expected the name of an environment variable (letters, digits and _), without value";
+const notPassedOn =
+  "cannot be passed on: it is set by the sandbox or changes how programs load in it";
+
+describe("a file that is no manifest is refused with the place:", () => {
+  test.for<[string, string, string[]]>([
+    ["empty", "", ['1:1: expected a map with "version" and "tools", found nothing']],
+    [
+      "only comments",
+      "# soon\n",
+      ['1:1: expected a map with "version" and "tools", found nothing'],
+    ],
+    ["a list", "- a\n", ['1:1: expected a map with "version" and "tools", found a list']],
+    ["text", "hello", ['1:1: expected a map with "version" and "tools", found "hello"']],
+    ["no version", "tools: {}", [`1:1: version: required: ${aVersion}`]],
+    ["no tools", "version: 1", [`1:1: tools: required: ${aMap}`]],
+    ["cut after tools", "version: 1\ntools:\n", [`2:1: tools: expected ${aMap}, found nothing`]],
+    ["a list of tools", "version: 1\ntools: []", [`2:1: tools: expected ${aMap}, found a list`]],
+    [
+      "everything wrong",
+      "version: 2\ntools: x",
+      [`1:10: version: expected ${aVersion}, found 2`, `2:8: tools: expected ${aMap}, found "x"`],
+    ],
+    [
+      "version as text",
+      'version: "1"\ntools: {}',
+      [`1:10: version: expected ${aVersion}, found "1"`],
+    ],
+    [
+      "two documents",
+      "version: 1\n---\nx",
+      ["2:1: expected one YAML document, found the start of another"],
+    ],
+    [
+      "a key twice",
+      "version: 1\ntools: {}\nversion: 1",
+      ['3:1: key "version" is already in line 1'],
+    ],
+    ["a tool twice", textOf("a", "b", "a"), ['5:3: key "a" is already in line 3']],
+    ["a list as key", "? [a]\n: b", ["1:3: expected a plain text key"]],
+    ["tabs", "version: 1\ntools:\n\ta: {}", ["3:1: Tabs are not allowed as indentation"]],
+    ["no anchor", "version: 1\ntools: *none", ["2:8: alias *none has no anchor &none before it"]],
+    [
+      "a bad merge",
+      "version: 1\ntools: {<<: 3}",
+      ["1:1: Merge sources must be maps or map aliases"],
+    ],
+  ])("%s", ([, text, problems]) => {
+    expect(problemsOf(text)).toEqual(problems.map((problem) => `m.yaml:${problem}`));
+  });
+
+  test("bytes that are not UTF-8", () => {
+    const bytes = Buffer.concat([
+      Buffer.from("version: 1\n# ü\n# "),
+      Buffer.of(0xfc),
+      Buffer.from("\n"),
+    ]);
+    expect(() => parseManifest(bytes, { path: "m.yaml", profileNames })).toThrow(
+      "m.yaml:3:1: not valid UTF-8",
+    );
+  });
+
+  test("more tools than can be subscribed", () => {
+    const names = Array.from({ length: maxTools + 1 }, (_, i) => `tool_${i}`);
+    expect(problemsOf(textOf(...names))).toEqual([
+      `m.yaml:2:1: tools: expected at most ${maxTools} tools, found ${maxTools + 1}`,
+    ]);
+  });
+
+  test("anchors that unfold without end", () => {
+    const lines = ["a0: &a0 {x: 1}"];
+    for (let i = 1; i < 30; i++) lines.push(`a${i}: &a${i} [*a${i - 1}, *a${i - 1}]`);
+    expect(problemsOf(lines.join("\n"))).toEqual([
+      expect.stringContaining("m.yaml:1:1: Excessive alias count"),
+    ]);
+  });
+
+  test("brackets without end", () => {
+    expect(problemsOf("[".repeat(20_000))[0]).toMatch(/^m\.yaml:1:\d+: nested too deeply$/);
+  });
+});
+
+describe("a wrong field is refused with what is accepted and what was found:", () => {
+  /** The problem of a tool `x` of which the field is on line 6, in column 5. */
+  function entry(field: string): string {
+    return `version: 1\ntools:\n  x:\n    module: m\n    function: f\n    ${field}\n`;
+  }
+
+  test.for<[string, string]>([
+    ["runtime: node", '6:14: tool "x": runtime: expected "python", found "node"'],
+    ["package: -r", `6:14: tool "x": package: expected ${aPackage}, found "-r"`],
+    ["package: p[extra]", `6:14: tool "x": package: expected ${aPackage}, found "p[extra]"`],
+    ["package: p>=1", `6:14: tool "x": package: expected ${aPackage}, found "p>=1"`],
+    ['package: ""', `6:14: tool "x": package: expected ${aPackage}, found ""`],
+    [
+      "package: git+https://me:pw@h/p",
+      `6:14: tool "x": package: expected ${aPackage}, found a URL`,
+    ],
+    ["version: '>=1'", '6:14: tool "x": version: allowed only together with "package"'],
+    [
+      "version: >=1.0",
+      "6:15: Block scalar header includes extra characters: >=1.0 (text that starts with > or | needs quotes)",
+    ],
+    ["description: [a]", '6:5: tool "x": description: expected text, found a list'],
+    ["timeout_seconds: abc", `6:22: tool "x": timeout_seconds: expected ${aTime}, found "abc"`],
+    ['timeout_seconds: "60"', `6:22: tool "x": timeout_seconds: expected ${aTime}, found "60"`],
+    ["timeout_seconds: 0", `6:22: tool "x": timeout_seconds: expected ${aTime}, found 0`],
+    ["timeout_seconds: 86401", `6:22: tool "x": timeout_seconds: expected ${aTime}, found 86401`],
+    ["timeout_seconds: .nan", `6:22: tool "x": timeout_seconds: expected ${aTime}, found NaN`],
+    ["timeout_seconds: .inf", `6:22: tool "x": timeout_seconds: expected ${aTime}, found Infinity`],
+    ["timeout_seconds: true", `6:22: tool "x": timeout_seconds: expected ${aTime}, found true`],
+    [
+      "sandbox_profile: strict",
+      '6:22: tool "x": sandbox_profile: expected one of restrictive, standard, permissive, found "strict"',
+    ],
+    ["env: API_KEY", `6:10: tool "x": env: expected ${anEnvList}, found "API_KEY"`],
+    ["env: {API_KEY: secret}", `6:5: tool "x": env: expected ${anEnvList}, found a map`],
+    ["env: [OK, API_KEY=secret]", `6:15: tool "x": env[1]: ${anEnvName}`],
+    ["env: [LD_PRELOAD]", `6:11: tool "x": env[0]: "LD_PRELOAD" ${notPassedOn}`],
+    ["env: [PYTHONPATH]", `6:11: tool "x": env[0]: "PYTHONPATH" ${notPassedOn}`],
+    ["env: [PATH]", `6:11: tool "x": env[0]: "PATH" ${notPassedOn}`],
+  ])("%s", ([field, problem]) => {
+    expect(problemsOf(entry(field))).toEqual([`m.yaml:${problem}`]);
+  });
+
+  test.for<[string, string]>([
+    ["1.2", "1.2"],
+    ['"1.2"', '"1.2"'],
+    ['""', '""'],
+    ['"^1.2"', '"^1.2"'],
+    ['">=1,"', '">=1,"'],
+    ['"~=1"', '"~=1"'],
+    ["'>=1; import os'", '">=1; import os"'],
+    [`"==1.${"0".repeat(300)}"`, `"==1.${"0".repeat(56)}"…`],
+  ])("version: %s", ([version, found]) => {
+    const text = entry(`package: p\n    version: ${version}`);
+    expect(problemsOf(text)).toEqual([
+      `m.yaml:7:14: tool "x": version: expected ${aConstraint}, found ${found}`,
+    ]);
+  });
+
+  test("too many environment variables", () => {
+    const names = Array.from({ length: 65 }, (_, i) => `N${i}`);
+    expect(problemsOf(entry(`env: [${names.join(", ")}]`))).toEqual([
+      `m.yaml:6:5: tool "x": env: expected ${anEnvList}, found a list`,
+    ]);
+  });
+
+  test("a field that was merged in, at the tool", () => {
+    const text = `version: 1
+tools:
+  a: &base {module: m, function: f, timeout_seconds: 0}
+  b:
+    <<: *base
+`;
+    expect(problemsOf(text)).toEqual([
+      `m.yaml:3:54: tool "a": timeout_seconds: expected ${aTime}, found 0`,
+      `m.yaml:4:3: tool "b": timeout_seconds: expected ${aTime}, found 0`,
+    ]);
+  });
+
+  test("all of them at once, in reading order", () => {
+    const text = `version: 3
+tools:
+  empty:
+  text: x
+  nothing: {}
+  bad name: {module: "a..b", function: f-g}
+  late: {module: -m, timeout_seconds: no, version: "1"}
+`;
+    expect(problemsOf(text)).toEqual([
+      `m.yaml:1:10: version: expected ${aVersion}, found 3`,
+      'm.yaml:3:3: tool "empty": expected a map of fields, found nothing',
+      'm.yaml:4:9: tool "text": expected a map of fields, found "x"',
+      `m.yaml:5:3: tool "nothing": module: required: ${aModule}`,
+      `m.yaml:5:3: tool "nothing": function: required: ${aFunction}`,
+      'm.yaml:6:3: tool "bad name": the name has characters other than A-Z a-z 0-9 . _ -',
+      `m.yaml:6:22: tool "bad name": module: expected ${aModule}, found "a..b"`,
+      `m.yaml:6:40: tool "bad name": function: expected ${aFunction}, found "f-g"`,
+      `m.yaml:7:3: tool "late": function: required: ${aFunction}`,
+      `m.yaml:7:18: tool "late": module: expected ${aModule}, found "-m"`,
+      `m.yaml:7:39: tool "late": timeout_seconds: expected ${aTime}, found "no"`,
+      `m.yaml:7:52: tool "late": version: expected ${aConstraint}, found "1"`,
+      'm.yaml:7:52: tool "late": version: allowed only together with "package"',
+    ]);
+  });
+
+  test("up to a number, which is then told", () => {
+    const names = Array.from({ length: 80 }, (_, i) => `  t${i}: {}\n`).join("");
+    const problems = problemsOf(`version: 1\ntools:\n${names}`);
+    expect(problems).toHaveLength(maxProblems + 1);
+    expect(problems.at(-1)).toBe("m.yaml:53:3: and 60 more from here on");
+  });
+});
+
+describe("the name of a tool", () => {
+  test.for([
+    ["_private", "does not start with a letter or digit"],
+    ["__proto__", "does not start with a letter or digit"],
+    ["-rf", "does not start with a letter or digit"],
+    [".hidden", "does not start with a letter or digit"],
+    ["a..b", 'contains ".."'],
+    ["a/b", "has characters other than A-Z a-z 0-9 . _ -"],
+    ["a>", "has characters other than A-Z a-z 0-9 . _ -"],
+    ["*", "has characters other than A-Z a-z 0-9 . _ -"],
+    ["größe", "has characters other than A-Z a-z 0-9 . _ -"],
+    ["a\nb", "has characters other than A-Z a-z 0-9 . _ -"],
+    ["a\n", "has characters other than A-Z a-z 0-9 . _ -"],
+    ["", "is empty"],
+    ["x".repeat(101), "is longer than 100 bytes"],
+  ] as const)("may not be %j", ([name, problem]) => {
+    const shown = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+    expect(problemsOf(textOf(JSON.stringify(name)))).toEqual([
+      `m.yaml:3:3: tool ${shown}: the name ${problem}`,
+    ]);
+  });
+
+  const nearlyName = fc.string({ unit: fc.constantFrom(..."aZ09._-/*>#\n ü"), maxLength: 120 });
+
+  propertyTest.prop([fc.oneof(nearlyName, fc.stringMatching(/^[a-z][A-Za-z0-9_.-]{0,110}$/))])(
+    "that is accepted is one level of a topic that fits every broker",
+    (name) => {
+      if (!isAccepted(name)) return;
+      const topic = invokeTopic("n".repeat(maxNamespaceBytes), name);
+      expect(topic.split("/").at(-1)).toBe(name);
+      expect(Buffer.byteLength(topic)).toBeLessThanOrEqual(maxTopicBytes);
+      expect(name).not.toMatch(/[\s*>#/\p{Cc}]/u);
+    },
+  );
+
+  propertyTest.prop([
+    fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/).filter((name) => !name.includes("..")),
+  ])("is accepted when it is made of the allowed characters", (name) => {
+    expect(isAccepted(name)).toBe(true);
+  });
+
+  function isAccepted(name: string): boolean {
+    try {
+      return parse(textOf(JSON.stringify(name))).manifest.tools.has(name);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ManifestError);
+      return false;
+    }
+  }
+});
+
+describe("any text", () => {
+  const words = [
+    "version: 1",
+    "tools:",
+    " a:",
+    "  module: m",
+    "  <<: *b",
+    "&b",
+    "[",
+    "{",
+    "}",
+    "?",
+    "!x",
+    "|",
+    ">",
+    '"',
+    "\t",
+    "---",
+    "%YAML 1.1",
+    "\u0000",
+    ": ",
+    "- ",
+  ];
+
+  propertyTest.prop([
+    fc.array(fc.oneof(fc.constantFrom(...words, "\n"), fc.string({ maxLength: 5 })), {
+      maxLength: 30,
+    }),
+  ])("is a manifest or refused with places in it", (parts) => {
+    const text = parts.join("");
+    const lines = text.split("\n").length;
+    try {
+      parse(text);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ManifestError);
+      const { problems } = error as ManifestError;
+      expect(problems.length).toBeGreaterThan(0);
+      for (const { line, column } of problems) {
+        expect(line).toBeGreaterThanOrEqual(1);
+        expect(line).toBeLessThanOrEqual(lines);
+        expect(column).toBeGreaterThanOrEqual(1);
+      }
+    }
+  });
+});

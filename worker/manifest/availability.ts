@@ -1,0 +1,52 @@
+/**
+ * Which tools of a manifest this worker can serve: a tool whose package is missing is not announced.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Manifest, ToolEntry } from "./manifest.ts";
+
+/**
+ * Says why a tool is not served, or undefined when it is. Asked one tool at a time, only for entries with a package.
+ * A rejection counts as a reason.
+ */
+export type AdmitTool = (
+  tool: ToolEntry,
+  signal: AbortSignal,
+) => Promise<string | undefined> | undefined;
+
+/**
+ * The manifest without the tools that `admit` refuses, which become unavailable with the reason.
+ *
+ * What `served` serves by the same entry is not asked about again; what it refused is, so that calling this again
+ * with the same manifest is the second try. Rejects only with the signal's reason.
+ */
+export async function withoutRefused(
+  manifest: Manifest,
+  served: Manifest,
+  admit: AdmitTool,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const tools = new Map<string, ToolEntry>();
+  const unavailable = new Map(manifest.unavailable);
+  for (const tool of manifest.tools.values()) {
+    const isAsked =
+      tool.package !== undefined && !isDeepStrictEqual(served.tools.get(tool.name), tool);
+    const reason = isAsked ? await reasonAgainst(tool, admit, signal) : undefined;
+    if (reason === undefined) tools.set(tool.name, tool);
+    else unavailable.set(tool.name, reason);
+  }
+  return { revision: manifest.revision, tools, unavailable };
+}
+
+async function reasonAgainst(
+  tool: ToolEntry,
+  admit: AdmitTool,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  signal.throwIfAborted();
+  try {
+    return await admit(tool, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return `could not be checked: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * The manifest in force: loaded once, then following its file, keeping the last good one whatever happens to the file.
+ */
+import type { Clock } from "../support/clock.ts";
+import { type AdmitTool, withoutRefused } from "./availability.ts";
+import { diffManifests } from "./diff.ts";
+import {
+  formatProblem,
+  type Manifest,
+  type ManifestChange,
+  ManifestError,
+  type ManifestProblem,
+  type ToolEntry,
+} from "./manifest.ts";
+import { type ParsedManifest, parseManifest } from "./parse.ts";
+import { type FileState, readFileState, watchFile } from "./watch.ts";
+
+/** Milliseconds between two tries of tools that were refused: an installed package does not change the file. */
+export const recheckMs = 60_000;
+
+/** Where the catalog tells an operator what happened; a pino logger fits. */
+export interface ManifestLog {
+  info(facts: object, event: string): void;
+  warn(facts: object, event: string): void;
+  error(facts: object, event: string): void;
+}
+
+/** What a catalog is opened with. */
+export interface CatalogOptions {
+  readonly path: string;
+  /** Names of the sandbox profiles that exist. */
+  readonly profileNames: readonly string[];
+  /** Which tools can be served here; all of them when absent. */
+  readonly admit?: AdmitTool;
+  readonly log: ManifestLog;
+  readonly clock: Clock;
+  /** Bounds the opening; afterwards the catalog lives until it is disposed of. */
+  readonly signal: AbortSignal;
+  /** Milliseconds between looks at the file, for a new content to settle, and between tries of refused tools. */
+  readonly intervals?: {
+    readonly pollMs?: number;
+    readonly settleMs?: number;
+    readonly recheckMs?: number;
+  };
+  /** Whether events of the file system make it look sooner. Default: true. */
+  readonly hints?: boolean;
+}
+
+/** The tools to serve. It follows the manifest file; a file that cannot be used changes nothing here. */
+export interface ToolCatalog extends AsyncDisposable {
+  /** The last manifest that could be used; replaced as a whole, never changed. */
+  readonly manifest: Manifest;
+
+  /** Why the file as it is now cannot be used, or undefined while it can: for health and the operator. */
+  readonly lastProblem: ManifestError | undefined;
+
+  /**
+   * What changed since the catalog was opened, until it is disposed of. Every iteration starts there.
+   *
+   * Changes coalesce: each step leads from the manifest of the step before straight to the newest one, so a slow
+   * consumer is late but never behind. A consumer makes `change.manifest.tools` its desired set; then it does not
+   * matter that the first step may tell what it knows already. The catalog swaps first and tells afterwards: a call
+   * that still arrives for a removed tool finds nothing and is answered `TOOL_NOT_AVAILABLE`.
+   */
+  readonly changes: AsyncIterable<ManifestChange>;
+
+  /** The entry of a served tool. Reads memory only, so asking can neither wait nor consume a change. */
+  resolve(toolName: string): ToolEntry | undefined;
+}
+
+/**
+ * Loads the manifest and follows its file.
+ *
+ * Throws ManifestError when the file cannot be used now: a worker does not start on a broken manifest. Later only the
+ * log and `lastProblem` tell. Rejects with the signal's reason when it aborts.
+ *
+ * | event                                          | level | facts                                    |
+ * |------------------------------------------------|-------|------------------------------------------|
+ * | `manifest loaded`                              | info  | revision, tools, added, removed, changed |
+ * | `manifest usable again`                        | info  | revision                                 |
+ * | `manifest has warnings`                        | warn  | warnings                                 |
+ * | `tool not served`                              | warn  | tool, reason                             |
+ * | `file events lost, manifest is polled`         | warn  | err                                      |
+ * | `manifest not usable, last good one kept`      | error | err, revision                            |
+ * | `manifest no longer followed`                  | error | err                                      |
+ */
+export async function openCatalog(options: CatalogOptions): Promise<ToolCatalog> {
+  const state = await readFileState(options.path);
+  const { manifest: parsed, warnings } = parseState(state, options);
+  const admit = options.admit ?? (() => undefined);
+  const manifest = await withoutRefused(parsed, noTools, admit, options.signal);
+  logWarnings(options.log, options.path, warnings);
+  logServed(options.log, noTools, manifest);
+  return new FileCatalog(options, state, parsed, manifest);
+}
+
+const noTools: Manifest = { revision: "", tools: new Map(), unavailable: new Map() };
+
+class FileCatalog implements ToolCatalog {
+  readonly #options: CatalogOptions;
+  readonly #opened: Manifest;
+  readonly #closing = new AbortController();
+  /** Fulfils when the catalog is closed, rejects when it can follow the file no longer. */
+  readonly #following: Promise<void>;
+  /** Everything in the file that is now, or was last, good. */
+  #parsed: Manifest;
+  /** The part of it that is served. */
+  #manifest: Manifest;
+  #lastProblem: ManifestError | undefined;
+  #swapped = Promise.withResolvers<void>();
+  /** The end of the work in progress: a reload and a second try of refused tools must not overtake each other. */
+  #busy: Promise<void> = Promise.resolve();
+
+  constructor(options: CatalogOptions, known: FileState, parsed: Manifest, manifest: Manifest) {
+    this.#options = options;
+    this.#parsed = parsed;
+    this.#opened = manifest;
+    this.#manifest = manifest;
+    this.#following = this.#follow(known);
+    // A failure is told by the log and by `changes`.
+    this.#following.catch(() => {});
+  }
+
+  get manifest(): Manifest {
+    return this.#manifest;
+  }
+
+  get lastProblem(): ManifestError | undefined {
+    return this.#lastProblem;
+  }
+
+  get changes(): AsyncIterable<ManifestChange> {
+    return { [Symbol.asyncIterator]: () => this.#iterateChanges() };
+  }
+
+  resolve(toolName: string): ToolEntry | undefined {
+    return this.#manifest.tools.get(toolName);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled([this.#following]);
+  }
+
+  async *#iterateChanges(): AsyncGenerator<ManifestChange, void, undefined> {
+    let seen = this.#opened;
+    while (!this.#closing.signal.aborted) {
+      const change = diffManifests(seen, this.#manifest);
+      if (change === undefined) {
+        await Promise.race([this.#swapped.promise, this.#following]);
+      } else {
+        seen = change.manifest;
+        yield change;
+      }
+    }
+  }
+
+  async #follow(known: FileState): Promise<void> {
+    try {
+      await Promise.all([this.#followFile(known), this.#retryRefused()]);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      this.#options.log.error({ err: error }, "manifest no longer followed");
+      throw error;
+    }
+  }
+
+  async #followFile(known: FileState): Promise<void> {
+    const { path, clock, log, hints = true, intervals = {} } = this.#options;
+    const onHintsLost = (error: unknown): void =>
+      log.warn({ err: error }, "file events lost, manifest is polled");
+    const options = { ...intervals, clock, known, hints, onHintsLost };
+    for await (const state of watchFile(path, options, this.#closing.signal)) {
+      await this.#alone(() => this.#load(state));
+    }
+  }
+
+  async #retryRefused(): Promise<void> {
+    const { clock, intervals } = this.#options;
+    for (;;) {
+      await clock.sleep(intervals?.recheckMs ?? recheckMs, this.#closing.signal);
+      await this.#alone(async () => {
+        if (this.#manifest.tools.size < this.#parsed.tools.size) await this.#serve(this.#parsed);
+      });
+    }
+  }
+
+  async #load(state: FileState): Promise<void> {
+    const { log, path } = this.#options;
+    try {
+      const { manifest, warnings } = parseState(state, this.#options);
+      if (this.#lastProblem !== undefined) {
+        this.#lastProblem = undefined;
+        log.info({ revision: manifest.revision }, "manifest usable again");
+      }
+      logWarnings(log, path, warnings);
+      await this.#serve(manifest);
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      this.#lastProblem = error;
+      const { revision } = this.#manifest;
+      log.error({ err: error, revision }, "manifest not usable, last good one kept");
+    }
+  }
+
+  async #serve(parsed: Manifest): Promise<void> {
+    const { log, admit = () => undefined } = this.#options;
+    const before = this.#manifest;
+    const manifest = await withoutRefused(parsed, before, admit, this.#closing.signal);
+    this.#parsed = parsed;
+    this.#manifest = manifest;
+    logServed(log, before, manifest);
+    this.#swapped.resolve();
+    this.#swapped = Promise.withResolvers<void>();
+  }
+
+  async #alone(work: () => Promise<void>): Promise<void> {
+    const done = this.#busy.then(work);
+    this.#busy = done.catch(() => {});
+    await done;
+  }
+}
+
+function parseState(state: FileState, options: CatalogOptions): ParsedManifest {
+  if (state.readable) return parseManifest(state.bytes, options);
+  const nowhere = { line: undefined, column: undefined, tool: undefined, field: undefined };
+  throw new ManifestError(options.path, [{ ...nowhere, message: state.reason }]);
+}
+
+function logWarnings(log: ManifestLog, path: string, problems: readonly ManifestProblem[]): void {
+  if (problems.length === 0) return;
+  const warnings = problems.map((problem) => formatProblem(path, problem));
+  log.warn({ warnings }, "manifest has warnings");
+}
+
+function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void {
+  const { revision, tools, unavailable } = manifest;
+  const change = diffManifests(before, manifest);
+  if (change !== undefined || revision !== before.revision) {
+    const { added = [], removed = [], changed = [] } = change ?? {};
+    log.info({ revision, tools: tools.size, added, removed, changed }, "manifest loaded");
+  }
+  for (const [tool, reason] of unavailable) {
+    if (before.unavailable.get(tool) !== reason) log.warn({ tool, reason }, "tool not served");
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * The difference between two manifests, as whoever holds subscriptions needs it.
+ */
+import { isDeepStrictEqual } from "node:util";
+
+import type { Manifest, ManifestChange } from "./manifest.ts";
+
+/** What leads from `before` to `after`, or undefined when both serve the same tools in the same way. */
+export function diffManifests(before: Manifest, after: Manifest): ManifestChange | undefined {
+  const added = [...after.tools.keys()].filter((name) => !before.tools.has(name)).sort();
+  const removed = [...before.tools.keys()].filter((name) => !after.tools.has(name)).sort();
+  const changed = [...after.tools.values()]
+    .filter(({ name }) => before.tools.has(name))
+    .filter((entry) => !isDeepStrictEqual(before.tools.get(entry.name), entry))
+    .map(({ name }) => name)
+    .sort();
+  if (added.length + removed.length + changed.length === 0) return undefined;
+  return { manifest: after, added, removed, changed };
+}
