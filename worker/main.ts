@@ -24,6 +24,9 @@ const exit = {
   signalBase: 128,
 } as const;
 
+/** Descriptors: the log is the worker's output, but only a companion to a check's. */
+const [stdout, stderr] = [1, 2];
+
 const usage = `Usage: str-worker [--check | --help | --version]
 
 Runs tools for agents. Everything is configured by environment variables.
@@ -55,9 +58,9 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${readVersion()}\n`);
       return exit.ok;
     case "--check":
-      return withConfig(runCheck);
+      return withConfig(runCheck, stderr);
     case undefined:
-      return withConfig(runWorker);
+      return withConfig(runWorker, stdout);
     default:
       return refuseUsage(option);
   }
@@ -68,11 +71,15 @@ function refuseUsage(argument: string): number {
   return exit.usage;
 }
 
-async function withConfig(run: (config: Config, host: Host) => Promise<number>): Promise<number> {
+async function withConfig(
+  run: (config: Config, host: Host) => Promise<number>,
+  logDescriptor: number,
+): Promise<number> {
   try {
     const config = readConfig(process.env);
     closeInheritedDescriptors();
-    return await run(config, createHost(createLogger(config.logLevel), process.env));
+    const host = createHost(createLogger(config.logLevel, logDescriptor), process.env);
+    return await run(config, host);
   } catch (error) {
     process.stderr.write(`str-worker: ${explain(error)}\n`);
     return exitCodeOf(error);

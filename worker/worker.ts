@@ -11,8 +11,11 @@ import { Subscriptions } from "./invocation/subscriptions.ts";
 import { InvocationError } from "./protocol/errors.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { clampedLimits } from "./sandbox/rlimits.ts";
+import { Slots } from "./support/slots.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 
+/** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
+const maxParserThreads = 2;
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
 
@@ -72,6 +75,9 @@ export class Worker implements AsyncDisposable {
     try {
       await this.#startHealth();
       const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
+      if (foundation.store.kind === "memory") {
+        this.#host.log.warn("artifacts are kept in this process: no agent can see what tools save");
+      }
       await this.#connect(foundation, signal);
       this.#state = "running";
       this.#host.log.info(startupFacts(this.#config, foundation), "worker ready");
@@ -143,12 +149,14 @@ export class Worker implements AsyncDisposable {
     this.#session = session;
 
     const { invoker, slots } = wireInvoker(this.#config, this.#host, foundation);
-    const parts = { namespace, session, invoker, clock, log };
+    const maxCalls = slots.capacity + slots.maxWaiting;
+    const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
+    const parts = { namespace, session, invoker, largeRequests, clock, log };
     const signals = { run: this.#stopCalls.signal, publish: this.#stopPublishing.signal };
     const consumer = new Consumer(
       session,
       (delivery) => handleDelivery(parts, delivery, signals),
-      slots.capacity + slots.maxWaiting,
+      maxCalls,
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());

@@ -26,6 +26,7 @@ export interface RigTool {
   readonly sandbox_profile?: string;
   readonly env?: readonly string[];
   readonly package?: string;
+  readonly version?: string;
 }
 
 export interface RigOptions {

@@ -16,8 +16,9 @@ import { encodeResponse } from "../protocol/response.ts";
 import { encodeStatus } from "../protocol/status.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
-import { decodeJson } from "../support/json-decoder.ts";
+import { decodeJson, offThreadAboveBytes } from "../support/json-decoder.ts";
 import { JsonError } from "../support/json.ts";
+import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Invoker } from "./invoker.ts";
 import { StatusRelay } from "./status-relay.ts";
@@ -27,6 +28,8 @@ export interface HandlerParts {
   readonly namespace: string;
   readonly session: Pick<BrokerSession, "publish">;
   readonly invoker: Invoker;
+  /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
+  readonly largeRequests: Slots;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -73,7 +76,7 @@ async function answerTo(
   const startMs = parts.clock.monotonicMs();
   let id = unknownId;
   try {
-    const document = await readDocument(delivery.payload, signals.run);
+    const document = await readDocument(parts, delivery.payload, signals.run);
     id = readId(document);
     const invocation = decodeRequest(document, address, parts.clock.nowMs());
     requireSameTool(parts.namespace, delivery.topic, invocation.toolName);
@@ -91,13 +94,19 @@ async function answerTo(
   }
 }
 
-async function readDocument(payload: Uint8Array, signal: AbortSignal): Promise<unknown> {
+async function readDocument(
+  { largeRequests }: HandlerParts,
+  payload: Uint8Array,
+  signal: AbortSignal,
+): Promise<unknown> {
   if (payload.byteLength > maxMessageBytes) {
     throw new InvocationError(
       "RESOURCE_EXHAUSTED",
       `The request has ${payload.byteLength} bytes; at most ${maxMessageBytes} are accepted`,
     );
   }
+  using _turn =
+    payload.byteLength > offThreadAboveBytes ? await largeRequests.acquire(signal) : undefined;
   try {
     return await decodeJson(payload, signal);
   } catch (error) {

@@ -26,10 +26,14 @@ export const redactedPaths: readonly string[] = [
   ],
 ];
 
-/** Creates the root logger: JSON lines, with time as ISO text. */
+/**
+ * Creates the root logger: JSON lines, with time as ISO text.
+ *
+ * @param destination a stream, or a descriptor that is written without delay, so that nothing is lost at an exit
+ */
 export function createLogger(
   level: (typeof logLevels)[number],
-  destination?: DestinationStream,
+  destination: DestinationStream | number,
 ): Logger {
   return pino(
     {
@@ -39,6 +43,8 @@ export function createLogger(
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: [...redactedPaths], censor: "[redacted]" },
     },
-    destination ?? pino.destination({ fd: 1, sync: true }),
+    typeof destination === "number"
+      ? pino.destination({ fd: destination, sync: true })
+      : destination,
   );
 }

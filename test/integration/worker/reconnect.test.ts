@@ -1,0 +1,62 @@
+/**
+ * The worker and a broker that comes and goes.
+ */
+import { describe, expect, test, vi } from "vitest";
+import { Agent } from "../../../harness/agent.ts";
+import { DevClient } from "../../../harness/client.ts";
+import { encodeRequest } from "../../../harness/messages.ts";
+import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
+import { type Rig, namespace, startRig } from "../../support/rig.ts";
+
+const tools = { well: { function: "well" }, sleeps: { function: "sleeps" } };
+const replyTo = responseTopic(namespace, "raw", "one");
+
+const connect = (rig: Rig) =>
+  DevClient.connect(
+    { host: rig.broker.host, port: rig.broker.port, name: "raw", patterns: [replyTo] },
+    AbortSignal.timeout(5_000),
+  );
+
+describe("when the connection is lost", () => {
+  test("a running call goes on and is answered over the next connection", async () => {
+    await using rig = await startRig({ tools });
+    const before = await connect(rig);
+    const request = encodeRequest("one", "raw", {
+      tool: "sleeps",
+      args: { seconds: 2 },
+      timeoutSeconds: 30,
+    });
+    await before.publish(
+      invokeTopic(namespace, "sleeps"),
+      request,
+      { replyTo },
+      AbortSignal.timeout(5_000),
+    );
+    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("invocation received"));
+    rig.broker.dropConnections();
+    await before[Symbol.asyncDispose]();
+
+    await using after = await connect(rig);
+    for await (const { payload } of after.messages(AbortSignal.timeout(20_000))) {
+      expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({
+        id: "one",
+        result: { tool_result: { slept: 2 } },
+      });
+      break;
+    }
+  });
+
+  test("its tools are served again, over new client ids", async () => {
+    await using rig = await startRig({ tools });
+    const idsBefore = rig.broker.subscriptions.map(({ clientId }) => clientId);
+    rig.broker.dropConnections();
+    await vi.waitFor(() => expect(rig.broker.subscriptions).toEqual([]));
+    await rig.broker.whenSubscribed(invokeTopic(namespace, "well"), AbortSignal.timeout(10_000));
+    for (const { clientId } of rig.broker.subscriptions) expect(idsBefore).not.toContain(clientId);
+    const address = { host: rig.broker.host, port: rig.broker.port, namespace };
+    await using agent = await Agent.connect(address, AbortSignal.timeout(5_000));
+    expect(await agent.call({ tool: "well", timeoutSeconds: 20 })).toMatchObject({
+      kind: "success",
+    });
+  });
+});
