@@ -6,7 +6,7 @@ import type { ArtifactReference } from "../protocol/invocation.ts";
 
 /** The three levels that separate artifacts from each other. */
 export interface ArtifactScope {
-  /** The configured namespace, the agent's name or a fixed value (`ARTIFACT_SCOPE`). */
+  /** The configured namespace exactly as spelled, the agent's name or a fixed value (`ARTIFACT_SCOPE`). */
   readonly root: string;
   readonly userId: string;
   readonly sessionId: string;
@@ -25,8 +25,12 @@ export interface OpenedArtifact {
   readonly body: Readable;
 }
 
-/** Content to be saved. `open` may be called again: create-only version allocation resends after a lost race. */
+/**
+ * Content to be saved. `open` may be called again: create-only version allocation resends after a lost race.
+ * Each stream is a fresh one from the first byte on; the store owns it and consumes or destroys it.
+ */
 export interface ArtifactSource {
+  /** Exactly as many bytes as every stream delivers; a save that gets more or fewer is refused. */
   readonly sizeBytes: number;
   open(): Readable;
 }
@@ -38,15 +42,26 @@ export interface SavedArtifact {
 }
 
 /**
- * A store of artifacts. Names are checked by `artifacts/scope.ts` before any store sees them as a key;
- * every method throws StoreError and nothing else.
+ * A store of artifacts. Names are checked by `artifacts/scope.ts` before any store sees them as a key, and refused
+ * with `invalid-name`. Every method rejects with StoreError or, once the signal has aborted, with its reason; with
+ * nothing else.
  */
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
   readonly kind: string;
-  /** Opens a version, or the latest when the reference names none. Throws StoreError `not-found`. */
-  open(scope: ArtifactScope, reference: ArtifactReference, signal: AbortSignal): Promise<OpenedArtifact>;
-  /** Saves a new version, numbered from 0; concurrent savers of one name all succeed with versions of their own. */
+  /**
+   * Opens a version, or the latest when the reference names none. Throws StoreError `not-found`.
+   * The signal is for the opening; the body lives until its owner is done with it.
+   */
+  open(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<OpenedArtifact>;
+  /**
+   * Saves a new version, numbered from 0; concurrent savers of one name all succeed with versions of their own.
+   * A save that fails or is aborted leaves no version behind, and a reader never sees one that is not finished.
+   */
   save(
     scope: ArtifactScope,
     filename: string,
@@ -56,11 +71,17 @@ export interface ArtifactStore extends AsyncDisposable {
   ): Promise<SavedArtifact>;
   /** Every version of a name, ascending; empty when there is none. */
   versions(scope: ArtifactScope, filename: string, signal: AbortSignal): Promise<readonly number[]>;
-  /** Whether the store can be reached and used. No side effects that stay. Throws StoreError. */
+  /**
+   * Whether the store can be reached and used. Leaves nothing behind except, at most, the root of a store that is
+   * still empty. Throws StoreError.
+   */
   check(signal: AbortSignal): Promise<void>;
 }
 
-/** Why a store refused. */
+/**
+ * Why a store refused: the artifact or version is not there; a name cannot be a key; the version numbers of a name
+ * are used up; the store cannot be reached, is full, or did not get what was announced.
+ */
 export type StoreErrorReason = "not-found" | "invalid-name" | "too-many-versions" | "unavailable";
 
 /** A failure of a store. `message` is publishable: it names artifact, version and session, never a path or bucket. */

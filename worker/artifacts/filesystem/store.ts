@@ -1,0 +1,199 @@
+/**
+ * Artifacts as files, in the layout of the original, so that agents find what tools save and the other way round:
+ * `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta` (design document §8).
+ */
+import { link, open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { ArtifactReference } from "../../protocol/invocation.ts";
+import { exactly } from "../content.ts";
+import { artifactTitle, errorCode, guarded, notFound, notSaved } from "../failures.ts";
+import { artifactKey } from "../scope.ts";
+import type { ArtifactKey } from "../scope.ts";
+import { StoreError } from "../store.ts";
+import type {
+  ArtifactMetadata,
+  ArtifactScope,
+  ArtifactSource,
+  ArtifactStore,
+  OpenedArtifact,
+  SavedArtifact,
+} from "../store.ts";
+import {
+  directoryLevels,
+  ensureDirectory,
+  findDirectory,
+  makeDirectory,
+  requireBase,
+} from "./directories.ts";
+import { encodeMeta, maxMetaBytes } from "./meta.ts";
+import { removeLeftovers, StagedFile, stageFile } from "./staging.ts";
+import { claimVersion, listVersions, nextVersion, openVersion } from "./versions.ts";
+
+/** Times that one save stages its content: again whenever others have written into it or removed it. */
+const maxStagings = 10;
+
+/**
+ * Makes a store below `basePath`, an absolute path or one relative to the working directory. Nothing is touched yet.
+ *
+ * Every file system will do that has link(2): local ones, NFS, CephFS; not SMB, and not FUSE over an
+ * object store. `check` says so. Only peers that are trusted with everybody's artifacts write there: links that
+ * somebody planted are not followed, but one who exchanges directories during a call is not defended against.
+ */
+export function createFilesystemStore(options: { basePath: string }): ArtifactStore {
+  return new FilesystemStore(resolve(options.basePath));
+}
+
+class FilesystemStore implements ArtifactStore {
+  readonly kind = "filesystem";
+  readonly #base: string;
+
+  constructor(base: string) {
+    this.#base = base;
+  }
+
+  async open(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<OpenedArtifact> {
+    const key = artifactKey(scope, reference.filename);
+    return guarded(`${artifactTitle(key)} could not be opened`, signal, async () => {
+      const directory = await findDirectory(this.#base, directoryLevels(key));
+      if (directory === undefined) throw notFound(key, reference.version);
+      // The latest may vanish, or turn out to be unfinished, after it was listed; then the one before it counts.
+      const candidates =
+        reference.version === undefined
+          ? (await listVersions(directory)).reverse()
+          : [reference.version];
+      for (const version of candidates) {
+        const opened = await openVersion(directory, version, key);
+        if (opened !== undefined) return { version, ...opened };
+      }
+      throw notFound(key, reference.version);
+    });
+  }
+
+  async save(
+    scope: ArtifactScope,
+    filename: string,
+    source: ArtifactSource,
+    metadata: ArtifactMetadata,
+    signal: AbortSignal,
+  ): Promise<SavedArtifact> {
+    const key = artifactKey(scope, filename);
+    return guarded(`${artifactTitle(key)} could not be saved`, signal, async () => {
+      const meta = encodeMeta(metadata);
+      if (meta.length > maxMetaBytes) throw notSaved(key, "its MIME type is too long");
+      for (let stagings = 0; stagings < maxStagings; stagings++) {
+        const version = await this.#saveOnce(key, source, meta, signal);
+        if (version !== undefined) return { version, sizeBytes: source.sizeBytes };
+      }
+      throw notSaved(key, "others keep overwriting or removing it");
+    });
+  }
+
+  async versions(
+    scope: ArtifactScope,
+    filename: string,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const key = artifactKey(scope, filename);
+    return guarded(`${artifactTitle(key)} could not be listed`, signal, async () => {
+      const directory = await findDirectory(this.#base, directoryLevels(key));
+      return directory === undefined ? [] : listVersions(directory);
+    });
+  }
+
+  /**
+   * Makes the base directory when it is missing and its parent is there. It makes no parents: a path of which more
+   * than the last part is missing is a volume that was not mounted, and artifacts written there would be lost.
+   */
+  async check(signal: AbortSignal): Promise<void> {
+    await guarded("The artifact store cannot be used", signal, async () => {
+      await makeBase(this.#base);
+      await removeLeftovers(this.#base);
+      await using probe = await stageFile(this.#base, () => Promise.resolve());
+      await using linked = new StagedFile(this.#base);
+      await requireLinks(probe, linked);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // Every file is closed by the operation or the reader that opened it.
+  }
+
+  /** Undefined when others took the version over or removed what was staged, and the content has to be sent again. */
+  async #saveOnce(
+    key: ArtifactKey,
+    source: ArtifactSource,
+    meta: string,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    // Files are staged one level up: a directory by the artifact's name is an artifact to peers, even an empty one.
+    const session = await ensureDirectory(this.#base, directoryLevels(key).slice(0, -1));
+    await removeLeftovers(session);
+    await using stagedMeta = await stageFile(session, (file) => file.writeFile(meta));
+    await using stagedContent = await stageFile(session, (file) =>
+      pipeline(
+        source.open(),
+        exactly(source.sizeBytes, key),
+        (chunks: AsyncIterable<Uint8Array>) => file.writeFile(chunks),
+        { signal },
+      ),
+    );
+    signal.throwIfAborted();
+    const staged = { contentPath: stagedContent.path, metaPath: stagedMeta.path };
+    const directory = await ensureDirectory(this.#base, directoryLevels(key));
+    try {
+      const version = await claimVersion(directory, staged, await nextVersion(directory), key);
+      if (version !== undefined) await syncDirectory(directory);
+      return version;
+    } catch (error) {
+      // Somebody removed the artifact, or the whole session, and with it what was staged.
+      if (errorCode(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+}
+
+async function makeBase(base: string): Promise<void> {
+  try {
+    await makeDirectory(base);
+    await requireBase(base);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    throw new StoreError(
+      "unavailable",
+      "The artifact store cannot be used: its directory is missing, and so is the directory above.",
+      { cause: error },
+    );
+  }
+}
+
+/** What link(2) says where there are no hard links. */
+const linklessCodes: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOTSUP", "ENOSYS"]);
+
+async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void> {
+  try {
+    await link(probe.path, linked.path);
+  } catch (error) {
+    if (!linklessCodes.has(errorCode(error))) throw error;
+    throw new StoreError(
+      "unavailable",
+      "The artifact store cannot be used: its file system makes no hard links.",
+      { cause: error },
+    );
+  }
+}
+
+/** Until then a crash of the machine may take the names away, though not the content. */
+async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path);
+  try {
+    await directory.sync();
+  } catch (error) {
+    // fsync(2): the file system has no such thing for directories.
+    if (errorCode(error) !== "EINVAL") throw error;
+  }
+}

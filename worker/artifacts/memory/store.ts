@@ -1,0 +1,153 @@
+/**
+ * Artifacts in this process's memory: for tests and demonstrations. No agent sees them, and they end with the process.
+ */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ArtifactReference } from "../../protocol/invocation.ts";
+import { exactly } from "../content.ts";
+import { artifactTitle, guarded, notFound, notSaved } from "../failures.ts";
+import { artifactKey } from "../scope.ts";
+import type { ArtifactKey } from "../scope.ts";
+import type {
+  ArtifactMetadata,
+  ArtifactScope,
+  ArtifactSource,
+  ArtifactStore,
+  OpenedArtifact,
+  SavedArtifact,
+} from "../store.ts";
+
+/** Bytes that all versions of a store may take together unless it is told otherwise. */
+export const defaultTotalBytes = 256 * 1024 * 1024;
+
+/** Bytes that a version counts for besides its content, so that empty ones are not free. */
+export const versionOverheadBytes = 1024;
+
+/** Bytes of content handed to a reader at a time. */
+const chunkBytes = 64 * 1024;
+
+interface StoredVersion {
+  readonly content: Buffer;
+  readonly metadata: ArtifactMetadata;
+}
+
+/**
+ * Makes an empty store that holds up to `totalBytes`, `versionOverheadBytes` for each version included.
+ * A save beyond that is refused with StoreError `unavailable`; nothing is ever evicted.
+ */
+export function createMemoryStore(options: { totalBytes?: number } = {}): ArtifactStore {
+  return new MemoryStore(options.totalBytes ?? defaultTotalBytes);
+}
+
+class MemoryStore implements ArtifactStore {
+  readonly kind = "memory";
+  readonly #totalBytes: number;
+  /** Bytes of stored versions and of those that are arriving. */
+  #usedBytes = 0;
+  /** By `place`; a version's number is its index. */
+  readonly #artifacts = new Map<string, StoredVersion[]>();
+
+  constructor(totalBytes: number) {
+    this.#totalBytes = totalBytes;
+  }
+
+  async open(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<OpenedArtifact> {
+    const key = artifactKey(scope, reference.filename);
+    signal.throwIfAborted();
+    const stored = this.#artifacts.get(place(key)) ?? [];
+    const version = reference.version ?? stored.length - 1;
+    const found = stored[version];
+    if (found === undefined) throw notFound(key, reference.version);
+    return {
+      version,
+      sizeBytes: found.content.byteLength,
+      metadata: found.metadata,
+      body: Readable.from(chunksOf(found.content), { objectMode: false }),
+    };
+  }
+
+  async save(
+    scope: ArtifactScope,
+    filename: string,
+    source: ArtifactSource,
+    metadata: ArtifactMetadata,
+    signal: AbortSignal,
+  ): Promise<SavedArtifact> {
+    const key = artifactKey(scope, filename);
+    return guarded(`${artifactTitle(key)} could not be saved`, signal, async () => {
+      const { sizeBytes } = source;
+      const charge = sizeBytes + versionOverheadBytes;
+      if (!(this.#usedBytes + charge <= this.#totalBytes)) {
+        throw notSaved(key, `${sizeBytes} bytes do not fit into the artifact store`);
+      }
+      this.#usedBytes += charge;
+      try {
+        const content = await collect(source, key, signal);
+        return { version: this.#append(key, { content, metadata }), sizeBytes };
+      } catch (error) {
+        this.#usedBytes -= charge;
+        throw error;
+      }
+    });
+  }
+
+  async versions(
+    scope: ArtifactScope,
+    filename: string,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const key = artifactKey(scope, filename);
+    signal.throwIfAborted();
+    return [...(this.#artifacts.get(place(key)) ?? []).keys()];
+  }
+
+  async check(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#artifacts.clear();
+  }
+
+  #append(key: ArtifactKey, version: StoredVersion): number {
+    const stored = this.#artifacts.get(place(key)) ?? [];
+    this.#artifacts.set(place(key), stored);
+    return stored.push(version) - 1;
+  }
+}
+
+function place(key: ArtifactKey): string {
+  return JSON.stringify([key.root, key.userId, key.sessionOrUser, key.name]);
+}
+
+async function collect(
+  source: ArtifactSource,
+  key: ArtifactKey,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const content = Buffer.alloc(source.sizeBytes);
+  await pipeline(
+    source.open(),
+    exactly(source.sizeBytes, key),
+    async (chunks) => {
+      let offset = 0;
+      for await (const chunk of chunks) {
+        content.set(chunk, offset);
+        offset += chunk.byteLength;
+      }
+    },
+    { signal },
+  );
+  return content;
+}
+
+/** Copies, so that a reader that writes into its chunks changes nothing here. */
+function* chunksOf(content: Buffer): Generator<Buffer> {
+  for (let start = 0; start < content.byteLength; start += chunkBytes) {
+    yield Buffer.from(content.subarray(start, start + chunkBytes));
+  }
+}
