@@ -7,11 +7,12 @@ import { type Host, createHost } from "./app.ts";
 import { BrokerError } from "./broker/broker.ts";
 import { StoreError } from "./artifacts/store.ts";
 import { check } from "./check.ts";
-import { type Config, ConfigError, describeVariables, readConfig } from "./config.ts";
+import { type Config, ConfigError, readConfig } from "./config.ts";
 import { ManifestError } from "./manifest/manifest.ts";
 import { SandboxError } from "./sandbox/sandbox.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 import { createLogger } from "./telemetry/logger.ts";
+import { describeVariables } from "./variables.ts";
 import { Worker } from "./worker.ts";
 
 /** Exit codes of sysexits(3), and of a shell for a signal. */

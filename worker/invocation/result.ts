@@ -36,8 +36,11 @@ const runnerCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "RESOURCE_EXHAUSTED",
 ]);
 
+/** `type/subtype` with parameters (RFC 9110 §8.3.1). Stores keep it in headers, so nothing else passes. */
+const mimeType = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+(?: ?; ?[\w.-]+=[\w.-]+)*$/;
+
 const outputNote = z.object({
-  mime_type: z.string().max(255).nullish().catch(undefined),
+  mime_type: z.string().max(255).regex(mimeType).nullish().catch(undefined),
   description: z.string().max(2_000).nullish().catch(undefined),
 });
 
@@ -120,8 +123,8 @@ function readNotes(outputs: unknown): ReadonlyMap<string, OutputNote> {
   for (const [name, value] of Object.entries(outputs)) {
     const parsed = outputNote.safeParse(value);
     if (!parsed.success) continue;
-    const { mime_type: mimeType, description } = parsed.data;
-    notes.set(name, { mimeType: mimeType ?? undefined, description: description ?? undefined });
+    const { mime_type: type, description } = parsed.data;
+    notes.set(name, { mimeType: type ?? undefined, description: description ?? undefined });
   }
   return notes;
 }
