@@ -1,0 +1,142 @@
+/**
+ * How a call's arguments, the context and the configuration reach functions of every shape.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { fixtures, python, removeWorkDirs, runTool, runnerDir } from "./run-tool.ts";
+
+afterAll(removeWorkDirs);
+
+const context = "ToolContext";
+const toolConfig = { key: "value" };
+
+async function call(name: string, args: object, module = "calling_tools"): Promise<unknown> {
+  const run = await runTool(module, name, { args, toolConfig });
+  expect(run).toMatchObject({ exitCode: 0 });
+  return run.document;
+}
+
+describe("a tool that fits the arguments gets them", () => {
+  test.for<[name: string, args: object, given: object]>([
+    ["no_context", { message: "hi €" }, { message: "hi €" }],
+    ["no_context", {}, { message: "Hello" }],
+    ["keyword_only", { a: 1 }, { a: 1, b: 2 }],
+    ["any_name", { a: 1, "not-a-name": 2 }, { a: 1, "not-a-name": 2 }],
+    ["any_name", {}, {}],
+    ["positional_only", { c: 5, a: 1 }, { a: 1, b: 2, c: 5 }],
+    ["positional_only_beside_any_name", { a: 1, b: 2 }, { a: 1, kwargs: { b: 2 } }],
+    ["first_is_data", { city: "Oslo" }, { city: "Oslo", days: 1 }],
+    ["first_is_untyped", { city: "Oslo" }, { city: "Oslo", days: 1 }],
+    ["context_name_in_args", { context: "text" }, { context: "text", other: 1 }],
+    ["returns_awaitable", { message: "m" }, { message: "m" }],
+    ["cached", { message: "m" }, { message: "m" }],
+    ["callable_object", { message: "m" }, { message: "m" }],
+    ["builtin", { message: "m" }, { message: "m" }],
+  ])("%s(%j)", async ([name, args, given]) => {
+    expect(await call(name, args)).toEqual({ result: given, outputs: {} });
+  });
+});
+
+describe("the context reaches a tool that takes it", () => {
+  test.for<[name: string, args: object, given: object]>([
+    ["context_first_any_name", { message: "m" }, { runtime: context, message: "m" }],
+    ["context_first_annotated_any", { message: "m" }, { c: context, message: "m" }],
+    ["context_named_last", { message: "m" }, { message: "m", ctx: context }],
+    ["context_named_keyword_only", { message: "m" }, { message: "m", tool_context: context }],
+    ["context_positional_only", { last: 2 }, { ctx: context, message: "m", last: 2 }],
+    ["context_and_any_name", { a: 1 }, { ctx: context, a: 1 }],
+    ["asynchronous", { message: "m" }, { ctx: context, message: "m" }],
+    ["decorated", { message: "m" }, { ctx: context, message: "m" }],
+    ["partial", { message: "m" }, { ctx: context, prefix: "p", message: "m" }],
+    ["bound_method", { message: "m" }, { message: "m", ctx: context }],
+    ["positional_only", {}, { a: context, b: 2, c: 3 }],
+  ])("%s(%j)", async ([name, args, given]) => {
+    expect(await call(name, args)).toEqual({ result: given, outputs: {} });
+  });
+
+  test.for<[module: string, name: string, given: object]>([
+    ["annotated_tools", "facade", { where: context }],
+    ["annotated_tools", "optional_facade", { where: context }],
+    ["annotated_by_class_tools", "facade", { where: context }],
+    ["annotated_by_class_tools", "optional_facade", { where: context }],
+    ["annotated_by_class_tools", "own_context", { is_context: true }],
+  ])("by the annotation of %s.%s", async ([module, name, given]) => {
+    expect(await call(name, { message: "m" }, module)).toEqual({
+      result: { message: "m", ...given },
+      outputs: {},
+    });
+  });
+
+  test("an annotated parameter goes before one that is named for it", async () => {
+    expect(await call("facade_beside_named", {}, "annotated_tools")).toEqual({
+      result: { where: context, ctx: "data" },
+      outputs: {},
+    });
+  });
+});
+
+describe("the context stays away from parameters that are annotated as data", () => {
+  test.for<[name: string, args: object, given: object]>([
+    ["context_name_is_data", { text: "t" }, { text: "t", context: "none" }],
+    ["context_name_is_optional_data", { text: "t" }, { text: "t", context: null }],
+  ])("%s(%j)", async ([name, args, given]) => {
+    expect(await call(name, args)).toEqual({ result: given, outputs: {} });
+  });
+});
+
+describe("the configuration reaches a parameter named tool_config", () => {
+  test.for<[name: string, args: object, given: object]>([
+    ["with_config", { name: "n" }, { name: "n", tool_config: toolConfig }],
+    ["config_first", { name: "n" }, { tool_config: toolConfig, name: "n" }],
+    ["config_and_context", { name: "n" }, { ctx: context, tool_config: toolConfig, name: "n" }],
+    ["with_config", { name: "n", tool_config: 5 }, { name: "n", tool_config: 5 }],
+    ["any_name", {}, {}],
+  ])("%s(%j)", async ([name, args, given]) => {
+    expect(await call(name, args)).toEqual({ result: given, outputs: {} });
+  });
+});
+
+describe("arguments that do not fit are refused by name", () => {
+  test.for<[name: string, args: object, error: string]>([
+    [
+      "no_context",
+      { unexpected: 1 },
+      'no_context() does not take the argument "unexpected"; it takes message',
+    ],
+    [
+      "keyword_only",
+      { a: 1, x: 1, y: 2 },
+      'keyword_only() does not take the arguments "x", "y"; it takes a, b',
+    ],
+    ["keyword_only", { b: 1 }, 'keyword_only() is missing the argument "a"'],
+    ["first_is_data", {}, 'first_is_data() is missing the argument "city"'],
+    ["data_by_position", {}, 'data_by_position() is missing the argument "number"'],
+    [
+      "context_first_any_name",
+      { nothing: 1 },
+      'context_first_any_name() does not take the argument "nothing"; it takes message',
+    ],
+    ["bound_method", {}, 'bound_method() is missing the argument "message"'],
+  ])("%s(%j)", async ([name, args, error]) => {
+    expect(await call(name, args)).toEqual({ error, error_code: "EXECUTION_ERROR" });
+  });
+
+  test("an argument cannot take the place of an annotated context", async () => {
+    expect(await call("facade", { message: "m", where: "here" }, "annotated_tools")).toEqual({
+      error: 'facade() does not take the argument "where"; it takes message',
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+});
+
+test("code objects are read as `inspect` would read the function", async () => {
+  const { stdout, stderr } = await promisify(execFile)(python, [
+    "-B",
+    `${fixtures}/signature_check.py`,
+    runnerDir,
+    fixtures,
+  ]);
+  expect(stdout).toBe("");
+  expect(Number(stderr)).toBeGreaterThan(80);
+});

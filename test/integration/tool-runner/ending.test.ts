@@ -1,0 +1,101 @@
+/**
+ * What a tool leaves running: it may finish, but not hold an answer that is already written.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { type RunOptions, type ToolRun, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
+
+afterAll(removeWorkDirs);
+
+const lingerMs = 2_000;
+/** Milliseconds that starting Python may take on a busy machine; the tools here would stay for 60 s. */
+const marginMs = 20_000;
+const ok = { exitCode: 0, document: { result: { ok: true } } };
+
+function leave(name: string, options: RunOptions = {}): Promise<ToolRun> {
+  return runTool("ending_tools", name, options);
+}
+
+function output(run: ToolRun, name: string): Promise<string> {
+  return readFile(join(run.workDir, "output", name), "utf8");
+}
+
+describe("what ends soon is waited for", () => {
+  test("a thread", async () => {
+    const run = await leave("thread_that_ends");
+    expect(run).toMatchObject(ok);
+    expect(await output(run, "late.txt")).toBe("late");
+  });
+
+  test("an exit handler", async () => {
+    const run = await leave("exit_handler");
+    expect(run).toMatchObject(ok);
+    expect(await output(run, "atexit.txt")).toBe("ran");
+  });
+
+  test("a file that the tool did not close is complete", async () => {
+    const run = await leave("unclosed_file");
+    expect(await output(run, "unclosed.txt")).toBe("buffered");
+  });
+
+  test("objects that are slow to go, for as long as they take", async () => {
+    const run = await leave("slow_to_go");
+    expect(run).toMatchObject({ ...ok, stderr: "" });
+    expect(await output(run, "gone.txt")).toBe("gone");
+  });
+
+  test.for(["daemon_thread", "idle_pool"])("%s does not delay the end", async (name) => {
+    // Had its time run out, stderr would say so.
+    expect(await leave(name)).toMatchObject({ exitCode: 0, stderr: "" });
+  });
+});
+
+describe("what does not end is ended two seconds after the answer", () => {
+  test.for<[name: string, ending: object]>([
+    ["thread_that_stays", ok],
+    ["exit_handler_that_stays", ok],
+    ["exits_with_thread", { exitCode: 5, document: undefined }],
+  ])("%s", async ([name, ending]) => {
+    const run = await leave(name);
+    expect(run).toMatchObject(ending);
+    expect(run.stderr).toBe(
+      "tool_runner: ended threads or exit handlers that were still running 2 s after the tool\n",
+    );
+    expect(run.durationMs).toBeGreaterThanOrEqual(lingerMs);
+    expect(run.durationMs).toBeLessThan(lingerMs + marginMs);
+  });
+});
+
+describe("a child that the tool forked does not answer for it", () => {
+  test("when it returns", async () => {
+    const run = await leave("child_that_returns");
+    expect(run).toMatchObject({ exitCode: 0, document: { result: { who: "parent" } } });
+    expect(statuses(run)).toEqual(["child"]);
+  });
+
+  test("when it raises", async () => {
+    expect(await leave("child_that_raises")).toMatchObject({
+      exitCode: 0,
+      document: { result: { child: 1 } },
+      stderr: expect.stringContaining("ValueError: in the child") as string,
+    });
+  });
+
+  test("when it exits", async () => {
+    expect(await leave("child_that_exits")).toMatchObject({
+      exitCode: 0,
+      document: { result: { child: 4 } },
+    });
+  });
+});
+
+test.for(["fork", "spawn", "forkserver"])(
+  "processes of multiprocessing that %s can run the tool's functions",
+  async (method) => {
+    expect(await leave("multiprocessing_pool", { args: { method } })).toMatchObject({
+      exitCode: 0,
+      document: { result: { doubled: [2, 4, 6] } },
+    });
+  },
+);

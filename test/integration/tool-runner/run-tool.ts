@@ -1,0 +1,201 @@
+/**
+ * Runs the real tool runner on this machine's Python, with the files of the seam and no sandbox.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+
+const project = join(import.meta.dirname, "../../..");
+
+/** Python programs that the tests run. */
+export const fixtures = join(project, "test/fixtures/python");
+/** The directory that tools import `secure_tool_runtime` from. */
+export const runnerDir = join(project, "tool-runner/python");
+export const runnerEntry = join(runnerDir, "tool_runner/__main__.py");
+export const python = "/usr/bin/python3";
+
+/** How a tool is run where the default does not do. */
+export interface RunOptions {
+  readonly args?: object;
+  readonly toolConfig?: object;
+  /** Content of the input artifacts by parameter; their filename is `PARAMETER.txt` where none is given. */
+  readonly artifacts?: Readonly<Record<string, { filename: string; content: string | Uint8Array }>>;
+  readonly toolsDir?: string;
+  /** Members of runner_args.json that replace the usual ones; undefined leaves one out. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  /** What runner_args.json holds, in place of all of the above. */
+  readonly argsText?: string;
+  /** A command that the runner is started by, such as prlimit with its limits. */
+  readonly prefix?: readonly string[];
+  /** What Python runs; the runner's own file where not given. */
+  readonly entry?: string;
+  /** Whether somebody has the status pipe open; true where not given. */
+  readonly isStatusRead?: boolean;
+  /** Called with the work directory when the process has been started. */
+  readonly onStart?: (workDir: string) => void;
+  /** Whether the reader of stdout is gone before the tool starts. */
+  readonly isStdoutClosed?: boolean;
+}
+
+/** What a run left. */
+export interface ToolRun {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Bytes of result.json, or undefined when there is none. */
+  readonly resultText: string | undefined;
+  /** What result.json says, or undefined when there is none. */
+  readonly document: Record<string, unknown> | undefined;
+  /** Lines of the status pipe as they came. */
+  readonly statusLines: readonly string[];
+  readonly workDir: string;
+  readonly durationMs: number;
+}
+
+/** The texts of a run's statuses. */
+export function statuses(run: ToolRun): readonly string[] {
+  return run.statusLines.map((line) => (JSON.parse(line) as { status: string }).status);
+}
+
+/** Runs one tool to its end. The work directory stays until `removeWorkDirs`. */
+export async function runTool(
+  module: string,
+  functionName: string,
+  options: RunOptions = {},
+): Promise<ToolRun> {
+  const workDir = await createWorkDir();
+  const argsFile = join(workDir, "runner_args.json");
+  const members = {
+    module,
+    function: functionName,
+    args: options.args ?? {},
+    tool_config: options.toolConfig ?? {},
+    ...(await stage(workDir, options.artifacts ?? {})),
+    status_pipe: join(workDir, "status.pipe"),
+    result_file: join(workDir, "result.json"),
+    output_dir: join(workDir, "output"),
+    user_id: "user-42",
+    session_id: "web-1",
+    app_name: "AgentA",
+    task_id: "task-7",
+    tools_dir: options.toolsDir ?? fixtures,
+    max_result_bytes: 10_000_000,
+    ...options.members,
+  };
+  await writeFile(argsFile, options.argsText ?? JSON.stringify(members));
+  const reader = options.isStatusRead === false ? undefined : readStatuses(workDir);
+
+  const startedMs = performance.now();
+  const command = [
+    ...(options.prefix ?? []),
+    python,
+    "-I",
+    "-B",
+    options.entry ?? runnerEntry,
+    argsFile,
+  ];
+  const child = spawn(command[0]!, command.slice(1), {
+    cwd: workDir,
+    env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  if (options.isStdoutClosed === true) child.stdout.destroy();
+  options.onStart?.(workDir);
+  const [stdout, stderr, [exitCode, signal]] = await Promise.all([
+    options.isStdoutClosed === true ? "" : text(child.stdout),
+    text(child.stderr),
+    once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>,
+  ]);
+  const durationMs = performance.now() - startedMs;
+
+  const resultText = await readFile(join(workDir, "result.json"), "utf8").catch(() => undefined);
+  return {
+    exitCode,
+    signal,
+    stdout,
+    stderr,
+    resultText,
+    document:
+      resultText === undefined ? undefined : (JSON.parse(resultText) as Record<string, unknown>),
+    statusLines: reader?.finish() ?? [],
+    workDir,
+    durationMs,
+  };
+}
+
+const workDirs: string[] = [];
+
+/** Removes the work directories of every run so far. */
+export async function removeWorkDirs(): Promise<void> {
+  await Promise.all(workDirs.splice(0).map((path) => rm(path, { recursive: true })));
+}
+
+async function createWorkDir(): Promise<string> {
+  const workDir = await realpath(await mkdtemp(join(tmpdir(), "tool-runner-")));
+  workDirs.push(workDir);
+  await mkdir(join(workDir, "input"));
+  await mkdir(join(workDir, "output"));
+  execFileSync("mkfifo", [join(workDir, "status.pipe")]);
+  return workDir;
+}
+
+async function stage(workDir: string, artifacts: NonNullable<RunOptions["artifacts"]>) {
+  const staged = Object.entries(artifacts).map(([parameter, { filename, content }]) => ({
+    parameter,
+    filename,
+    content,
+    path: join(workDir, "input", filename),
+  }));
+  await Promise.all(staged.map(({ path, content }) => writeFile(path, content)));
+  return {
+    artifact_paths: Object.fromEntries(staged.map(({ parameter, path }) => [parameter, path])),
+    artifact_metadata: Object.fromEntries(
+      staged.map(({ parameter, filename, path }) => [
+        parameter,
+        { filename, mime_type: "text/plain", version: 0, local_path: path },
+      ]),
+    ),
+  };
+}
+
+/** Milliseconds between two looks into the pipe: a busy tool fills its 64 KiB in less than ten. */
+const pollMs = 2;
+
+/** Reads a pipe from now on; `finish` returns its lines when nobody writes any more. */
+function readStatuses(workDir: string): { finish(): readonly string[] } {
+  const descriptor = openSync(
+    join(workDir, "status.pipe"),
+    constants.O_RDWR | constants.O_NONBLOCK,
+  );
+  const chunks: Buffer[] = [];
+  const drain = (): void => {
+    for (let chunk = readAvailable(descriptor); chunk !== undefined;) {
+      chunks.push(chunk);
+      chunk = readAvailable(descriptor);
+    }
+  };
+  const timer = setInterval(drain, pollMs);
+  return {
+    finish: () => {
+      clearInterval(timer);
+      drain();
+      closeSync(descriptor);
+      return Buffer.concat(chunks).toString("utf8").split("\n").slice(0, -1);
+    },
+  };
+}
+
+function readAvailable(descriptor: number): Buffer | undefined {
+  const chunk = Buffer.alloc(64 * 1024);
+  try {
+    return chunk.subarray(0, readSync(descriptor, chunk));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EAGAIN") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,248 @@
+"""What a tool may import from its runner: the context it is handed and the error it may raise."""
+
+import os
+
+try:
+    from _json import encode_basestring as _quote
+except ImportError:
+    from json.encoder import encode_basestring as _quote
+
+# POSIX writes up to PIPE_BUF bytes to a pipe in one piece; 4096 on Linux (pipe(7)).
+_STATUS_LINE_MAX_BYTES = 4096
+_FILENAME_MAX_BYTES = 255
+
+
+class ToolError(Exception):
+    """A failure that the tool reports on purpose.
+
+    The caller gets the error's text with the code TOOL_ERROR and nothing else. Any other exception is answered
+    as EXECUTION_ERROR with the exception's class and text, since nobody decided that it should reach the caller.
+    """
+
+
+class ToolContext:
+    """What a tool knows of its call, and its ways to the outside: status updates, artifacts, configuration.
+
+    The runner makes one per call. A test of a tool can make its own; every argument has a default.
+
+    Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str, as the caller
+    sent them.
+    """
+
+    __slots__ = (
+        "_artifact_metadata",
+        "_artifact_paths",
+        "_config",
+        "_output_dir",
+        "_outputs",
+        "_status",
+        "app_name",
+        "session_id",
+        "task_id",
+        "user_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        output_dir: str = "output",
+        status_pipe: "str | None" = None,
+        artifact_paths: "dict[str, str] | None" = None,
+        artifact_metadata: "dict[str, dict] | None" = None,
+        tool_config: "dict | None" = None,
+        user_id: str = "",
+        session_id: str = "",
+        app_name: str = "",
+        task_id: str = "",
+    ) -> None:
+        self._output_dir = output_dir
+        self._status = _StatusPipe(status_pipe)
+        self._artifact_paths = artifact_paths or {}
+        self._artifact_metadata = artifact_metadata or {}
+        self._config = tool_config or {}
+        self._outputs: "dict[str, dict[str, str]]" = {}
+        self.user_id = user_id
+        self.session_id = session_id
+        self.app_name = app_name
+        self.task_id = task_id
+
+    def send_status(self, message: str) -> bool:
+        """Tells the user how far the tool is. Best effort: False when nobody listens; never raises.
+
+        A message that does not fit into a line of 4096 bytes is shortened and ends in "…". Blocks while the
+        reader is behind.
+        """
+        return self._status.send(str(message))
+
+    def load_artifact(self, param: str) -> "bytes | None":
+        """The content of the artifact that was passed for a parameter; None when there is none.
+
+        Artifacts of a list parameter are named `param[0]`, `param[1]`. Where no parameter has the name, an
+        artifact with this filename is returned.
+        """
+        path = self._artifact_paths.get(param) or self._path_of_filename(param)
+        if path is None:
+            return None
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def load_artifact_text(self, param: str, encoding: str = "utf-8") -> "str | None":
+        """Like `load_artifact`, decoded. Raises UnicodeDecodeError when the content is not in the encoding."""
+        content = self.load_artifact(param)
+        return None if content is None else content.decode(encoding)
+
+    def save_artifact(
+        self,
+        filename: str,
+        content: bytes,
+        mime_type: "str | None" = None,
+        description: "str | None" = None,
+    ) -> str:
+        """Saves an output artifact and returns its path. Saving a name again replaces what was there.
+
+        `mime_type` defaults to what the filename's extension says. Raises ValueError for a filename that is not
+        a plain name, TypeError for content that is not bytes.
+        """
+        _check_filename(filename)
+        if not isinstance(content, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"content must be bytes, not {type(content).__name__}; save_artifact_text takes text"
+            )
+        path = os.path.join(self._output_dir, filename)
+        with open(path, "wb") as file:
+            file.write(content)
+        said = {"mime_type": mime_type, "description": description}
+        self._outputs[filename] = {key: str(value) for key, value in said.items() if value is not None}
+        return path
+
+    def save_artifact_text(
+        self,
+        filename: str,
+        content: str,
+        encoding: str = "utf-8",
+        mime_type: "str | None" = None,
+        description: "str | None" = None,
+    ) -> str:
+        """Like `save_artifact` for text. A filename without an extension is saved as text/plain."""
+        if mime_type is None and "." not in filename:
+            mime_type = "text/plain"
+        return self.save_artifact(filename, content.encode(encoding), mime_type, description)
+
+    def list_artifacts(self) -> "dict[str, str]":
+        """Path of every input artifact by parameter name."""
+        return dict(self._artifact_paths)
+
+    def list_output_artifacts(self) -> "list[str]":
+        """Names of the output artifacts that exist now, sorted."""
+        with os.scandir(self._output_dir) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+
+    def get_config(self, key: str, default: object = None) -> object:
+        """A value of the tool's configuration, which may be a secret."""
+        return self._config.get(key, default)
+
+    def described_outputs(self) -> "dict[str, dict[str, str]]":
+        """What was said of the saved artifacts, `mime_type` and `description`, by filename. For the runner."""
+        return {filename: said for filename, said in self._outputs.items() if said}
+
+    def _path_of_filename(self, filename: str) -> "str | None":
+        for param, metadata in self._artifact_metadata.items():
+            if metadata.get("filename") == filename:
+                return self._artifact_paths.get(param)
+        for path in self._artifact_paths.values():
+            if os.path.basename(path) == filename:
+                return path
+        return None
+
+
+class _StatusPipe:
+    """The writing end of status.pipe: one line, one write.
+
+    The descriptor is opened once and shared with forked children. A line is at most PIPE_BUF bytes and written by
+    a single write(2), so lines of several threads and processes never mix.
+    """
+
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, path: "str | None") -> None:
+        self._path = path
+        self._descriptor = self._open()
+
+    def __reduce__(self) -> tuple:
+        # A descriptor's number means something else in a process that was spawned, not forked: open anew there.
+        return (_StatusPipe, (self._path,))
+
+    def send(self, message: str) -> bool:
+        if self._descriptor is None:
+            self._descriptor = self._open()
+        if self._descriptor is None:
+            return False
+        try:
+            os.write(self._descriptor, _status_line(message))
+        except OSError:
+            return False
+        return True
+
+    def _open(self) -> "int | None":
+        if self._path is None:
+            return None
+        try:
+            # Without O_NONBLOCK, opening a pipe that nobody reads waits for ever; with it, that is ENXIO.
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return None
+        os.set_blocking(descriptor, True)
+        return descriptor
+
+
+def _status_line(message: str) -> bytes:
+    line = _encode_status(message)
+    return line if len(line) <= _STATUS_LINE_MAX_BYTES else _encode_status(_fitting(message) + "…")
+
+
+def _fitting(message: str) -> str:
+    """The longest beginning of a message that still leaves room for "…" in a status line."""
+    room = _STATUS_LINE_MAX_BYTES - len(_encode_status("…"))
+    for end, character in enumerate(message):
+        room -= len(_utf8(_quote(character))) - len('""')
+        if room < 0:
+            return message[:end]
+    return message
+
+
+def _encode_status(message: str) -> bytes:
+    return _utf8('{"status": ' + _quote(message) + "}\n")
+
+
+def _utf8(json_text: str) -> bytes:
+    # A lone surrogate has no UTF-8; inside a JSON string, Python's backslash form of it is JSON's escape.
+    return json_text.encode("utf-8", "backslashreplace")
+
+
+def _check_filename(filename: str) -> None:
+    if not isinstance(filename, str):
+        raise TypeError(f"an artifact's filename must be str, not {type(filename).__name__}")
+    problem = _filename_problem(filename)
+    if problem:
+        raise ValueError(f"artifact filename {filename[:80]!r} {problem}")
+
+
+def _filename_problem(filename: str) -> "str | None":
+    if filename == "":
+        return "is empty"
+    if filename in (".", ".."):
+        return "names a directory"
+    if "/" in filename or "\\" in filename:
+        return "contains a path separator; artifacts have plain names"
+    if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in filename):
+        return "contains a control character"
+    try:
+        size = len(filename.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "contains a lone surrogate, which no file name can hold"
+    if size > _FILENAME_MAX_BYTES:
+        return f"is {size} bytes long; at most {_FILENAME_MAX_BYTES} are possible"
+    return None

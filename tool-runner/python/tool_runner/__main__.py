@@ -1,0 +1,22 @@
+"""Entry of the Python tool runner: `python3 -I -B …/tool_runner/__main__.py RUNNER_ARGS_FILE`.
+
+Run as a file, not as a directory or with -m: both of these import `runpy`, which takes 4 ms.
+"""
+
+# A process that `multiprocessing` spawns for the tool runs this file again, under another name.
+if __name__ == "__main__":
+    import sys
+
+    _here = __file__.rpartition("/")[0]
+    # Tools import `secure_tool_runtime` from beside this directory. Where Python put the directory itself on the
+    # path, it goes: a tool's module may be called `protocol`, too.
+    if sys.path[0] == _here:
+        del sys.path[0]
+    sys.path.insert(0, _here.rpartition("/")[0])
+
+    # With a path, this module is a package: the runner's modules become `__main__.runner` and so on, names that no
+    # module of a tool can have or hide.
+    __path__ = [_here]
+    from __main__.runner import main
+
+    sys.exit(main(sys.argv))

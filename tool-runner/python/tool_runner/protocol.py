@@ -1,0 +1,133 @@
+"""The two files of the seam: runner_args.json comes in, result.json goes out. See tool-runner/PROTOCOL.md."""
+
+import os
+
+from .json_codec import decode, encode
+
+ERROR_MAX_CHARACTERS = 4000
+
+_REQUIRED = ("module", "function", "result_file", "output_dir")
+# What a member is when it is absent or null; its type is the type it must have.
+_DEFAULTS = {
+    "module": "",
+    "function": "",
+    "args": {},
+    "tool_config": {},
+    "artifact_paths": {},
+    "artifact_metadata": {},
+    "status_pipe": "",
+    "result_file": "",
+    "output_dir": "",
+    "user_id": "",
+    "session_id": "",
+    "app_name": "",
+    "task_id": "",
+    "tools_dir": "",
+    "max_result_bytes": 10_000_000,
+}
+
+
+class Failure(Exception):
+    """A call that ends in an error answer: a code of the protocol and a text that may be published."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Call:
+    """One call as runner_args.json describes it; the attributes are the file's members."""
+
+    __slots__ = tuple(_DEFAULTS)
+
+    def __init__(self, members: dict) -> None:
+        for name, default in _DEFAULTS.items():
+            value = members.get(name)
+            if value is None:
+                value = default
+            if type(value) is not type(default):
+                raise ValueError(f'"{name}" must be {_json_name(default)}, not {_json_name(value)}')
+            if name in _REQUIRED and not value:
+                raise ValueError(f'"{name}" is missing')
+            setattr(self, name, value)
+
+
+def take_call(path: str) -> Call:
+    """Reads the description of the call and removes the file, whose tool_config may hold secrets.
+
+    Raises OSError when it cannot be read and ValueError when it does not describe a call.
+    """
+    with open(path, "rb") as file:
+        document = file.read()
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # A read-only directory: then it is the worker that removes it.
+    members = decode(document)
+    if not isinstance(members, dict):
+        raise ValueError(f"the file must hold an object, not {_json_name(members)}")
+    return Call(members)
+
+
+def result_document(result: dict, outputs: dict, max_bytes: int) -> bytes:
+    """The document for a call that succeeded.
+
+    Raises Failure for a result that JSON cannot express or that is larger than `max_bytes`.
+    """
+    try:
+        document = encode({"result": result, "outputs": outputs})
+    except RecursionError:
+        raise Failure("EXECUTION_ERROR", "The tool's result is nested too deeply for JSON") from None
+    except MemoryError:
+        raise Failure("EXECUTION_ERROR", "Out of memory while writing the tool's result") from None
+    except BaseException as error:
+        # Objects inside the result are written by their __str__, which is the tool's code.
+        raise Failure("EXECUTION_ERROR", f"The tool's result is not JSON: {describe(error)}") from None
+    if len(document) > max_bytes:
+        raise Failure(
+            "RESOURCE_EXHAUSTED",
+            f"The tool's result takes {len(document)} bytes as JSON, more than the {max_bytes} that are accepted;"
+            " large data can be saved as an artifact",
+        )
+    return document
+
+
+def error_document(code: str, text: str) -> bytes:
+    """The document for a call that failed."""
+    if len(text) > ERROR_MAX_CHARACTERS:
+        text = text[: ERROR_MAX_CHARACTERS - 1] + "…"
+    return encode({"error": text, "error_code": code})
+
+
+def write_result(path: str, document: bytes) -> None:
+    """Puts the document in place in one step: a reader finds all of it or nothing. Raises OSError."""
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        with open(descriptor, "wb") as file:
+            file.write(document)
+        os.replace(temporary, path)
+    except OSError:
+        _remove(temporary)
+        raise
+
+
+def describe(error: BaseException) -> str:
+    """Class and text of an exception."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text cannot be had)"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _json_name(value: object) -> str:
+    names = {str: "a string", dict: "an object", list: "an array", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,202 @@
+"""One call, from runner_args.json to result.json: load the tool, call it, write what became of it."""
+
+import _signal
+import atexit
+import os
+import sys
+
+from secure_tool_runtime import ToolContext, ToolError
+
+from .calling import BadArguments, bind
+from .protocol import (
+    Call,
+    Failure,
+    describe,
+    error_document,
+    result_document,
+    take_call,
+    write_result,
+)
+
+# What the tool leaves behind, threads and exit handlers, may hold an answer that is already written for this long.
+LINGER_SECONDS = 2.0
+_LINGERING_NOTICE = (
+    b"tool_runner: ended threads or exit handlers that were still running %g s after the tool\n"
+    % LINGER_SECONDS
+)
+
+_UNUSABLE_ARGUMENTS = 1
+_HERE = os.path.dirname(__file__)
+
+
+def main(argv: "list[str]") -> int:
+    """Runs the call that the file `argv[1]` describes. Returns the process's exit status."""
+    if len(argv) != 2:
+        return _unusable("usage: tool_runner RUNNER_ARGS_FILE")
+    try:
+        call = take_call(argv.pop())
+    except (OSError, ValueError) as error:
+        return _unusable(f"the runner arguments cannot be used: {describe(error)}")
+
+    # Registered first, so it runs last: what comes after the exit handlers may take its time.
+    atexit.register(_signal.setitimer, _signal.ITIMER_REAL, 0)
+    runner_pid = os.getpid()
+    try:
+        document, is_error = _result(call), False
+    except Failure as failure:
+        document, is_error = _error(call, failure), True
+    except SystemExit as leaving:
+        _limit_the_ending(leaving.code & 0xFF)
+        raise
+    if os.getpid() != runner_pid:
+        return int(is_error)  # A child that the tool forked and let return: its parent gives the answer.
+    status = _deliver(call, document)
+    _limit_the_ending(status)
+    _flush_output()
+    return status
+
+
+def _unusable(message: str) -> int:
+    sys.stderr.write(f"tool_runner: {message}\n")
+    return _UNUSABLE_ARGUMENTS
+
+
+def _result(call: Call) -> bytes:
+    """The document of a call that succeeds. Whatever the tool raises, this raises Failure or a SystemExit."""
+    context = ToolContext(
+        output_dir=call.output_dir,
+        status_pipe=call.status_pipe or None,
+        artifact_paths=call.artifact_paths,
+        artifact_metadata=call.artifact_metadata,
+        tool_config=call.tool_config,
+        user_id=call.user_id,
+        session_id=call.session_id,
+        app_name=call.app_name,
+        task_id=call.task_id,
+    )
+    result = _run_tool(call, context)
+    return result_document(result, context.described_outputs(), call.max_result_bytes)
+
+
+def _error(call: Call, failure: Failure) -> bytes:
+    """The document of a call that fails, with paths made relative to the directories that the tool knows."""
+    text = str(failure)
+    directories = [os.path.dirname(call.result_file), _HERE]
+    directories += [entry.rstrip("/") for entry in sys.path if isinstance(entry, str)]
+    for directory in sorted(directories, key=len, reverse=True):
+        if directory:
+            text = text.replace(directory + "/", "")
+    return error_document(failure.code, text)
+
+
+def _run_tool(call: Call, context: ToolContext) -> dict:
+    function = _load(call)
+    try:
+        positional, keywords = bind(call.function, function, call.args, context, call.tool_config)
+        return _as_object(_finished(function(*positional, **keywords)))
+    except BadArguments as error:
+        raise Failure("EXECUTION_ERROR", str(error)) from None
+    except BaseException as error:
+        raise _failure_of(error) from None
+
+
+def _load(call: Call) -> object:
+    """The function that the call names. Importing runs the tool's module, which may raise anything."""
+    if call.tools_dir:
+        sys.path.insert(0, call.tools_dir)
+    try:
+        __import__(call.module)
+        function = getattr(sys.modules[call.module], call.function, None)
+    except BaseException as error:
+        _print_traceback(error)
+        raise Failure(
+            "IMPORT_ERROR", f'Module "{call.module}" cannot be imported: {describe(error)}'
+        ) from None
+    if not callable(function):
+        raise Failure("TOOL_NOT_FOUND", f'Module "{call.module}" has no function "{call.function}"')
+    return function
+
+
+def _finished(returned: object) -> object:
+    """What the tool returned; awaited when its function is async."""
+    if not hasattr(type(returned), "__await__"):
+        return returned
+    import asyncio
+
+    async def finish() -> object:
+        return await returned
+
+    return asyncio.run(finish())
+
+
+def _as_object(returned: object) -> dict:
+    """The answer must be an object: a dict is one, anything else becomes its text."""
+    if isinstance(returned, dict):
+        return returned
+    return {"text": None if returned is None else str(returned), "data_objects": []}
+
+
+def _failure_of(error: BaseException) -> Failure:
+    """What to answer when the tool raised. Re-raises a SystemExit whose status says that the process failed."""
+    if isinstance(error, SystemExit):
+        code = error.code
+        if isinstance(code, int) and code & 0xFF != 0:
+            raise error
+        return Failure("EXECUTION_ERROR", f"Tool called sys.exit({'' if code is None else repr(code)})")
+    _print_traceback(error)
+    if isinstance(error, ToolError):
+        return Failure("TOOL_ERROR", str(error) or "The tool reported an error without a text")
+    if isinstance(error, MemoryError):
+        return Failure(
+            "EXECUTION_ERROR", "Tool raised MemoryError: it needs more memory than its sandbox may use"
+        )
+    return Failure("EXECUTION_ERROR", f"Tool raised {describe(error)}")
+
+
+def _print_traceback(error: BaseException) -> None:
+    """Prints to stderr what must not be published, without the runner's own frames."""
+    trace = frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename.startswith(_HERE):
+            trace = frame.tb_next
+        frame = frame.tb_next
+    # The interpreter's own printer; the `traceback` module takes 8 ms to import.
+    sys.__excepthook__(type(error), error.with_traceback(trace), trace)
+
+
+def _deliver(call: Call, document: bytes) -> int:
+    try:
+        try:
+            write_result(call.result_file, document)
+        except OSError as error:
+            reason = f"The tool's result cannot be written: {error.strerror}"
+            write_result(call.result_file, error_document("RESOURCE_EXHAUSTED", reason))
+    except OSError as error:
+        sys.stderr.write(f"tool_runner: result.json cannot be written: {error.strerror}\n")
+        return 1
+    return 0
+
+
+def _limit_the_ending(status: int) -> None:
+    """Lets the interpreter end in the usual way, which joins threads and runs exit handlers, but not for ever.
+
+    By a signal and not by a thread: a thread that has just started when the interpreter ends can crash it.
+    """
+
+    def end(_signal_number: int, _frame: object) -> None:
+        try:
+            os.write(2, _LINGERING_NOTICE)
+        finally:
+            os._exit(status)
+
+    _signal.signal(_signal.SIGALRM, end)
+    _signal.setitimer(_signal.ITIMER_REAL, LINGER_SECONDS)
+
+
+def _flush_output() -> None:
+    """Flushes stdout and stderr. When nobody reads them any more, Python would otherwise end with status 120."""
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except Exception:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
