@@ -1,0 +1,143 @@
+/**
+ * The artifact store that the harness and the worker share: local files go in, created artifacts come out.
+ */
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { guessMimeType } from "../worker/artifacts/mime.ts";
+import { openStore } from "../worker/artifacts/open.ts";
+import { artifactKey, artifactScope, userLevel, userPrefix } from "../worker/artifacts/scope.ts";
+import { type ArtifactScope, type ArtifactStore, StoreError } from "../worker/artifacts/store.ts";
+import { ConfigError, type Environment, readConfig } from "../worker/config.ts";
+import type { ArtifactReference, Caller, CreatedArtifact } from "../worker/protocol/invocation.ts";
+import { newId } from "../worker/support/ids.ts";
+import { CommandError, UsageError } from "./context.ts";
+
+/** Which store, for whom. */
+export interface SharedArtifactsOptions {
+  readonly environment: Environment;
+  /** Spelled exactly as the worker's. */
+  readonly namespace: string;
+  readonly caller: Caller;
+  /** The option that needs the store, for the message that a memory store cannot be shared. */
+  readonly purpose: string;
+}
+
+/** The worker's store, as the worker's own variables describe it. Its owner disposes it. */
+export class SharedArtifacts implements AsyncDisposable {
+  readonly #store: ArtifactStore;
+  readonly #scope: ArtifactScope;
+
+  private constructor(store: ArtifactStore, scope: ArtifactScope) {
+    this.#store = store;
+    this.#scope = scope;
+  }
+
+  /**
+   * Opens the store that `ARTIFACT_*` describe.
+   * Throws UsageError when the variables or the names cannot be used, StoreError when the store cannot.
+   */
+  static async open(
+    options: SharedArtifactsOptions,
+    signal: AbortSignal,
+  ): Promise<SharedArtifacts> {
+    const { environment, namespace, caller, purpose } = options;
+    const { store: config, scope: scopeConfig } = readArtifactConfig(environment, namespace);
+    if (config.kind === "memory") throw memoryStore(purpose);
+    await using stack = new AsyncDisposableStack();
+    const store = stack.use(await openStore(config));
+    const scope = usable(() => artifactScope(scopeConfig, caller));
+    usable(() => artifactKey(scope, "any"));
+    await store.check(signal);
+    stack.move();
+    return new SharedArtifacts(store, scope);
+  }
+
+  /** Saves a local file as a new version under its own name. Throws StoreError. */
+  async upload(path: string, sizeBytes: number, signal: AbortSignal): Promise<ArtifactReference> {
+    const filename = basename(path);
+    const { version } = await this.#store.save(
+      this.#scope,
+      filename,
+      { sizeBytes, open: () => createReadStream(path) },
+      { mimeType: guessMimeType(filename) },
+      signal,
+    );
+    return { filename, version };
+  }
+
+  /**
+   * Writes a created artifact into `directory`, which is made if need be, and returns the file's path. A file of that
+   * name is replaced. Throws CommandError.
+   */
+  async download(
+    artifact: CreatedArtifact,
+    directory: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    try {
+      const key = artifactKey(this.#scope, artifact.filename);
+      const prefix = key.sessionOrUser === userLevel ? userPrefix : "";
+      const opened = await this.#store.open(this.#scope, artifact, signal);
+      const path = join(directory, `${prefix}${key.name}`);
+      const partial = join(directory, `.harness-${newId()}.part`);
+      try {
+        await mkdir(directory, { recursive: true });
+        await pipeline(opened.body, createWriteStream(partial, { flags: "wx" }), { signal });
+        await rename(partial, path);
+      } finally {
+        opened.body.destroy();
+        await rm(partial, { force: true });
+      }
+      return path;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new CommandError(
+        `cannot download "${artifact.filename}" version ${artifact.version}: ${error instanceof Error ? error.message : String(error)} ${sameStore}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#store[Symbol.asyncDispose]();
+  }
+}
+
+const sameStore =
+  "Worker and harness must have the same ARTIFACT_* variables and exactly the same namespace.";
+
+/** Reads the part of the worker's configuration that says where artifacts are. Throws UsageError. */
+function readArtifactConfig(environment: Environment, namespace: string) {
+  const artifactVariables = Object.entries(environment).filter(([name]) =>
+    name.startsWith("ARTIFACT_"),
+  );
+  const required = { SAM_NAMESPACE: namespace, DEV_BROKER_HOST: "unused" };
+  try {
+    return readConfig({ ...Object.fromEntries(artifactVariables), ...required }).artifacts;
+  } catch (error) {
+    if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function usable<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof StoreError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function memoryStore(purpose: string): UsageError {
+  return new UsageError(
+    [
+      `${purpose} needs a store that the worker shares, but ARTIFACT_SERVICE_TYPE is memory (its default):`,
+      "a memory store lives inside the worker's process, where nobody else can reach it.",
+      "Give harness and worker ARTIFACT_SERVICE_TYPE=filesystem and the same ARTIFACT_BASE_PATH,",
+      "or send content inside the request with --preload.",
+    ].join("\n"),
+  );
+}

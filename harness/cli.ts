@@ -1,0 +1,40 @@
+/**
+ * The process's edge of the harness: environment, streams, signals, exit code.
+ */
+import { constants } from "node:os";
+import { systemClock } from "../worker/support/clock.ts";
+import { Interruption } from "./context.ts";
+import { run } from "./program.ts";
+import { Screen } from "./screen.ts";
+
+/** A shell's number for a signal is this plus the signal's. */
+const signalBase = 128;
+
+const stopping = new AbortController();
+
+/** A first signal ends what is going on in good order, a second one at once. */
+function interrupt(name: "SIGINT" | "SIGTERM"): void {
+  if (stopping.signal.aborted) process.exit(exitCodeOf(name));
+  stopping.abort(new Interruption(`ended by ${name}`, exitCodeOf(name)));
+}
+
+function exitCodeOf(name: NodeJS.Signals): number {
+  return signalBase + constants.signals[name];
+}
+
+process.on("SIGINT", () => interrupt("SIGINT"));
+process.on("SIGTERM", () => interrupt("SIGTERM"));
+// A reader that has gone, such as head(1), ends other programs by a signal; Node reports it here, at every write.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", () => {
+    stopping.abort(new Interruption("nobody reads what is written", exitCodeOf("SIGPIPE")));
+  });
+}
+
+process.exitCode = await run(process.argv.slice(2), {
+  environment: process.env,
+  out: new Screen(process.stdout),
+  err: new Screen(process.stderr),
+  signal: stopping.signal,
+  clock: systemClock,
+});

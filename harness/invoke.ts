@@ -1,0 +1,147 @@
+/**
+ * `harness invoke`: one call, as an agent makes it, and what became of it.
+ */
+import type { JsonObject } from "../worker/support/json.ts";
+import { Agent, type CallResult, defaultAgentName } from "./agent.ts";
+import { SharedArtifacts } from "./artifacts.ts";
+import { type CallInputs, hasUploads, readInputs, stageInputs } from "./call-inputs.ts";
+import type { BrokerAddress } from "./client.ts";
+import { type Context, UsageError, exit } from "./context.ts";
+import { startEmbeddedBroker } from "./embedded-broker.ts";
+import { RequestTooLargeError, type ToolCall } from "./messages.ts";
+import type { Assignment } from "./option-values.ts";
+import { printable } from "./screen.ts";
+import { type Wanted, explainNoAnswer, workerAnswers, workerSubscribes } from "./worker-wait.ts";
+
+/** The command line. */
+export interface InvokeOptions {
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly artifact: readonly Assignment[];
+  readonly preload: readonly Assignment[];
+  readonly config: JsonObject;
+  /** Seconds that the tool may take, and that a worker is waited for. */
+  readonly timeout: number;
+  readonly profile: string;
+  readonly user: string;
+  readonly session: string;
+  readonly namespace: string;
+  /** For `broker`; our own broker always waits. */
+  readonly waitForWorker?: boolean;
+  /** Directory for the artifacts that the tool creates. */
+  readonly out?: string;
+  readonly json?: boolean;
+  /** A running broker; without it one is started on `host` and `port`. */
+  readonly broker?: BrokerAddress;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Makes the call and tells what became of it. Returns the exit code. */
+export async function invoke(options: InvokeOptions, context: Context): Promise<number> {
+  const { namespace } = options;
+  const wanted: Wanted = { tool: options.tool, namespace, timeoutSeconds: options.timeout };
+  const inputs = await readInputs(options);
+  await using stack = new AsyncDisposableStack();
+  const store = await openStoreIfNeeded(options, inputs, context);
+  if (store) stack.use(store);
+
+  const embedded = options.broker
+    ? undefined
+    : stack.use(await startEmbeddedBroker(options.host, options.port));
+  if (embedded && !(await workerSubscribes(wanted, embedded, context))) return exit.timedOut;
+  const { host, port } = options.broker ?? embedded?.broker ?? options;
+  const agent = stack.use(await Agent.connect({ host, port, namespace }, context.signal));
+  if (!embedded && options.waitForWorker && !(await workerAnswers(wanted, agent, context))) {
+    return exit.timedOut;
+  }
+
+  const staged = await stageInputs(inputs, options.args, store, context.signal);
+  const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
+  tell(result, options.json ?? false, context);
+  if (result.kind === "no-answer") {
+    explainNoAnswer(wanted, result.waitedSeconds, embedded, agent, context);
+  }
+  if (result.kind === "success" && store && options.out !== undefined) {
+    for (const artifact of result.createdArtifacts) {
+      const path = await store.download(artifact, options.out, context.signal);
+      context.err.line(`saved ${printable(path)}: version ${artifact.version}`);
+    }
+  }
+  return exitCodeOf(result);
+}
+
+/** The worker's store, if the call needs it on this side. */
+async function openStoreIfNeeded(
+  { namespace, out, user, session }: InvokeOptions,
+  inputs: CallInputs,
+  { environment, signal }: Context,
+): Promise<SharedArtifacts | undefined> {
+  const purpose = hasUploads(inputs) ? "--artifact" : out === undefined ? undefined : "--out";
+  if (purpose === undefined) return undefined;
+  const caller = { appName: defaultAgentName, userId: user, sessionId: session };
+  return SharedArtifacts.open({ environment, namespace, caller, purpose }, signal);
+}
+
+function fixedPart(options: InvokeOptions): ToolCall {
+  return {
+    tool: options.tool,
+    toolConfig: options.config,
+    userId: options.user,
+    sessionId: options.session,
+    timeoutSeconds: options.timeout,
+    profile: options.profile,
+  };
+}
+
+async function place(call: ToolCall, agent: Agent, { err, signal }: Context): Promise<CallResult> {
+  try {
+    return await agent.call(call, {
+      signal,
+      onStatus: (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`),
+    });
+  } catch (error) {
+    if (!(error instanceof RequestTooLargeError)) throw error;
+    throw new UsageError(`${error.message}. Send large content with --artifact.`, { cause: error });
+  }
+}
+
+/** The result goes to standard output, a failure to standard error; with `json` the response is output whatever it says. */
+function tell(result: CallResult, json: boolean, { out, err }: Context): void {
+  if (json && result.kind !== "no-answer" && result.response) {
+    out.line(printable(JSON.stringify(result.response)));
+  }
+  switch (result.kind) {
+    case "success":
+      if (!json) out.line(printable(JSON.stringify(result.toolResult, undefined, 2)));
+      for (const { filename, version, mimeType, sizeBytes } of result.createdArtifacts) {
+        const facts = `version ${version}, ${mimeType}, ${sizeBytes} bytes`;
+        err.line(printable(`artifact ${filename}: ${facts}`));
+      }
+      break;
+    case "error":
+      err.line(printable(`${result.code}: ${result.message}`));
+      break;
+    case "timed-out":
+      err.line(`SANDBOX_TIMEOUT: The worker stopped the tool after ${result.executionTimeMs} ms`);
+      break;
+    case "unusable":
+      err.line(printable(`INVALID_RESPONSE: Agents refuse this answer: ${result.problem}`));
+      break;
+    case "no-answer":
+      break;
+  }
+}
+
+function exitCodeOf(result: CallResult): number {
+  switch (result.kind) {
+    case "success":
+      return exit.success;
+    case "error":
+    case "unusable":
+      return exit.failure;
+    case "timed-out":
+    case "no-answer":
+      return exit.timedOut;
+  }
+}

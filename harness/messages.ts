@@ -1,0 +1,221 @@
+/**
+ * The agent's half of the wire: requests as agents write them, answers as agents read them.
+ */
+import { z } from "zod";
+import type {
+  ArtifactReference,
+  CreatedArtifact,
+  PreloadedArtifact,
+} from "../worker/protocol/invocation.ts";
+import { maxMessageBytes } from "../worker/protocol/limits.ts";
+import { invokeMethod } from "../worker/protocol/request.ts";
+import {
+  JsonError,
+  type JsonLimits,
+  type JsonObject,
+  isJsonObject,
+  parseJson,
+} from "../worker/support/json.ts";
+
+/** What agents grant a tool that their configuration does not say otherwise of. */
+export const defaultTimeoutSeconds = 300;
+
+/** The profile that agents ask for when their configuration names none. */
+export const defaultProfile = "standard";
+
+/** Bounds of an answer: a message of 10 MB can hold many small values. */
+const answerLimits: JsonLimits = { depth: 200, values: 5_000_000 };
+
+/** A call of a tool, as an agent makes it. */
+export interface ToolCall {
+  readonly tool: string;
+  readonly args?: JsonObject;
+  /** May hold secrets. */
+  readonly toolConfig?: JsonObject;
+  readonly userId?: string;
+  readonly sessionId?: string;
+  /** Artifacts in the store, by parameter name; list parameters use `param[0]`, `param[1]`. */
+  readonly references?: ReadonlyMap<string, ArtifactReference>;
+  /** Artifacts whose content is sent along, by parameter name. */
+  readonly preloaded?: ReadonlyMap<string, PreloadedArtifact>;
+  /** What the tool may take; `defaultTimeoutSeconds` unless given. */
+  readonly timeoutSeconds?: number;
+  /** `defaultProfile` unless given. */
+  readonly profile?: string;
+}
+
+/** Who calls when the call does not say. */
+export const defaultUserId = "harness";
+export const defaultSessionId = "harness";
+
+/** A request that no agent would publish, because it is too large. */
+export class RequestTooLargeError extends Error {
+  readonly sizeBytes: number;
+
+  constructor(sizeBytes: number) {
+    super(`the request has ${sizeBytes} bytes; at most ${maxMessageBytes} can be sent`);
+    this.name = "RequestTooLargeError";
+    this.sizeBytes = sizeBytes;
+  }
+}
+
+/**
+ * Encodes an invoke request as compact UTF-8 JSON (design document, section 5). The id is also the task id, as agents
+ * have it. Throws RequestTooLargeError.
+ */
+export function encodeRequest(id: string, appName: string, call: ToolCall): Uint8Array {
+  const request = {
+    jsonrpc: "2.0",
+    id,
+    method: invokeMethod,
+    params: {
+      task_id: id,
+      tool_name: call.tool,
+      args: call.args ?? {},
+      tool_config: call.toolConfig ?? {},
+      app_name: appName,
+      user_id: call.userId ?? defaultUserId,
+      session_id: call.sessionId ?? defaultSessionId,
+      preloaded_artifacts: members(call.preloaded, (artifact) => ({
+        filename: artifact.filename,
+        content: Buffer.from(artifact.bytes).toString("base64"),
+        mime_type: artifact.mimeType,
+        version: artifact.version,
+        metadata: {},
+      })),
+      // A version that is undefined is left out, which means the latest.
+      artifact_references: members(call.references, ({ filename, version }) => ({
+        filename,
+        version,
+      })),
+      timeout_seconds: call.timeoutSeconds ?? defaultTimeoutSeconds,
+      sandbox_profile: call.profile ?? defaultProfile,
+    },
+  };
+  const bytes = Buffer.from(JSON.stringify(request));
+  if (bytes.byteLength > maxMessageBytes) throw new RequestTooLargeError(bytes.byteLength);
+  return bytes;
+}
+
+/** Encodes a request that no worker can carry out, so that every answer to it says: somebody serves this tool. */
+export function encodeProbe(id: string): Uint8Array {
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, method: invokeMethod, params: {} }));
+}
+
+function members<T>(
+  map: ReadonlyMap<string, T> | undefined,
+  encode: (value: T) => object,
+): Record<string, object> {
+  const entries = [...(map ?? [])].map(([name, value]) => [name, encode(value)] as const);
+  return Object.fromEntries(entries);
+}
+
+/** What an answer says. `response` is the whole of it. */
+export type Answer =
+  | {
+      readonly kind: "success";
+      readonly toolResult: JsonObject;
+      readonly createdArtifacts: readonly CreatedArtifact[];
+      readonly executionTimeMs: number;
+      readonly response: JsonObject;
+    }
+  | {
+      readonly kind: "error";
+      readonly code: string;
+      readonly message: string;
+      readonly response: JsonObject;
+    }
+  /** The worker stopped the tool. */
+  | {
+      readonly kind: "timed-out";
+      readonly executionTimeMs: number;
+      readonly response: JsonObject;
+    }
+  /** Agents refuse an answer like this one. */
+  | {
+      readonly kind: "unusable";
+      readonly problem: string;
+      /** Undefined when the answer is no JSON object. */
+      readonly response: JsonObject | undefined;
+    };
+
+const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
+
+const createdArtifact = z
+  .object({
+    filename: z.string(),
+    version: z.int().min(0),
+    mime_type: z.string(),
+    size_bytes: z.int().min(0),
+    description: z.string().nullish(),
+  })
+  .transform((artifact): CreatedArtifact => ({
+    filename: artifact.filename,
+    version: artifact.version,
+    mimeType: artifact.mime_type,
+    sizeBytes: artifact.size_bytes,
+    description: artifact.description ?? undefined,
+  }));
+
+/** As strict as agents are: the id is text, the error code is text, the execution time is whole. */
+const answerSchema = z.object({
+  id: z.string(),
+  result: z
+    .object({
+      tool_result: jsonObject,
+      execution_time_ms: z.int(),
+      timed_out: z.boolean().default(false),
+      created_artifacts: z.array(createdArtifact).default([]),
+    })
+    .nullish(),
+  error: z.object({ code: z.string(), message: z.string() }).nullish(),
+});
+
+/** Reads an answer. Never throws. */
+export function decodeAnswer(payload: Uint8Array): Answer {
+  const response = decodeObject(payload);
+  if (typeof response === "string") {
+    return { kind: "unusable", problem: response, response: undefined };
+  }
+  const parsed = answerSchema.safeParse(response);
+  if (!parsed.success) return { kind: "unusable", problem: describe(parsed.error), response };
+  const { result, error } = parsed.data;
+  if (error) return { kind: "error", code: error.code, message: error.message, response };
+  if (!result) {
+    return { kind: "unusable", problem: "it has neither a result nor an error", response };
+  }
+  const executionTimeMs = result.execution_time_ms;
+  if (result.timed_out) return { kind: "timed-out", executionTimeMs, response };
+  return {
+    kind: "success",
+    toolResult: result.tool_result,
+    createdArtifacts: result.created_artifacts,
+    executionTimeMs,
+    response,
+  };
+}
+
+/** Reads the text of a status notification; undefined when it has none. Peers have it at two places. */
+export function decodeStatusText(payload: Uint8Array): string | undefined {
+  const notification = decodeObject(payload);
+  if (typeof notification === "string") return undefined;
+  const { params } = notification;
+  const text = isJsonObject(params) ? params["status_text"] : notification["status_text"];
+  return typeof text === "string" ? text : undefined;
+}
+
+/** The object, or why there is none. */
+function decodeObject(payload: Uint8Array): JsonObject | string {
+  try {
+    const document = parseJson(payload, answerLimits);
+    return isJsonObject(document) ? document : "it is not a JSON object";
+  } catch (error) {
+    if (error instanceof JsonError) return `it is ${error.message}`;
+    throw error;
+  }
+}
+
+function describe(error: z.ZodError): string {
+  const [issue] = error.issues;
+  return issue === undefined ? "it is no answer" : `${issue.path.join(".")}: ${issue.message}`;
+}

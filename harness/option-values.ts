@@ -1,0 +1,88 @@
+/**
+ * Values of command line options: text becomes typed, or a message says what would be accepted.
+ */
+import { InvalidArgumentError } from "commander";
+import { maxTimeoutSeconds } from "../worker/protocol/limits.ts";
+import { namespaceProblem, toolNameProblem } from "../worker/protocol/topics.ts";
+import { JsonError, type JsonObject, isJsonObject, parseJson } from "../worker/support/json.ts";
+import type { BrokerAddress } from "./client.ts";
+
+/** The port of a DevBroker that nobody said the port of. */
+export const defaultPort = 55_555;
+
+/** `PARAM=TEXT`. */
+export interface Assignment {
+  readonly parameter: string;
+  readonly text: string;
+}
+
+export function parsePort(text: string): number {
+  return wholeNumber(text, 0, 65_535, "a port, 0 to 65535");
+}
+
+export function parseSeconds(text: string): number {
+  return wholeNumber(text, 1, maxTimeoutSeconds, `whole seconds, 1 to ${maxTimeoutSeconds}`);
+}
+
+/** `HOST:PORT`, `HOST` or `[IPv6]:PORT`. */
+export function parseBrokerAddress(text: string): BrokerAddress {
+  const match = /^(?:\[(?<six>[^\]]+)\]|(?<name>[^:[\]]+))(?::(?<port>\d+))?$/.exec(text);
+  const host = match?.groups?.["six"] ?? match?.groups?.["name"];
+  if (host === undefined) throw new InvalidArgumentError("Accepted: HOST:PORT.");
+  const port = match?.groups?.["port"];
+  return { host, port: port === undefined ? defaultPort : parsePort(port) };
+}
+
+export function parseJsonObject(text: string): JsonObject {
+  const document = decode(text);
+  if (!isJsonObject(document)) throw new InvalidArgumentError("Accepted: a JSON object.");
+  return document;
+}
+
+function decode(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new InvalidArgumentError(`Accepted: a JSON object; this is ${error.message}.`);
+  }
+}
+
+/** Collects the assignments of an option that can be repeated. */
+export function collectAssignment(
+  text: string,
+  previous: readonly Assignment[],
+): readonly Assignment[] {
+  const at = text.indexOf("=");
+  const parameter = text.slice(0, Math.max(at, 0));
+  const value = text.slice(at + 1);
+  if (parameter === "" || parameter.includes("[") || value === "") {
+    throw new InvalidArgumentError("Accepted: PARAM=FILE; repeat the option for a list.");
+  }
+  return [...previous, { parameter, text: value }];
+}
+
+export function parseToolName(text: string): string {
+  return refuse(text, "The tool name", toolNameProblem(text));
+}
+
+export function parseNamespace(text: string): string {
+  return refuse(text, "The namespace", namespaceProblem(text));
+}
+
+export function parseNonEmpty(text: string): string {
+  return refuse(text, "It", text === "" ? "is empty" : undefined);
+}
+
+function refuse(text: string, subject: string, problem: string | undefined): string {
+  if (problem !== undefined) throw new InvalidArgumentError(`${subject} ${problem}.`);
+  return text;
+}
+
+function wholeNumber(text: string, min: number, max: number, accepted: string): number {
+  const value = Number(text);
+  if (!/^\d{1,9}$/.test(text) || value < min || value > max) {
+    throw new InvalidArgumentError(`Accepted: ${accepted}.`);
+  }
+  return value;
+}

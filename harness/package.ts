@@ -1,0 +1,37 @@
+/**
+ * Where the files of this package are: in a checkout beside the sources, in an installed package below `dist/`.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, extname, join } from "node:path";
+
+const extension = extname(import.meta.filename);
+
+/** The tree that this file belongs to; worker, tool runner and examples are in it. */
+const root = dirname(import.meta.dirname);
+
+/** What npm installs: the checkout itself, or the directory that `dist/` is in. */
+const packageRoot = extension === ".ts" ? root : dirname(root);
+
+/** The worker's program; the Node that runs us runs it too. */
+export const workerProgram = join(root, "worker", `main${extension}`);
+
+/** The worker's command, for people. */
+export const workerCommandPath = join(packageRoot, "bin", "str-worker.mjs");
+
+/** The manifest of the example tools. */
+export const exampleManifest = join(root, "examples", "tools", "manifest.yaml");
+
+/** The Python modules of the example tools. */
+export const examplePythonDir = join(root, "examples", "tools", "python");
+
+/** A text that everybody who has this package has. */
+export function exampleText(): string {
+  const readme = join(packageRoot, "README.md");
+  return existsSync(readme) ? readme : join(packageRoot, "LICENSE");
+}
+
+/** The version in package.json. */
+export function packageVersion(): string {
+  const text = readFileSync(join(packageRoot, "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

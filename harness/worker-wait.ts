@@ -1,0 +1,89 @@
+/**
+ * Waiting for a worker that serves a tool, and what to say when none does.
+ */
+import { invokeTopic } from "../worker/protocol/topics.ts";
+import type { Agent } from "./agent.ts";
+import type { Context } from "./context.ts";
+import { type EmbeddedBroker, explainSilence } from "./embedded-broker.ts";
+import { printable } from "./screen.ts";
+import { workerCommand } from "./worker-command.ts";
+
+/** Who is waited for, and how long. */
+export interface Wanted {
+  readonly tool: string;
+  readonly namespace: string;
+  readonly timeoutSeconds: number;
+}
+
+/** Waits at our own broker until somebody subscribes to the tool's calls; false when nobody did in time. */
+export async function workerSubscribes(
+  wanted: Wanted,
+  { broker, seen }: EmbeddedBroker,
+  context: Context,
+): Promise<boolean> {
+  const { tool, namespace, timeoutSeconds } = wanted;
+  const { err, environment } = context;
+  const { host, port } = broker;
+  err.line(`DevBroker listens on ${host}:${port}.`);
+  err.line(`Waiting up to ${timeoutSeconds} s for a worker that serves ${tool}. To start one:`);
+  err.line(`\n${await workerCommand({ namespace, host, port, environment })}\n`);
+  const topic = invokeTopic(namespace, tool);
+  if (await inTime(wanted, context, (signal) => broker.whenSubscribed(topic, signal))) return true;
+  err.line(`No worker subscribed to ${topic} within ${timeoutSeconds} s.`);
+  err.line(printable(explainSilence(topic, seen())));
+  return false;
+}
+
+/** Waits at a running broker until somebody answers for the tool; false when nobody did in time. */
+export async function workerAnswers(
+  wanted: Wanted,
+  agent: Agent,
+  context: Context,
+): Promise<boolean> {
+  const { tool, namespace, timeoutSeconds } = wanted;
+  context.err.line(`Waiting up to ${timeoutSeconds} s for a worker that serves ${tool}.`);
+  if (await inTime(wanted, context, (signal) => agent.whenServed(tool, signal))) return true;
+  context.err.line(
+    `No worker answered on ${invokeTopic(namespace, tool)} within ${timeoutSeconds} s.`,
+  );
+  context.err.line(compareTopics);
+  return false;
+}
+
+/** Says why a call may have got no answer. `embedded` is the broker, if it is ours. */
+export function explainNoAnswer(
+  wanted: Wanted,
+  waitedSeconds: number,
+  embedded: EmbeddedBroker | undefined,
+  agent: Agent,
+  { err }: Context,
+): void {
+  const topic = invokeTopic(wanted.namespace, wanted.tool);
+  err.line(`No answer to the call on ${topic} within ${waitedSeconds} s.`);
+  if (!embedded) {
+    err.line(compareTopics);
+    return;
+  }
+  const others = embedded.seen().filter(({ clientId }) => clientId !== agent.clientId);
+  err.line(printable(explainSilence(topic, others)));
+}
+
+const compareTopics =
+  "A running broker does not tell who subscribes to what: compare this topic with SAM_NAMESPACE and manifest of the worker.";
+
+/** Whether `wait` was over in time; its own failures pass. */
+async function inTime(
+  { timeoutSeconds }: Wanted,
+  context: Context,
+  wait: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const timeout = AbortSignal.timeout(timeoutSeconds * 1000);
+  try {
+    await wait(AbortSignal.any([context.signal, timeout]));
+    return true;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (timeout.aborted) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * The agent's half of a call, over a real DevBroker.
+ */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Agent } from "../../../harness/agent.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type Clock, systemClock } from "../../../worker/support/clock.ts";
+import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+interface Scene {
+  readonly broker: DevBroker;
+  readonly agent: Agent;
+  readonly worker: ScriptedWorker;
+}
+
+async function setScene(script: Script, clock: Clock = systemClock): Promise<Scene> {
+  const stack = new AsyncDisposableStack();
+  onTestFinished(() => stack.disposeAsync());
+  const broker = stack.use(await startDevBroker());
+  const pattern = "ns/a2a/v1/sam_remote_tool/invoke/>";
+  const worker = stack.use(await startScriptedWorker(broker.port, pattern, script));
+  const options = { host: broker.host, port: broker.port, namespace: "ns/", name: "AgentA", clock };
+  const agent = stack.use(await Agent.connect(options, new AbortController().signal));
+  return { broker, agent, worker };
+}
+
+/** A clock on which no wait up to `longestMs` takes long; it remembers the waits. */
+function hastyClock(waits: number[], longestMs: number): Clock {
+  return {
+    ...systemClock,
+    sleep: async (ms, signal) => {
+      waits.push(ms);
+      await systemClock.sleep(ms <= longestMs ? 20 : ms, signal);
+    },
+  };
+}
+
+describe("an agent", () => {
+  test("publishes a request as real agents do", async () => {
+    const { agent, worker } = await setScene((_request, reply) => reply.result({ ok: true }));
+    const beforeMs = Date.now();
+    const result = await agent.call({ tool: "echo_tool", args: { message: "hi €" }, userId: "u" });
+    const [request] = worker.requests;
+    const id = result.correlationId;
+    expect(id).toMatch(uuid);
+    expect(request).toStrictEqual({
+      topic: "ns/a2a/v1/sam_remote_tool/invoke/echo_tool",
+      id,
+      params: {
+        task_id: id,
+        tool_name: "echo_tool",
+        args: { message: "hi €" },
+        tool_config: {},
+        app_name: "AgentA",
+        user_id: "u",
+        session_id: "harness",
+        preloaded_artifacts: {},
+        artifact_references: {},
+        timeout_seconds: 300,
+        sandbox_profile: "standard",
+      },
+      properties: {
+        replyTo: `ns/a2a/v1/sam_remote_tool/response/AgentA/${id}`,
+        statusTo: `ns/a2a/v1/sam_remote_tool/status/AgentA/${id}`,
+        clientId: "AgentA",
+        userId: "u",
+        timestamp: expect.any(Number) as number,
+      },
+    });
+    const timestamp = Number(request?.properties["timestamp"]);
+    expect(timestamp).toBeGreaterThanOrEqual(beforeMs);
+    expect(timestamp).toBeLessThanOrEqual(Date.now());
+  });
+
+  test("hears the statuses of its own call, in order, before the result", async () => {
+    const { agent } = await setScene(async (request, reply) => {
+      await reply.status(`first of ${String(request.params["tool_name"])}`);
+      await reply.status("second");
+      await reply.result({ ok: true });
+    });
+    const heard: string[] = [];
+    const result = await agent.call({ tool: "one" }, { onStatus: (text) => heard.push(text) });
+    expect(heard).toEqual(["first of one", "second"]);
+    expect(result).toMatchObject({ kind: "success", toolResult: { ok: true } });
+    expect(result.roundTripMs).toBeGreaterThan(0);
+  });
+
+  test("keeps several calls apart that are answered in another order", async () => {
+    const held: (() => Promise<void>)[] = [];
+    const { agent } = await setScene(async (request, reply) => {
+      const { number } = request.params["args"] as { number: number };
+      held.push(async () => {
+        await reply.status(`status ${number}`);
+        await reply.result({ number });
+      });
+      if (held.length === 20) for (const answer of held.toReversed()) await answer();
+    });
+    const results = await Promise.all(
+      Array.from({ length: 20 }, async (_, number) => {
+        const heard: string[] = [];
+        const result = await agent.call(
+          { tool: "count", args: { number } },
+          { onStatus: (text) => heard.push(text) },
+        );
+        return { number, heard, result };
+      }),
+    );
+    for (const { number, heard, result } of results) {
+      expect(heard).toEqual([`status ${number}`]);
+      expect(result).toMatchObject({ kind: "success", toolResult: { number } });
+    }
+  });
+
+  test("matches an answer by its topic, not by its id", async () => {
+    const { agent } = await setScene((_request, reply) =>
+      reply.send({
+        jsonrpc: "2.0",
+        id: "unknown",
+        error: { code: "EXECUTION_ERROR", message: "x" },
+      }),
+    );
+    const result = await agent.call({ tool: "any" });
+    expect(result).toMatchObject({ kind: "error", code: "EXECUTION_ERROR", message: "x" });
+  });
+
+  test("counts the first of two answers", async () => {
+    const { agent } = await setScene(async (_request, reply) => {
+      await reply.result({ answer: 1 });
+      await reply.result({ answer: 2 });
+    });
+    const first = await agent.call({ tool: "any" });
+    const second = await agent.call({ tool: "any" });
+    expect(first).toMatchObject({ toolResult: { answer: 1 } });
+    expect(second).toMatchObject({ toolResult: { answer: 1 } });
+    expect(second.correlationId).not.toBe(first.correlationId);
+  });
+
+  test("calls once more, after a second and under a new id, when the tool is not available", async () => {
+    const waits: number[] = [];
+    const { agent, worker } = await setScene(
+      (_request, reply) =>
+        worker.requests.length === 1
+          ? reply.error("TOOL_NOT_AVAILABLE", "gone")
+          : reply.result({ ok: true }),
+      hastyClock(waits, 1_000),
+    );
+    expect(await agent.call({ tool: "any", timeoutSeconds: 30 })).toMatchObject({
+      kind: "success",
+    });
+    expect(worker.requests).toHaveLength(2);
+    expect(worker.requests[0]?.id).not.toBe(worker.requests[1]?.id);
+    expect(waits).toContain(1_000);
+  });
+
+  test("does not call a third time", async () => {
+    const { agent, worker } = await setScene(
+      (_request, reply) => reply.error("TOOL_NOT_AVAILABLE", "gone"),
+      hastyClock([], 1_000),
+    );
+    expect(await agent.call({ tool: "any" })).toMatchObject({ code: "TOOL_NOT_AVAILABLE" });
+    expect(worker.requests).toHaveLength(2);
+  });
+
+  test("does not repeat a call that failed otherwise", async () => {
+    const { agent, worker } = await setScene((_request, reply) =>
+      reply.error("RESOURCE_EXHAUSTED", "busy"),
+    );
+    expect(await agent.call({ tool: "any" })).toMatchObject({ code: "RESOURCE_EXHAUSTED" });
+    expect(worker.requests).toHaveLength(1);
+  });
+
+  test("waits ten seconds longer than the tool may take, and then says that nobody answered", async () => {
+    const waits: number[] = [];
+    const { agent } = await setScene(() => undefined, hastyClock(waits, 17_000));
+    const result = await agent.call({ tool: "any", timeoutSeconds: 7 });
+    expect(result).toMatchObject({ kind: "no-answer", waitedSeconds: 17 });
+    expect(waits).toEqual([17_000]);
+  });
+
+  test("stops waiting when its caller does", async () => {
+    const { agent } = await setScene(() => undefined);
+    const stopping = new AbortController();
+    const call = agent.call({ tool: "any" }, { signal: stopping.signal });
+    stopping.abort(new Error("enough"));
+    await expect(call).rejects.toThrow("enough");
+  });
+
+  test("fails the calls on their way, and later ones, when the broker goes away", async () => {
+    const { agent, broker } = await setScene(() => broker.dropConnections());
+    await expect(agent.call({ tool: "any" })).rejects.toThrow(/connection to the broker.*was lost/);
+    await expect(agent.call({ tool: "any" })).rejects.toThrow(/connection to the broker.*was lost/);
+  });
+
+  test("refuses a request that no broker would carry, and names both sizes", async () => {
+    const { agent, worker } = await setScene((_request, reply) => reply.result({}));
+    const call = agent.call({ tool: "any", args: { text: "x".repeat(10_000_000) } });
+    await expect(call).rejects.toThrow(/the request has 1000\d{4} bytes; at most 10000000/);
+    expect(worker.requests).toHaveLength(0);
+  });
+
+  test("learns that a tool is served without making anybody run it", async () => {
+    const { agent, worker } = await setScene((_request, reply) =>
+      reply.error("INVALID_REQUEST", "Invalid request: params.task_id: missing"),
+    );
+    await agent.whenServed("any", new AbortController().signal);
+    expect(worker.requests[0]?.params).toEqual({});
+  });
+
+  test("asks for a worker again until one is there", async () => {
+    const broker = await startDevBroker();
+    onTestFinished(() => broker[Symbol.asyncDispose]());
+    const { host, port } = broker;
+    const { signal } = new AbortController();
+    const waits: number[] = [];
+    const clock = hastyClock(waits, 1_000);
+    await using agent = await Agent.connect({ host, port, namespace: "ns", clock }, signal);
+    const served = agent.whenServed("late", signal);
+    await expect.poll(() => waits.length).toBeGreaterThan(1);
+    await using _worker = await startScriptedWorker(
+      port,
+      "ns/a2a/v1/sam_remote_tool/invoke/late",
+      (_request, reply) => reply.error("INVALID_REQUEST", "no"),
+    );
+    await served;
+  });
+});

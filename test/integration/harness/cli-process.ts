@@ -1,0 +1,79 @@
+/**
+ * The real command line of the harness as a child process.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
+
+/** What a finished process left. */
+export interface CliResult {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running process. Disposal kills it if it is still there. */
+export class CliProcess implements AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly finished: Promise<CliResult>;
+  #stdout = "";
+  #stderr = "";
+  #changed = Promise.withResolvers<void>();
+  #isFinished = false;
+
+  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    const { PATH = "" } = process.env;
+    const child = spawn(process.execPath, [cli, ...args], {
+      env: { PATH, ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.child = child;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.#stdout += text;
+      this.#notify();
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr += text;
+      this.#notify();
+    });
+    this.finished = new Promise((resolve) =>
+      child.on("close", (exitCode) => {
+        this.#isFinished = true;
+        this.#notify();
+        resolve({ exitCode, stdout: this.#stdout, stderr: this.#stderr });
+      }),
+    );
+  }
+
+  /** Waits until the output holds the pattern, and returns the match. */
+  async said(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(stream === "stdout" ? this.#stdout : this.#stderr);
+      if (match) return match;
+      if (this.#isFinished) {
+        throw new Error(`ended without ${pattern}:\n${this.#stdout}\n${this.#stderr}`);
+      }
+      await this.#changed.promise;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.finished;
+  }
+
+  #notify(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}
+
+/** Runs a command line to its end. */
+export async function runCli(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
+  await using running = new CliProcess(args, environment);
+  return await running.finished;
+}

@@ -1,0 +1,123 @@
+/**
+ * `harness demo` as a newcomer runs it, and as it must fail.
+ */
+import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createPassableDirectory } from "../../../harness/temporary.ts";
+import { CliProcess, runCli } from "./cli-process.ts";
+
+const timeoutMs = 120_000;
+
+/** A temporary directory of this test's own that sandboxes can reach, so that it shows what the demo leaves behind. */
+async function ownTmpdir(): Promise<string> {
+  const directory = await createPassableDirectory("str-demo-test-");
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  return directory.path;
+}
+
+async function writeProgram(directory: string, script: string): Promise<string> {
+  const path = join(directory, "bwrap");
+  await writeFile(path, script);
+  await chmod(path, 0o755);
+  return path;
+}
+
+/** Whether a process is there, by the number that only it was given. */
+async function workersOf(port: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+    if (environment.includes(`DEV_BROKER_PORT=${port}\0`)) found.push(pid);
+  }
+  return found;
+}
+
+describe("harness demo", { timeout: timeoutMs }, () => {
+  test("shows every call, measures, cleans up, and exits with 0", async () => {
+    const TMPDIR = await ownTmpdir();
+    const { exitCode, stdout, stderr } = await runCli(["demo"], { TMPDIR });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toContain("… Echoing message...");
+    expect(stdout).toMatch(/artifact summary\.txt, version 0, \d+ bytes:\n {7}Lines: \d+\n/);
+    expect(stdout).toContain('✓ result: "328"');
+    expect(stdout).toContain("✓ refused ('1.1.1.1', 53)");
+    expect(stdout).toContain("✓ refused /etc/shadow");
+    expect(stdout).toContain("✓ TOOL_ERROR: -300 celsius is below absolute zero");
+    expect(stdout).toMatch(/\n6 of 6 calls ended as they should; median overhead \d+ ms.*\n$/);
+    expect(stdout).not.toContain("\u001b");
+    expect(await readdir(TMPDIR)).toEqual([]);
+  });
+
+  test("says that the network was not refused, and exits with 1, when the sandbox leaks it", async () => {
+    const TMPDIR = await ownTmpdir();
+    const SANDBOX_BWRAP_BIN = await writeProgram(
+      TMPDIR,
+      `#!/bin/sh
+[ "$1" = --args ] || exec /usr/bin/bwrap "$@"
+shift 2
+exec /usr/bin/bwrap --args 3 --share-net "$@"
+`,
+    );
+    const { exitCode, stdout } = await runCli(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(
+      /✗ expected that all 2 attempts are refused; .*REACHED \('127\.0\.0\.1'/,
+    );
+    expect(stdout).toMatch(/\n5 of 6 calls ended as they should/);
+    expect(await readdir(TMPDIR)).toEqual(["bwrap"]);
+  });
+
+  test("uses colours where it is told that they are welcome", async () => {
+    const TMPDIR = await ownTmpdir();
+    const { exitCode, stdout } = await runCli(["demo"], { TMPDIR, FORCE_COLOR: "1" });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("\u001b[1mSecure Tool Runtime: the demo\u001b[22m");
+  });
+
+  test("names what is not installed, and how to install it", async () => {
+    const { exitCode, stderr } = await runCli(["demo"], {
+      SANDBOX_BWRAP_BIN: "/nonexistent/bwrap",
+    });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("not installed: bwrap (SANDBOX_BWRAP_BIN is /nonexistent/bwrap)");
+    expect(stderr).toContain("apt-get install bubblewrap");
+  });
+
+  test("quotes a worker that cannot start", async () => {
+    const TMPDIR = await ownTmpdir();
+    const SANDBOX_BWRAP_BIN = await writeProgram(
+      TMPDIR,
+      "#!/bin/sh\necho no namespaces here >&2\nexit 1\n",
+    );
+    const { exitCode, stderr } = await runCli(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/error: the worker ended with exit code \d+; its last words:/);
+    expect(stderr).toContain("no namespaces here");
+    expect(await readdir(TMPDIR)).toEqual(["bwrap"]);
+  });
+
+  test.for([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("leaves nothing behind after %s, and exits with %i", async ([signal, code]) => {
+    const TMPDIR = await ownTmpdir();
+    await using cli = new CliProcess(["demo"], { TMPDIR });
+    const [, port = ""] = await cli.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
+    await cli.said("stdout", /2\. /);
+    expect(await workersOf(port)).not.toEqual([]);
+    cli.child.kill(signal);
+    expect((await cli.finished).exitCode).toBe(code);
+    expect(await workersOf(port)).toEqual([]);
+    expect(await readdir(TMPDIR)).toEqual([]);
+  });
+
+  test("finds another temporary directory when its own is private", async () => {
+    const TMPDIR = await mkdtemp(join(tmpdir(), "private-"));
+    onTestFinished(() => rm(TMPDIR, { recursive: true }));
+    await using cli = new CliProcess(["demo"], { TMPDIR });
+    await cli.said("stdout", /✓ \{"status":"success","echoed_message"/);
+    expect(await readdir(TMPDIR)).toEqual([]);
+  });
+});

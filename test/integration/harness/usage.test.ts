@@ -1,0 +1,147 @@
+/**
+ * What the command line refuses, and what help shows: no broker, no worker.
+ */
+import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import packageJson from "../../../package.json" with { type: "json" };
+import { runCli } from "./cli-process.ts";
+
+let directory = "";
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "usage-test-"));
+  await writeFile(join(directory, "small.txt"), "small");
+  await writeFile(join(directory, "large.bin"), "");
+  await truncate(join(directory, "large.bin"), 7_500_001);
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+const filesystem = {
+  ARTIFACT_SERVICE_TYPE: "filesystem",
+  ARTIFACT_BASE_PATH: "/nonexistent/store",
+};
+
+interface Misuse {
+  readonly args: readonly string[];
+  readonly says: RegExp;
+  readonly environment?: Record<string, string>;
+}
+
+const call = ["invoke", "--tool", "any"];
+
+const misuses: Record<string, Misuse> = {
+  "no command": { args: [], says: /Usage: harness/ },
+  "an unknown command": { args: ["inwoke"], says: /unknown command 'inwoke'/ },
+  "no tool": { args: ["invoke"], says: /required option '--tool <name>' not specified/ },
+  "a tool name that is no topic level": {
+    args: ["invoke", "--tool", "a/b"],
+    says: /characters other than/,
+  },
+  "a stray argument": { args: [...call, "extra"], says: /too many arguments/ },
+  "arguments that are not JSON": { args: [...call, "--args", "{"], says: /not valid JSON/ },
+  "a timeout of nothing": { args: [...call, "--timeout", "0"], says: /whole seconds, 1 to 86400/ },
+  "an unknown profile": { args: [...call, "--profile", "lax"], says: /Allowed choices are restri/ },
+  "a namespace with a wildcard": {
+    args: [...call, "--namespace", "a/>"],
+    says: /characters other/,
+  },
+  "such a namespace in the environment": {
+    args: call,
+    environment: { SAM_NAMESPACE: "a/>" },
+    says: /SAM_NAMESPACE "a\/>" has characters other/,
+  },
+  "a port for somebody else's broker": {
+    args: [...call, "--broker", "h:1", "--port", "1"],
+    says: /'--port <port>' cannot be used with option '--broker/,
+  },
+  "an artifact without a parameter": {
+    args: [...call, "--artifact", "x.txt"],
+    says: /PARAM=FILE/,
+  },
+  "an artifact without a file": {
+    args: [...call, "--artifact", "p=/nonexistent"],
+    environment: filesystem,
+    says: /--artifact p: \/nonexistent does not exist/,
+  },
+  "a directory as an artifact": {
+    args: [...call, "--artifact", "p=/"],
+    environment: filesystem,
+    says: /--artifact p: \/ is not a regular file/,
+  },
+  "a store with an unknown kind": {
+    args: [...call, "--out", "results"],
+    environment: { ARTIFACT_SERVICE_TYPE: "s4" },
+    says: /ARTIFACT_SERVICE_TYPE: "s4" is not accepted/,
+  },
+  "a session that no store accepts": {
+    args: [...call, "--out", "results", "--session", "user"],
+    environment: filesystem,
+    says: /The session "user" is refused/,
+  },
+  "downloads from a memory store": {
+    args: [...call, "--out", "results"],
+    says: /--out needs a store that the worker shares, but ARTIFACT_SERVICE_TYPE is memory/,
+  },
+  "a pattern that is empty": { args: ["listen", ""], says: /is empty/ },
+};
+
+describe("the command line refuses", { timeout: 60_000 }, () => {
+  test.for(Object.entries(misuses))(
+    "%s, with exit code 2",
+    async ([, { args, environment, says }]) => {
+      const { exitCode, stdout, stderr } = await runCli(args, environment);
+      expect(stderr).toMatch(says);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+    },
+  );
+
+  test("a parameter that is both in the store and in the request", async () => {
+    const file = join(directory, "small.txt");
+    const both = ["--artifact", `p=${file}`, "--preload", `p=${file}`];
+    const { exitCode, stderr } = await runCli([...call, ...both], filesystem);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("p is given by both --artifact and --preload");
+  });
+
+  test("to save an artifact in a memory store, and says what to do instead", async () => {
+    const artifact = ["--artifact", `p=${join(directory, "small.txt")}`];
+    const { exitCode, stderr } = await runCli([...call, ...artifact]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("a memory store lives inside the worker's process");
+    expect(stderr).toContain("ARTIFACT_SERVICE_TYPE=filesystem");
+    expect(stderr).toContain("--preload");
+  });
+
+  test("to preload more than a request can have, and names the sizes", async () => {
+    const preload = ["--preload", `p=${join(directory, "large.bin")}`];
+    const { exitCode, stderr } = await runCli([...call, ...preload]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("has 7500001 bytes, 10000004 of them as base64");
+    expect(stderr).toContain("at most 10000000");
+  });
+});
+
+describe("help", { timeout: 60_000 }, () => {
+  test.for(["invoke", "dev-broker", "listen", "demo"])(
+    "of %s has an example and exits with 0",
+    async (command) => {
+      const { exitCode, stdout, stderr } = await runCli([command, "--help"]);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+      expect(stdout).toMatch(new RegExp(`Examples?:\n  harness ${command}`));
+    },
+  );
+
+  test("of the program names every command", async () => {
+    const { exitCode, stdout } = await runCli(["--help"]);
+    expect(exitCode).toBe(0);
+    for (const command of ["invoke", "dev-broker", "listen", "demo"]) {
+      expect(stdout).toContain(`  ${command} `);
+    }
+  });
+
+  test("is not needed to learn the version", async () => {
+    const { exitCode, stdout } = await runCli(["--version"]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${packageJson.version}\n` });
+  });
+});

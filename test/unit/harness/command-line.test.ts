@@ -1,0 +1,163 @@
+/**
+ * Small pure parts of the command line: values of options, arguments of artifacts, text for people.
+ */
+import { fc, test as property } from "@fast-check/vitest";
+import { describe, expect, test } from "vitest";
+import { byRequestKey, withFilenames } from "../../../harness/call-inputs.ts";
+import { explainSilence } from "../../../harness/embedded-broker.ts";
+import {
+  collectAssignment,
+  parseBrokerAddress,
+  parseJsonObject,
+  parsePort,
+  parseSeconds,
+} from "../../../harness/option-values.ts";
+import { printable } from "../../../harness/screen.ts";
+
+describe("the address of a broker", () => {
+  test.for([
+    ["localhost:1234", { host: "localhost", port: 1234 }],
+    ["host.containers.internal:55554", { host: "host.containers.internal", port: 55554 }],
+    ["10.0.0.1", { host: "10.0.0.1", port: 55555 }],
+    ["[::1]:7", { host: "::1", port: 7 }],
+    ["[fe80::1]", { host: "fe80::1", port: 55555 }],
+  ] as const)("%s is understood", ([text, address]) => {
+    expect(parseBrokerAddress(text)).toEqual(address);
+  });
+
+  test.for(["", ":1", "host:", "host:x", "host:65536", "::1", "a:1:2", "[]:1", "http://h:1"])(
+    '"%s" is refused',
+    (text) => {
+      expect(() => parseBrokerAddress(text)).toThrow(/Accepted: /);
+    },
+  );
+});
+
+describe("numbers", () => {
+  test("are whole, in decimal digits, and in their range", () => {
+    expect(parsePort("0")).toBe(0);
+    expect(parsePort("65535")).toBe(65535);
+    expect(parseSeconds("86400")).toBe(86400);
+    for (const text of ["", "-1", "1.5", "1e3", "0x10", " 1", "65536", "9999999999999"]) {
+      expect(() => parsePort(text)).toThrow(/Accepted: a port/);
+    }
+    for (const text of ["0", "86401"]) expect(() => parseSeconds(text)).toThrow(/Accepted: whole/);
+  });
+});
+
+describe("a JSON object", () => {
+  test("is an object and nothing else", () => {
+    expect(parseJsonObject('{"a": [1]}')).toEqual({ a: [1] });
+    for (const text of ["[1]", '"x"', "null", "1", "", "{", "{'a': 1}"]) {
+      expect(() => parseJsonObject(text)).toThrow(/Accepted: a JSON object/);
+    }
+  });
+});
+
+describe("an assignment", () => {
+  test("ends its parameter at the first equals sign", () => {
+    expect(collectAssignment("p=a=b:1", [])).toEqual([{ parameter: "p", text: "a=b:1" }]);
+  });
+
+  test("is added to those before it", () => {
+    const before = [{ parameter: "p", text: "a" }];
+    expect(collectAssignment("p=b", before)).toEqual([...before, { parameter: "p", text: "b" }]);
+  });
+
+  test.for(["", "p", "=f", "p=", "p[0]=f"])('"%s" is refused', (text) => {
+    expect(() => collectAssignment(text, [])).toThrow(/PARAM=FILE/);
+  });
+});
+
+describe("artifacts of a request", () => {
+  test("have their parameter's name, or an index when there are several", () => {
+    const entries = [
+      ["one", "a"],
+      ["many", "b"],
+      ["many", "c"],
+    ] as const;
+    expect([...byRequestKey(entries)]).toEqual([
+      ["one", "a"],
+      ["many[0]", "b"],
+      ["many[1]", "c"],
+    ]);
+  });
+
+  test("name themselves in the arguments, unless those do", () => {
+    const file = (filename: string) => ({ filename });
+    const files = [
+      ["one", file("a")],
+      ["many", file("b")],
+      ["many", file("c")],
+      ["given", file("d")],
+    ] as const;
+    expect(withFilenames({ given: null, other: 1 }, files)).toEqual({
+      given: null,
+      other: 1,
+      one: "a",
+      many: ["b", "c"],
+    });
+  });
+
+  property.prop([fc.array(fc.tuple(fc.constantFrom("a", "b", "__proto__"), fc.string()))])(
+    "are all there, under keys of their own",
+    (entries) => {
+      const keyed = byRequestKey(entries);
+      expect([...keyed.values()].sort()).toEqual(entries.map(([, value]) => value).sort());
+      const files = entries.map(([name, filename]) => [name, { filename }] as const);
+      const args = withFilenames({}, files);
+      expect(Object.keys(args).sort()).toEqual([...new Set(entries.map(([name]) => name))].sort());
+    },
+  );
+});
+
+describe("text of others", () => {
+  test("keeps newlines, tabs, and every character that is seen", () => {
+    const text = "a\nb\tc é 年 👩‍💻";
+    expect(printable(text)).toBe(text);
+  });
+
+  property.prop([fc.string({ unit: "binary" })])("controls nothing", (text) => {
+    expect(printable(text)).not.toMatch(/[^\P{Cc}\n\t]|\p{Bidi_Control}/u);
+  });
+
+  property.prop([fc.json()])("stays the same JSON", (json) => {
+    expect(JSON.parse(printable(json))).toEqual(JSON.parse(json));
+  });
+});
+
+describe("why nobody answered", () => {
+  const topic = "ns/a2a/v1/sam_remote_tool/invoke/echo_tool";
+  const invoke = (namespace: string, tool: string) =>
+    `${namespace}/a2a/v1/sam_remote_tool/invoke/${tool}`;
+
+  test("nobody subscribed to anything", () => {
+    expect(explainSilence(topic, [])).toBe("No client subscribed to anything.");
+  });
+
+  test("the tool is served in another namespace", () => {
+    const patterns = [invoke("NS", "echo_tool"), "NS/a2a/v1/discovery/>"];
+    const text = explainSilence(topic, [{ clientId: "w", patterns }]);
+    expect(text).toContain(`  w\n    ${patterns.join("\n    ")}`);
+    expect(text).toContain('serves echo_tool in namespace "NS", and this call was for "ns"');
+  });
+
+  test("the worker serves other tools", () => {
+    const patterns = [invoke("ns", "a"), invoke("ns", "b")];
+    const text = explainSilence(topic, [{ clientId: null, patterns }]);
+    expect(text).toContain("The worker's manifest has no echo_tool; it serves a, b.");
+  });
+
+  test("is not known when somebody does serve the tool", () => {
+    const patterns = [topic, invoke("other", "echo_tool")];
+    const text = explainSilence(topic, [{ clientId: "w", patterns }]);
+    expect(text).not.toContain("namespace");
+  });
+
+  test("is told of a few subscriptions of those who have many", () => {
+    const patterns = Array.from({ length: 25 }, (_, index) => `topic/${index}`);
+    const text = explainSilence(topic, [{ clientId: "w", patterns }]);
+    expect(text).toContain("topic/19\n    and 5 more");
+    expect(text).not.toContain("topic/20");
+  });
+});
