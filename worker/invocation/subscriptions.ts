@@ -28,12 +28,13 @@ export class Subscriptions {
 
   /** Makes the served set `desired`. A tool that fails is logged and made up for at the next change. */
   async follow(desired: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    for (const tool of this.#served.difference(desired)) {
-      await this.#attempt(tool, "leave", signal);
-    }
-    for (const tool of desired.difference(this.#served)) {
-      await this.#attempt(tool, "serve", signal);
-    }
+    const leaving = this.#served.difference(desired);
+    const joining = desired.difference(this.#served);
+    // Together: a broker may make each change wait for the end of a long poll.
+    await Promise.all([
+      ...Array.from(leaving, (tool) => this.#attempt(tool, "leave", signal)),
+      ...Array.from(joining, (tool) => this.#attempt(tool, "serve", signal)),
+    ]);
   }
 
   async #attempt(tool: string, action: "serve" | "leave", signal: AbortSignal): Promise<void> {

@@ -1,0 +1,122 @@
+/**
+ * The outbox: what goes out when, and what is left behind.
+ */
+import { getEventListeners } from "node:events";
+import { describe, expect, test } from "vitest";
+import {
+  BrokerError,
+  type OutboundMessage,
+  type SessionEnd,
+} from "../../../worker/broker/broker.ts";
+import { Outbox } from "../../../worker/broker/outbox.ts";
+import { HandClock } from "./hand-clock.ts";
+
+/** A session whose confirmations come when the test says so. */
+class SlowSession {
+  readonly sent: string[] = [];
+  readonly #confirmations: PromiseWithResolvers<void>[] = [];
+  readonly #end = Promise.withResolvers<SessionEnd>();
+  readonly closed = this.#end.promise;
+
+  publish(message: OutboundMessage): Promise<void> {
+    this.sent.push(Buffer.from(message.payload).toString());
+    const confirmation = Promise.withResolvers<void>();
+    this.#confirmations.push(confirmation);
+    return confirmation.promise;
+  }
+
+  confirm(): void {
+    this.#confirmations.shift()?.resolve();
+  }
+
+  fail(error: BrokerError): void {
+    this.#confirmations.shift()?.reject(error);
+  }
+
+  end(): void {
+    this.#end.resolve({ reason: "lost" });
+  }
+}
+
+const lost = new BrokerError("lost", { transient: true });
+const refused = new BrokerError("refused", { transient: false });
+const never = new AbortController().signal;
+
+function message(payload: string): OutboundMessage {
+  return { topic: "t", payload: Buffer.from(payload) };
+}
+
+describe("an outbox", () => {
+  test("sends nothing while it has no session, and everything in order when it gets one", async () => {
+    const outbox = new Outbox(new HandClock());
+    const former = new SlowSession();
+    outbox.attach(former);
+    outbox.detach();
+    const publishing = ["1", "2", "3"].map((payload) => outbox.publish(message(payload), never));
+    const session = new SlowSession();
+    outbox.attach(session);
+    expect(former.sent).toEqual([]);
+    expect(session.sent).toEqual(["1", "2", "3"]);
+    for (const each of publishing) {
+      session.confirm();
+      await each;
+    }
+  });
+
+  test("sends again what was not confirmed, before what came later", async () => {
+    const outbox = new Outbox(new HandClock());
+    const former = new SlowSession();
+    outbox.attach(former);
+    const confirmed = outbox.publish(message("1"), never);
+    const unconfirmed = outbox.publish(message("2"), never);
+    former.confirm();
+    await confirmed;
+    former.end();
+    former.fail(lost);
+    outbox.detach();
+    const later = outbox.publish(message("3"), never);
+    const session = new SlowSession();
+    outbox.attach(session);
+    expect(session.sent).toEqual(["2", "3"]);
+    session.confirm();
+    session.confirm();
+    await Promise.all([unconfirmed, later]);
+  });
+
+  test("does not let a former session fail what is on its way on the next", async () => {
+    const outbox = new Outbox(new HandClock());
+    const [former, session] = [new SlowSession(), new SlowSession()];
+    outbox.attach(former);
+    const publishing = outbox.publish(message("1"), never);
+    outbox.attach(session);
+    former.fail(refused);
+    await new Promise(setImmediate);
+    session.confirm();
+    await publishing;
+  });
+
+  test("leaves neither listeners nor sleepers behind", async () => {
+    const clock = new HandClock();
+    const outbox = new Outbox(clock);
+    const [former, session] = [new SlowSession(), new SlowSession()];
+    const { signal } = new AbortController();
+    outbox.attach(former);
+    const publishing = outbox.publish(message("1"), signal);
+    former.end();
+    former.fail(lost);
+    await new Promise(setImmediate);
+    expect(clock.sleeping).toBe(0);
+    outbox.attach(session);
+    session.confirm();
+    await publishing;
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("that was closed fails what it holds and what comes", async () => {
+    const outbox = new Outbox(new HandClock());
+    const held = outbox.publish(message("1"), never);
+    outbox.close(refused);
+    await expect(held).rejects.toBe(refused);
+    await expect(outbox.publish(message("2"), never)).rejects.toBe(refused);
+  });
+});

@@ -1,0 +1,275 @@
+/**
+ * The reconnect policy: when it tries again, and when it does not.
+ */
+import { describe, expect, test, vi } from "vitest";
+import { type Broker, BrokerError } from "../../../worker/broker/broker.ts";
+import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
+import { type ReconnectingBroker, reconnecting } from "../../../worker/broker/reconnecting.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { pull, textOf } from "../../conformance/broker.ts";
+import { HandClock } from "./hand-clock.ts";
+
+const never = new AbortController().signal;
+
+/** A memory broker that can be out of reach, behind the decorator, on a clock of its own. */
+function setUp(options: { maxAttempts?: number } = {}): {
+  broker: ReconnectingBroker;
+  clock: HandClock;
+  events: string[];
+  /** What connecting fails with from now on. */
+  fail: (error: BrokerError | undefined) => void;
+  drop: () => void;
+} {
+  const clock = new HandClock();
+  const memory = createMemoryBroker({ namespace: "ns" });
+  const events: string[] = [];
+  let failure: BrokerError | undefined;
+  const unreliable: Broker = {
+    kind: "unreliable",
+    connect: (tools, signal) => (failure ? Promise.reject(failure) : memory.connect(tools, signal)),
+  };
+  return {
+    broker: reconnecting(unreliable, {
+      maxAttempts: options.maxAttempts ?? 0,
+      backoff: { baseMs: 100, capMs: 3_000 },
+      random: () => 1 - Number.EPSILON,
+      clock,
+      log: {
+        info: (_, event) => events.push(event),
+        warn: (_, event) => events.push(event),
+      },
+    }),
+    clock,
+    events,
+    fail: (error) => (failure = error),
+    drop: () => memory.dropSessions(),
+  };
+}
+
+const unreachable = new BrokerError("nobody there", { transient: true });
+const refused = new BrokerError("wrong password", { transient: false });
+
+/** Lets time pass until `condition` holds. */
+async function passUntil(clock: HandClock, condition: () => boolean): Promise<void> {
+  await vi.waitFor(
+    () => {
+      clock.advance(3_000);
+      expect(condition()).toBe(true);
+    },
+    { interval: 1 },
+  );
+}
+
+describe("reconnecting", () => {
+  test("waits longer from attempt to attempt, up to the cap", async () => {
+    const { broker, clock, fail } = setUp();
+    fail(unreachable);
+    const controller = new AbortController();
+    const connecting = broker.connect([], controller.signal);
+    connecting.catch(() => {});
+    await passUntil(clock, () => clock.slept.length >= 8);
+    controller.abort(new Error("enough"));
+    await expect(connecting).rejects.toThrow("enough");
+    expect(clock.slept.slice(0, 8)).toEqual([100, 200, 400, 800, 1_600, 3_000, 3_000, 3_000]);
+  });
+
+  test("says what it does, for those who operate it", async () => {
+    const { broker, clock, fail, drop, events } = setUp();
+    fail(unreachable);
+    const connecting = broker.connect([], never);
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    fail(undefined);
+    await passUntil(clock, () => events.includes("broker connected"));
+    await using session = await connecting;
+    drop();
+    await vi.waitFor(() => expect(session.connected).toBe(false));
+    await passUntil(clock, () => session.connected);
+    expect(events).toEqual([
+      "broker not reached",
+      "broker connected",
+      "broker connection lost",
+      "broker connected",
+    ]);
+  });
+
+  test("begins with short delays again only after a connection that lasted", async () => {
+    const { broker, clock, drop } = setUp();
+    await using session = await broker.connect([], never);
+    for (let n = 0; n < 3; n++) {
+      clock.advance(9_000);
+      drop();
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      clock.advance(400);
+      await vi.waitFor(() => expect(session.connected).toBe(true));
+    }
+    expect(clock.slept).toEqual([100, 200, 400]);
+    clock.advance(10_000);
+    drop();
+    await vi.waitFor(() => expect(clock.slept).toEqual([100, 200, 400, 100]));
+  });
+
+  test("counts attempts anew for every outage", async () => {
+    const { broker, clock, fail, drop } = setUp({ maxAttempts: 2 });
+    await using session = await broker.connect([], never);
+    for (let n = 0; n < 3; n++) {
+      fail(unreachable);
+      drop();
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      // The first attempt fails, the second succeeds.
+      clock.advance(3_000);
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      fail(undefined);
+      clock.advance(3_000);
+      await vi.waitFor(() => expect(session.connected).toBe(true));
+    }
+  });
+
+  test("never repeats what cannot succeed", async () => {
+    const { broker, clock, fail, drop } = setUp();
+    fail(refused);
+    await expect(broker.connect([], never)).rejects.toBe(refused);
+    fail(undefined);
+    const session = await broker.connect([], never);
+    fail(refused);
+    drop();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    clock.advance(100);
+    expect(await session.closed).toEqual({ reason: "lost", cause: refused });
+    expect(clock.slept).toEqual([100]);
+  });
+
+  test("leaves no sleeper behind when it is disposed of", async () => {
+    const { broker, clock, drop } = setUp();
+    const session = await broker.connect([], never);
+    drop();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await session[Symbol.asyncDispose]();
+    expect(clock.sleeping).toBe(0);
+    expect(await session.closed).toEqual({ reason: "asked" });
+  });
+
+  test("ends an outbox that is full, naming the limit, and one message at a time", async () => {
+    const { broker, drop, clock } = setUp();
+    await using session = await broker.connect([], never);
+    drop();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    const controller = new AbortController();
+    const message = { topic: "t", payload: Buffer.from("1") };
+    const held = Array.from({ length: 1_000 }, () => session.publish(message, controller.signal));
+    await expect(session.publish(message, never)).rejects.toThrow("1000 messages wait");
+    controller.abort(new Error("enough"));
+    const results = await Promise.allSettled(held);
+    expect(results.every((result) => result.status === "rejected")).toBe(true);
+    const large = { topic: "t", payload: Buffer.alloc(64 * 1024 * 1024) };
+    const two = [session.publish(large, never), session.publish(large, never)];
+    await expect(session.publish(message, never)).rejects.toThrow(
+      "134217728 of at most 134217728 bytes wait",
+    );
+    clock.advance(100);
+    await Promise.all(two);
+    await session.publish(message, never);
+  });
+});
+
+describe("a connection that is being made", () => {
+  /** A broker whose connections, after the first, are let through one by one and do not heed their signal. */
+  function gated(): {
+    broker: ReconnectingBroker;
+    memory: MemoryBroker;
+    clock: HandClock;
+    /** The tools that the connection in the gate asked for; undefined when none is there. */
+    asked: () => readonly string[] | undefined;
+    letThrough: () => void;
+  } {
+    const clock = new HandClock();
+    const memory = createMemoryBroker({ namespace: "ns" });
+    let gate: { tools: readonly string[]; open: () => void } | undefined;
+    let isFirst = true;
+    const inner: Broker = {
+      kind: "gated",
+      async connect(tools) {
+        if (!isFirst) await new Promise<void>((open) => (gate = { tools, open }));
+        isFirst = false;
+        gate = undefined;
+        return memory.connect(tools, never);
+      },
+    };
+    const log = { info: () => {}, warn: () => {} };
+    const backoff = { baseMs: 100, capMs: 100 };
+    return {
+      broker: reconnecting(inner, { maxAttempts: 0, backoff, clock, log }),
+      memory,
+      clock,
+      asked: () => gate?.tools,
+      letThrough: () => gate?.open(),
+    };
+  }
+
+  test("is brought to what was said meanwhile before it counts as connected", async () => {
+    const { broker, memory, clock, asked, letThrough } = gated();
+    await using session = await broker.connect(["kept", "left"], never);
+    const deliveries = pull(session);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toEqual(["kept", "left"]));
+    await session.leave("left", never);
+    await session.serve("late", never);
+    letThrough();
+    await vi.waitFor(() => expect(session.connected).toBe(true));
+    memory.publish(invokeTopic("ns", "left"), Buffer.from("1"));
+    memory.publish(invokeTopic("ns", "late"), Buffer.from("2"));
+    expect(textOf(await deliveries.next())).toBe("2");
+  });
+
+  test("takes nothing when the session was paused meanwhile", async () => {
+    const { broker, memory, clock, asked, letThrough } = gated();
+    await using session = await broker.connect(["echo"], never);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toEqual(["echo"]));
+    await session.pause();
+    letThrough();
+    await vi.waitFor(() => expect(session.connected).toBe(true));
+    const pending = session.deliveries[Symbol.asyncIterator]().next();
+    memory.publish(invokeTopic("ns", "echo"), Buffer.from("1"));
+    await session[Symbol.asyncDispose]();
+    expect(await pending).toMatchObject({ done: true });
+  });
+
+  test("is closed again when the session was disposed of meanwhile", async () => {
+    const { broker, memory, clock, asked, letThrough } = gated();
+    const session = await broker.connect(["echo"], never);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toBeDefined());
+    const disposing = session[Symbol.asyncDispose]();
+    letThrough();
+    await disposing;
+    expect(session.connected).toBe(false);
+    expect(await session.closed).toEqual({ reason: "asked" });
+  });
+});
+
+describe("a transient failure on a connection that stays up", () => {
+  test("is the publisher's", async () => {
+    const clock = new HandClock();
+    const memory = createMemoryBroker({ namespace: "ns" });
+    const broker = reconnecting(memory, {
+      maxAttempts: 0,
+      backoff: { baseMs: 1, capMs: 1 },
+      clock,
+      log: { info: () => {}, warn: () => {} },
+    });
+    await using session = await broker.connect(["echo"], never);
+    const topic = "ns/a2a/v1/sam_remote_tool/invoke/echo";
+    for (let n = 0; n < 10_000; n++) memory.publish(topic, Buffer.from("1"));
+    const publishing = session.publish({ topic, payload: Buffer.from("1") }, never);
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    clock.advance(1_000);
+    await expect(publishing).rejects.toThrow("10000 messages wait already");
+    expect(session.connected).toBe(true);
+  });
+});

@@ -1,0 +1,263 @@
+/**
+ * The frames of the DevBroker protocol: lines, members, commands and answers.
+ */
+import { fc, test } from "@fast-check/vitest";
+import { describe, expect } from "vitest";
+import { sliceMembers } from "../../../worker/broker/dev/members.ts";
+import {
+  LineSplitter,
+  decodeAnswer,
+  decodeCommand,
+  encodeCommand,
+  encodeError,
+  encodeMessage,
+  encodeOk,
+  encodePublish,
+  encodeTimeout,
+} from "../../../worker/broker/dev/wire.ts";
+
+const bytes = (text: string): Buffer => Buffer.from(text);
+const text = (line: Uint8Array | undefined): string | undefined =>
+  line && Buffer.from(line).toString();
+
+/** Pieces of a stream, cut at arbitrary places. */
+function cut(stream: Buffer, places: readonly number[]): Buffer[] {
+  const cuts = [0, ...places.map((place) => place % (stream.length + 1)), stream.length];
+  const sorted = cuts.toSorted((a, b) => a - b);
+  return sorted.slice(1).map((end, index) => stream.subarray(sorted[index], end));
+}
+
+describe("lines", () => {
+  test.prop([
+    fc.array(fc.string({ unit: "binary" }).map((one) => one.replaceAll("\n", ""))),
+    fc.array(fc.nat()),
+  ])("come out as they went in, however the stream is cut", (lines, places) => {
+    const splitter = new LineSplitter(10_000);
+    const stream = bytes(lines.map((line) => `${line}\n`).join(""));
+    const out = cut(stream, places).flatMap((chunk) => splitter.push(chunk));
+    expect(out.map((line) => line.kind === "line" && line.bytes)).toEqual(lines.map(bytes));
+  });
+
+  test("of exactly the limit are lines, one byte more is too long", () => {
+    const splitter = new LineSplitter(5);
+    expect(splitter.push(bytes("12345\n"))).toEqual([{ kind: "line", bytes: bytes("12345") }]);
+    expect(splitter.push(bytes("12345"))).toEqual([]);
+    expect(splitter.isOverlong).toBe(false);
+    expect(splitter.push(bytes("6"))).toEqual([]);
+    expect(splitter.isOverlong).toBe(true);
+    expect(splitter.push(bytes("7\nnext\n"))).toEqual([
+      { kind: "too-long", sizeBytes: 7 },
+      { kind: "line", bytes: bytes("next") },
+    ]);
+    expect(splitter.isOverlong).toBe(false);
+  });
+});
+
+describe("members of an object", () => {
+  test.prop([fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 20 }), fc.nat(4)])(
+    "are found with their text, whatever the values are",
+    (object, indent) => {
+      const members = sliceMembers(bytes(JSON.stringify(object, null, indent)));
+      const parsed = [...(members ?? [])].map(([name, value]) => [
+        name,
+        JSON.parse(text(value)!) as unknown,
+      ]);
+      expect(Object.fromEntries(parsed)).toEqual(JSON.parse(JSON.stringify(object)));
+    },
+  );
+
+  const piece = fc.constantFrom("\\", '"', '\\"', "a", "b".repeat(63), "c".repeat(200), "€");
+  test.prop([fc.array(piece, { maxLength: 12 })])(
+    "are found after strings of any make",
+    (pieces) => {
+      const value = pieces.join("");
+      const members = sliceMembers(bytes(JSON.stringify({ [value]: value, after: [value, 7] })));
+      expect(text(members?.get(value))).toBe(JSON.stringify(value));
+      expect(text(members?.get("after"))).toBe(JSON.stringify([value, 7]));
+    },
+  );
+
+  test("keep their text to the letter", () => {
+    const members = sliceMembers(
+      bytes(String.raw` { "a" : [ 1.0, NaN ] ,"p\u0061y":"\\\"},",	"b":1e400} `),
+    );
+    expect([...(members ?? [])].map(([name, value]) => [name, text(value)])).toEqual([
+      ["a", "[ 1.0, NaN ]"],
+      ["pay", String.raw`"\\\"},"`],
+      ["b", "1e400"],
+    ]);
+  });
+
+  test("of one name: the last wins", () => {
+    expect(text(sliceMembers(bytes('{"a":1,"a":2}'))?.get("a"))).toBe("2");
+  });
+
+  test.each([
+    "",
+    "null",
+    "[]",
+    "1",
+    '"a"',
+    "{",
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":"x',
+    '{"a":1,}',
+    '{"a" 1}',
+    "{a:1}",
+    '{"a":1}}',
+    '{"a":1} x',
+    `{${Array.from({ length: 65 }, (_, index) => `"${index}":1`).join()}}`,
+  ])("are not found in %j", (json) => {
+    expect(sliceMembers(bytes(json))).toBeUndefined();
+  });
+
+  test.prop([fc.uint8Array({ maxLength: 200 })])("never throw on any bytes", (noise) => {
+    sliceMembers(noise);
+    sliceMembers(Buffer.concat([bytes('{"'), noise]));
+  });
+
+  test("of a long string full of escapes are found in linear time", () => {
+    for (const run of ['\\"', "\\", '"', `"${"a".repeat(100)}`]) {
+      const json = bytes(JSON.stringify({ a: run.repeat(4_000_000 / run.length), b: 1 }));
+      const started = performance.now();
+      expect(text(sliceMembers(json)?.get("b"))).toBe("1");
+      expect(performance.now() - started).toBeLessThan(2_000);
+    }
+  });
+});
+
+describe("a command", () => {
+  test("is what the client encoded", () => {
+    expect(
+      decodeCommand(encodeCommand({ cmd: "CONNECT", client_id: "w", subscriptions: ["a/>"] })),
+    ).toEqual({ kind: "CONNECT", clientId: "w", subscriptions: ["a/>"] });
+    expect(decodeCommand(encodeCommand({ cmd: "SUBSCRIBE", topic_pattern: "a" }))).toEqual({
+      kind: "SUBSCRIBE",
+      topicPattern: "a",
+    });
+    expect(decodeCommand(encodeCommand({ cmd: "RECEIVE", timeout_ms: 7 }))).toEqual({
+      kind: "RECEIVE",
+      timeoutMs: 7,
+    });
+    expect(decodeCommand(encodeCommand({ cmd: "DISCONNECT" }))).toEqual({ kind: "DISCONNECT" });
+  });
+
+  test.prop([fc.string({ minLength: 1 }), fc.jsonValue(), fc.nat(3)])(
+    "to publish carries topic and payload, on one line",
+    (topic, payload, indent) => {
+      const line = encodePublish(topic, bytes(JSON.stringify(payload, null, indent)), { n: 1 });
+      expect(line.indexOf("\n")).toBe(line.length - 1);
+      const command = decodeCommand(line.subarray(0, -1));
+      if (command.kind !== "PUBLISH") throw new Error(command.kind);
+      expect(command.topic).toBe(topic);
+      expect(JSON.parse(text(command.payload)!)).toEqual(JSON.parse(JSON.stringify(payload)));
+      expect(text(command.userProperties)).toBe('{"n":1}');
+    },
+  );
+
+  test.each(['1,"topic":"other"', '1}\n{"cmd":"DISCONNECT"', '{},"cmd":"DISCONNECT"', "", "1,"])(
+    "to publish cannot be turned into another one by the payload %j",
+    (payload) => {
+      const line = encodePublish("topic", bytes(payload), {});
+      expect(line.indexOf("\n")).toBe(line.length - 1);
+      const command = decodeCommand(line.subarray(0, -1));
+      expect(command).toMatchObject(
+        command.kind === "PUBLISH" ? { topic: "topic" } : { kind: "unreadable" },
+      );
+    },
+  );
+
+  test.each([
+    ['{"cmd":"CONNECT"}', { kind: "CONNECT", clientId: undefined, subscriptions: [] }],
+    ['{"cmd":"CONNECT","client_id":null}', { kind: "CONNECT", clientId: null }],
+    ['{"cmd":"RECEIVE"}', { kind: "RECEIVE", timeoutMs: 5_000 }],
+    ['{"cmd":"ACK","message_id":"x"}', { kind: "ACK" }],
+    ['{"cmd":"PUBLISH","topic":""}', { kind: "incomplete", message: "Missing topic" }],
+    ['{"cmd":"SUBSCRIBE"}', { kind: "incomplete", message: "Missing topic_pattern" }],
+    ['{"cmd":"FOO"}', { kind: "incomplete", message: "Unknown command: FOO" }],
+    ['{"cmd":5}', { kind: "incomplete", message: "Unknown command: 5" }],
+    ["{}", { kind: "incomplete", message: "Unknown command: None" }],
+    ["not json", { kind: "unreadable" }],
+    ["", { kind: "unreadable" }],
+    ['{"cmd":"FOO"', { kind: "unreadable" }],
+    ["[".repeat(300), { kind: "unreadable", message: "nested deeper than 200 levels" }],
+    ["[]", { kind: "fatal" }],
+    ["5", { kind: "fatal" }],
+    ['{"cmd":"CONNECT","client_id":5}', { kind: "fatal" }],
+    ['{"cmd":"CONNECT","subscriptions":[{"topic":"a"}]}', { kind: "fatal" }],
+    ['{"cmd":"PUBLISH","topic":5}', { kind: "fatal" }],
+    ['{"cmd":"RECEIVE","timeout_ms":"100"}', { kind: "fatal" }],
+  ])("%j is read as %j", (line, command) => {
+    expect(decodeCommand(bytes(line))).toMatchObject(command);
+  });
+
+  test("that is not UTF-8 is fatal", () => {
+    expect(decodeCommand(Buffer.from([0xff, 0xfe]))).toMatchObject({ kind: "fatal" });
+  });
+
+  test("to publish without payload or properties gets the original's defaults", () => {
+    const command = decodeCommand(bytes('{"cmd":"PUBLISH","topic":"a"}'));
+    if (command.kind !== "PUBLISH") throw new Error(command.kind);
+    expect([text(command.payload), text(command.userProperties)]).toEqual(["null", "{}"]);
+  });
+});
+
+describe("an answer", () => {
+  test("is what the server encoded", () => {
+    expect(decodeAnswer(encodeOk({ client_id: "w" }))).toEqual({ status: "OK" });
+    expect(decodeAnswer(encodeTimeout())).toEqual({ status: "TIMEOUT" });
+    expect(decodeAnswer(encodeError("INVALID_COMMAND", "why €"))).toEqual({
+      status: "ERROR",
+      code: "INVALID_COMMAND",
+      message: "why €",
+    });
+  });
+
+  test.prop([fc.string(), fc.jsonValue(), fc.dictionary(fc.string(), fc.string())])(
+    "with a message gives it back",
+    (topic, payload, properties) => {
+      const line = encodeMessage("id-1", {
+        topic,
+        payload: bytes(JSON.stringify(payload)),
+        userProperties: bytes(JSON.stringify(properties)),
+      });
+      const answer = decodeAnswer(line);
+      if (answer.status !== "OK") throw new Error(answer.status);
+      expect(answer.message).toMatchObject({ messageId: "id-1", topic });
+      expect(answer.message?.userProperties).toEqual(properties);
+      expect(text(answer.message?.payload)).toBe(JSON.stringify(payload));
+    },
+  );
+
+  test("keeps the payload to the letter, also what is not JSON proper", () => {
+    const payload = '{"n": [NaN, -Infinity, 12345678901234567890, 1.0]}';
+    const answer = decodeAnswer(
+      bytes(
+        `{"status": "OK", "message": {"message_id": "1", "topic": "t", "payload": ${payload}, "user_properties": {"x": NaN}}}`,
+      ),
+    );
+    if (answer.status !== "OK") throw new Error(answer.status);
+    expect(text(answer.message?.payload)).toBe(payload);
+    expect(answer.message?.userProperties).toEqual({ x: null });
+  });
+
+  test.each([
+    "HTTP/1.1 400 Bad Request",
+    "{}",
+    '{"status":5}',
+    '{"status":"OK","message":null}',
+    '{"status":"OK","message":{"payload":1}}',
+    '{"status":"OK","message":{"topic":"t"}}',
+    '{"status":"OK","message":{"topic":"t","payload":1,"user_properties":{"a":}}}',
+    `{"status":"OK","message":{"topic":"t","payload":1,"user_properties":[${"1,".repeat(2_000)}1]}}`,
+  ])("%j is unreadable", (line) => {
+    expect(decodeAnswer(bytes(line))).toMatchObject({ status: "UNREADABLE" });
+  });
+
+  test("without an object of user properties has none", () => {
+    const line = '{"status":"OK","message":{"topic":"t","payload":1,"user_properties":null}}';
+    expect(decodeAnswer(bytes(line))).toMatchObject({ message: { userProperties: {} } });
+  });
+});

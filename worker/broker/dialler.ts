@@ -1,0 +1,66 @@
+/**
+ * When to try to connect, and when to stop trying.
+ */
+import { backoffDelays } from "../support/backoff.ts";
+import { type Clock, systemClock } from "../support/clock.ts";
+import { BrokerError } from "./broker.ts";
+import type { BrokerLog } from "./log.ts";
+
+/** Milliseconds a connection must have lived for its loss to start the delays from the beginning again. */
+const steadyMs = 10_000;
+
+/** How patiently to try. */
+export interface DiallerOptions {
+  /** Attempts per outage, the first connection included; 0 tries for ever. */
+  readonly maxAttempts: number;
+  /** Bounds of the delay between attempts. */
+  readonly backoff: { readonly baseMs: number; readonly capMs: number };
+  readonly log: BrokerLog;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/** Tries until it gets through. */
+export class Dialler {
+  readonly #kind: string;
+  readonly #options: DiallerOptions;
+  readonly #clock: Clock;
+  #delays: Generator<number, never, void>;
+
+  constructor(kind: string, options: DiallerOptions) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#delays = this.#freshDelays();
+  }
+
+  /** Throws what `open` threw last when no attempt is left or another would not help, or the signal's reason. */
+  async dial<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const broker = this.#kind;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const opened = await open();
+        this.#options.log.info({ broker, attempt }, "broker connected");
+        return opened;
+      } catch (error) {
+        signal.throwIfAborted();
+        const isTransient = error instanceof BrokerError && error.transient;
+        if (!isTransient || attempt === this.#options.maxAttempts) throw error;
+        const delayMs = Math.round(this.#delays.next().value);
+        this.#options.log.warn({ broker, attempt, delayMs, err: error }, "broker not reached");
+        await this.#clock.sleep(delayMs, signal);
+      }
+    }
+  }
+
+  /** Waits as long as is proper after the loss of a connection that lived for `livedMs`. */
+  async pauseAfterLoss(livedMs: number, signal: AbortSignal): Promise<void> {
+    if (livedMs >= steadyMs) this.#delays = this.#freshDelays();
+    await this.#clock.sleep(this.#delays.next().value, signal);
+  }
+
+  #freshDelays(): Generator<number, never, void> {
+    const random = this.#options.random ?? Math.random;
+    return backoffDelays({ ...this.#options.backoff, random });
+  }
+}

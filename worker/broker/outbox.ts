@@ -1,0 +1,132 @@
+/**
+ * Keeps what we publish until a broker has confirmed it, across the loss of connections.
+ */
+import type { Clock } from "../support/clock.ts";
+import { BrokerError, type BrokerSession, type OutboundMessage } from "./broker.ts";
+
+/** Messages that may wait for their confirmation; more means that nobody upstream limits the calls in flight. */
+const maxHeldMessages = 1_000;
+
+/** Payload bytes that may wait for their confirmation. */
+const maxHeldBytes = 128 * 1024 * 1024;
+
+/** Milliseconds within which a session whose connection broke under a command says so. */
+const lossNoticeMs = 1_000;
+
+/** What of a session matters here. */
+type Outlet = Pick<BrokerSession, "publish" | "closed">;
+
+/** A message without its confirmation. */
+interface Held {
+  readonly message: OutboundMessage;
+  readonly signal: AbortSignal;
+  /** The session it went out on last. */
+  session: Outlet | undefined;
+  settle(error?: Error): void;
+}
+
+/**
+ * Messages in the order they were given. Each goes out on the session of the moment, and again on the next session when
+ * the connection broke before the confirmation came: at least once, and in order within every session.
+ */
+export class Outbox {
+  readonly #clock: Clock;
+  /** Insertion order is sending order. */
+  readonly #held = new Set<Held>();
+  #heldBytes = 0;
+  #session: Outlet | undefined;
+  #closed: BrokerError | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Resolves when a broker confirmed the message. Rejects with the signal's reason, with a BrokerError that trying again
+   * on another connection would not help, or with one that names the limit when too much is held already.
+   */
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      if (this.#closed) throw this.#closed;
+      const bytes = message.payload.byteLength;
+      this.#checkRoom(bytes);
+      const held: Held = {
+        message,
+        signal,
+        session: undefined,
+        settle: (error) => {
+          if (!this.#held.delete(held)) return;
+          this.#heldBytes -= bytes;
+          signal.removeEventListener("abort", onAbort);
+          if (error === undefined) resolve();
+          else reject(error);
+        },
+      };
+      const onAbort = (): void => held.settle(signal.reason as Error);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#held.add(held);
+      this.#heldBytes += bytes;
+      if (this.#session) void this.#send(held, this.#session);
+    });
+  }
+
+  /** Sends everything that has no confirmation on this session, and what comes from now on. */
+  attach(session: Outlet): void {
+    this.#session = session;
+    for (const held of this.#held) void this.#send(held, session);
+  }
+
+  /** Holds everything from now on. */
+  detach(): void {
+    this.#session = undefined;
+  }
+
+  /** Gives up: what is held, and everything from now on, fails with `reason`. */
+  close(reason: BrokerError): void {
+    this.#closed = reason;
+    for (const held of this.#held) held.settle(reason);
+  }
+
+  #checkRoom(bytes: number): void {
+    const limit =
+      this.#held.size >= maxHeldMessages
+        ? `${maxHeldMessages} messages`
+        : this.#heldBytes + bytes > maxHeldBytes
+          ? `${this.#heldBytes} of at most ${maxHeldBytes} bytes`
+          : undefined;
+    if (limit === undefined) return;
+    throw new BrokerError(`Cannot hold another message: ${limit} wait for the broker`, {
+      transient: true,
+    });
+  }
+
+  /** Never rejects. */
+  async #send(held: Held, session: Outlet): Promise<void> {
+    held.session = session;
+    try {
+      await session.publish(held.message, held.signal);
+      held.settle();
+    } catch (error) {
+      // A session that ended hands its messages to the next one.
+      if (await endedWith(session, error, this.#clock)) return;
+      if (held.session === session) held.settle(error as Error);
+    }
+  }
+}
+
+/** Whether a call on a session failed because the session ended. */
+export async function endedWith(
+  session: Pick<BrokerSession, "closed">,
+  error: unknown,
+  clock: Clock,
+): Promise<boolean> {
+  if (!(error instanceof BrokerError && error.transient)) return false;
+  const settled = new AbortController();
+  const patience = clock.sleep(lossNoticeMs, settled.signal);
+  try {
+    return await Promise.race([session.closed.then(() => true), patience.then(() => false)]);
+  } finally {
+    settled.abort();
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions beneath them.
+ */
+import { type Clock, systemClock } from "../support/clock.ts";
+import {
+  type Broker,
+  BrokerError,
+  type BrokerSession,
+  type Delivery,
+  type OutboundMessage,
+  type SessionEnd,
+} from "./broker.ts";
+import { Dialler, type DiallerOptions } from "./dialler.ts";
+import { Outbox, endedWith } from "./outbox.ts";
+
+/** How to reconnect, and who is told. */
+export interface ReconnectingOptions extends DiallerOptions {
+  /** Told whenever `connected` changes, for readiness. */
+  readonly onStateChange?: (connected: boolean) => void;
+}
+
+/**
+ * A session that outlives connections.
+ *
+ * ```
+ *            first connect                    lost
+ *  connect ───────────────► connected ───────────────► reconnecting ──► ended "lost"
+ *                               ▲   │                   │    │          (attempts used up, or
+ *                               └───┼───── connected ───┘    │           an error that stays)
+ *                                   └──── disposed ──────────┴────► ended "asked"
+ * ```
+ *
+ * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve at once; `publish`
+ * waits. A publish whose confirmation was lost is sent again: receivers may see it twice.
+ */
+export interface ReconnectingSession extends BrokerSession {
+  /** Whether there is a connection now. */
+  readonly connected: boolean;
+}
+
+/** A broker whose `connect` keeps trying, and whose sessions reconnect. */
+export interface ReconnectingBroker extends Broker {
+  connect(tools: readonly string[], signal: AbortSignal): Promise<ReconnectingSession>;
+}
+
+/** Adds reconnection to a broker. Errors that are not transient are reported at once and never retried. */
+export function reconnecting(broker: Broker, options: ReconnectingOptions): ReconnectingBroker {
+  return {
+    kind: broker.kind,
+    async connect(tools, signal) {
+      const dialler = new Dialler(broker.kind, options);
+      const first = await dialler.dial(() => broker.connect(tools, signal), signal);
+      return new SupervisedSession(broker, dialler, options, first, tools);
+    },
+  };
+}
+
+class SupervisedSession implements ReconnectingSession {
+  readonly closed: Promise<SessionEnd>;
+  readonly deliveries: AsyncIterable<Delivery>;
+  readonly #broker: Broker;
+  readonly #dialler: Dialler;
+  readonly #options: ReconnectingOptions;
+  readonly #clock: Clock;
+  readonly #outbox: Outbox;
+  /** What `serve` and `leave` said last. */
+  readonly #desired: Set<string>;
+  readonly #stopping = new AbortController();
+  readonly #supervision: Promise<void>;
+  readonly #end = Promise.withResolvers<SessionEnd>();
+  #isEnded = false;
+  #isPaused = false;
+  #live: BrokerSession | undefined;
+  /** Resolves when `#live` or `#isEnded` changes. */
+  #changed = Promise.withResolvers<void>();
+
+  constructor(
+    broker: Broker,
+    dialler: Dialler,
+    options: ReconnectingOptions,
+    first: BrokerSession,
+    tools: readonly string[],
+  ) {
+    this.#broker = broker;
+    this.#dialler = dialler;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#outbox = new Outbox(this.#clock);
+    this.#desired = new Set(tools);
+    this.closed = this.#end.promise;
+    this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
+    this.#setLive(first);
+    this.#supervision = this.#supervise(first);
+  }
+
+  get connected(): boolean {
+    return this.#live !== undefined;
+  }
+
+  async serve(toolName: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const wasDesired = this.#desired.has(toolName);
+    this.#desired.add(toolName);
+    try {
+      await this.#tell((session) => session.serve(toolName, signal));
+    } catch (error) {
+      if (!wasDesired) this.#desired.delete(toolName);
+      throw error;
+    }
+  }
+
+  async leave(toolName: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#desired.delete(toolName);
+    await this.#tell((session) => session.leave(toolName, signal));
+  }
+
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
+    return this.#outbox.publish(message, signal);
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#tell((session) => session.pause());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    await this.#live?.[Symbol.asyncDispose]();
+    await this.#supervision;
+  }
+
+  /** Passes a wish on to the session of the moment; one that ends meanwhile leaves it to the next, which starts with it. */
+  async #tell(wish: (session: BrokerSession) => Promise<void>): Promise<void> {
+    if (this.#isEnded) throw sessionEnded();
+    const session = this.#live;
+    if (session === undefined) return;
+    try {
+      await wish(session);
+    } catch (error) {
+      if (!(await endedWith(session, error, this.#clock))) throw error;
+    }
+  }
+
+  async *#deliver(): AsyncGenerator<Delivery, void> {
+    let last: BrokerSession | undefined;
+    while (!this.#isEnded) {
+      const session = this.#live;
+      if (session === undefined || session === last) {
+        await this.#changed.promise;
+      } else {
+        last = session;
+        yield* session.deliveries;
+      }
+    }
+  }
+
+  /** Follows one session after the other to its end. Never rejects. */
+  async #supervise(first: BrokerSession): Promise<void> {
+    let session = first;
+    try {
+      for (;;) {
+        const connectedAtMs = this.#clock.monotonicMs();
+        const { cause } = await session.closed;
+        this.#setLive(undefined);
+        await session[Symbol.asyncDispose]();
+        this.#stopping.signal.throwIfAborted();
+        this.#options.log.warn({ broker: this.#broker.kind, err: cause }, "broker connection lost");
+        session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
+      }
+    } catch (error) {
+      const isAsked = this.#stopping.signal.aborted;
+      this.#finish(isAsked ? { reason: "asked" } : { reason: "lost", cause: error });
+    }
+  }
+
+  async #reconnect(livedMs: number): Promise<BrokerSession> {
+    const { signal } = this.#stopping;
+    await this.#dialler.pauseAfterLoss(livedMs, signal);
+    return this.#dialler.dial(() => this.#open(signal), signal);
+  }
+
+  /** Opens a session, brings it to what is desired, and makes it the live one in the same turn. */
+  async #open(signal: AbortSignal): Promise<BrokerSession> {
+    const served = this.#wanted();
+    await using stack = new AsyncDisposableStack();
+    const session = stack.use(await this.#broker.connect([...served], signal));
+    let isPaused = false;
+    for (;;) {
+      const wanted = this.#wanted();
+      const missing = [...wanted].find((tool) => !served.has(tool));
+      const surplus = [...served].find((tool) => !wanted.has(tool));
+      if (missing !== undefined) {
+        await session.serve(missing, signal);
+        served.add(missing);
+      } else if (surplus !== undefined) {
+        await session.leave(surplus, signal);
+        served.delete(surplus);
+      } else if (this.#isPaused && !isPaused) {
+        await session.pause();
+        isPaused = true;
+      } else {
+        break;
+      }
+    }
+    // Disposal that came while we were opening has found nothing to dispose of.
+    signal.throwIfAborted();
+    this.#setLive(session);
+    stack.move();
+    return session;
+  }
+
+  /** A paused session has no use for calls: on the next connection they are left to others. */
+  #wanted(): Set<string> {
+    return new Set(this.#isPaused ? [] : this.#desired);
+  }
+
+  #setLive(session: BrokerSession | undefined): void {
+    this.#live = session;
+    if (session) this.#outbox.attach(session);
+    else this.#outbox.detach();
+    this.#notify();
+    this.#options.onStateChange?.(session !== undefined);
+  }
+
+  #finish(end: SessionEnd): void {
+    this.#isEnded = true;
+    this.#outbox.close(sessionEnded(end.cause));
+    this.#notify();
+    this.#end.resolve(end);
+  }
+
+  #notify(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}
+
+function sessionEnded(cause?: unknown): BrokerError {
+  return new BrokerError("The broker session has ended", { cause, transient: false });
+}

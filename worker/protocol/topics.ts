@@ -1,0 +1,112 @@
+/**
+ * Topics of the tool protocol: how they are built, taken apart, checked and matched (design document, section 5).
+ */
+
+/** Longest topic that every broker accepts, in bytes of UTF-8 (Solace's limit). */
+export const maxTopicBytes = 250;
+
+/** Longest namespace. With `maxToolNameBytes` it makes every invoke topic fit into `maxTopicBytes`. */
+export const maxNamespaceBytes = 110;
+
+/** Longest tool name. */
+export const maxToolNameBytes = 100;
+
+/**
+ * Why a namespace cannot be used, or undefined when it can: letters, digits and `. _ / -`, no empty level, no `..`.
+ * One trailing slash is allowed; topics are built without it.
+ */
+export function namespaceProblem(namespace: string): string | undefined {
+  if (!/^[A-Za-z0-9._/-]*$/.test(namespace)) return "has characters other than A-Z a-z 0-9 . _ / -";
+  return levelsProblem(namespace.replace(/\/$/, ""), maxNamespaceBytes);
+}
+
+/** Why a tool name cannot be used as the last level of a topic, or undefined when it can. */
+export function toolNameProblem(name: string): string | undefined {
+  if (!/^[A-Za-z0-9._-]*$/.test(name)) return "has characters other than A-Z a-z 0-9 . _ -";
+  return levelsProblem(name, maxToolNameBytes);
+}
+
+function levelsProblem(text: string, maxBytes: number): string | undefined {
+  if (text === "") return "is empty";
+  if (text.includes("..")) return 'contains ".."';
+  if (text.split("/").includes("")) return "has an empty level";
+  if (text.length > maxBytes) return `is longer than ${maxBytes} bytes`;
+  return undefined;
+}
+
+/** Where agents publish the calls of a tool. Namespace and name are those their checks accept. */
+export function invokeTopic(namespace: string, toolName: string): string {
+  return `${invokeBase(namespace)}${toolName}`;
+}
+
+/** The tool name of an invoke topic of this namespace, or undefined when it is another kind of topic. */
+export function parseInvokeTopic(namespace: string, topic: string): string | undefined {
+  const base = invokeBase(namespace);
+  if (!topic.startsWith(base)) return undefined;
+  const toolName = topic.slice(base.length);
+  return toolNameProblem(toolName) === undefined ? toolName : undefined;
+}
+
+/** Where an agent expects the answer to a call; with `>` for the correlation id, the pattern of all its answers. */
+export function responseTopic(namespace: string, agent: string, correlationId: string): string {
+  return `${base(namespace)}/response/${agent}/${correlationId}`;
+}
+
+/** Where an agent expects the status messages of a call; with `>` for the correlation id, the pattern of them all. */
+export function statusTopic(namespace: string, agent: string, correlationId: string): string {
+  return `${base(namespace)}/status/${agent}/${correlationId}`;
+}
+
+function invokeBase(namespace: string): string {
+  return `${base(namespace)}/invoke/`;
+}
+
+/** Peers strip every trailing slash, so `ed_test/` and `ed_test` share their topics. */
+function base(namespace: string): string {
+  return `${namespace.replace(/\/+$/, "")}/a2a/v1/sam_remote_tool`;
+}
+
+/**
+ * Whether a topic taken from a message may be published to: it names exactly one topic (no wildcards, which brokers do
+ * not all refuse), has no control characters, and is not too long.
+ */
+export function isPublishableTopic(topic: string): boolean {
+  return (
+    topic !== "" &&
+    topic.isWellFormed() &&
+    !/[*>\p{Cc}]/u.test(topic) &&
+    Buffer.byteLength(topic) <= maxTopicBytes
+  );
+}
+
+/**
+ * Whether a subscription pattern matches a topic, as the DevBroker decides it.
+ *
+ * A level that is exactly `*` stands for one level that is not empty. A level that is exactly `>` stands for one or more
+ * levels, also in the middle and also empty ones. Every other level is literal, `b*` included. As the original matches
+ * with an anchored regular expression, one newline at the end of the topic is overlooked and `>` stops at a newline.
+ */
+export function topicMatches(pattern: string, topic: string): boolean {
+  const patternLevels = pattern.split("/");
+  return (
+    levelsMatch(patternLevels, topic.split("/")) ||
+    (topic.endsWith("\n") && levelsMatch(patternLevels, topic.slice(0, -1).split("/")))
+  );
+}
+
+/** Walks the pattern once and keeps every number of topic levels that it can have matched so far: no backtracking. */
+function levelsMatch(pattern: readonly string[], topic: readonly string[]): boolean {
+  let reachable: ReadonlySet<number> = new Set([0]);
+  for (const wanted of pattern) {
+    const next = new Set<number>();
+    let spanning = false;
+    topic.forEach((level, index) => {
+      const starts = reachable.has(index);
+      spanning = wanted === ">" && (spanning || starts) && !level.includes("\n");
+      const isOneLevel = wanted === "*" ? level !== "" : wanted !== ">" && wanted === level;
+      if (spanning || (starts && isOneLevel)) next.add(index + 1);
+    });
+    reachable = next;
+  }
+  return reachable.has(topic.length);
+}

@@ -1,0 +1,27 @@
+/**
+ * How long to wait between attempts.
+ */
+
+/** Bounds of the delays, in milliseconds, and where chance comes from (0 inclusive to 1 exclusive). */
+export interface BackoffOptions {
+  readonly baseMs: number;
+  readonly capMs: number;
+  readonly random: () => number;
+}
+
+/**
+ * Delays in milliseconds without end: exponential with full jitter and a cap. Each lies between 0 and a bound that
+ * doubles, so that many clients of one server that went away do not come back in step.
+ *
+ * | delay            | 1st | 2nd | 3rd | 4th | 5th  | 6th  | 7th  |
+ * |------------------|-----|-----|-----|-----|------|------|------|
+ * | bound, 100..3000 | 100 | 200 | 400 | 800 | 1600 | 3000 | 3000 |
+ * | mean             |  50 | 100 | 200 | 400 |  800 | 1500 | 1500 |
+ */
+export function* backoffDelays(options: BackoffOptions): Generator<number, never, void> {
+  let boundMs = Math.min(options.baseMs, options.capMs);
+  for (;;) {
+    yield options.random() * boundMs;
+    boundMs = Math.min(boundMs * 2, options.capMs);
+  }
+}
