@@ -3,6 +3,7 @@
  */
 import { constants } from "node:os";
 import { systemClock } from "../worker/support/clock.ts";
+import { createSignalFilter } from "../worker/support/signal-filter.ts";
 import { Interruption } from "./context.ts";
 import { run } from "./program.ts";
 import { Screen } from "./screen.ts";
@@ -11,9 +12,11 @@ import { Screen } from "./screen.ts";
 const signalBase = 128;
 
 const stopping = new AbortController();
+const isNews = createSignalFilter(systemClock);
 
 /** A first signal ends what is going on in good order, a second one at once. */
 function interrupt(name: "SIGINT" | "SIGTERM"): void {
+  if (!isNews(name)) return;
   if (stopping.signal.aborted) process.exit(exitCodeOf(name));
   stopping.abort(new Interruption(`ended by ${name}`, exitCodeOf(name)));
 }

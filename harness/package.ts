@@ -6,10 +6,10 @@ import { dirname, extname, join } from "node:path";
 
 const extension = extname(import.meta.filename);
 
-/** The tree that this file belongs to; worker, tool runner and examples are in it. */
+/** The tree that this file belongs to; the worker is in it. */
 const root = dirname(import.meta.dirname);
 
-/** What npm installs: the checkout itself, or the directory that `dist/` is in. */
+/** What npm installs: the checkout itself, or the directory that `dist/`, examples and tool runner are in. */
 const packageRoot = extension === ".ts" ? root : dirname(root);
 
 /** The worker's program; the Node that runs us runs it too. */
@@ -19,10 +19,10 @@ export const workerProgram = join(root, "worker", `main${extension}`);
 export const workerCommandPath = join(packageRoot, "bin", "str-worker.mjs");
 
 /** The manifest of the example tools. */
-export const exampleManifest = join(root, "examples", "tools", "manifest.yaml");
+export const exampleManifest = join(packageRoot, "examples", "tools", "manifest.yaml");
 
 /** The Python modules of the example tools. */
-export const examplePythonDir = join(root, "examples", "tools", "python");
+export const examplePythonDir = join(packageRoot, "examples", "tools", "python");
 
 /** A text that everybody who has this package has. */
 export function exampleText(): string {

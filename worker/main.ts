@@ -11,6 +11,7 @@ import { type Config, ConfigError, readConfig } from "./config.ts";
 import { ManifestError } from "./manifest/manifest.ts";
 import { SandboxError } from "./sandbox/sandbox.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
+import { createSignalFilter } from "./support/signal-filter.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { describeVariables } from "./variables.ts";
 import { Worker } from "./worker.ts";
@@ -98,8 +99,10 @@ async function runWorker(config: Config, host: Host): Promise<number> {
   await using worker = new Worker(config, host);
   const [first, second] = [signalled(), signalled()];
   const starting = new AbortController();
+  const isNews = createSignalFilter(host.clock);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
+      if (!isNews(signal)) return;
       if (starting.signal.aborted) second.resolve(signal);
       starting.abort(new Error(`stopped by ${signal}`));
       first.resolve(signal);

@@ -33,9 +33,7 @@ export class WorkerProcess implements AsyncDisposable {
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
     }
-    this.exited = once(this.child, "close").then(
-      ([code, signal]) => ({ code, signal }) as WorkerExit,
-    );
+    this.exited = once(this.child, "close").then(([code, signal]) => ({ code, signal }));
   }
 
   /** Everything on stdout and stderr so far. */

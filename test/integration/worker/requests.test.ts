@@ -6,6 +6,10 @@ import { DevClient } from "../../../harness/client.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { type Rig, namespace, startRig } from "../../support/rig.ts";
 
+interface Answer {
+  readonly result?: { readonly tool_result: { readonly said: string } };
+}
+
 describe("a message on an invoke topic", () => {
   let rig: Rig;
   let client: DevClient;
@@ -54,8 +58,10 @@ describe("a message on an invoke topic", () => {
       signal,
     );
     for await (const message of client.messages(signal)) {
-      if (message.topic === replyTo) return JSON.parse(Buffer.from(message.payload).toString());
+      if (message.topic === replyTo)
+        return JSON.parse(Buffer.from(message.payload).toString()) as Answer;
     }
+    throw new Error("the broker went away");
   }
 
   test("with the members of a real agent, and more, is run", async () => {
@@ -158,7 +164,7 @@ describe("a message on an invoke topic", () => {
     const count = setInterval(() => turns++, 1);
     const answer = await answerTo(JSON.stringify(valid({}, { args: { message } })));
     clearInterval(count);
-    expect(answer.result.tool_result.said).toHaveLength(message.length);
+    expect(answer.result?.tool_result.said).toHaveLength(message.length);
     expect(turns).toBeGreaterThan(5);
   });
 

@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+/** The worker's command; `worker/main.ts` is the program. */
+import { launch } from "./launch.mjs";
+
+launch("worker/main");

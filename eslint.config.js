@@ -1,0 +1,116 @@
+/**
+ * Lint rules. Rules about who imports whom come from the table that the architecture test reads, so that an editor
+ * says them first.
+ */
+import { defineConfig, globalIgnores } from "eslint/config";
+import tseslint from "typescript-eslint";
+import { edgeMembers, forbiddenRooms, processEdges, rooms } from "./test/architecture/rooms.ts";
+
+const configFiles = ["*.config.ts", "*.config.js"];
+
+/** A name that starts with _ says that its place is needed and its value is not. */
+const unusedVars = { argsIgnorePattern: "^_", varsIgnorePattern: "^_" };
+
+const noDefaultExport = {
+  selector: "ExportDefaultDeclaration",
+  message: "Export by name.",
+};
+
+/** For each room but the topmost, the rooms that it must not import. */
+const importRules = Object.keys(rooms)
+  .map((room) => ({ room, forbidden: forbiddenRooms(room) }))
+  .filter(({ forbidden }) => forbidden.length > 0)
+  .map(({ room, forbidden }) => ({
+    files: [`worker/${room}/**/*.ts`],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              regex: `^(\\.\\./)+(${forbidden.join("|")})/`,
+              message: `Room ${room} imports rooms of a lower rank only; see test/architecture/rooms.ts.`,
+            },
+          ],
+        },
+      ],
+    },
+  }));
+
+export default defineConfig(
+  globalIgnores(["dist/", "coverage/"]),
+  { linterOptions: { reportUnusedDisableDirectives: "error" } },
+  {
+    rules: {
+      eqeqeq: "error",
+      "no-var": "error",
+      "no-restricted-syntax": ["error", noDefaultExport],
+      "object-shorthand": "error",
+      "prefer-const": "error",
+    },
+  },
+  {
+    files: ["**/*.ts"],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      "@typescript-eslint/consistent-type-imports": "error",
+      "@typescript-eslint/explicit-module-boundary-types": "error",
+      "@typescript-eslint/no-explicit-any": "error",
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-import-type-side-effects": "error",
+      "@typescript-eslint/no-misused-promises": "error",
+      "@typescript-eslint/no-non-null-assertion": "error",
+      "@typescript-eslint/prefer-readonly": "error",
+      "@typescript-eslint/switch-exhaustiveness-check": [
+        "error",
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      // Objects are made by functions here and their methods do not need a receiver; classes keep state in #fields.
+      "@typescript-eslint/unbound-method": "off",
+      // An implementation of a contract may have nothing to wait for.
+      "@typescript-eslint/require-await": "off",
+      "@typescript-eslint/no-unused-vars": ["error", unusedVars],
+    },
+  },
+  {
+    files: ["worker/**/*.ts", "harness/**/*.ts"],
+    ignores: [...processEdges],
+    rules: {
+      "no-restricted-properties": [
+        "error",
+        ...edgeMembers.map((property) => ({
+          object: "process",
+          property,
+          message: `Only ${processEdges.join(" and ")} may touch it; take it as a parameter.`,
+        })),
+      ],
+    },
+  },
+  ...importRules,
+  {
+    files: ["test/**/*.ts"],
+    rules: {
+      "@typescript-eslint/no-non-null-assertion": "off",
+      "@typescript-eslint/explicit-module-boundary-types": "off",
+      // What `expect.any()` and its like return.
+      "@typescript-eslint/no-unsafe-assignment": "off",
+    },
+  },
+  {
+    files: ["**/*.{js,mjs}"],
+    languageOptions: {
+      globals: {
+        Atomics: false,
+        SharedArrayBuffer: false,
+        URL: false,
+        console: false,
+        process: false,
+      },
+    },
+    rules: { "no-undef": "error", "no-unused-vars": ["error", unusedVars] },
+  },
+  { files: configFiles, rules: { "no-restricted-syntax": "off" } },
+);

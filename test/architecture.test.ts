@@ -1,0 +1,244 @@
+/**
+ * Holds the house to its plan: who imports whom, which package is known where, who may touch the process.
+ */
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  edgeMembers,
+  importViolation,
+  packageHomes,
+  packageViolation,
+  processEdges,
+  roomOf,
+  rooms,
+} from "./architecture/rooms.ts";
+import {
+  findCycles,
+  packageOf,
+  parseSourceFile,
+  readSourceFiles,
+  resolveRelative,
+  root,
+  type SourceFile,
+} from "./architecture/source-files.ts";
+
+const worker = readSourceFiles("worker/**/*.ts");
+const harness = readSourceFiles("harness/**/*.ts");
+const toolRunner = readSourceFiles("tool-runner/**/*.{mjs,js,ts,py}");
+const programs = [...worker, ...harness];
+const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts}/**/*.mjs")];
+
+/** Lines such as `worker/broker/x.ts:12: …`, empty when every file keeps the rule. */
+function violations(
+  files: readonly SourceFile[],
+  check: (file: SourceFile) => readonly (string | undefined)[],
+): readonly string[] {
+  return files.flatMap((file) =>
+    check(file).flatMap((wrong) => (wrong === undefined ? [] : `${file.path}${wrong}`)),
+  );
+}
+
+describe("the files that are checked", () => {
+  test("are all there", () => {
+    expect(programs.map(({ path }) => path)).toEqual(expect.arrayContaining([...processEdges]));
+    expect(toolRunner).not.toEqual([]);
+  });
+});
+
+describe("imports", () => {
+  test("lead downwards, never between peers, and into an adapter only from its loader", () => {
+    expect(
+      violations([...programs, ...toolRunner], (file) =>
+        file.imports.map(({ specifier, line }) => {
+          const target = resolveRelative(file.path, specifier);
+          const wrong = target === undefined ? undefined : importViolation(file.path, target);
+          return wrong && `:${line}: imports ${specifier}: ${wrong}`;
+        }),
+      ),
+    ).toEqual([]);
+  });
+
+  test("reach an npm package from the one place that knows it", () => {
+    expect(
+      violations(programs, (file) =>
+        file.imports.map(({ specifier, line }) => {
+          if (/^(node:|\.)/.test(specifier)) return undefined;
+          const wrong = packageViolation(file.path, packageOf(specifier));
+          return wrong && `:${line}: imports ${specifier}: ${wrong}`;
+        }),
+      ),
+    ).toEqual([]);
+  });
+
+  test("bring nothing but Node's own modules into the sandbox", () => {
+    expect(
+      violations(toolRunner, (file) =>
+        file.imports.map(({ specifier, line }) =>
+          /^(node:|\.)/.test(specifier) ? undefined : `:${line}: imports ${specifier}`,
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test("form no circle", () => {
+    expect(findCycles(programs).map((cycle) => cycle.join(" -> "))).toEqual([]);
+  });
+});
+
+describe("package.json", () => {
+  test("depends on the packages that have a place in the house, and no others", () => {
+    const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      dependencies: Record<string, string>;
+    };
+    expect(Object.keys(packageHomes).sort()).toEqual(Object.keys(manifest.dependencies).sort());
+  });
+});
+
+describe("files", () => {
+  test("leave the environment, signals and the exit to the two edges", () => {
+    expect(
+      violations(programs, (file) =>
+        file.processMembers.map(({ member, line }) =>
+          edgeMembers.includes(member) && !processEdges.includes(file.path)
+            ? `:${line}: uses process.${member}, which belongs to ${processEdges.join(" and ")}`
+            : undefined,
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test("belong to a room that has a rank", () => {
+    expect(
+      violations(worker, ({ path }) => {
+        const room = roomOf(path);
+        const isKnown = room === undefined || Object.hasOwn(rooms, room);
+        return [isKnown ? undefined : `: give room ${room} a rank in test/architecture/rooms.ts`];
+      }),
+    ).toEqual([]);
+  });
+
+  test("open with a comment on what they are for", () => {
+    const opening = /^(#![^\n]*\n)?\s*(\/\*\*|\/\/|#|"""|r?""")/;
+    expect(
+      violations(everything, ({ text }) => [
+        opening.test(text) ? undefined : ": does not open with a comment",
+      ]),
+    ).toEqual([]);
+  });
+
+  test("are named in kebab case and are no barrels", () => {
+    expect(
+      violations(programs, ({ path }) => [
+        /^[a-z0-9-]+\.ts$/.test(basename(path)) ? undefined : ": is not in kebab case",
+        basename(path) === "index.ts" ? ": is a barrel" : undefined,
+      ]),
+    ).toEqual([]);
+  });
+
+  test("export by name", () => {
+    expect(
+      violations(everything, ({ defaultExportLines }) =>
+        defaultExportLines.map((line) => `:${line}: exports a default`),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("the rules themselves", () => {
+  test.each([
+    ["worker/broker/open.ts", "worker/manifest/catalog.ts", /peers/],
+    ["worker/protocol/topics.ts", "worker/telemetry/logger.ts", /peers/],
+    ["worker/support/slots.ts", "worker/protocol/errors.ts", /below/],
+    ["worker/sandbox/backends.ts", "worker/runners/runner.ts", /below/],
+    ["worker/invocation/invoker.ts", "worker/config.ts", /wires the rooms together/],
+    ["worker/invocation/invoker.ts", "worker/artifacts/memory/store.ts", /adapters of artifacts/],
+    ["worker/broker/memory/broker.ts", "worker/broker/dev/wire.ts", /adapters of broker/],
+    ["worker/protocol/topics.ts", "harness/agent.ts", /outside worker/],
+    ["harness/agent.ts", "worker/invocation/invoker.ts", /harness may import/],
+    ["tool-runner/node/main.mjs", "worker/support/json.ts", /stands alone/],
+  ])("%s must not import %s", (importer, target, reason) => {
+    expect(importViolation(importer, target)).toMatch(reason);
+  });
+
+  test.each([
+    ["worker/broker/broker.ts", "worker/support/clock.ts"],
+    ["worker/broker/dev/broker.ts", "worker/broker/dev/wire.ts"],
+    ["worker/broker/dev/broker.ts", "worker/broker/broker.ts"],
+    ["worker/broker/open.ts", "worker/broker/dev/broker.ts"],
+    ["worker/sandbox/backends.ts", "worker/sandbox/bubblewrap/backend.ts"],
+    ["worker/runners/python.ts", "worker/sandbox/sandbox.ts"],
+    ["worker/app.ts", "worker/artifacts/memory/store.ts"],
+    ["worker/app.ts", "worker/config.ts"],
+    ["harness/cli.ts", "harness/demo.ts"],
+    ["harness/agent.ts", "worker/protocol/topics.ts"],
+    ["tool-runner/node/main.mjs", "tool-runner/node/context.mjs"],
+  ])("%s may import %s", (importer, target) => {
+    expect(importViolation(importer, target)).toBeUndefined();
+  });
+
+  test("know a package by its home", () => {
+    expect(packageViolation("worker/manifest/parse.ts", "yaml")).toBeUndefined();
+    expect(packageViolation("worker/config.ts", "zod")).toBeUndefined();
+    expect(packageViolation("worker/broker/open.ts", "yaml")).toMatch(/worker\/manifest/);
+    expect(packageViolation("worker/broker/open.ts", "left-pad")).toMatch(/no room/);
+  });
+
+  test("see every kind of import, and which of them are types", () => {
+    const { imports } = parseSourceFile(
+      "worker/x.ts",
+      [
+        `import a from "a";`,
+        `import type { B } from "b";`,
+        `import { type C } from "c";`,
+        `import "d";`,
+        `export { e } from "e";`,
+        `export type { F } from "f";`,
+        `type G = import("g").G;`,
+        `const h = await import("h");`,
+      ].join("\n"),
+    );
+    expect(imports.map((found) => [found.specifier, found.line, found.isTypeOnly])).toEqual([
+      ["a", 1, false],
+      ["b", 2, true],
+      ["c", 3, false],
+      ["d", 4, false],
+      ["e", 5, false],
+      ["f", 6, true],
+      ["g", 7, true],
+      ["h", 8, false],
+    ]);
+  });
+
+  test("see every way to a member of process", () => {
+    const { processMembers } = parseSourceFile(
+      "worker/x.ts",
+      [
+        `process.exit(1);`,
+        `process["env"];`,
+        `const { on: listen } = process;`,
+        `import { env as e } from "node:process";`,
+      ].join("\n"),
+    );
+    expect(processMembers).toEqual([
+      { member: "exit", line: 1 },
+      { member: "env", line: 2 },
+      { member: "on", line: 3 },
+      { member: "env", line: 4 },
+    ]);
+  });
+
+  test("see a default export in each of its forms", () => {
+    const text = "export default 1;\nexport default function f() {}\nexport default class {}";
+    expect(parseSourceFile("worker/x.ts", text).defaultExportLines).toEqual([1, 2, 3]);
+  });
+
+  test("find a circle of value imports and let a circle of types be", () => {
+    const a = parseSourceFile("worker/a.ts", `import { b } from "./b.ts";`);
+    const b = parseSourceFile("worker/b.ts", `import { c } from "./c.ts";`);
+    const c = parseSourceFile("worker/c.ts", `import { b } from "./b.ts";`);
+    const typesOnly = parseSourceFile("worker/c.ts", `import type { b } from "./b.ts";`);
+    expect(findCycles([a, b, c])).toEqual([["worker/b.ts", "worker/c.ts", "worker/b.ts"]]);
+    expect(findCycles([a, b, typesOnly])).toEqual([]);
+  });
+});

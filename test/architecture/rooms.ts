@@ -1,0 +1,142 @@
+/**
+ * The rooms of the house and who may import whom, as data: read by the architecture test and by eslint.config.js.
+ */
+
+/** A room imports rooms of a lower rank only; rooms of one rank are peers and never import each other. */
+export const rooms: Readonly<Record<string, number>> = {
+  support: 0,
+  protocol: 1,
+  telemetry: 1,
+  broker: 2,
+  manifest: 2,
+  artifacts: 2,
+  sandbox: 2,
+  runners: 3,
+  invocation: 4,
+};
+
+/** The files directly in worker/ wire the rooms together and may import them all. */
+export const topRank = 5;
+
+/** Folders of these rooms are adapters, one technology each, loaded by the files named here only. */
+export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
+  broker: ["worker/broker/open.ts", "worker/app.ts"],
+  artifacts: ["worker/artifacts/open.ts", "worker/app.ts"],
+  sandbox: ["worker/sandbox/backends.ts", "worker/app.ts"],
+};
+
+/**
+ * What the harness, which stands on the other side of the broker, may know of the worker: the words on the wire, and
+ * the artifact store with its configuration, since both sides look into one store.
+ */
+export const harnessMayImport: readonly string[] = [
+  "worker/support/",
+  "worker/protocol/",
+  "worker/broker/broker.ts",
+  "worker/broker/dev/connection.ts",
+  "worker/broker/dev/wire.ts",
+  "worker/artifacts/mime.ts",
+  "worker/artifacts/open.ts",
+  "worker/artifacts/scope.ts",
+  "worker/artifacts/store.ts",
+  "worker/config.ts",
+];
+
+/** Every dependency of package.json and who knows it; zod stands where bytes from outside become a type. */
+export const packageHomes: Readonly<Record<string, readonly string[]>> = {
+  "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
+  chokidar: ["worker/manifest/"],
+  commander: ["harness/"],
+  "lru-cache": ["worker/broker/dev/", "worker/invocation/"],
+  "mime-types": ["worker/artifacts/"],
+  pino: ["worker/telemetry/"],
+  yaml: ["worker/manifest/"],
+  zod: [
+    "harness/messages.ts",
+    "worker/config.ts",
+    "worker/variables.ts",
+    "worker/invocation/result.ts",
+    "worker/manifest/",
+    "worker/protocol/",
+    "worker/runners/",
+  ],
+};
+
+/** The edges of the two programs: nothing else reads the environment, takes signals or ends the process. */
+export const processEdges: readonly string[] = ["worker/main.ts", "harness/cli.ts"];
+
+/** Members of `process` that belong to the edges. */
+export const edgeMembers: readonly string[] = [
+  "env",
+  "exit",
+  "exitCode",
+  "on",
+  "once",
+  "addListener",
+  "chdir",
+  "umask",
+];
+
+/**
+ * What is wrong with `importer` importing `target`, both paths from the project's root, or undefined when it is fine.
+ */
+export function importViolation(importer: string, target: string): string | undefined {
+  if (topFolder(importer) === "worker") return workerViolation(importer, target);
+  if (topFolder(target) === topFolder(importer)) return undefined;
+  if (topFolder(importer) === "harness") {
+    const isAllowed = topFolder(target) === "worker" && isWithin(target, harnessMayImport);
+    return isAllowed ? undefined : `the harness may import ${harnessMayImport.join(", ")} only`;
+  }
+  return `${topFolder(importer)} stands alone and imports no other folder`;
+}
+
+/** What is wrong with `importer` importing the npm package `name`, or undefined when it is fine. */
+export function packageViolation(importer: string, name: string): string | undefined {
+  const homes = packageHomes[name];
+  if (homes === undefined) return "no room is its home; give it one in test/architecture/rooms.ts";
+  return isWithin(importer, homes) ? undefined : `it is known in ${homes.join(", ")} only`;
+}
+
+/** The rooms that `room` must not import. */
+export function forbiddenRooms(room: string): readonly string[] {
+  const rank = rooms[room] ?? topRank;
+  return Object.keys(rooms).filter((other) => other !== room && (rooms[other] ?? 0) >= rank);
+}
+
+/** The room of a file of the worker; undefined for the files directly in worker/. */
+export function roomOf(file: string): string | undefined {
+  const [, room, ...rest] = file.split("/");
+  return rest.length === 0 ? undefined : room;
+}
+
+function workerViolation(importer: string, target: string): string | undefined {
+  if (topFolder(target) !== "worker") return "the worker imports nothing from outside worker/";
+  const from = roomOf(importer);
+  const to = roomOf(target);
+  if (from !== undefined) {
+    if (to === undefined) return `room ${from} imports a file that wires the rooms together`;
+    if (forbiddenRooms(from).includes(to)) {
+      return rooms[from] === rooms[to]
+        ? `${from} and ${to} are peers; they meet in a room above them`
+        : `${from} is below ${to}`;
+    }
+  }
+  return adapterViolation(importer, target);
+}
+
+/** Refuses a step into an adapter's folder by anyone but its neighbours in there and the room's loader. */
+function adapterViolation(importer: string, target: string): string | undefined {
+  const [, room = "", adapter, file] = target.split("/");
+  const loaders = adapterLoaders[room];
+  if (loaders === undefined || file === undefined || loaders.includes(importer)) return undefined;
+  if (importer.startsWith(`worker/${room}/${adapter}/`)) return undefined;
+  return `adapters of ${room} are loaded by ${loaders.join(" and ")} only`;
+}
+
+function topFolder(file: string): string {
+  return file.slice(0, file.indexOf("/"));
+}
+
+function isWithin(file: string, places: readonly string[]): boolean {
+  return places.some((place) => (place.endsWith("/") ? file.startsWith(place) : file === place));
+}

@@ -1,0 +1,142 @@
+/**
+ * What `npm pack` makes is complete: installed elsewhere, it runs in each way in which people call a command.
+ */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  nodePackage,
+  olderNode,
+  ownNode,
+  root,
+  run,
+  runWell,
+  userEnvironment,
+} from "./processes.ts";
+
+const commands = ["str-worker", "harness"] as const;
+const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  name: string;
+  version: string;
+};
+
+/** A user's machine with Node 24: a project and a global prefix that both have the package installed. */
+let base: string;
+let files: readonly string[];
+const project = (): string => join(base, "project");
+const prefix = (): string => join(base, "prefix");
+const withNode24 = (): Record<string, string> =>
+  userEnvironment({ PATH: [dirname(ownNode), userEnvironment()["PATH"]].join(delimiter) });
+
+beforeAll(async () => {
+  base = mkdtempSync(join(tmpdir(), "tarball-"));
+  mkdirSync(project());
+  writeFileSync(join(project(), "package.json"), `{"private":true}`);
+  const packed = await runWell("npm", ["pack", "--json", "--pack-destination", base], {
+    env: withNode24(),
+  });
+  files = packedFiles(packed.stdout);
+  const tarball = join(
+    base,
+    readdirSync(base).find((file) => file.endsWith(".tgz"))!,
+  );
+  const install = ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball];
+  await runWell("npm", install, { cwd: project(), env: withNode24() });
+  await runWell("npm", [...install, "--global", "--prefix", prefix()], { env: withNode24() });
+});
+
+afterAll(() => {
+  rmSync(base, { recursive: true });
+});
+
+/** npm prints the list after whatever the build printed, as an array or, since npm 12, as an object by package. */
+function packedFiles(stdout: string): readonly string[] {
+  const json = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as unknown;
+  const [entry] = Object.values(json as Record<string, { files: { path: string }[] }>);
+  return entry!.files.map(({ path }) => path);
+}
+
+describe("the tarball", () => {
+  test("holds the compiled program and all that it finds beside itself", () => {
+    expect(files).toEqual(
+      expect.arrayContaining([
+        "LICENSE",
+        "README.md",
+        "bin/harness.mjs",
+        "bin/launch.mjs",
+        "bin/str-worker.mjs",
+        "dist/harness/cli.js",
+        "dist/worker/main.js",
+        "examples/tools/manifest.yaml",
+        "tool-runner/python/tool_runner/__main__.py",
+      ]),
+    );
+  });
+
+  test("holds no sources, tests or leftovers", () => {
+    const strays = files.filter(
+      (file) => !/^(bin|dist|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
+    );
+    expect(strays).toEqual([]);
+    expect(files.filter((file) => /\.ts$|__pycache__|\.pyc$|\.test\./.test(file))).toEqual([]);
+  });
+});
+
+describe.each(commands)("%s, installed with Node 24,", (command) => {
+  test("runs through npx", async () => {
+    const ending = await runWell("npx", [command, "--help"], {
+      cwd: project(),
+      env: withNode24(),
+    });
+    expect(ending.stdout).toContain(command);
+  });
+
+  test("runs by its path and tells its version", async () => {
+    const path = join(project(), "node_modules", ".bin", command);
+    const ending = await runWell(path, ["--version"], { cwd: base, env: withNode24() });
+    expect(ending.stdout.trim()).toBe(version);
+  });
+
+  test("runs from a global installation", async () => {
+    const ending = await runWell(join(prefix(), "bin", command), ["--help"], {
+      cwd: base,
+      env: withNode24(),
+    });
+    expect(ending.stdout).toContain(command);
+  });
+});
+
+test("the installed demo runs the installed worker and its example tools", async () => {
+  const ending = await runWell("npx", ["harness", "demo"], { cwd: project(), env: withNode24() });
+  expect(ending.stdout).toMatch(/^([1-9]\d*) of \1 calls ended as they should/m);
+});
+
+describe.each(commands)("%s, called with an older Node,", (command) => {
+  test("says what to install", async ({ skip }) => {
+    const older = olderNode(skip);
+    const script = join(project(), "node_modules", name, "bin", `${command}.mjs`);
+    const ending = await run(older, [script, "--help"], { cwd: base });
+    expect(ending).toMatchObject({ status: 69, stdout: "" });
+    expect(ending.stderr).toContain(`npm install --prefix ${project()} ${nodePackage}@24`);
+  });
+
+  test("runs under the Node 24 that was put beside it", async ({ skip }) => {
+    const older = olderNode(skip);
+    const node24 = join(prefix(), "lib", "node_modules", "node");
+    if (!existsSync(node24)) symlinkSync(join(root, "node_modules", "node"), node24);
+    const ending = await runWell(older, [join(prefix(), "bin", command), "--version"], {
+      cwd: base,
+    });
+    expect(ending.stdout.trim()).toBe(version);
+  });
+});

@@ -1,0 +1,23 @@
+/**
+ * Tells a signal that was sent once, and came twice, from one that was sent again.
+ */
+import type { Clock } from "./clock.ts";
+
+/**
+ * Milliseconds within which the same signal counts as one. A terminal sends Ctrl-C to every process of its group, and
+ * npm, timeout(1) or the launcher of an older Node pass on what they got as well.
+ */
+export const repeatMs = 500;
+
+/** Returns a function that says whether a signal is news. */
+export function createSignalFilter(
+  clock: Pick<Clock, "monotonicMs">,
+): (signal: NodeJS.Signals) => boolean {
+  const lastAtMs = new Map<NodeJS.Signals, number>();
+  return (signal) => {
+    const nowMs = clock.monotonicMs();
+    const previousMs = lastAtMs.get(signal) ?? -Infinity;
+    lastAtMs.set(signal, nowMs);
+    return nowMs - previousMs >= repeatMs;
+  };
+}
