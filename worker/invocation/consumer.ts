@@ -19,6 +19,7 @@ export class Consumer {
   readonly #handle: (delivery: Delivery) => Promise<void>;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
+  #handled = 0;
 
   /**
    * @param handle never rejects
@@ -42,7 +43,10 @@ export class Consumer {
   /** Pulls until the session's deliveries end. */
   async run(): Promise<void> {
     for await (const delivery of this.#session.deliveries) {
-      const handled = this.#handle(delivery).finally(() => this.#inFlight.delete(handled));
+      const handled = this.#handle(delivery).finally(() => {
+        this.#inFlight.delete(handled);
+        this.#handled++;
+      });
       this.#inFlight.add(handled);
       if (this.#inFlight.size >= this.#maxInFlight) await Promise.race(this.#inFlight);
     }
@@ -51,7 +55,8 @@ export class Consumer {
   /** Stops intake and waits until nothing is in flight or the signal aborts. */
   async drain(signal: AbortSignal): Promise<DrainReport> {
     await this.#session.pause();
-    const before = this.#inFlight.size;
+    // Counted, not subtracted: what the session had pulled before it was paused may still come.
+    const handledBefore = this.#handled;
     const aborted = Promise.withResolvers<void>();
     const onAbort = (): void => aborted.resolve();
     signal.addEventListener("abort", onAbort, { once: true });
@@ -61,7 +66,7 @@ export class Consumer {
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
-    return { finished: before - this.#inFlight.size, abandoned: this.#inFlight.size };
+    return { finished: this.#handled - handledBefore, abandoned: this.#inFlight.size };
   }
 
   /** Fulfils when nothing is in flight. */

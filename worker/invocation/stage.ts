@@ -119,7 +119,7 @@ class InputNames {
 
   take(parameter: string, filename: string): string {
     const own = filename.startsWith("user:") ? filename.slice("user:".length) : filename;
-    if (own === "" || own === "." || own === ".." || /[/\\\p{Cc}]/u.test(own)) {
+    if (!isFileName(own)) {
       throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
     }
     if (Buffer.byteLength(own) > maxNameBytes) {
@@ -131,8 +131,14 @@ class InputNames {
       );
     }
     // Two parameters may name the same artifact, or two versions of it.
-    const name = this.#taken.has(own) ? `${this.#taken.size}-${own}` : own;
+    let name = own;
+    for (let number = 1; this.#taken.has(name); number++) name = `${number}-${own}`;
     this.#taken.add(name);
     return name;
   }
+}
+
+/** Halves of characters are all one name on disk, so they are none. */
+function isFileName(name: string): boolean {
+  return !["", ".", ".."].includes(name) && !/[/\\\p{Cc}]/u.test(name) && name.isWellFormed();
 }

@@ -51,7 +51,7 @@ export interface Invocation {
   readonly replyTo: string;
   /** Topic for status notifications, or undefined when the caller wants none. */
   readonly statusTo: string | undefined;
-  /** Epoch milliseconds when the caller sent the request, or when it was received if the caller did not say. */
+  /** Epoch milliseconds when the caller sent the request; when it was received, if it says nothing or a later time. */
   readonly sentAtMs: number;
 }
 

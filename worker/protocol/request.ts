@@ -15,6 +15,8 @@ export const invokeMethod = "sam_remote_tool/invoke";
 const maxNameLength = 1_000;
 /** Largest number of artifacts one request may bring or name. */
 const maxArtifacts = 1_000;
+/** Longest name of a field in an error, in characters; a parameter's name is the caller's and of any length. */
+const maxFieldLength = 200;
 /** The `id` of an answer to a request whose own could not be read; agents match answers by topic. */
 export const unknownId = "unknown";
 
@@ -49,13 +51,13 @@ const preloaded = z
   .object({
     filename: name,
     content: z.base64({ error: "expected base64" }),
-    mime_type: z.string().max(maxNameLength).default("application/octet-stream"),
-    version: z.int().min(0).default(0),
+    mime_type: optional(z.string().max(maxNameLength)),
+    version: optional(z.int().min(0)),
   })
   .transform((value): PreloadedArtifact => ({
     filename: value.filename,
-    version: value.version,
-    mimeType: value.mime_type,
+    version: value.version ?? 0,
+    mimeType: value.mime_type ?? "application/octet-stream",
     bytes: Buffer.from(value.content, "base64"),
   }));
 
@@ -104,8 +106,8 @@ export function readId(document: unknown): string {
 }
 
 /**
- * Checks a decoded request and takes a snapshot of what we use.
- * Throws InvocationError `INVALID_REQUEST` whose message names the first wrong field.
+ * Checks a decoded request and takes what we use of it. `args` and `tool_config` are taken over, not copied: the caller
+ * gives the document up. Throws InvocationError `INVALID_REQUEST` whose message names the first wrong field.
  */
 export function decodeRequest(
   document: unknown,
@@ -135,7 +137,8 @@ export function decodeRequest(
     requestedProfile: params.sandbox_profile,
     replyTo: address.replyTo,
     statusTo: address.statusTo,
-    sentAtMs: address.sentAtMs ?? receivedAtMs,
+    // A caller whose clock is ahead would be waited for longer than it waits.
+    sentAtMs: Math.min(address.sentAtMs ?? receivedAtMs, receivedAtMs),
   });
 }
 
@@ -147,7 +150,7 @@ function invalid(reason: string): InvocationError {
 function describe(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "not an invoke request";
-  const field = issue.path.map(String).join(".");
+  const field = issue.path.map(String).join(".").slice(0, maxFieldLength).toWellFormed();
   if (issue.code === "invalid_type" && issue.input === undefined) {
     return `${field}: missing, expected ${issue.expected}`;
   }

@@ -64,7 +64,9 @@ try:
     version = importlib.metadata.version(name)
 except importlib.metadata.PackageNotFoundError:
     version = None
-found = version is not None or importlib.util.find_spec(name.replace("-", "_")) is not None
+module = name.replace("-", "_")
+# For a name with dots, find_spec would import what stands before the last one.
+found = version is not None or ("." not in module and importlib.util.find_spec(module) is not None)
 print(json.dumps({"found": found, "version": version}))`;
 
 const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
@@ -177,8 +179,9 @@ class PythonRunner implements ToolRunner {
     });
     const facts = packageFacts.parse(JSON.parse(stdout));
     if (!facts.found) return `package "${name}" is not installed`;
-    if (version === undefined || facts.version === null || satisfies(facts.version, version))
-      return undefined;
+    if (version === undefined || facts.version === null) return undefined;
+    // A pre-release that is installed counts (PEP 440, "Handling of pre-releases").
+    if (satisfies(facts.version, version, { prereleases: true })) return undefined;
     return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
   }
 

@@ -6,7 +6,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { lstat, mkdir, opendir, rm } from "node:fs/promises";
+import { lstat, mkdir, opendir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
@@ -53,7 +53,11 @@ export class SharedDirectories implements AsyncDisposable {
     if (!this.#isForeign || this.#known.get(directory) === "reachable") return asItIs(directory);
     const look = (this.#looks.get(directory) ?? Promise.resolve(undefined))
       .catch(() => undefined)
-      .then(() => this.#look(directory));
+      .then(() => this.#look(directory))
+      .catch((error: unknown) => {
+        if (error instanceof SandboxError) throw error;
+        throw new SandboxError(`cannot share ${directory}`, { cause: error });
+      });
     this.#looks.set(directory, look);
     const copy = await look;
     if (copy === undefined) return asItIs(directory);
@@ -75,19 +79,18 @@ export class SharedDirectories implements AsyncDisposable {
   async #look(directory: string): Promise<Copy | undefined> {
     const known = this.#known.get(directory);
     if (known === "reachable") return undefined;
-    const tree = await examine(directory);
-    if (
-      known === undefined &&
-      tree.isReadable &&
-      (await firstPrivateDirectory(directory)) === undefined
-    ) {
+    // A link is mounted, and so has to be looked at and copied, as what it leads to.
+    const target = await realpath(directory);
+    const tree = await examine(target);
+    const isReachable = tree.isReadable && (await firstPrivateDirectory(target)) === undefined;
+    if (known === undefined && isReachable) {
       this.#known.set(directory, "reachable");
       return undefined;
     }
     let copy = known;
     if (copy?.fingerprint !== tree.fingerprint) {
       copy = {
-        path: await this.#copy(directory),
+        path: await this.#copy(target),
         fingerprint: tree.fingerprint,
         users: 0,
         isCurrent: true,

@@ -69,8 +69,8 @@ class PipeStatusChannel implements StatusChannel {
   finish(): void {
     if (this.#socket.destroyed) return;
     this.#socket.pause();
-    const buffered = this.#socket.read() as Buffer | null;
-    if (buffered !== null) this.#lines.push(buffered);
+    // What the socket holds back comes as a last "data".
+    this.#socket.read();
     // No writer is left, so this reads at most one pipe's capacity.
     const chunk = Buffer.allocUnsafe(maxBytesPerTurn);
     for (;;) {

@@ -21,6 +21,9 @@ const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NO
 const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
+/** Failures to open that say nothing about the file: reporting it as absent would lose a tool's work silently. */
+const shortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
+
 /** Entries of `output/` that are not files before the rest is not looked at: a tool may make millions. */
 const maxSkipped = 1_000;
 
@@ -141,7 +144,8 @@ async function openRegular(directory: FileHandle, name: string): Promise<LeftFil
   let handle: FileHandle;
   try {
     handle = await open(below(directory, name), readUntrusted);
-  } catch {
+  } catch (error) {
+    if (shortages.has((error as NodeJS.ErrnoException).code)) throw error;
     // Absent, a link, a socket, or made unreadable: in every case there is no file to take.
     return undefined;
   }

@@ -65,7 +65,7 @@ export class WorkDirs implements AsyncDisposable {
     try {
       await mkdir(options.base, { recursive: true, mode: 0o711 });
       await requireReach(options);
-      await sweep(options.base);
+      await sweep(options);
       await mkdir(root, { mode: 0o711 });
       // mkdir's mode is subject to the umask; the sandbox's uid must be able to pass.
       await chmod(root, 0o711);
@@ -174,34 +174,44 @@ async function removeTree(path: string): Promise<void> {
 }
 
 /** Removes the directories of workers that are gone. */
-async function sweep(base: string): Promise<void> {
-  for await (const entry of await opendir(base)) {
+async function sweep(options: WorkDirsOptions): Promise<void> {
+  for await (const entry of await opendir(options.base)) {
     if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
-    const path = join(base, entry.name);
-    if (!(await isInUse(path))) await removeTree(path);
+    const path = join(options.base, entry.name);
+    if (await isInUse(path)) continue;
+    await removeTree(path).catch((error: unknown) => options.onRemoveFailed(error));
   }
 }
 
 async function isInUse(path: string): Promise<boolean> {
-  const answer = await knock(path).catch(() => "absent" as const);
+  const answer = await knock(path).catch(answerOf);
   if (answer !== "absent") return answer === "alive";
   const stats = await stat(path).catch(() => undefined);
   return stats !== undefined && Date.now() - stats.mtimeMs < startingMs;
 }
 
-/** Asks the socket of a worker's directory whether somebody listens. */
-async function knock(directory: string): Promise<"alive" | "dead" | "absent"> {
+/** What a failure says. Anything but a clear no, such as a full backlog or a permission, is a live worker. */
+function answerOf(error: unknown): "alive" | "dead" | "absent" {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "ECONNREFUSED":
+      return "dead";
+    case "ENOENT":
+    case "ENOTSOCK":
+      return "absent";
+    default:
+      return "alive";
+  }
+}
+
+/** Asks the socket of a worker's directory whether somebody listens; rejects when nobody can be asked. */
+async function knock(directory: string): Promise<"alive"> {
   await using handle = await openDirectory(directory);
-  return await new Promise((resolve) => {
+  return await new Promise((resolve, reject) => {
     const socket = createConnection(socketIn(handle));
+    socket.once("error", reject);
     socket.once("connect", () => {
       socket.destroy();
       resolve("alive");
-    });
-    socket.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ECONNREFUSED") resolve("dead");
-      // Anything but a clear no, such as a full backlog or a permission, is a live worker.
-      else resolve(error.code === "ENOENT" || error.code === "ENOTSOCK" ? "absent" : "alive");
     });
   });
 }

@@ -45,7 +45,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLimits): Json {
   const text = decodeUtf8(bytes);
-  checkBounds(bytes, limits);
+  checkBounds(text, limits);
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
@@ -89,22 +89,22 @@ const closeBracket = 0x5d;
  * Counts depth and values before a parser allocates anything. Every value but the first of its container follows a
  * comma, so commas plus containers bound the number of values from above.
  */
-function checkBounds(bytes: Uint8Array, limits: JsonLimits): void {
+function checkBounds(text: string, limits: JsonLimits): void {
   let depth = 0;
   let values = 1;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (byte === quote) {
-      i = endOfString(bytes, i);
-    } else if (byte === openBrace || byte === openBracket) {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === quote) {
+      i = endOfString(text, i);
+    } else if (unit === openBrace || unit === openBracket) {
       depth++;
       values++;
       if (depth > limits.depth) {
         throw new JsonError("too-deep", `nested deeper than ${limits.depth} levels`);
       }
-    } else if (byte === closeBrace || byte === closeBracket) {
+    } else if (unit === closeBrace || unit === closeBracket) {
       depth--;
-    } else if (byte === comma) {
+    } else if (unit === comma) {
       values++;
     }
     if (values > limits.values) {
@@ -113,22 +113,33 @@ function checkBounds(bytes: Uint8Array, limits: JsonLimits): void {
   }
 }
 
-/** Index of the quote that closes the string opened at `start`. */
-function endOfString(bytes: Uint8Array, start: number): number {
-  let end = bytes.indexOf(quote, start + 1);
+/** Index of the quote that closes the string opened at `start`, or the text's length when none does. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
   while (end !== -1) {
     let escapes = 0;
-    while (bytes[end - 1 - escapes] === backslash) escapes++;
+    while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
     if (escapes % 2 === 0) return end;
-    end = bytes.indexOf(quote, end + 1);
+    end = text.indexOf('"', end + 1);
   }
-  return bytes.length;
+  return text.length;
 }
 
-/** The text with Python's non-finite numbers outside strings as null, or undefined when there are none. */
+/**
+ * The text with Python's non-finite numbers outside strings as null, or undefined when there are none. Strings are
+ * skipped by hand: an expression that matches them overflows its stack on a long one, and takes quadratic time over
+ * the escaped quotes of one that is never closed.
+ */
 function replaceNonFinite(text: string): string | undefined {
   if (!/NaN|Infinity/.test(text)) return undefined;
-  return text.replace(/"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/gs, (token) =>
-    token.startsWith('"') ? token : "null",
-  );
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const nextQuote = text.indexOf('"', at);
+    const start = nextQuote === -1 ? text.length : nextQuote;
+    const end = Math.min(endOfString(text, start) + 1, text.length);
+    const outside = text.slice(at, start).replace(/-?\bInfinity\b|\bNaN\b/g, "null");
+    pieces.push(outside, text.slice(start, end));
+    at = end;
+  }
+  return pieces.join("");
 }

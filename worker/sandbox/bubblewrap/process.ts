@@ -17,7 +17,7 @@ const goneTimeoutMs = 5_000;
 const beginTimeoutMs = 5_000;
 /** Bytes of bubblewrap's status report; it is two short lines. */
 const maxReportBytes = 16 * 1024;
-/** Exit codes above this stand for a signal: 128 + its number (bwrap(1), as shells do). */
+/** 128 + the number of a signal is the exit code for it (bwrap(1), as shells do). */
 const signalBase = 128;
 
 /** What to start. */
@@ -68,6 +68,8 @@ export class BwrapExecution implements Execution {
   readonly #report: Report = {};
   /** Fulfils when the sandbox's first process is known, or will never be. */
   readonly #begun: Promise<void>;
+  /** From then on the numbers of the sandbox's processes may be other processes'. */
+  #isGone = false;
   #stopping: Promise<ExitReport> | undefined;
 
   constructor(child: Subprocess, report: Readable, clock: Clock) {
@@ -102,12 +104,13 @@ export class BwrapExecution implements Execution {
   /** SIGTERM to the command: the children of the sandbox's first process, which itself ignores it. */
   async #terminate(): Promise<void> {
     const first = this.#report.childPid;
-    if (first === undefined) return;
+    if (first === undefined || this.#isGone) return;
     for (const pid of await childrenOf(first)) signalQuietly(pid, "SIGTERM");
   }
 
   /** The end of a pid namespace's first process ends all the others (pid_namespaces(7)). */
   async #killAll(): Promise<void> {
+    if (this.#isGone) return;
     const first = this.#report.childPid;
     const roots = first === undefined ? await childrenOf(this.#child.pid) : [first];
     for (const pid of roots) signalQuietly(pid, "SIGKILL");
@@ -119,6 +122,7 @@ export class BwrapExecution implements Execution {
       const exit = await this.#child.exited;
       await reported;
       await this.#awaitLastProcess();
+      this.#isGone = true;
       // Nobody is left to hold the other ends, so the rest of the output is there at once.
       await this.#child.closed;
       return { ...ending(this.#report, exit), ...this.#child.output() };
@@ -183,19 +187,17 @@ function ending(
     const wasKilled = exit.signal !== undefined && report.childPid !== undefined;
     return { started: wasKilled, exitCode: undefined, signal: exit.signal };
   }
-  if (report.exitCode > signalBase) {
-    return { started: true, exitCode: undefined, signal: signalName(report.exitCode - signalBase) };
-  }
+  const signal = signalNames.get(report.exitCode - signalBase);
+  if (signal !== undefined) return { started: true, exitCode: undefined, signal };
   return { started: true, exitCode: report.exitCode, signal: undefined };
 }
 
+/** The first name wins where a signal has two: SIGABRT, not SIGIOT. */
 const signalNames = new Map(
-  Object.entries(constants.signals).map(([name, number]) => [number, name]),
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name]),
 );
-
-function signalName(number: number): string {
-  return signalNames.get(number) ?? `signal ${number}`;
-}
 
 function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {

@@ -1,0 +1,512 @@
+/**
+ * Commands in real sandboxes: how they end, how they are stopped, and that nothing of them stays.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
+import {
+  type BubblewrapBackend,
+  openBubblewrap,
+} from "../../../worker/sandbox/bubblewrap/backend.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { type Execution, type Sandbox, SandboxError } from "../../../worker/sandbox/sandbox.ts";
+import { maxOutputBytes } from "../../../worker/sandbox/subprocess.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
+import { newId } from "../../../worker/support/ids.ts";
+import {
+  never,
+  openBackend,
+  openDescriptors,
+  processesWith,
+  request,
+  requireRoot,
+  runScript,
+  sandboxUid,
+  temporaryDirectory,
+} from "./sandbox-host.ts";
+
+/** A backend for one test, closed after it. */
+async function newBackend(context: TestContext): Promise<BubblewrapBackend> {
+  const backend = await openBackend(context);
+  onTestFinished(() => backend[Symbol.asyncDispose]());
+  return backend;
+}
+
+/** Runs a shell script in a sandbox of its own and gives that back. */
+async function run(backend: BubblewrapBackend, script: string, changes = {}) {
+  await using sandbox = await backend.acquire(request(changes), never);
+  return await runScript(sandbox, script);
+}
+
+/** A sandbox in which a shell script is running and has said that it is. */
+async function start(backend: BubblewrapBackend, script: string) {
+  const sandbox = await backend.acquire(request(), never);
+  onTestFinished(() => sandbox[Symbol.asyncDispose]());
+  const execution = await sandbox.start({ argv: ["/bin/sh", "-c", `${script}`] });
+  return { sandbox, execution, ready: () => fileIn(sandbox, "ready") };
+}
+
+/** Waits for a file that the tool writes into output/. */
+async function fileIn(sandbox: Sandbox, name: string): Promise<string> {
+  const path = join(sandbox.workDir.path, "output", name);
+  return vi.waitFor(() => readFile(path, "utf8"), { timeout: 10_000 });
+}
+
+/** A command line that no other process has. */
+function uniqueSleep(): { readonly marker: string; readonly command: string } {
+  const marker = `86400.${Math.floor(Math.random() * 1e9)}`;
+  return { marker, command: `sleep ${marker}` };
+}
+
+const sayReady = "echo > output/ready";
+
+describe("a command in a sandbox", () => {
+  test.for([0, 1, 3, 127, 128, 200, 255])("ends with exit code %d", async (code, context) => {
+    const backend = await newBackend(context);
+    expect(await run(backend, `exit ${code}`)).toMatchObject({
+      started: true,
+      exitCode: code,
+      signal: undefined,
+    });
+  });
+
+  test.for(["TERM", "KILL", "SEGV", "ABRT", "XCPU"])(
+    "ends by signal SIG%s",
+    async (signal, context) => {
+      const backend = await newBackend(context);
+      expect(await run(backend, `kill -${signal} $$`)).toMatchObject({
+        started: true,
+        exitCode: undefined,
+        signal: `SIG${signal}`,
+      });
+    },
+  );
+
+  test("that does not exist is an exit code, and why is on stderr", async (context) => {
+    const backend = await newBackend(context);
+    await using sandbox = await backend.acquire(request(), never);
+    const execution = await sandbox.start({ argv: ["/no/such/program"] });
+    expect(await execution.exited).toMatchObject({
+      started: true,
+      exitCode: 127,
+      stderr: { text: expect.stringContaining("/no/such/program") as unknown },
+    });
+  });
+
+  test("runs in its work directory with nothing in its environment but what it is given", async (context) => {
+    const backend = await newBackend(context);
+    const environment = new Map([
+      ["PATH", "/usr/bin"],
+      ["GREETING", "two words\nand a line"],
+      ["EMPTY", ""],
+    ]);
+    const { stdout } = await run(backend, "pwd; env -0 | sort -z | tr '\\0' '|'", { environment });
+    expect(stdout.text).toBe(
+      "/sandbox/work\nEMPTY=|GREETING=two words\nand a line|PATH=/usr/bin|PWD=/sandbox/work|",
+    );
+  });
+
+  test("has no input", async (context) => {
+    const backend = await newBackend(context);
+    const { stdout } = await run(backend, "cat; readlink /proc/self/fd/0");
+    expect(stdout.text).toBe("/dev/null\n");
+  });
+
+  test("has no descriptors but the three, whatever the worker has open", async (context) => {
+    const backend = await newBackend(context);
+    const { stdout } = await run(backend, "exec ls /proc/self/fd");
+    // The fourth is the listing itself.
+    expect(stdout.text.trim().split("\n")).toEqual(["0", "1", "2", "3"]);
+  });
+
+  test("reads and writes the work directory that the worker sees", async (context) => {
+    const backend = await newBackend(context);
+    await using sandbox = await backend.acquire(request(), never);
+    {
+      await using input = await sandbox.workDir.create("input", "data.txt");
+      await input.writeFile("from the worker");
+    }
+    const report = await runScript(sandbox, "cat input/data.txt > output/copy.txt");
+    expect(report).toMatchObject({ exitCode: 0, stderr: { text: "" } });
+    const { files } = await sandbox.workDir.leftOutputs(10);
+    await using copy = files[0]!.handle;
+    expect(await copy.readFile("utf8")).toBe("from the worker");
+  });
+
+  test("sees a mount of the host and cannot write to it", async (context) => {
+    const backend = await newBackend(context);
+    const source = await temporaryDirectory();
+    await writeFile(join(source, "module.py"), "VERSION = 1\n");
+    const mounts = [{ source, target: "/tools/python" }];
+    const report = await run(backend, "cat /tools/python/module.py; touch /tools/python/x", {
+      mounts,
+    });
+    expect(report).toMatchObject({
+      exitCode: 1,
+      stdout: { text: "VERSION = 1\n" },
+      stderr: { text: expect.stringContaining("Read-only file system") as unknown },
+    });
+  });
+
+  test("is under the limits of its profile", async (context) => {
+    const backend = await newBackend(context);
+    const profile = builtInProfiles.get("restrictive")!;
+    const { stdout } = await run(
+      backend,
+      'for limit in v t f n c; do ulimit -H -$limit; done; grep "Max processes" /proc/self/limits',
+      { profile },
+    );
+    const [addressSpace, cpu, fileSize, openFiles, core, processes] = stdout.text.split("\n");
+    expect(Number(addressSpace) * 1024).toBe(profile.limits.addressSpaceBytes);
+    expect(Number(cpu)).toBe(profile.limits.cpuSeconds);
+    expect(Number(fileSize) * 512).toBe(profile.limits.fileSizeBytes);
+    expect(Number(openFiles)).toBe(profile.limits.openFiles);
+    expect(Number(core)).toBe(0);
+    expect(processes).toMatch(/^Max processes +32 +32 /);
+  });
+
+  test("runs beside others, each in a sandbox of its own", async (context) => {
+    const backend = await newBackend(context);
+    const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
+    const reports = await Promise.all(
+      numbers.map((number) => run(backend, `echo ${number} > output/n; sleep 0.1; cat output/n`)),
+    );
+    expect(reports.map(({ stdout }) => Number(stdout.text))).toEqual(numbers);
+  });
+});
+
+describe("the output of a command", () => {
+  test("is kept apart by stream", async (context) => {
+    const backend = await newBackend(context);
+    expect(await run(backend, "echo out; echo err >&2")).toMatchObject({
+      stdout: { text: "out\n", droppedBytes: 0 },
+      stderr: { text: "err\n", droppedBytes: 0 },
+    });
+  });
+
+  test("is kept to a cap, and the rest is counted and holds nobody up", async (context) => {
+    const backend = await newBackend(context);
+    const bytes = 20_000_000;
+    const { exitCode, stdout, stderr } = await run(
+      backend,
+      `echo begin; head -c ${bytes} /dev/zero; head -c ${bytes} /dev/zero >&2`,
+    );
+    expect(exitCode).toBe(0);
+    expect(stdout.text).toHaveLength(maxOutputBytes);
+    expect(stdout.text.startsWith("begin\n\0\0")).toBe(true);
+    expect(stdout.droppedBytes).toBe(bytes + "begin\n".length - maxOutputBytes);
+    expect(stderr.droppedBytes).toBe(bytes - maxOutputBytes);
+  });
+
+  test("that is no text does no harm", async (context) => {
+    const backend = await newBackend(context);
+    const { stdout } = await run(backend, "printf 'a\\377\\376b'");
+    expect(stdout.text).toBe("a\ufffd\ufffdb");
+  });
+});
+
+describe("a command that is stopped", () => {
+  test("is asked first, and what it does then counts", async (context) => {
+    const backend = await newBackend(context);
+    const { sandbox, execution, ready } = await start(
+      backend,
+      `trap 'echo tidied > output/bye; exit 9' TERM; ${sayReady}; while :; do sleep 0.05; done`,
+    );
+    await ready();
+    expect(await execution.stop(10_000)).toMatchObject({ started: true, exitCode: 9 });
+    expect(await fileIn(sandbox, "bye")).toBe("tidied\n");
+  });
+
+  test("is killed after its grace when it does not listen", async (context) => {
+    const backend = await newBackend(context);
+    const { execution, ready } = await start(
+      backend,
+      `trap '' TERM; ${sayReady}; while :; do sleep 0.05; done`,
+    );
+    await ready();
+    const startMs = performance.now();
+    const report = await execution.stop(500);
+    expect(performance.now() - startMs).toBeGreaterThan(490);
+    expect(report).toMatchObject({ started: true, exitCode: undefined, signal: "SIGKILL" });
+  });
+
+  test("is killed without a question when there is no grace", async (context) => {
+    const backend = await newBackend(context);
+    const { sandbox, execution, ready } = await start(
+      backend,
+      `trap 'echo asked > output/asked' TERM; ${sayReady}; while :; do sleep 0.05; done`,
+    );
+    await ready();
+    expect(await execution.stop(0)).toMatchObject({ started: true, exitCode: undefined });
+    expect(await readdir(join(sandbox.workDir.path, "output"))).toEqual(["ready"]);
+  });
+
+  test("is stopped once, however often it is asked for", async (context) => {
+    const backend = await newBackend(context);
+    const { execution, ready } = await start(
+      backend,
+      `trap 'exit 9' TERM; ${sayReady}; while :; do sleep 0.05; done`,
+    );
+    await ready();
+    const reports = await Promise.all([execution.stop(5_000), execution.stop(0), execution.exited]);
+    expect(reports.map(({ exitCode }) => exitCode)).toEqual([9, 9, 9]);
+  });
+
+  test("after its end has its report", async (context) => {
+    const backend = await newBackend(context);
+    await using sandbox = await backend.acquire(request(), never);
+    const execution = await sandbox.start({ argv: ["/bin/sh", "-c", "exit 4"] });
+    await execution.exited;
+    const kill = vi.spyOn(process, "kill");
+    onTestFinished(() => kill.mockRestore());
+    expect(await execution.stop(0)).toMatchObject({ exitCode: 4 });
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  test("after its end is not mistaken for the process that has its number now", async (context) => {
+    requireRoot(context);
+    const backend = await newBackend(context);
+    const { marker, command } = uniqueSleep();
+    const { execution } = await start(backend, command);
+    const first = await vi.waitFor(() => firstProcess(marker));
+    process.kill(first, "SIGKILL");
+    await execution.exited;
+    const stranger = await startAs(first);
+    if (stranger === undefined) return context.skip("no process can be given the number again");
+    onTestFinished(() => {
+      if (stranger.exitCode === null) killGroup(stranger);
+    });
+    await execution.stop(100);
+    await sleep(100);
+    expect([stranger.exitCode, stranger.signalCode]).toEqual([null, null]);
+  });
+});
+
+/** The first process of the sandbox in which a marked command runs: its parent's parent is this process. */
+async function firstProcess(marker: string): Promise<number> {
+  for (const bwrap of await childrenOf(process.pid)) {
+    const [first] = await childrenOf(bwrap);
+    const commandLine = await readFile(`/proc/${first}/cmdline`, "utf8").catch(() => "");
+    if (first !== undefined && commandLine.includes(marker)) return first;
+  }
+  throw new Error("the command does not run yet");
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  return children.split(" ").filter(Boolean).map(Number);
+}
+
+/** Starts a process that has a number which was another's, with a child whose end is its own end. */
+async function startAs(pid: number): Promise<ChildProcess | undefined> {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    try {
+      writeFileSync("/proc/sys/kernel/ns_last_pid", String(pid - 1));
+    } catch {
+      return undefined;
+    }
+    const child = spawn("sh", ["-c", "sleep 60 & echo started; wait"], { detached: true });
+    await once(child.stdout, "data");
+    if (child.pid === pid) return child;
+    killGroup(child);
+  }
+  return undefined;
+}
+
+function killGroup(leader: ChildProcess): void {
+  process.kill(-leader.pid!, "SIGKILL");
+}
+
+describe("when a command is reported as ended", () => {
+  /** Starts something that goes on after the command, and writes to output/ticks as long as it lives. */
+  const ticking = "while :; do echo >> output/ticks; done";
+
+  test.for([
+    ["a child in the background", `(${ticking}) & `],
+    ["a child in a session of its own", `setsid sh -c '${ticking}' & `],
+    [
+      "a child that let go of everything",
+      `setsid sh -c '${ticking}' < /dev/null > /dev/null 2>&1 & `,
+    ],
+    ["a child that ignores every signal it can", `(trap '' TERM HUP INT; ${ticking}) & `],
+  ])("nothing of it lives any more, in 30 runs: %s", async ([, child], context) => {
+    const backend = await newBackend(context);
+    for (let runNumber = 0; runNumber < 30; runNumber++) {
+      await using sandbox = await backend.acquire(request(), never);
+      const report = await runScript(
+        sandbox,
+        `${child} while [ ! -s output/ticks ]; do :; done; exit 7`,
+      );
+      const ticks = join(sandbox.workDir.path, "output/ticks");
+      const { size } = await stat(ticks);
+      expect(report.exitCode).toBe(7);
+      await sleep(5);
+      expect((await stat(ticks)).size).toBe(size);
+    }
+  });
+
+  test("because it was stopped, nothing of it lives any more either", async (context) => {
+    const backend = await newBackend(context);
+    for (let runNumber = 0; runNumber < 10; runNumber++) {
+      const { sandbox, execution, ready } = await start(
+        backend,
+        `setsid sh -c '${ticking}' & ${sayReady}; sleep 60`,
+      );
+      await ready();
+      await execution.stop(runNumber % 2 === 0 ? 0 : 200);
+      const ticks = join(sandbox.workDir.path, "output/ticks");
+      const { size } = await stat(ticks).catch(() => ({ size: -1 }));
+      await sleep(5);
+      expect((await stat(ticks).catch(() => ({ size: -1 }))).size).toBe(size);
+    }
+  });
+
+  test("its output is there, of its children too", async (context) => {
+    const backend = await newBackend(context);
+    const { stdout } = await run(backend, "(sleep 0.05; echo late) & echo early; wait");
+    expect(stdout.text).toBe("early\nlate\n");
+  });
+});
+
+describe("a sandbox", () => {
+  test("is used once", async (context) => {
+    const backend = await newBackend(context);
+    await using sandbox = await backend.acquire(request(), never);
+    await runScript(sandbox, "exit 0");
+    await expect(sandbox.start({ argv: ["/bin/true"] })).rejects.toThrow(SandboxError);
+  });
+
+  test("that cannot be set up did not start, and why is in bubblewrap's words", async (context) => {
+    const backend = await newBackend(context);
+    const mounts = [{ source: "/no/such/directory", target: "/tools/python" }];
+    const report = await run(backend, "echo never", { mounts });
+    expect(report).toMatchObject({ started: false, exitCode: undefined, signal: undefined });
+    expect(report.stdout.text).toBe("");
+    expect(report.stderr.text).toContain("Can't find source path /no/such/directory");
+  });
+
+  test("is not made for somebody who has given up", async (context) => {
+    const backend = await newBackend(context);
+    const reason = new Error("gone");
+    await expect(backend.acquire(request(), AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+
+  test("that is given back takes what still runs in it along, and its work directory", async (context) => {
+    const backend = await newBackend(context);
+    const { marker, command } = uniqueSleep();
+    const sandbox = await backend.acquire(request(), never);
+    const execution = await sandbox.start({
+      argv: ["/bin/sh", "-c", `trap '' TERM; ${command} & ${command}`],
+    });
+    await vi.waitFor(async () =>
+      expect((await processesWith(marker)).length).toBeGreaterThanOrEqual(3),
+    );
+    await sandbox[Symbol.asyncDispose]();
+    expect(await processesWith(marker)).toEqual([]);
+    expect(await execution.exited).toMatchObject({ started: true, signal: "SIGKILL" });
+    await vi.waitFor(() => expect(stat(sandbox.workDir.path)).rejects.toThrow("ENOENT"));
+  });
+
+  test("that is given back before it was used leaves nothing", async (context) => {
+    const backend = await newBackend(context);
+    const before = await openDescriptors();
+    const sandbox = await backend.acquire(request(), never);
+    await sandbox[Symbol.asyncDispose]();
+    expect(await openDescriptors()).toBe(before);
+  });
+
+  test("that is given back as soon as it was started leaves no process, in 30 runs", async (context) => {
+    const backend = await newBackend(context);
+    const { marker, command } = uniqueSleep();
+    const executions: Execution[] = [];
+    for (let runNumber = 0; runNumber < 30; runNumber++) {
+      await using sandbox = await backend.acquire(request(), never);
+      executions.push(await sandbox.start({ argv: ["/bin/sh", "-c", command] }));
+      if (runNumber % 3 > 0) await sleep(runNumber % 3);
+    }
+    await Promise.all(executions.map(({ exited }) => exited));
+    await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]));
+  });
+
+  test("leaves no descriptor, process or zombie behind, in 20 runs", async (context) => {
+    const backend = await newBackend(context);
+    const { marker, command } = uniqueSleep();
+    await run(backend, "exit 0");
+    const before = await openDescriptors();
+    for (let runNumber = 0; runNumber < 20; runNumber++) {
+      await run(backend, `${command} & exit ${runNumber % 2}`);
+    }
+    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before));
+    expect(await processesWith(marker)).toEqual([]);
+    expect(await ownZombies()).toEqual([]);
+  });
+});
+
+/** Ended children of this process that nobody has waited for. */
+async function ownZombies(): Promise<string[]> {
+  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const stats = await Promise.all(
+    ids.map((id) => readFile(`/proc/${id}/stat`, "utf8").catch(() => "")),
+  );
+  return stats.filter((line) => {
+    const [state, parent] = line.slice(line.lastIndexOf(")") + 2).split(" ");
+    return state === "Z" && Number(parent) === process.pid;
+  });
+}
+
+describe("a backend", () => {
+  test("knows the host that it runs on", async (context) => {
+    const { host, kind } = await newBackend(context);
+    expect(kind).toBe("bubblewrap");
+    expect(host.version).toMatch(/^bubblewrap \d+\.\d+/);
+    expect(host.cpuIds.length).toBeGreaterThan(0);
+    expect(host.systemDirectories.map(({ path }) => path)).toContain("/bin");
+    expect(["fresh", "empty"]).toContain(host.proc);
+  });
+
+  test("says of each sandbox what the host does not allow", async (context) => {
+    const backend = await newBackend(context);
+    await using sandbox = await backend.acquire(request(), never);
+    expect(sandbox.unenforced).toEqual(backend.host.proc === "fresh" ? [] : ["fresh-proc"]);
+  });
+
+  test.each([
+    ["that is not there", "/no/such/bwrap", "cannot start /no/such/bwrap"],
+    ["that fails", "/usr/bin/false", "/usr/bin/false cannot make a sandbox here"],
+    ["that is another program", "/usr/bin/true", "/usr/bin/true cannot make a sandbox here"],
+  ])(
+    "does not open with a bubblewrap %s, and leaves nothing open or behind",
+    async (_name, bwrapBin, message) => {
+      const base = await temporaryDirectory();
+      const before = await openDescriptors();
+      const opening = openBubblewrap({
+        bwrapBin,
+        workBase: base,
+        uid: sandboxUid,
+        clock: systemClock,
+        newId,
+        onRemoveFailed: () => undefined,
+      });
+      await expect(opening).rejects.toThrow(
+        expect.objectContaining({
+          name: "SandboxError",
+          message: expect.stringContaining(message) as unknown,
+        }),
+      );
+      expect(await readdir(base)).toEqual([]);
+      await vi.waitFor(async () => expect(await openDescriptors()).toBe(before));
+    },
+  );
+
+  test("that is closed leaves nothing below its directory", async (context) => {
+    const backend = await openBackend(context);
+    const base = join(backend.scratchDir, "..");
+    await run(backend, "echo > output/x");
+    await backend[Symbol.asyncDispose]();
+    expect(await readdir(base)).toEqual([]);
+  });
+});

@@ -1,0 +1,113 @@
+/**
+ * What the sandbox tests need of the host: directories that a sandbox can reach, real backends, and looks at what this
+ * process and others have open.
+ */
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readFile, readdir, readlink, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type TestContext, onTestFinished } from "vitest";
+import {
+  type BubblewrapBackend,
+  openBubblewrap,
+} from "../../../worker/sandbox/bubblewrap/backend.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import type { ExitReport, Sandbox, SandboxRequest } from "../../../worker/sandbox/sandbox.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
+import { newId } from "../../../worker/support/ids.ts";
+import { closeInheritedDescriptors } from "../../../worker/support/inherited-descriptors.ts";
+
+const run = promisify(execFile);
+
+const bwrapBin = "/usr/bin/bwrap";
+
+export const never = new AbortController().signal;
+
+/** Whether the tests run as root: then sandboxes get a user id of their own, as the worker does it. */
+export const isRoot = process.getuid?.() === 0;
+/** The host user id of sandboxes. */
+export const sandboxUid = isRoot ? 60_001 : undefined;
+
+/** Skips a test that only root can carry out. */
+export function requireRoot(context: TestContext): void {
+  context.skip(!isRoot, "needs root: it runs something as another user");
+}
+
+/** A temporary directory that other users can reach, removed after the test. */
+export async function temporaryDirectory(): Promise<string> {
+  // Not below TMPDIR, which may be private.
+  const directory = await mkdtemp("/var/tmp/str-sandbox-");
+  await chmod(directory, 0o755);
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** Why this host cannot make the simplest of sandboxes, or undefined when it can. */
+async function bubblewrapProblem(): Promise<string | undefined> {
+  const identity = sandboxUid === undefined ? {} : { uid: sandboxUid, gid: sandboxUid };
+  const argv = ["--unshare-all", "--ro-bind", "/", "/", "--", "/usr/bin/true"];
+  return run(bwrapBin, argv, { ...identity, env: {}, cwd: "/" }).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+}
+
+/** A real backend below a directory of its own; skips the test where bubblewrap cannot make sandboxes. */
+export async function openBackend(context: TestContext): Promise<BubblewrapBackend> {
+  const problem = await bubblewrapProblem();
+  context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
+  // As worker/main.ts does: what the test runner was started with must not reach a tool.
+  closeInheritedDescriptors();
+  return openBubblewrap({
+    bwrapBin,
+    workBase: join(await temporaryDirectory(), "work"),
+    uid: sandboxUid,
+    clock: systemClock,
+    newId,
+    onRemoveFailed(error) {
+      throw error;
+    },
+  });
+}
+
+/** What a sandbox of the restrictive profile is made of. */
+export function request(changes: Partial<SandboxRequest> = {}): SandboxRequest {
+  return {
+    profile: builtInProfiles.get("restrictive")!,
+    mounts: [],
+    environment: new Map([["PATH", "/usr/bin"]]),
+    ...changes,
+  };
+}
+
+/** Runs a shell script to its end in a sandbox that exists already. */
+export async function runScript(sandbox: Sandbox, script: string): Promise<ExitReport> {
+  const execution = await sandbox.start({ argv: ["/bin/sh", "-c", script] });
+  return execution.exited;
+}
+
+/** How many descriptors this process has open. */
+export async function openDescriptors(): Promise<number> {
+  return (await readdir("/proc/self/fd")).length;
+}
+
+/** What this process has open at a path. */
+export async function descriptorsOf(path: string): Promise<string[]> {
+  const names = await readdir("/proc/self/fd");
+  const targets = await Promise.all(
+    names.map(async (name) => readlink(`/proc/self/fd/${name}`).catch(() => "")),
+  );
+  return targets.filter((target) => target === path);
+}
+
+/** Ids of the processes whose command line contains a text. */
+export async function processesWith(marker: string): Promise<number[]> {
+  const ids = (await readdir("/proc")).map(Number).filter((id) => id > 0 && id !== process.pid);
+  const found = await Promise.all(
+    ids.map(async (id) => {
+      const commandLine = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
+      return commandLine.includes(marker) ? [id] : [];
+    }),
+  );
+  return found.flat();
+}

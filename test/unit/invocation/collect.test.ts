@@ -1,0 +1,207 @@
+/**
+ * What a tool left in output/ on its way into the store.
+ */
+import { link, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { Writable } from "node:stream";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
+import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
+import { type Collection, collectOutputs } from "../../../worker/invocation/collect.ts";
+import type { OutputNote } from "../../../worker/invocation/result.ts";
+import type { InvocationError } from "../../../worker/protocol/errors.ts";
+import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
+
+const never = new AbortController().signal;
+const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };
+const noNotes = new Map<string, OutputNote>();
+
+interface Left {
+  readonly workDir: WorkDir;
+  readonly output: string;
+  readonly store: ArtifactStore;
+  readonly logged: string[];
+  readonly collect: (
+    notes?: ReadonlyMap<string, OutputNote>,
+    changes?: Partial<Collection>,
+    signal?: AbortSignal,
+  ) => ReturnType<typeof collectOutputs>;
+}
+
+/** A work directory with outputs, by name, and a store for them. */
+async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Left> {
+  const path = await mkdtemp(join(tmpdir(), "str-collect-"));
+  onTestFinished(() => rm(path, { recursive: true }));
+  const output = join(path, "output");
+  await Promise.all(["input", "output"].map((name) => mkdir(join(path, name))));
+  for (const [name, content] of Object.entries(outputs))
+    await writeFile(join(output, name), content);
+  const workDir = new OpenWorkDir(path, await openWorkDirHandles(path), undefined, () => undefined);
+  onTestFinished(() => workDir[Symbol.asyncDispose]());
+  const store = createMemoryStore();
+  const logged: string[] = [];
+  const log = createLogger(
+    "debug",
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
+    }),
+  );
+  const collection = { store, scope, limits: { fileSizeBytes: 1_000 }, log };
+  return {
+    workDir,
+    output,
+    store,
+    logged,
+    collect: (notes = noNotes, changes = {}, signal = never) =>
+      collectOutputs(workDir, notes, { ...collection, ...changes }, signal),
+  };
+}
+
+async function saved(store: ArtifactStore, filename: string): Promise<string> {
+  const { body } = await store.open(scope, { filename, version: undefined }, never);
+  return text(body);
+}
+
+function refused(message: string | RegExp) {
+  return expect.objectContaining({
+    name: "InvocationError",
+    code: "ARTIFACT_ERROR",
+    message: expect.stringMatching(message) as unknown,
+  }) as InvocationError;
+}
+
+describe("the files in output/", () => {
+  test("are saved in order of name, with the type that their names tell", async () => {
+    const { collect, store } = await leave({
+      "b.txt": "second",
+      "a.csv": "first",
+      "no ending": "",
+    });
+    expect(await collect()).toEqual([
+      { filename: "a.csv", version: 0, mimeType: "text/csv", sizeBytes: 5, description: undefined },
+      {
+        filename: "b.txt",
+        version: 0,
+        mimeType: "text/plain",
+        sizeBytes: 6,
+        description: undefined,
+      },
+      {
+        filename: "no ending",
+        version: 0,
+        mimeType: "application/octet-stream",
+        sizeBytes: 0,
+        description: undefined,
+      },
+    ]);
+    expect(await saved(store, "a.csv")).toBe("first");
+    expect(await saved(store, "no ending")).toBe("");
+  });
+
+  test("have the type and description that the tool gave them", async () => {
+    const { collect, store } = await leave({ "a.csv": "x", "b.csv": "y" });
+    const notes = new Map([
+      ["a.csv", { mimeType: "text/x-rows", description: "All rows" }],
+      ["b.csv", { mimeType: undefined, description: "Some rows" }],
+      ["c.csv", { mimeType: "text/csv", description: "There is no such file" }],
+    ]);
+    expect(await collect(notes)).toMatchObject([
+      { filename: "a.csv", mimeType: "text/x-rows", description: "All rows" },
+      { filename: "b.csv", mimeType: "text/csv", description: "Some rows" },
+    ]);
+    const { metadata, body } = await store.open(scope, { filename: "a.csv", version: 0 }, never);
+    body.destroy();
+    expect(metadata.mimeType).toBe("text/x-rows");
+  });
+
+  test("become new versions of artifacts that exist", async () => {
+    const { collect } = await leave({ "a.csv": "x" });
+    await collect();
+    expect(await collect()).toMatchObject([{ filename: "a.csv", version: 1 }]);
+  });
+
+  test("are all there is: links and directories are left out, and the log says so", async () => {
+    const { collect, output, logged } = await leave({ "a.csv": "x", "twice.csv": "y" });
+    await mkdir(join(output, "directory"));
+    await symlink("/etc/hostname", join(output, "link"));
+    await link(join(output, "twice.csv"), join(output, "again.csv"));
+    expect((await collect()).map(({ filename }) => filename)).toEqual(["a.csv"]);
+    const { skipped } = JSON.parse(logged[0]!) as { skipped: string[] };
+    expect(skipped.toSorted()).toEqual(["again.csv", "directory", "link", "twice.csv"]);
+  });
+
+  test("may be none", async () => {
+    const { collect, logged } = await leave();
+    expect(await collect()).toEqual([]);
+    expect(logged).toEqual([]);
+  });
+});
+
+describe("outputs beyond the bounds", () => {
+  test("because one is larger than the profile allows are refused by name and size", async () => {
+    const { collect, output, store } = await leave({ "a.txt": "fine" });
+    await writeFile(join(output, "z.txt"), "x".repeat(1_001));
+    await expect(collect()).rejects.toThrow(
+      refused(
+        /^Artifacts could not be saved: output "z.txt" has 1001 bytes, at most 1000 are allowed$/,
+      ),
+    );
+    expect(await store.versions(scope, "a.txt", never)).toEqual([]);
+    await truncate(join(output, "z.txt"), 1_000);
+    expect(await collect()).toHaveLength(2);
+  });
+
+  test("because one says it is huge are refused, though it takes no room", async () => {
+    const { collect, output } = await leave({ sparse: "" });
+    await truncate(join(output, "sparse"), 2 ** 40);
+    await expect(collect()).rejects.toThrow(refused(/has 1099511627776 bytes/));
+  });
+
+  test("because they are too much together are refused with the sum", async () => {
+    const names = ["a", "b", "c", "d"];
+    const { collect, output } = await leave(
+      Object.fromEntries(names.map((name) => [name, "x".repeat(1_000)])),
+    );
+    expect(await collect()).toHaveLength(4);
+    await writeFile(join(output, "e"), "x");
+    await expect(collect()).rejects.toThrow(
+      refused(/: outputs have 4001 bytes together, at most 4000 are allowed$/),
+    );
+  });
+
+  test("because there are more than 100 are refused", async () => {
+    const names = Array.from({ length: 100 }, (_, index) => `file-${index}`);
+    const { collect, output } = await leave(Object.fromEntries(names.map((name) => [name, "x"])));
+    expect(await collect()).toHaveLength(100);
+    await writeFile(join(output, "one more"), "x");
+    await expect(collect()).rejects.toThrow(refused(/: more than 100 output files$/));
+  });
+});
+
+describe("an output that cannot be saved", () => {
+  test("is named with what the store says", async () => {
+    const { collect, output } = await leave({ "a.txt": "fine" });
+    await writeFile(join(output, "b\nc.txt"), "x");
+    await expect(collect()).rejects.toThrow(
+      refused(/^Artifacts could not be saved: output "b\nc.txt" could not be saved: /),
+    );
+  });
+
+  test("keeps the store's failure for the log", async () => {
+    const { collect } = await leave({ "a.txt": "x" });
+    const failure = new StoreError("unavailable", "the store is full");
+    const store = { save: () => Promise.reject(failure) };
+    await expect(collect(noNotes, { store })).rejects.toThrow(
+      expect.objectContaining({ code: "ARTIFACT_ERROR", cause: failure }),
+    );
+  });
+
+  test("because the call is given up fails with the signal's reason", async () => {
+    const { collect } = await leave({ "a.txt": "x" });
+    const reason = new Error("shut down");
+    await expect(collect(noNotes, {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});

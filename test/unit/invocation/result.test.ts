@@ -1,0 +1,329 @@
+/**
+ * What a tool's end and its result.json mean.
+ */
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fc, test as propertyTest } from "@fast-check/vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  type OutputNote,
+  readResult,
+  withoutDirectories,
+} from "../../../worker/invocation/result.ts";
+import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
+import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
+import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+
+const never = new AbortController().signal;
+
+const wellEnded: ExitReport = {
+  started: true,
+  exitCode: 0,
+  signal: undefined,
+  stdout: { text: "", droppedBytes: 0 },
+  stderr: { text: "", droppedBytes: 0 },
+};
+
+/** A work directory as a tool leaves it. */
+async function leftWorkDir(result?: string | Uint8Array): Promise<WorkDir> {
+  const path = await mkdtemp(join(tmpdir(), "str-result-"));
+  onTestFinished(() => rm(path, { recursive: true }));
+  await Promise.all(["input", "output"].map((name) => mkdir(join(path, name))));
+  const workDir = new OpenWorkDir(path, await openWorkDirHandles(path), undefined, () => undefined);
+  onTestFinished(() => workDir[Symbol.asyncDispose]());
+  if (result !== undefined) await writeFile(join(path, "result.json"), result);
+  return workDir;
+}
+
+async function resultOf(result: unknown) {
+  return readResult(await leftWorkDir(JSON.stringify(result)), wellEnded, never);
+}
+
+async function failureOf(
+  result?: string | Uint8Array,
+  report: ExitReport = wellEnded,
+): Promise<InvocationError> {
+  return failure(readResult(await leftWorkDir(result), report, never));
+}
+
+async function failure(reading: Promise<unknown>): Promise<InvocationError> {
+  const error: unknown = await reading.then(
+    () => new Error("the result was accepted"),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(InvocationError);
+  return error as InvocationError;
+}
+
+describe("a result", () => {
+  test("is the tool's object, as it is", async () => {
+    const value = { status: "success", rows: [1, null, { a: "é" }] };
+    expect(await resultOf({ result: value })).toEqual({ value, outputs: new Map() });
+  });
+
+  test.each([
+    ["null", null],
+    ["empty", ""],
+  ])(
+    "counts beside an error that is %s, which runners of other generations write",
+    async (_name, error) => {
+      expect((await resultOf({ result: { a: 1 }, error })).value).toEqual({ a: 1 });
+    },
+  );
+
+  test("with Python's NaN has null there", async () => {
+    const workDir = await leftWorkDir('{"result": {"mean": NaN, "text": "NaN"}}');
+    expect((await readResult(workDir, wellEnded, never)).value).toEqual({
+      mean: null,
+      text: "NaN",
+    });
+  });
+
+  test("keeps members named like those of every object", async () => {
+    const workDir = await leftWorkDir('{"result": {"__proto__": {"isAdmin": true}}}');
+    const { value } = await readResult(workDir, wellEnded, never);
+    expect(Object.keys(value)).toEqual(["__proto__"]);
+    expect(value["isAdmin"]).toBeUndefined();
+  });
+
+  test("may be as large as a message", async () => {
+    const workDir = await leftWorkDir(`{"result":{"t":"${"x".repeat(10_000_000 - 19)}"}}`);
+    const { value } = await readResult(workDir, wellEnded, never);
+    expect(value["t"]).toHaveLength(10_000_000 - 19);
+  });
+});
+
+describe("the notes about outputs", () => {
+  test("tell type and description of a file", async () => {
+    const { outputs } = await resultOf({
+      result: {},
+      outputs: {
+        "a.csv": { mime_type: "text/csv", description: "All rows" },
+        "b.bin": {},
+        "c.bin": { mime_type: null, description: null, other: 1 },
+      },
+    });
+    const nothing: OutputNote = { mimeType: undefined, description: undefined };
+    expect(outputs).toEqual(
+      new Map<string, OutputNote>([
+        ["a.csv", { mimeType: "text/csv", description: "All rows" }],
+        ["b.bin", nothing],
+        ["c.bin", nothing],
+      ]),
+    );
+  });
+
+  test.each([
+    ["of another type", { "a.csv": { mime_type: 5, description: ["x"] } }],
+    ["of any length", { "a.csv": { mime_type: "x".repeat(256), description: "x".repeat(2_001) } }],
+  ])("are left out where they are %s", async (_name, outputs) => {
+    const nothing = { mimeType: undefined, description: undefined };
+    expect((await resultOf({ result: {}, outputs })).outputs).toEqual(
+      new Map([["a.csv", nothing]]),
+    );
+  });
+
+  test.each([
+    ["a list", ["a.csv"]],
+    ["a text", "a.csv"],
+    ["null", null],
+    ["plain", { "a.csv": 5 }],
+  ])("are none where they are %s", async (_name, outputs) => {
+    expect((await resultOf({ result: {}, outputs })).outputs.size).toBe(0);
+  });
+
+  test("of a file named __proto__ are that file's", async () => {
+    const workDir = await leftWorkDir(
+      '{"result": {}, "outputs": {"__proto__": {"mime_type": "text/csv"}}}',
+    );
+    const { outputs } = await readResult(workDir, wellEnded, never);
+    expect([...outputs.keys()]).toEqual(["__proto__"]);
+  });
+});
+
+describe("an error that the runner reports", () => {
+  const runnersOwn: readonly ErrorCode[] = [
+    "EXECUTION_ERROR",
+    "IMPORT_ERROR",
+    "TOOL_NOT_FOUND",
+    "TOOL_ERROR",
+    "RESOURCE_EXHAUSTED",
+  ];
+
+  test.each(runnersOwn)("keeps its code: %s", async (code) => {
+    const error = await failureOf(JSON.stringify({ error: "no such row", error_code: code }));
+    expect(error).toMatchObject({ code, message: "no such row" });
+  });
+
+  test.each([
+    ...errorCodes.filter((code) => !runnersOwn.includes(code)),
+    ...["", "toString", "__proto__", "MY_CODE"],
+    ...[undefined, null, 5, {}],
+  ])("is the tool's own where the code is not the runner's to give: %j", async (code) => {
+    const error = await failureOf(JSON.stringify({ error: "no such row", error_code: code }));
+    expect(error).toMatchObject({ code: "TOOL_ERROR", message: "no such row" });
+  });
+
+  test("wins over a result", async () => {
+    const error = await failureOf(JSON.stringify({ result: { a: 1 }, error: "half done" }));
+    expect(error).toMatchObject({ code: "TOOL_ERROR", message: "half done" });
+  });
+
+  test("is cut to 4000 characters, all of them whole", async () => {
+    const error = await failureOf(JSON.stringify({ error: `x${"😀".repeat(3_000)}` }));
+    expect(error.message).toHaveLength(4_000);
+    expect(error.message.isWellFormed()).toBe(true);
+  });
+});
+
+describe("a result.json that is no result", () => {
+  const noResult = "The tool's result holds neither a result object nor an error";
+  const noObject = "The tool's result is not a JSON object";
+
+  test.each([
+    ["nothing of a result", "{}", noResult],
+    ["a null", '{"result": null}', noResult],
+    ["a text", '{"result": "done"}', noResult],
+    ["a number", '{"result": 5}', noResult],
+    ["a list", '{"result": [1]}', noResult],
+    ["an error that is no text", '{"error": {"message": "x"}}', noResult],
+    ["an empty error", '{"error": ""}', noResult],
+    ["a list at the top", "[]", noObject],
+    ["null at the top", "null", noObject],
+    ["a text at the top", '"done"', noObject],
+    ["nothing", "", "The tool's result cannot be read: not valid JSON"],
+    ["half a document", '{"result": {', /^The tool's result cannot be read: not valid JSON/],
+    ["bad UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), /: not valid UTF-8$/],
+    ["a million levels", "[".repeat(1_000_000), /: nested deeper than 100 levels$/],
+    ["a million values", `[${"1,".repeat(999_999)}1]`, /: more than 250000 values$/],
+  ])("but %s is an internal error that says so", async (_name, text, message) => {
+    const error = await failureOf(text);
+    expect(error.code).toBe("INTERNAL_ERROR");
+    expect(error.message).toMatch(message);
+  });
+
+  test("because there is none, is an internal error", async () => {
+    expect(await failureOf(undefined)).toMatchObject({
+      code: "INTERNAL_ERROR",
+      message: "The tool ended without a result",
+    });
+  });
+
+  test("but a link to somebody else's file is as good as none", async () => {
+    const workDir = await leftWorkDir();
+    const secret = join(workDir.path, "..", `secret-of-${process.pid}.json`);
+    await writeFile(secret, '{"result": {"stolen": true}}');
+    onTestFinished(() => rm(secret));
+    await symlink(secret, join(workDir.path, "result.json"));
+    expect(await failure(readResult(workDir, wellEnded, never))).toMatchObject({
+      code: "INTERNAL_ERROR",
+      message: "The tool ended without a result",
+    });
+  });
+
+  test("but larger than a message is refused by its size alone", async () => {
+    const workDir = await leftWorkDir("{");
+    // A sparse file: reading it would take as long as reading a full one.
+    await truncate(join(workDir.path, "result.json"), 2 ** 40);
+    expect(await failure(readResult(workDir, wellEnded, never))).toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message:
+        "The tool's result has 1099511627776 bytes; at most 10000000 can be returned. Return large data as an artifact.",
+    });
+  });
+});
+
+describe("a tool's process that did not end well", () => {
+  const good = JSON.stringify({ result: { a: 1 } });
+  const stderr = (text: string) => ({ text, droppedBytes: 0 });
+
+  test("exited with a code: its result does not count", async () => {
+    const report = { ...wellEnded, exitCode: 3, stderr: stderr("cannot open settings.ini\n") };
+    expect(await failureOf(good, report)).toMatchObject({
+      code: "SANDBOX_FAILED",
+      message: "The tool's process exited with code 3: cannot open settings.ini",
+    });
+  });
+
+  test("was ended by a signal", async () => {
+    const report = { ...wellEnded, exitCode: undefined, signal: "SIGKILL" };
+    expect(await failureOf(good, report)).toMatchObject({
+      code: "SANDBOX_FAILED",
+      message: "The tool's process was ended by SIGKILL",
+    });
+  });
+
+  test("never started: why is for the log, which may see host paths", async () => {
+    const report = {
+      ...wellEnded,
+      started: false,
+      exitCode: undefined,
+      stderr: stderr("bwrap: Can't find source path /srv/secret/tools\n"),
+    };
+    const error = await failureOf(undefined, report);
+    expect(error).toMatchObject({
+      code: "SANDBOX_FAILED",
+      message: "The sandbox could not be started",
+    });
+    expect((error.cause as Error).message).toContain("/srv/secret/tools");
+  });
+
+  test("is quoted with the last 500 characters it said, without directories", async () => {
+    const words = `first ${"x".repeat(1_000)}\n  File "/opt/venv/lib/site.py", line 3\nKeyError: 'a'\n`;
+    const { message } = await failureOf(good, { ...wellEnded, exitCode: 1, stderr: stderr(words) });
+    expect(message).toMatch(/exited with code 1: …x+/);
+    expect(message.endsWith(`File "site.py", line 3\nKeyError: 'a'`)).toBe(true);
+    expect(message.length).toBeLessThan(600);
+  });
+
+  test("is quoted without halves of characters", async () => {
+    const report = { ...wellEnded, exitCode: 1, stderr: stderr(`${"😀".repeat(400)}x`) };
+    expect((await failureOf(good, report)).message.isWellFormed()).toBe(true);
+  });
+});
+
+describe("reading a result", () => {
+  test("is given up with the signal's reason", async () => {
+    const workDir = await leftWorkDir(`{"result":{"t":"${"x".repeat(5_000_000)}"}}`);
+    const reason = new Error("shut down");
+    await expect(readResult(workDir, wellEnded, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe("a text without directories", () => {
+  test.each([
+    ["/opt/venv/lib/site.py", "site.py"],
+    ['File "/usr/lib/python3.11/json/decoder.py", line 3', 'File "decoder.py", line 3'],
+    ["cannot open /srv/data+1/a~b@c/file-1.txt: denied", "cannot open file-1.txt: denied"],
+    ["a=/x/y b=(/u/v/w)", "a=y b=(w)"],
+    ["/tmp", "/tmp"],
+    ["and/or either/or/both", "and/or either/or/both"],
+    ["1/2 of 3/4/5", "1/2 of 3/4/5"],
+    ["no path", "no path"],
+  ])("of %j is %j", (text, expected) => {
+    expect(withoutDirectories(text)).toBe(expected);
+  });
+
+  const part = fc.stringMatching(/^[a-z0-9._-]{1,8}$/);
+  propertyTest.prop([fc.array(part, { minLength: 2, maxLength: 6 })])(
+    "names of any absolute path its last part only",
+    (parts) => {
+      expect(withoutDirectories(`open '/${parts.join("/")}' failed`)).toBe(
+        `open '${parts.at(-1)}' failed`,
+      );
+    },
+  );
+
+  test.each([
+    ["slashes", "/".repeat(64 * 1024)],
+    ["one endless name", `/${"a".repeat(64 * 1024)}`],
+    ["parts without end", "/a".repeat(32 * 1024)],
+    ["signs that may stand in a name", "/-".repeat(32 * 1024)],
+    ["names that begin again and again", "@/a".repeat(20 * 1024)],
+  ])("takes no time to find, of %s", (_name, text) => {
+    const startMs = performance.now();
+    withoutDirectories(text);
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+  });
+});

@@ -1,0 +1,104 @@
+/**
+ * The end of a run: by itself, by its time limit, or because the caller gives up.
+ */
+import { describe, expect, test } from "vitest";
+import { type Run, runToExit, stopGraceMs } from "../../../worker/invocation/run-to-exit.ts";
+import { type Execution, type ExitReport, SandboxError } from "../../../worker/sandbox/sandbox.ts";
+
+const never = new AbortController().signal;
+const nothing = { text: "", droppedBytes: 0 };
+const report: ExitReport = {
+  started: true,
+  exitCode: 0,
+  signal: undefined,
+  stdout: nothing,
+  stderr: nothing,
+};
+const killed: ExitReport = { ...report, exitCode: undefined, signal: "SIGKILL" };
+
+/** A command that ends when a test says so, or when it is stopped. */
+class Command implements Execution {
+  readonly #end = Promise.withResolvers<ExitReport>();
+  readonly exited = this.#end.promise;
+  readonly stops: number[] = [];
+
+  end(ending: ExitReport): void {
+    this.#end.resolve(ending);
+  }
+
+  fail(error: Error): void {
+    this.#end.reject(error);
+  }
+
+  async stop(graceMs: number): Promise<ExitReport> {
+    this.stops.push(graceMs);
+    this.end(killed);
+    return this.exited;
+  }
+}
+
+describe("a run", () => {
+  test("ends with the command", async () => {
+    const command = new Command();
+    const run = runToExit(command, 60_000, never);
+    command.end(report);
+    expect(await run).toEqual({ cause: "exited", report } satisfies Run);
+    expect(command.stops).toEqual([]);
+  });
+
+  test("ends at its time limit, after the command was asked to end and got its grace", async () => {
+    const command = new Command();
+    expect(await runToExit(command, 20, never)).toEqual({ cause: "time-limit", report: killed });
+    expect(command.stops).toEqual([stopGraceMs]);
+  });
+
+  test("that ended at its time limit stays so, also when the command ends by itself in its grace", async () => {
+    const command = new Command();
+    command.stop = (graceMs) => {
+      command.stops.push(graceMs);
+      command.end(report);
+      return command.exited;
+    };
+    expect(await runToExit(command, 20, never)).toEqual({ cause: "time-limit", report });
+  });
+
+  test("is given up with the signal's reason, after everything was killed at once", async () => {
+    const command = new Command();
+    const giveUp = new AbortController();
+    const reason = new Error("the worker is shut down");
+    const run = runToExit(command, 60_000, giveUp.signal);
+    giveUp.abort(reason);
+    await expect(run).rejects.toBe(reason);
+    expect(command.stops).toEqual([0]);
+  });
+
+  test("that was given up before it began is killed all the same", async () => {
+    const command = new Command();
+    const reason = new Error("too late");
+    await expect(runToExit(command, 60_000, AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(command.stops).toEqual([0]);
+  });
+
+  test("fails when its processes cannot be killed", async () => {
+    const command = new Command();
+    const run = runToExit(command, 60_000, never);
+    command.fail(new SandboxError("process 7 cannot be killed"));
+    await expect(run).rejects.toThrow("process 7 cannot be killed");
+  });
+
+  test("leaves no timer behind", async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const before = timers();
+    const command = new Command();
+    const run = runToExit(command, 60_000, never);
+    expect(timers()).toBe(before + 1);
+    command.end(report);
+    await run;
+    expect(timers()).toBe(before);
+  });
+
+  test("answers 5 seconds after the limit at the latest", () => {
+    expect(stopGraceMs).toBeLessThan(5_000);
+  });
+});

@@ -1,0 +1,282 @@
+/**
+ * A call's arguments and input artifacts on their way into its work directory.
+ */
+import { mkdir, mkdtemp, readFile, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { Readable } from "node:stream";
+import { fc, test as propertyTest } from "@fast-check/vitest";
+import { describe, expect, test } from "vitest";
+import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
+import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
+import { stageArguments, stageArtifacts } from "../../../worker/invocation/stage.ts";
+import { InvocationError } from "../../../worker/protocol/errors.ts";
+import type {
+  ArtifactReference,
+  Invocation,
+  PreloadedArtifact,
+} from "../../../worker/protocol/invocation.ts";
+import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+
+const never = new AbortController().signal;
+const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };
+
+/** A work directory that is removed when it is disposed. */
+async function newWorkDir(): Promise<WorkDir> {
+  const path = await mkdtemp(join(tmpdir(), "str-stage-"));
+  await Promise.all(["input", "output"].map((name) => mkdir(join(path, name))));
+  const remove = (): void => void rm(path, { recursive: true });
+  return new OpenWorkDir(path, await openWorkDirHandles(path), undefined, remove);
+}
+
+function invocation(artifacts: {
+  references?: Record<string, ArtifactReference>;
+  preloaded?: Record<string, PreloadedArtifact>;
+}): Invocation {
+  return {
+    id: "id",
+    taskId: "task",
+    toolName: "tool",
+    args: {},
+    toolConfig: {},
+    caller: { appName: "agent", userId: "user-42", sessionId: "web-1" },
+    references: new Map(Object.entries(artifacts.references ?? {})),
+    preloaded: new Map(Object.entries(artifacts.preloaded ?? {})),
+    timeoutSeconds: undefined,
+    requestedProfile: undefined,
+    replyTo: "reply",
+    statusTo: undefined,
+    sentAtMs: 0,
+  };
+}
+
+function preloaded(filename: string, content = `content of ${filename}`): PreloadedArtifact {
+  return { filename, version: 0, mimeType: "text/plain", bytes: Buffer.from(content) };
+}
+
+async function save(store: ArtifactStore, filename: string, content: string): Promise<void> {
+  const bytes = Buffer.from(content);
+  const source = { sizeBytes: bytes.byteLength, open: () => Readable.from([bytes]) };
+  await store.save(scope, filename, source, { mimeType: "text/csv" }, never);
+}
+
+/** Content of the staged files by parameter, read where the tool will read them. */
+async function contents(workDir: WorkDir, staged: Awaited<ReturnType<typeof stageArtifacts>>) {
+  const entries = [...staged].map(async ([parameter, { path }]) => {
+    expect(path).toBe(`/sandbox/work/input/${basename(path)}`);
+    return [parameter, await readFile(join(workDir.path, "input", basename(path)), "utf8")];
+  });
+  return Object.fromEntries(await Promise.all(entries)) as Record<string, string>;
+}
+
+async function refusal(staging: Promise<unknown>): Promise<InvocationError> {
+  const error: unknown = await staging.then(
+    () => new Error("nothing was refused"),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(InvocationError);
+  expect((error as InvocationError).code).toBe("ARTIFACT_ERROR");
+  return error as InvocationError;
+}
+
+describe("input artifacts", () => {
+  test("lie under their own names, whole, with what the store knows of them", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    await save(store, "data.csv", "old");
+    await save(store, "data.csv", "new");
+    await save(store, "user:profile.json", "{}");
+    const call = invocation({
+      references: {
+        latest: { filename: "data.csv", version: undefined },
+        profile: { filename: "user:profile.json", version: 0 },
+      },
+      preloaded: { "files[0]": { ...preloaded("n.bin", "\0\xff"), mimeType: "x/y", version: 7 } },
+    });
+    const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+    expect(Object.fromEntries(staged)).toEqual({
+      "files[0]": {
+        path: "/sandbox/work/input/n.bin",
+        filename: "n.bin",
+        mimeType: "x/y",
+        version: 7,
+      },
+      latest: {
+        path: "/sandbox/work/input/data.csv",
+        filename: "data.csv",
+        mimeType: "text/csv",
+        version: 1,
+      },
+      profile: {
+        path: "/sandbox/work/input/profile.json",
+        filename: "user:profile.json",
+        mimeType: "text/csv",
+        version: 0,
+      },
+    });
+    expect(await contents(workDir, staged)).toEqual({
+      "files[0]": "\0\xff",
+      latest: "new",
+      profile: "{}",
+    });
+  });
+
+  test("that came with the request win over references of the same parameter", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    const call = invocation({
+      references: { data: { filename: "missing.csv", version: 3 } },
+      preloaded: { data: preloaded("data.csv", "sent along") },
+    });
+    const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+    expect(await contents(workDir, staged)).toEqual({ data: "sent along" });
+  });
+
+  test("of one name stay apart, also when another has the name that one of them would get", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    const names = ["a", "2-a", "a", "a", "3-a", "4-a", "a"];
+    const call = invocation({
+      preloaded: Object.fromEntries(
+        names.map((name, index) => [`p${index}`, preloaded(name, `${index}`)]),
+      ),
+    });
+    const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+    expect(await contents(workDir, staged)).toEqual(
+      Object.fromEntries(names.map((_, index) => [`p${index}`, `${index}`])),
+    );
+    expect([...staged.values()].map(({ filename }) => filename)).toEqual(names);
+  });
+
+  test("are readable by nobody but their owner", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    await stageArtifacts(
+      invocation({ preloaded: { a: preloaded("a") } }),
+      workDir,
+      { store, scope },
+      never,
+    );
+    expect((await stat(join(workDir.path, "input/a"))).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    ["", ""],
+    [".", "."],
+    ["..", ".."],
+    ["user:", ""],
+    ["user:..", ".."],
+    ["../secret", "../secret"],
+    ["a/b", "a/b"],
+    ["a\\b", "a\\b"],
+    ["a\nb", "a\nb"],
+    ["a\0b", "a\0b"],
+    ["half\ud800", "half"],
+  ])("whose name cannot be a file name are refused: %j", async (filename) => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    const call = invocation({ preloaded: { data: preloaded(filename) } });
+    const error = await refusal(stageArtifacts(call, workDir, { store, scope }, never));
+    expect(error.message).toBe(
+      `Artifact "${filename}" for parameter "data" could not be loaded: its name cannot be a file name`,
+    );
+  });
+
+  test("may have long names, but not longer than a file system takes", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    const stage = (filename: string) =>
+      stageArtifacts(
+        invocation({ preloaded: { a: preloaded(filename), b: preloaded(filename) } }),
+        workDir,
+        { store, scope },
+        never,
+      );
+    expect((await stage("é".repeat(120))).size).toBe(2);
+    expect((await refusal(stage("é".repeat(121)))).message).toContain("longer than 240 bytes");
+  });
+
+  propertyTest.prop([fc.array(fc.string({ unit: "binary", maxLength: 6 }), { maxLength: 8 })], {
+    numRuns: 50,
+  })("of any names at all are staged apart or refused", async (names) => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    const call = invocation({
+      preloaded: Object.fromEntries(
+        names.map((name, index) => [`p${index}`, preloaded(name, `${index}`)]),
+      ),
+    });
+    try {
+      const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+      expect(await contents(workDir, staged)).toEqual(
+        Object.fromEntries(names.map((_, index) => [`p${index}`, `${index}`])),
+      );
+    } catch (error) {
+      expect(error).toMatchObject({ name: "InvocationError", code: "ARTIFACT_ERROR" });
+    }
+    expect((await readdir(workDir.path)).toSorted()).toEqual(["input", "output"]);
+  });
+});
+
+describe("an artifact that cannot be loaded", () => {
+  test("is named with its parameter and what the store says", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    await save(store, "data.csv", "x");
+    const call = invocation({ references: { table: { filename: "data.csv", version: 3 } } });
+    const error = await refusal(stageArtifacts(call, workDir, { store, scope }, never));
+    expect(error.message).toMatch(
+      /^Artifact "data\.csv" for parameter "table" could not be loaded: .*version 3.*not found/,
+    );
+  });
+
+  test("because its content breaks off is named, and keeps its cause for the log", async () => {
+    const cause = new Error("EIO /srv/artifacts/data.csv/0");
+    async function* breakingOff(): AsyncGenerator<Buffer> {
+      yield Buffer.from("first ");
+      throw cause;
+    }
+    const opened = {
+      version: 0,
+      sizeBytes: 100,
+      metadata: { mimeType: "text/csv" },
+      body: Readable.from(breakingOff()),
+    };
+    await using workDir = await newWorkDir();
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const store = { open: () => Promise.resolve(opened) };
+    const error = await refusal(stageArtifacts(call, workDir, { store, scope }, never));
+    expect(error.message).toBe(
+      'Artifact "data.csv" for parameter "table" could not be loaded: its content could not be read',
+    );
+    expect(error.cause).toBe(cause);
+  });
+
+  test("because the call is given up fails with the signal's reason, and its stream is closed", async () => {
+    const giveUp = new AbortController();
+    const reason = new Error("shut down");
+    const body = new Readable({ read: () => undefined });
+    const opened = { version: 0, sizeBytes: 100, metadata: { mimeType: "x" }, body };
+    await using workDir = await newWorkDir();
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const staging = stageArtifacts(
+      call,
+      workDir,
+      { store: { open: () => Promise.resolve(opened) }, scope },
+      giveUp.signal,
+    );
+    setImmediate(() => giveUp.abort(reason));
+    await expect(staging).rejects.toBe(reason);
+    expect(body.destroyed).toBe(true);
+  });
+});
+
+describe("the arguments of a call", () => {
+  test("lie in the work directory as JSON, keys of every kind included", async () => {
+    await using workDir = await newWorkDir();
+    const args = JSON.parse('{"__proto__": {"a": 1}, "text": "é\\u0000"}') as { text: string };
+    await stageArguments(workDir, args);
+    const text = await readFile(join(workDir.path, "runner_args.json"), "utf8");
+    expect(text).toBe('{"__proto__":{"a":1},"text":"é\\u0000"}');
+  });
+});

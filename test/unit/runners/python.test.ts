@@ -1,0 +1,304 @@
+/**
+ * Python tools: what their sandboxes hold, and which of them this host can serve.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { type PythonRunnerOptions, openPythonRunner } from "../../../worker/runners/python.ts";
+import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
+
+const run = promisify(execFile);
+const never = new AbortController().signal;
+const runnerDir = new URL("../../../tool-runner/python", import.meta.url).pathname;
+const systemPython = "/usr/bin/python3";
+
+function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
+  return {
+    name: "tool",
+    runtime: "python",
+    module: "module",
+    function: "function",
+    package: undefined,
+    description: undefined,
+    timeoutSeconds: undefined,
+    profile: undefined,
+    env: [],
+    ...changes,
+  };
+}
+
+/** A backend that shares directories as copies would be, and counts which are in use. */
+class CountingBackend implements Pick<SandboxBackend, "share"> {
+  readonly inUse: string[] = [];
+  readonly refused = new Set<string>();
+  #number = 0;
+
+  share: SandboxBackend["share"] = async (directory) => {
+    if (this.refused.has(directory)) throw new Error(`${directory} cannot be shared`);
+    this.inUse.push(directory);
+    return {
+      source: `/copies/${++this.#number}`,
+      [Symbol.asyncDispose]: async () => {
+        this.inUse.splice(this.inUse.indexOf(directory), 1);
+      },
+    };
+  };
+}
+
+async function temporaryDirectory(): Promise<string> {
+  return realpath(await mkdtemp(join(tmpdir(), "str-python-")));
+}
+
+/** Options of a runner on a backend that counts. */
+async function newOptions(changes: Partial<PythonRunnerOptions> = {}) {
+  const scratchDir = await temporaryDirectory();
+  onTestFinished(() => rm(scratchDir, { recursive: true }));
+  const backend = new CountingBackend();
+  const options = {
+    pythonBin: systemPython,
+    toolsDir: "/srv/tools",
+    runnerDir,
+    scratchDir,
+    backend,
+    workerEnvironment: {},
+    ...changes,
+  };
+  return { backend, scratchDir, options };
+}
+
+describe("the system's interpreter", () => {
+  test("is described to the operator by its version and place", async () => {
+    const { options } = await newOptions();
+    await using runner = await openPythonRunner(options);
+    expect(runner.runtime).toBe("python");
+    expect(runner.description).toMatch(/^Python 3\.\d+\.\S+ \(\/usr\/bin\/python3\S*\)$/);
+  });
+
+  test("needs no mounts but the runner and the tools", async () => {
+    const { options, scratchDir } = await newOptions();
+    await using runner = await openPythonRunner(options);
+    await using prepared = await runner.prepare(tool());
+    expect(prepared.mounts).toEqual([
+      { source: join(scratchDir, "python-runner"), target: "/sandbox/runner" },
+      { source: "/copies/1", target: "/tools/python" },
+    ]);
+    expect(prepared.launch.argv).toEqual([
+      expect.stringMatching(/^\/usr\/bin\/python3/),
+      "-I",
+      "-B",
+      "/sandbox/runner/tool_runner/__main__.py",
+      "/sandbox/work/runner_args.json",
+    ]);
+  });
+});
+
+describe("a call of a Python tool", () => {
+  test("has the tools as they are at that moment, for as long as it runs", async () => {
+    const { options, backend } = await newOptions();
+    await using runner = await openPythonRunner(options);
+    const first = await runner.prepare(tool());
+    const second = await runner.prepare(tool());
+    expect(backend.inUse).toEqual(["/srv/tools", "/srv/tools"]);
+    expect(first.mounts.at(-1)?.source).not.toBe(second.mounts.at(-1)?.source);
+    await first[Symbol.asyncDispose]();
+    expect(backend.inUse).toEqual(["/srv/tools"]);
+    await second[Symbol.asyncDispose]();
+    expect(backend.inUse).toEqual([]);
+  });
+
+  test("has an environment of its own, and of the worker's what its manifest entry names", async () => {
+    const workerEnvironment = {
+      API_URL: "https://api.example",
+      EMPTY: "",
+      SOLACE_PASSWORD: "secret",
+      PATH: "/root/bin",
+    };
+    const { options } = await newOptions({ workerEnvironment });
+    await using runner = await openPythonRunner(options);
+    const base = {
+      PATH: "/usr/local/bin:/usr/bin:/bin",
+      HOME: "/tmp",
+      TMPDIR: "/tmp",
+      LANG: "C.UTF-8",
+      PYTHONPATH: "/tools/python",
+      PYTHONDONTWRITEBYTECODE: "1",
+    };
+    await using plain = await runner.prepare(tool());
+    expect(Object.fromEntries(plain.environment)).toEqual(base);
+    await using named = await runner.prepare(tool({ env: ["API_URL", "EMPTY", "NOT_SET"] }));
+    expect(Object.fromEntries(named.environment)).toEqual({
+      ...base,
+      API_URL: "https://api.example",
+      EMPTY: "",
+    });
+  });
+});
+
+describe("the tool runner", () => {
+  test("is compiled once, readable by everybody, with names as they are inside", async () => {
+    const { options, scratchDir } = await newOptions();
+    await using _runner = await openPythonRunner(options);
+    const directory = join(scratchDir, "python-runner/tool_runner");
+    const sources = (await readdir(directory)).filter((name) => name.endsWith(".py"));
+    const compiled = await readdir(join(directory, "__pycache__"));
+    expect(compiled.map((name) => name.split(".")[0]).toSorted()).toEqual(
+      sources.map((name) => name.split(".")[0]).toSorted(),
+    );
+    for (const path of [directory, join(directory, "__pycache__", compiled[0]!)]) {
+      expect((await stat(path)).mode & 0o004).toBe(0o004);
+    }
+    const { stdout } = await run(systemPython, [
+      "-c",
+      "import marshal, sys; print(marshal.loads(open(sys.argv[1], 'rb').read()[16:]).co_filename)",
+      join(directory, "__pycache__", compiled[0]!),
+    ]);
+    expect(stdout).toMatch(/^\/sandbox\/runner\/tool_runner\/\w+\.py\n$/);
+  });
+
+  test("that is not there is refused", async () => {
+    const { options, backend } = await newOptions({ runnerDir: "/no/such/runner" });
+    await expect(openPythonRunner(options)).rejects.toThrow(
+      expect.objectContaining({ name: "SandboxError" }),
+    );
+    expect(backend.inUse).toEqual([]);
+  });
+});
+
+describe("a program that is no Python interpreter", () => {
+  test.each(["/no/such/python3", "/usr/bin/false", "/usr/bin/true", "/usr/bin/env"])(
+    "is refused by name: %s",
+    async (pythonBin) => {
+      const { options } = await newOptions({ pythonBin });
+      await expect(openPythonRunner(options)).rejects.toThrow(
+        expect.objectContaining({
+          name: "SandboxError",
+          message: `cannot use ${pythonBin} as the Python interpreter`,
+        }),
+      );
+    },
+  );
+});
+
+describe("an interpreter outside /usr", () => {
+  let base: string;
+  let python: string;
+
+  beforeAll(async () => {
+    base = await temporaryDirectory();
+    await run(systemPython, ["-m", "venv", "--without-pip", join(base, "venv")]);
+    python = join(base, "venv/bin/python");
+    const [version] = await readdir(join(base, "venv/lib"));
+    const packages = join(base, "venv/lib", version!, "site-packages");
+    for (const [name, packageVersion] of [
+      ["only_here", "1.4"],
+      ["dotted.name", "2.0"],
+      ["early_bird", "3.0rc1"],
+    ]) {
+      const information = join(packages, `${name}-${packageVersion}.dist-info`);
+      await mkdir(information);
+      await writeFile(
+        join(information, "METADATA"),
+        `Metadata-Version: 2.1\nName: ${name}\nVersion: ${packageVersion}\n`,
+      );
+    }
+    await writeFile(join(packages, "bare_module.py"), "");
+    await mkdir(join(packages, "loud_package"));
+    await writeFile(join(packages, "loud_package/__init__.py"), "raise SystemExit('imported')\n");
+    await writeFile(join(packages, "loud_package/inner.py"), "");
+  });
+  afterAll(() => rm(base, { recursive: true, force: true }));
+
+  test("is mounted as a whole where it is, once for all calls", async () => {
+    const { options, backend } = await newOptions({ pythonBin: python });
+    const runner = await openPythonRunner(options);
+    expect(backend.inUse).toEqual([join(base, "venv")]);
+    await using prepared = await runner.prepare(tool());
+    expect(prepared.mounts).toContainEqual({ source: "/copies/1", target: join(base, "venv") });
+    expect(prepared.launch.argv[0]).toBe(python);
+    expect(prepared.environment.get("PATH")).toBe(
+      `${join(base, "venv/bin")}:/usr/local/bin:/usr/bin:/bin`,
+    );
+    await prepared[Symbol.asyncDispose]();
+    await runner[Symbol.asyncDispose]();
+    expect(backend.inUse).toEqual([]);
+  });
+
+  test("that cannot be shared is refused, and nothing stays shared", async () => {
+    const { options, backend } = await newOptions({ pythonBin: python });
+    backend.refused.add(join(base, "venv"));
+    await expect(openPythonRunner(options)).rejects.toThrow("cannot be shared");
+    expect(backend.inUse).toEqual([]);
+  });
+
+  describe("serves a tool", () => {
+    async function refusal(name: string, version?: string): Promise<string | undefined> {
+      const { options } = await newOptions({ pythonBin: python });
+      await using runner = await openPythonRunner(options);
+      return runner.refuse(tool({ package: { name, version } }), never);
+    }
+
+    test("that declares no package", async () => {
+      const { options } = await newOptions({ pythonBin: python });
+      await using runner = await openPythonRunner(options);
+      expect(await runner.refuse(tool(), never)).toBeUndefined();
+    });
+
+    test.each([
+      ["only_here", undefined],
+      ["only-here", ">=1.0,<2.0"],
+      ["Only.Here", "==1.4"],
+      ["dotted.name", "~=2.0"],
+      ["early_bird", ">=2.0"],
+      ["bare_module", undefined],
+      ["bare-module", ">=1.0"],
+      ["json", undefined],
+    ])("whose package is there: %s %s", async (name, version) => {
+      expect(await refusal(name, version)).toBeUndefined();
+    });
+
+    test.each([
+      [
+        "only_here",
+        ">=2.0",
+        'package "only_here" is installed in version 1.4, the manifest wants >=2.0',
+      ],
+      [
+        "only_here",
+        "<1.4",
+        'package "only_here" is installed in version 1.4, the manifest wants <1.4',
+      ],
+      [
+        "early_bird",
+        ">=3.0",
+        'package "early_bird" is installed in version 3.0rc1, the manifest wants >=3.0',
+      ],
+      ["missing", undefined, 'package "missing" is not installed'],
+      ["missing-too", ">=1", 'package "missing-too" is not installed'],
+      ["not.there", undefined, 'package "not.there" is not installed'],
+      ["json.missing", undefined, 'package "json.missing" is not installed'],
+    ])("only with its package: %s %s is told", async (name, version, expected) => {
+      expect(await refusal(name, version)).toBe(expected);
+    });
+
+    test("without importing anything of its packages", async () => {
+      expect(await refusal("loud_package")).toBeUndefined();
+      expect(await refusal("loud_package.inner")).toBe(
+        'package "loud_package.inner" is not installed',
+      );
+    });
+
+    test("or is no longer asked about it", async () => {
+      const { options } = await newOptions({ pythonBin: python });
+      await using runner = await openPythonRunner(options);
+      const asking = runner.refuse(
+        tool({ package: { name: "json", version: undefined } }),
+        AbortSignal.abort(),
+      );
+      await expect(asking).rejects.toThrow("abort");
+    });
+  });
+});

@@ -1,0 +1,85 @@
+/**
+ * What a tool runner is told of a call.
+ */
+import { describe, expect, test } from "vitest";
+import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import type { Invocation } from "../../../worker/protocol/invocation.ts";
+import { type StagedArtifact, runnerArgs } from "../../../worker/runners/runner.ts";
+
+const tool: ToolEntry = {
+  name: "process_file",
+  runtime: "python",
+  module: "example_tools",
+  function: "process",
+  package: undefined,
+  description: undefined,
+  timeoutSeconds: undefined,
+  profile: undefined,
+  env: [],
+};
+
+const invocation: Invocation = {
+  id: "rpc-1",
+  taskId: "task-1",
+  toolName: "process_file",
+  args: { input_file: "data.csv", limit: 5 },
+  toolConfig: { api_key: "secret" },
+  caller: { appName: "MyAgent", userId: "user-42", sessionId: "web-1" },
+  references: new Map(),
+  preloaded: new Map(),
+  timeoutSeconds: 30,
+  requestedProfile: "standard",
+  replyTo: "reply/topic",
+  statusTo: "status/topic",
+  sentAtMs: 0,
+};
+
+const paths = { work: "/sandbox/work", tools: "/tools/python" };
+
+function staged(path: string): StagedArtifact {
+  return { path, filename: "data.csv", mimeType: "text/csv", version: 3 };
+}
+
+describe("the arguments of a tool runner", () => {
+  test("say what to call, with what, and where everything is inside the sandbox", () => {
+    const artifacts = new Map([["input_file", staged("/sandbox/work/input/data.csv")]]);
+    expect(runnerArgs(tool, invocation, artifacts, paths, 10_000_000)).toEqual({
+      module: "example_tools",
+      function: "process",
+      args: { input_file: "data.csv", limit: 5 },
+      tool_config: { api_key: "secret" },
+      artifact_paths: { input_file: "/sandbox/work/input/data.csv" },
+      artifact_metadata: {
+        input_file: {
+          filename: "data.csv",
+          mime_type: "text/csv",
+          version: 3,
+          local_path: "/sandbox/work/input/data.csv",
+        },
+      },
+      status_pipe: "/sandbox/work/status.pipe",
+      result_file: "/sandbox/work/result.json",
+      output_dir: "/sandbox/work/output",
+      tools_dir: "/tools/python",
+      task_id: "task-1",
+      user_id: "user-42",
+      session_id: "web-1",
+      app_name: "MyAgent",
+      max_result_bytes: 10_000_000,
+    });
+  });
+
+  test("keep parameters named like members of every object", () => {
+    const artifacts = new Map([["__proto__", staged("/sandbox/work/input/p")]]);
+    const text = JSON.stringify(runnerArgs(tool, invocation, artifacts, paths, 1));
+    const { artifact_paths, artifact_metadata } = JSON.parse(text) as Record<string, object>;
+    expect(Object.keys(artifact_paths!)).toEqual(["__proto__"]);
+    expect(Object.keys(artifact_metadata!)).toEqual(["__proto__"]);
+  });
+
+  test("do not say where the answer goes", () => {
+    const text = JSON.stringify(runnerArgs(tool, invocation, new Map(), paths, 1));
+    expect(text).not.toContain("reply/topic");
+    expect(text).not.toContain("status/topic");
+  });
+});
