@@ -647,7 +647,8 @@ function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
   const sizeBytes = 20 * 1024 * 1024;
   const chunkBytes = 64 * 1024;
   const sampleEvery = 80;
-  const flatBytes = 4 * 1024 * 1024;
+  /** Tells streaming, a few hundred kilobytes and what is not collected yet, from holding the whole. */
+  const flatBytes = sizeBytes / 2;
 
   test("20 MB pass through a save and a read in flat memory", async ({ skip }) => {
     skip(traits.keepsContentInMemory === true, "this store keeps content in memory");

@@ -34,7 +34,9 @@ export async function collectOutputs(
   collection: Collection,
   signal: AbortSignal,
 ): Promise<readonly CreatedArtifact[]> {
-  const outputs = await workDir.leftOutputs(maxOutputFiles + 1);
+  const outputs = await workDir.leftOutputs(maxOutputFiles + 1).catch((error: unknown) => {
+    throw refused("the output directory cannot be read", error);
+  });
   await using files = new AsyncDisposableStack();
   for (const file of outputs.files) files.use(file.handle);
   if (outputs.skipped.length > 0) {

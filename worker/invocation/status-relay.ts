@@ -30,6 +30,8 @@ export class StatusRelay {
   #turn: NodeJS.Timeout | undefined;
   #unpublished = 0;
   #last: Promise<void> = Promise.resolve();
+  /** Set when the answer goes out: no status may come after it. */
+  #isOver = false;
   #published = 0;
   #coalesced = 0;
 
@@ -65,6 +67,7 @@ export class StatusRelay {
     const timeout = this.#clock.sleep(flushTimeoutMs, over.signal).catch(() => undefined);
     await Promise.race([this.#last, timeout]);
     over.abort();
+    this.#isOver = true;
     return { published: this.#published, coalesced: this.#coalesced };
   }
 
@@ -78,8 +81,11 @@ export class StatusRelay {
     this.#tokens = Math.max(0, this.#tokens - 1);
     this.#unpublished++;
     this.#last = this.#last
-      .then(() => this.#publish(text))
-      .then(() => void this.#published++)
+      .then(async () => {
+        if (this.#isOver) return;
+        await this.#publish(text);
+        this.#published++;
+      })
       .catch(() => undefined)
       .finally(() => this.#unpublished--);
   }

@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { cp } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
-import { satisfies } from "@renovatebot/pep440";
+import { satisfies, valid } from "@renovatebot/pep440";
 import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import {
@@ -181,7 +181,9 @@ class PythonRunner implements ToolRunner {
     if (!facts.found) return `package "${name}" is not installed`;
     if (version === undefined || facts.version === null) return undefined;
     // A pre-release that is installed counts (PEP 440, "Handling of pre-releases").
-    if (satisfies(facts.version, version, { prereleases: true })) return undefined;
+    const fits =
+      valid(facts.version) !== null && satisfies(facts.version, version, { prereleases: true });
+    if (fits) return undefined;
     return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
   }
 

@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { type FileHandle, chmod, chown, mkdir, open, opendir, rm, stat } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
 import { firstPrivateDirectory } from "./reach.ts";
@@ -23,6 +23,8 @@ const commandTimeoutMs = 60_000;
 /** Names of workers' own directories; a sweep touches nothing else in a directory that may be shared. */
 const workerPrefix = "worker-";
 const workerName = /^worker-[0-9a-f]{24}$/;
+/** Mode of a directory that the sandbox's uid has to pass. */
+const passable = 0o711;
 /** Name of the socket that tells other workers that this one is alive. */
 const aliveName = "alive";
 /** Age in milliseconds under which a directory without a socket belongs to a worker that is just starting. */
@@ -63,12 +65,12 @@ export class WorkDirs implements AsyncDisposable {
     const root = join(options.base, workerPrefix + options.newId());
     let workDirs: WorkDirs | undefined;
     try {
-      await mkdir(options.base, { recursive: true, mode: 0o711 });
+      await makeBase(options.base);
       await requireReach(options);
       await sweep(options);
-      await mkdir(root, { mode: 0o711 });
-      // mkdir's mode is subject to the umask; the sandbox's uid must be able to pass.
-      await chmod(root, 0o711);
+      await mkdir(root, { mode: passable });
+      // mkdir's mode is subject to the umask.
+      await chmod(root, passable);
       workDirs = new WorkDirs(options, root, await listenAlive(root));
       await workDirs.#make();
       return workDirs;
@@ -139,6 +141,13 @@ export class WorkDirs implements AsyncDisposable {
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
+}
+
+/** Creates the base and what is missing above it, open for other users to pass whatever the umask says. */
+async function makeBase(base: string): Promise<void> {
+  const first = await mkdir(base, { recursive: true, mode: passable });
+  if (first === undefined) return;
+  for (let path = base; path.startsWith(first); path = dirname(path)) await chmod(path, passable);
 }
 
 /** bubblewrap can bind only what the sandbox's uid can get to. */

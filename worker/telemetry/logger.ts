@@ -9,7 +9,7 @@ export type Logger = PinoLogger;
 /** Levels that can be configured. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-/** Paths whose values never reach the log, at any level, wherever an object with them is logged. */
+/** Paths whose values never reach the log at any level: at the top of what is logged, or up to two levels below. */
 export const redactedPaths: readonly string[] = [
   ...["password", "token", "secret", "authToken", "toolConfig", "tool_config"].flatMap((name) => [
     name,

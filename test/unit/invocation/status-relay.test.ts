@@ -221,4 +221,18 @@ describe("statuses, whenever they come", () => {
       });
     },
   );
+
+  test("that the answer could not wait for are not sent behind it", async () => {
+    const stalled = Promise.withResolvers<void>();
+    const { relay, clock, published, push } = startRelay((text) =>
+      text === "1" ? stalled.promise : Promise.resolve(),
+    );
+    push(["1", "2"]);
+    const finished = relay.finish();
+    await clock.pass(6_000);
+    await finished;
+    stalled.resolve();
+    await clock.pass(100);
+    expect(published).toEqual(["1"]);
+  });
 });
