@@ -152,9 +152,11 @@ function exitCodeOf(error: unknown): number {
 /** The message and the messages of its causes; a stack only for what nobody foresaw. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const isForeseen = exitCodeOf(error) !== exit.software;
-  const own = isForeseen ? error.message : (error.stack ?? error.message);
-  return error.cause instanceof Error ? `${own}\n  because: ${explain(error.cause)}` : own;
+  if (exitCodeOf(error) === exit.software) return error.stack ?? error.message;
+  const messages = [error.message];
+  for (let { cause } = error; cause instanceof Error; cause = cause.cause)
+    messages.push(cause.message);
+  return messages.join("\n  because: ");
 }
 
 function readVersion(): string {

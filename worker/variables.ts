@@ -116,7 +116,7 @@ export const variables = z.object({
     z.enum(profileNames),
     `one of ${profileNames.join(", ")}`,
     "standard",
-    "Profile of a call when neither the manifest nor the request names one.",
+    "Profile of a call when the manifest names none; a request can only tighten it.",
   ),
   SANDBOX_MAX_CONCURRENT: withDefault(
     wholeNumber(1, 1_000),

@@ -4,7 +4,7 @@
 import { type Foundation, type Host, openFoundation, wireInvoker } from "./app.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingSession } from "./broker/reconnecting.ts";
-import type { Config } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import { Consumer, type DrainReport } from "./invocation/consumer.ts";
 import { handleDelivery } from "./invocation/handler.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
@@ -122,7 +122,14 @@ export class Worker implements AsyncDisposable {
 
   async #startHealth(): Promise<void> {
     if (this.#config.healthPort === 0) return;
-    const server = await startHealthServer(this.#config.healthPort, () => this.#missing());
+    const { healthPort } = this.#config;
+    const server = await startHealthServer(healthPort, () => this.#missing()).catch(
+      (error: unknown) => {
+        throw new ConfigError([
+          `HEALTH_PORT: "${healthPort}" cannot be listened on: ${String(error)}`,
+        ]);
+      },
+    );
     this.#healthPort = this.#parts.use(server).port;
   }
 

@@ -2,7 +2,7 @@
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
 import { execFile } from "node:child_process";
-import { cp } from "node:fs/promises";
+import { cp, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { satisfies, valid } from "@renovatebot/pep440";
@@ -73,6 +73,7 @@ const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable
 
 /** Opens the runner: asks the interpreter about itself and compiles the tool runner. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
+  await requireDirectory(options.toolsDir);
   const facts = await askInterpreter(options.pythonBin);
   const compiledDir = await compileRunner(facts.executable, options);
   await using shared = new AsyncDisposableStack();
@@ -109,6 +110,12 @@ async function compileRunner(
   } catch (error) {
     throw new SandboxError("cannot compile the Python tool runner", { cause: error });
   }
+}
+
+/** A missing directory is the operator's error, to be told at start and not by every call. */
+async function requireDirectory(path: string): Promise<void> {
+  const stats = await stat(path).catch(() => undefined);
+  if (stats?.isDirectory() !== true) throw new SandboxError(`${path} is not a directory of tools`);
 }
 
 async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpreterFacts>> {

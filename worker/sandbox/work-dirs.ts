@@ -76,9 +76,7 @@ export class WorkDirs implements AsyncDisposable {
       return workDirs;
     } catch (error) {
       await (workDirs?.[Symbol.asyncDispose]() ?? removeTree(root));
-      throw new SandboxError(`cannot use the work directory ${options.base}: ${String(error)}`, {
-        cause: error,
-      });
+      throw new SandboxError(`cannot use the work directory ${options.base}`, { cause: error });
     }
   }
 

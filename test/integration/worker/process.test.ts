@@ -80,6 +80,25 @@ describe("the worker process", () => {
     }
   });
 
+  test("exits 78 in plain lines when its port is taken or its tools are missing", async () => {
+    await using taken = createServer();
+    taken.listen(0);
+    await once(taken, "listening");
+    const { port } = taken.address() as { port: number };
+    await using deaf = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
+    expect(await exitOf(deaf)).toMatchObject({
+      code: 78,
+      output: expect.stringMatching(
+        /^str-worker: HEALTH_PORT: "\d+" cannot be listened on: .*EADDRINUSE.*\n$/,
+      ),
+    });
+    await using toolless = new WorkerProcess({ ...environment, TOOLS_PYTHON_DIR: "/no/such" });
+    expect(await exitOf(toolless)).toMatchObject({
+      code: 78,
+      output: "str-worker: /no/such is not a directory of tools\n",
+    });
+  });
+
   test("exits 69 when the broker stays away", async () => {
     await broker[Symbol.asyncDispose]();
     await using worker = new WorkerProcess({

@@ -1,8 +1,10 @@
 /**
  * The JSON Schema that editors check a manifest with.
  */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { manifestJsonSchema } from "../../../worker/manifest/schema.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { profileNames } from "./fixtures.ts";
 
 describe("the JSON Schema of the manifest", () => {
@@ -41,5 +43,13 @@ describe("the JSON Schema of the manifest", () => {
 
   test("lets other workers' keys pass", () => {
     expect(JSON.stringify(schema)).not.toContain('"additionalProperties":false');
+  });
+
+  test("is the one that docs/manifest.schema.json offers to editors", () => {
+    const offered = readFileSync(
+      new URL("../../../docs/manifest.schema.json", import.meta.url),
+      "utf8",
+    );
+    expect(JSON.parse(offered)).toEqual(manifestJsonSchema([...builtInProfiles.keys()]));
   });
 });

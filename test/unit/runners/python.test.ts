@@ -60,7 +60,7 @@ async function newOptions(changes: Partial<PythonRunnerOptions> = {}) {
   const backend = new CountingBackend();
   const options = {
     pythonBin: systemPython,
-    toolsDir: "/srv/tools",
+    toolsDir: "/usr/share",
     runnerDir,
     scratchDir,
     backend,
@@ -96,16 +96,21 @@ describe("the system's interpreter", () => {
   });
 });
 
+test("a tool directory that is missing is refused by name", async () => {
+  const { options } = await newOptions({ toolsDir: "/no/such/tools" });
+  await expect(openPythonRunner(options)).rejects.toThrow("/no/such/tools is not a directory");
+});
+
 describe("a call of a Python tool", () => {
   test("has the tools as they are at that moment, for as long as it runs", async () => {
     const { options, backend } = await newOptions();
     await using runner = await openPythonRunner(options);
     const first = await runner.prepare(tool());
     const second = await runner.prepare(tool());
-    expect(backend.inUse).toEqual(["/srv/tools", "/srv/tools"]);
+    expect(backend.inUse).toEqual(["/usr/share", "/usr/share"]);
     expect(first.mounts.at(-1)?.source).not.toBe(second.mounts.at(-1)?.source);
     await first[Symbol.asyncDispose]();
-    expect(backend.inUse).toEqual(["/srv/tools"]);
+    expect(backend.inUse).toEqual(["/usr/share"]);
     await second[Symbol.asyncDispose]();
     expect(backend.inUse).toEqual([]);
   });

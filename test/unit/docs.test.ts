@@ -1,0 +1,365 @@
+/**
+ * Keeps the documents for users true: what they repeat of the code is compared with the code, what they point to has to be
+ * there, and what they give as an example has to be accepted.
+ */
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname, join, normalize } from "node:path";
+import { Writable } from "node:stream";
+import { beforeAll, describe, expect, test } from "vitest";
+import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
+import { run } from "../../harness/program.ts";
+import { Screen } from "../../harness/screen.ts";
+import { describeVariables } from "../../worker/variables.ts";
+import { maxOutputFiles } from "../../worker/invocation/collect.ts";
+import { stopGraceMs } from "../../worker/invocation/run-to-exit.ts";
+import { statusBurst, statusesPerSecond } from "../../worker/invocation/status-relay.ts";
+import { parseManifest } from "../../worker/manifest/parse.ts";
+import { maxEnvNames, maxTools, toolSchema } from "../../worker/manifest/schema.ts";
+import { maxManifestBytes } from "../../worker/manifest/watch.ts";
+import { errorCodes, InvocationError } from "../../worker/protocol/errors.ts";
+import {
+  agentPatienceSeconds,
+  maxMessageBytes,
+  maxTimeoutSeconds,
+} from "../../worker/protocol/limits.ts";
+import { decodeRequest } from "../../worker/protocol/request.ts";
+import {
+  maxNamespaceBytes,
+  maxToolNameBytes,
+  maxTopicBytes,
+} from "../../worker/protocol/topics.ts";
+import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
+import { maxLineBytes } from "../../worker/sandbox/status-channel.ts";
+import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
+import { systemClock } from "../../worker/support/clock.ts";
+import { defaultJsonLimits, isJsonObject } from "../../worker/support/json.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+const pages = ["README.md", ...globSync("docs/*.md", { cwd: root }).sort()];
+/** What users type, from any page. */
+const everyPage = pages.map(read).join("\n");
+
+/** The lines between a heading and the next one of any level. */
+function section(page: string, heading: string): readonly string[] {
+  const lines = read(page).split("\n");
+  const start = lines.findIndex(
+    (line) => /^#+ /.test(line) && line.replace(/^#+ /, "") === heading,
+  );
+  if (start === -1) throw new Error(`${page} has no heading "${heading}"`);
+  const length = lines.slice(start + 1).findIndex((line) => /^#+ /.test(line));
+  return lines.slice(start + 1, length === -1 ? undefined : start + 1 + length);
+}
+
+/** The rows of the first table below a heading, without its head. */
+function tableOf(page: string, heading: string): readonly string[] {
+  const rows = section(page, heading)
+    .join("\n")
+    .match(/^\|.*(?:\n\|.*)*/m)?.[0];
+  if (rows === undefined) throw new Error(`${page} has no table below "${heading}"`);
+  return rows.split("\n").slice(2);
+}
+
+const cellsOf = (row: string): readonly string[] =>
+  row
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+
+const firstCells = (rows: readonly string[]): readonly string[] =>
+  rows.map((row) => cellsOf(row)[0]!.replaceAll("`", ""));
+
+/** The fenced blocks of a page in one language. */
+function blocks(text: string, language: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms"))].map(
+    ([, block]) => block!,
+  );
+}
+
+const thousands = (value: number): string => value.toLocaleString("en-US");
+const mebibytes = (bytes: number): string => `${bytes / 1024 / 1024} MiB`;
+
+describe("a table has what the code has:", () => {
+  test("the variables in docs/configuration.md", () => {
+    const rows = describeVariables().map(({ name, defaultText, accepted, description }) => {
+      const byDefault = defaultText === undefined ? "" : `\`${defaultText}\``;
+      return `| \`${name}\` | ${byDefault} | ${accepted} | ${description} |`;
+    });
+    expect(tableOf("docs/configuration.md", "Variables")).toEqual(rows);
+  });
+
+  test("the error codes in docs/protocol.md", () => {
+    const rows = tableOf("docs/protocol.md", "Error codes").map(cellsOf);
+    expect(rows.map(([code, retry]) => [code, retry])).toEqual(
+      errorCodes.map((code) => [
+        `\`${code}\``,
+        new InvocationError(code, "").retryable ? "yes" : "no",
+      ]),
+    );
+    for (const [code, , cause, advice] of rows) {
+      expect([code, cause !== "", advice !== ""]).toEqual([code, true, true]);
+    }
+  });
+
+  test("the profiles in docs/sandbox.md", () => {
+    const etc = ({ readsEtc, network }: Profile): string => {
+      if (readsEtc) return "all of it";
+      return network === "host" ? "what name service and TLS need" : "three entries";
+    };
+    const expected: Readonly<Record<string, (profile: Profile) => string>> = {
+      "address space of each process": ({ limits }) => mebibytes(limits.addressSpaceBytes),
+      "CPU time of each process": ({ limits }) => `${limits.cpuSeconds} s`,
+      CPUs: ({ limits }) => String(limits.cpus),
+      "largest file": ({ limits }) => mebibytes(limits.fileSizeBytes),
+      "open files of each process": ({ limits }) => String(limits.openFiles),
+      "processes and threads of the sandbox": ({ limits }) => String(limits.processes),
+      "`/tmp` and `/dev/shm`, each": ({ limits }) => mebibytes(limits.tmpBytes),
+      "`/var`": ({ hasVar, limits }) =>
+        hasVar ? `private, ${mebibytes(limits.tmpBytes)}` : "none",
+      "`/etc`": etc,
+      network: ({ network }) => (network === "host" ? "the host's" : "none"),
+    };
+    const profiles = [...builtInProfiles.values()];
+    expect(read("docs/sandbox.md")).toContain(
+      `\n| | ${profiles.map(({ name }) => name).join(" | ")} |\n`,
+    );
+    expect(tableOf("docs/sandbox.md", "Profiles")).toEqual(
+      Object.entries(expected).map(
+        ([label, cell]) => `| ${label} | ${profiles.map(cell).join(" | ")} |`,
+      ),
+    );
+  });
+
+  test("the fields in docs/manifest.md", () => {
+    const fields = Object.keys(toolSchema([...builtInProfiles.keys()]).shape);
+    expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
+  });
+
+  test("the limits in docs/protocol.md", () => {
+    const rows = new Map(
+      tableOf("docs/protocol.md", "Limits")
+        .map(cellsOf)
+        .map(([what, limit]) => [what!, limit!]),
+    );
+    const { depth, values } = defaultJsonLimits;
+    expect(Object.fromEntries(rows)).toMatchObject({
+      "request, response": `${thousands(maxMessageBytes)} bytes each`,
+      "request, result: nesting and number of values": `${depth} levels, ${thousands(values)} values`,
+      "`timeout_seconds`": `${thousands(maxTimeoutSeconds)}`,
+      "namespace, tool name, topic": `${maxNamespaceBytes}, ${maxToolNameBytes}, ${maxTopicBytes} bytes`,
+      "result of a tool": `${thousands(maxMessageBytes)} bytes`,
+      "output artifacts": `${maxOutputFiles}; each as large as the profile's largest file, together four times that`,
+      "a status": `${thousands(maxLineBytes)} bytes as a line of JSON`,
+      "statuses of a call": `${statusBurst} at once, then ${statusesPerSecond} a second`,
+      "standard output, standard error": `${maxOutputBytes / 1024} KiB each`,
+    });
+  });
+
+  test("the log events in docs/operate.md", () => {
+    const documented = tableOf("docs/operate.md", "Log").map((row) => cellsOf(row).slice(0, 2));
+    expect(
+      documented.map(([event, level]) => `${level}: ${event!.replaceAll("`", "")}`).sort(),
+    ).toEqual(logEvents().sort());
+  });
+
+  test("the context in docs/write-a-python-tool.md", () => {
+    const source = read("tool-runner/python/secure_tool_runtime.py");
+    const context = /^class ToolContext:$(.*?)^class /ms.exec(source)![1]!;
+    const methods = [...context.matchAll(/^ {4}def ([a-z]\w*)\(/gm)]
+      .map(([, name]) => name!)
+      // For the runner, as its docstring says.
+      .filter((name) => name !== "described_outputs");
+    const rows = firstCells(tableOf("docs/write-a-python-tool.md", "The context"));
+    const documented = rows.flatMap((cell) => /^(\w+)\(/.exec(cell)?.[1] ?? []);
+    expect(documented).toEqual(methods);
+    for (const attribute of ["user_id", "session_id", "app_name", "task_id"]) {
+      expect(rows.at(-1)).toContain(attribute);
+      expect(context).toContain(`self.${attribute} = `);
+    }
+  });
+});
+
+/** `level: event` of every log call in the worker. */
+function logEvents(): string[] {
+  const events = globSync("worker/**/*.ts", { cwd: root }).flatMap((path) => {
+    const source = read(path);
+    return [...source.matchAll(/\blog\.(debug|info|warn|error|fatal)\(/g)].map((call) => {
+      const args = untilClosed(source.slice(call.index + call[0].length));
+      const event = [...args.matchAll(/"((?:[^"\\]|\\.)*)"/g)].at(-1)?.[1];
+      return `${call[1]}: ${event}`;
+    });
+  });
+  return [...new Set(events)];
+}
+
+/** The text up to the parenthesis that closes one opened before it. */
+function untilClosed(text: string): string {
+  let depth = 1;
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === "(") depth++;
+    if (text[index] === ")" && --depth === 0) return text.slice(0, index);
+  }
+  return text;
+}
+
+describe("a sentence says the number that the code has:", () => {
+  test.for([
+    ["docs/manifest.md", `larger than ${thousands(maxManifestBytes)} bytes`],
+    ["docs/manifest.md", `more than ${maxTools} tools`],
+    ["docs/manifest.md", `at most ${maxEnvNames}.`],
+    ["docs/manifest.md", `at most ${maxToolNameBytes} bytes`],
+    ["docs/configuration.md", `at most ${maxNamespaceBytes} bytes`],
+    ["docs/protocol.md", `SIGTERM and ${stopGraceMs / 1000} seconds`],
+    ["docs/protocol.md", `and ${agentPatienceSeconds} seconds more`],
+    [
+      "docs/write-a-python-tool.md",
+      `The first ${statusBurst} of a call go out at once, then ${statusesPerSecond} a`,
+    ],
+    ["docs/write-a-python-tool.md", `At most ${maxOutputFiles} files`],
+  ])("%s: %s", ([page, sentence]) => {
+    expect(read(page!).replaceAll("\n", " ")).toContain(sentence);
+  });
+});
+
+describe("what a page points to is there:", () => {
+  test.for(pages)("%s", (page) => {
+    // Code is no link.
+    const text = read(page)
+      .replaceAll(/^```.*?^```$/gms, "")
+      .replaceAll(/`[^`\n]*`/g, "");
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+    for (const link of links.filter((target) => !/^https?:/.test(target))) {
+      const [file, anchor] = link.split("#");
+      const target = file === "" ? page : normalize(join(dirname(page), file!));
+      expect({ link, exists: existsSync(join(root, target)) }).toEqual({ link, exists: true });
+      if (anchor !== undefined) expect(anchorsOf(target)).toContain(anchor);
+    }
+  });
+
+  test("and every page is reachable from the README", () => {
+    for (const page of pages.slice(1)) expect(read("README.md")).toContain(`(${page})`);
+  });
+});
+
+/** The anchors that GitHub gives the headings of a page. */
+function anchorsOf(page: string): readonly string[] {
+  return [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+describe("a command that a page gives exists:", () => {
+  const commands = ["invoke", "dev-broker", "listen", "demo"];
+  const help = new Map<string, string>();
+  const optionsOf = (command: string): readonly string[] =>
+    [...help.get(command)!.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)]
+      .map(([, option]) => option!)
+      .filter((option) => option !== "--help");
+
+  beforeAll(async () => {
+    for (const command of commands) help.set(command, await helpOf(command));
+  });
+
+  test("npm scripts", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    const named = [...everyPage.matchAll(/\bnpm (?:run (\S+?)|(test))(?=[\s`.,)])/g)];
+    expect(named.length).toBeGreaterThan(0);
+    for (const [text, script, bare] of named) {
+      expect({ text, exists: (script ?? bare!) in scripts }).toEqual({ text, exists: true });
+    }
+  });
+
+  test("programs, that can be started", () => {
+    const named = new Set([...everyPage.matchAll(/\bbin\/[\w-]+\.mjs/g)].map(([path]) => path));
+    expect([...named].sort()).toEqual(["bin/harness.mjs", "bin/str-worker.mjs"]);
+    for (const path of named) expect(statSync(join(root, path)).mode & 0o111).toBe(0o111);
+  });
+
+  test("options of the worker", () => {
+    const main = read("worker/main.ts");
+    for (const [, option] of everyPage.matchAll(/bin\/str-worker\.mjs[^\n]* (--[\w-]+)/g)) {
+      expect(main).toContain(`case "${option}":`);
+    }
+  });
+
+  test("commands of the harness, with their options", () => {
+    const typed = everyPage.replaceAll("\\\n", " ");
+    const calls = [...typed.matchAll(/bin\/harness\.mjs ([a-z-]+)(.*)/g)];
+    expect(new Set(calls.map(([, command]) => command))).toEqual(new Set(commands));
+    for (const [, command, rest] of calls) {
+      const options = [...rest!.split("`")[0]!.matchAll(/(?<=\s)--[\w-]+/g)].map(
+        ([option]) => option,
+      );
+      for (const option of options) expect([...optionsOf(command!), "--help"]).toContain(option);
+    }
+  });
+
+  test("and docs/harness.md knows every option of every command", () => {
+    for (const command of commands) {
+      const documented = section("docs/harness.md", command).join("\n");
+      for (const option of optionsOf(command)) expect(documented).toContain(`\`${option}\``);
+    }
+  });
+});
+
+async function helpOf(command: string): Promise<string> {
+  let text = "";
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk.toString();
+      done();
+    },
+  });
+  const screen = new Screen(stream as unknown as NodeJS.WriteStream);
+  const { signal } = new AbortController();
+  await run([command, "--help"], {
+    environment: {},
+    out: screen,
+    err: screen,
+    signal,
+    clock: systemClock,
+  });
+  return text;
+}
+
+describe("an example is accepted:", () => {
+  test("every manifest, without a warning", () => {
+    const manifests = blocks(everyPage, "yaml");
+    expect(manifests.length).toBeGreaterThan(2);
+    for (const text of manifests) {
+      const options = { path: "example", profileNames: [...builtInProfiles.keys()] };
+      expect(parseManifest(Buffer.from(text), options).warnings).toEqual([]);
+    }
+  });
+
+  test("every message of docs/protocol.md, by those who read it", () => {
+    const kinds = blocks(read("docs/protocol.md"), "json").map((text) => {
+      const message: unknown = JSON.parse(text);
+      if (!isJsonObject(message)) return "nothing";
+      if (message["method"] === "sam_remote_tool/status") {
+        return typeof decodeStatusText(Buffer.from(text)) === "string" ? "status" : "no status";
+      }
+      if (!("method" in message)) return decodeAnswer(Buffer.from(text)).kind;
+      const address = { replyTo: "reply", statusTo: undefined, sentAtMs: undefined };
+      return decodeRequest(message, address, 0).toolName;
+    });
+    expect(kinds).toEqual(["process_file", "success", "timed-out", "error", "status"]);
+  });
+
+  test("the tool of the README is that of docs/write-a-python-tool.md, and the manifest names it", () => {
+    const [tool] = blocks(read("README.md"), "python");
+    expect(blocks(read("docs/write-a-python-tool.md"), "python")).toContain(tool);
+    const [manifest] = blocks(read("README.md"), "yaml");
+    const { tools } = parseManifest(Buffer.from(manifest!), {
+      path: "example",
+      profileNames: [],
+    }).manifest;
+    const [entry] = tools.values();
+    expect(tool).toContain(`def ${entry!.function}(`);
+    expect(read("README.md")).toContain(`\`my-tools/${basename(entry!.module)}.py\``);
+  });
+});
