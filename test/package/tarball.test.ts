@@ -85,7 +85,8 @@ describe("the tarball", () => {
 
   test("holds no sources, tests or leftovers", () => {
     const strays = files.filter(
-      (file) => !/^(bin|dist|docs|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
+      (file) =>
+        !/^(bin|dist|docs|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
     );
     expect(strays).toEqual([]);
     expect(files.filter((file) => /\.ts$|__pycache__|\.pyc$|\.test\./.test(file))).toEqual([]);

@@ -6,7 +6,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { lstat, mkdir, opendir, realpath, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, opendir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
@@ -109,7 +109,9 @@ export class SharedDirectories implements AsyncDisposable {
     const path = join(this.#base, this.#newId());
     const options = { env: {}, timeout: copyTimeoutMs };
     try {
-      await mkdir(this.#base, { recursive: true, mode: 0o711 });
+      await mkdir(this.#base, { recursive: true });
+      // mkdir's mode is subject to the umask.
+      await chmod(this.#base, 0o711);
       await run("/usr/bin/cp", ["-a", "--reflink=auto", "--", directory, path], options);
       await run("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--", path], options);
       return path;

@@ -15,7 +15,7 @@ import {
   utimes,
   writeFile,
 } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { SharedDirectories } from "../../../worker/sandbox/shared-directories.ts";
@@ -67,6 +67,17 @@ describe("a private directory", () => {
     await expect(readAsAnother(join(tools, "package/module.py"))).rejects.toThrow("denied");
     await using share = await shared.share(tools);
     expect(share.source.startsWith(`${base}/`)).toBe(true);
+    expect(await readAsAnother(join(share.source, "package/module.py"))).toBe("VERSION = 1\n");
+  });
+
+  test("is copied so under any umask", async (context) => {
+    requireRoot(context);
+    const umask = process.umask(0o077);
+    onTestFinished(() => void process.umask(umask));
+    const tools = await privateTools();
+    const { base, shared } = await newShared();
+    await chmod(dirname(base), 0o755);
+    await using share = await shared.share(tools);
     expect(await readAsAnother(join(share.source, "package/module.py"))).toBe("VERSION = 1\n");
   });
 
