@@ -197,7 +197,7 @@ export class Worker implements AsyncDisposable {
 /** What an operator wants to see at start: names, topics, store, limits, and what the host cannot enforce. */
 export function startupFacts(config: Config, foundation: Foundation): object {
   const { backend, store, runners, catalog, profiles } = foundation;
-  const { hardLimits, version, proc } = backend.host;
+  const { hardLimits, version, unenforced } = backend.host;
   return {
     namespace: config.namespace,
     workerId: config.workerId,
@@ -210,6 +210,6 @@ export function startupFacts(config: Config, foundation: Foundation): object {
       ...profile,
       clampedByHost: clampedLimits(profile.limits, hardLimits),
     })),
-    unenforced: proc === "fresh" ? [] : ["fresh-proc"],
+    unenforced,
   };
 }

@@ -106,7 +106,7 @@ async function run(
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
   const execution = await sandbox.start(prepared.launch);
-  log.info({ profile: profile.name, limitMs }, "tool started");
+  log.info({ profile: profile.name, limitMs, unenforced: sandbox.unenforced }, "tool started");
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");

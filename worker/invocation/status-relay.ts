@@ -2,6 +2,7 @@
  * Statuses on their way from a tool to the agent, at a pace that neither the broker nor a user minds.
  */
 import type { Clock } from "../support/clock.ts";
+import { settlesWithin } from "../support/within.ts";
 
 /** Statuses that pass at once. */
 export const statusBurst = 50;
@@ -63,10 +64,7 @@ export class StatusRelay {
     clearTimeout(this.#turn);
     if (this.#waiting !== undefined) this.#send(this.#waiting);
     this.#waiting = undefined;
-    const over = new AbortController();
-    const timeout = this.#clock.sleep(flushTimeoutMs, over.signal).catch(() => undefined);
-    await Promise.race([this.#last, timeout]);
-    over.abort();
+    await settlesWithin(this.#last, flushTimeoutMs, this.#clock);
     this.#isOver = true;
     return { published: this.#published, coalesced: this.#coalesced };
   }

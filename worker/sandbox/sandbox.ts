@@ -62,9 +62,9 @@ export interface Execution {
 
 /**
  * What this host does not allow. `fresh-proc`: /proc is an empty directory inside, because a new one cannot be
- * mounted where the container masks its own.
+ * mounted where the container masks its own. `seccomp`: there is no system-call filter for this architecture.
  */
-export type Unenforced = "fresh-proc";
+export type Unenforced = "fresh-proc" | "seccomp";
 
 /** One single-use sandbox. Disposing it kills what still runs and gives the work directory back for removal. */
 export interface Sandbox extends AsyncDisposable {

@@ -22,8 +22,8 @@ export interface SubprocessOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Host uid and gid to run as, without supplementary groups; undefined keeps the worker's. */
   readonly uid?: number | undefined;
-  /** Texts to be read by the child on descriptors 3, 4, …, each ended after its text. */
-  readonly inputs?: readonly string[];
+  /** What the child reads on descriptors 3, 4, …, each ended after its content. */
+  readonly inputs?: readonly (string | Uint8Array)[];
   /** Whether the descriptor after the inputs is a pipe that the child writes to. */
   readonly hasReport?: boolean;
 }
@@ -73,7 +73,7 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
   const stdout = new CappedText(child.stdio[1]);
   const stderr = new CappedText(child.stdio[2]);
   const pid = await started(child);
-  inputs.forEach((text, index) => feed(child.stdio[index + 3], text));
+  inputs.forEach((content, index) => feed(child.stdio[index + 3], content));
   const report = options.hasReport ? (child.stdio[inputs.length + 3] as Readable) : undefined;
   report?.on("error", ignoreBrokenPipe);
   return {
@@ -99,11 +99,11 @@ async function started(child: ChildProcess): Promise<number> {
   return child.pid;
 }
 
-function feed(stream: Readable | Writable | null | undefined, text: string): void {
+function feed(stream: Readable | Writable | null | undefined, content: string | Uint8Array): void {
   const writable = stream as Writable;
   // A child that ends early breaks the pipe; its exit says so better.
   writable.on("error", ignoreBrokenPipe);
-  writable.end(text);
+  writable.end(content);
 }
 
 function ignoreBrokenPipe(): void {

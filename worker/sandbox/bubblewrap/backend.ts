@@ -114,7 +114,7 @@ class ColdSandbox implements Sandbox {
     turn: number,
   ) {
     this.workDir = workDir;
-    this.unenforced = host.proc === "fresh" ? [] : ["fresh-proc"];
+    this.unenforced = host.unenforced;
     this.#options = options;
     this.#host = host;
     this.#request = request;
@@ -124,11 +124,12 @@ class ColdSandbox implements Sandbox {
   async start(launch: Launch): Promise<Execution> {
     if (this.#execution !== undefined) throw new SandboxError("a sandbox is started once");
     const { profile, mounts, environment } = this.#request;
-    const { proc, systemDirectories, hardLimits, cpuIds } = this.#host;
+    const { proc, systemDirectories, hardLimits, cpuIds, seccomp } = this.#host;
     this.#execution = await startBwrap(
       {
         bwrapBin: this.#options.bwrapBin,
         uid: this.#options.uid,
+        seccomp,
         argv: [...limitPrefix(profile.limits, hardLimits, cpuIds, this.#turn), ...launch.argv],
         options: bwrapOptions({
           profile,

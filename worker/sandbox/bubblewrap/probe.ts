@@ -4,11 +4,12 @@
 import { lstat, readFile, readlink } from "node:fs/promises";
 import { builtInProfiles } from "../profile.ts";
 import { type HardLimits, limitPrefix, parseCpuList, parseHardLimits } from "../rlimits.ts";
-import { SandboxError } from "../sandbox.ts";
+import { SandboxError, type Unenforced } from "../sandbox.ts";
 import { startSubprocess } from "../subprocess.ts";
 import type { WorkDirs } from "../work-dirs.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type ProcVariant, type SystemDirectory, bwrapOptions } from "./argv.ts";
+import { isFilteredArch, seccompProgram } from "./seccomp.ts";
 import { startBwrap } from "./process.ts";
 
 /** What the host allows, measured once at start. */
@@ -18,8 +19,12 @@ export interface HostFacts {
   readonly systemDirectories: readonly SystemDirectory[];
   readonly hardLimits: HardLimits;
   readonly cpuIds: readonly number[];
+  /** The system-call filter; undefined where there is none for this architecture. */
+  readonly seccomp: Uint8Array | undefined;
   /** First line of `bwrap --version`. */
   readonly version: string;
+  /** What this host does not allow, for the operator and for every call. */
+  readonly unenforced: readonly Unenforced[];
 }
 
 const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
@@ -36,11 +41,16 @@ export async function probeHost(
     systemDirectories: await systemDirectories(),
     hardLimits: parseHardLimits(await readFile("/proc/self/limits", "utf8")),
     cpuIds: await allowedCpus(),
+    seccomp: isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined,
   };
   await using workDir = await workDirs.take();
   const refusals: string[] = [];
   for (const proc of ["fresh", "empty"] as const) {
-    const trial = { ...options, workDir: workDir.path, facts: { ...facts, proc } };
+    const trial = {
+      ...options,
+      workDir: workDir.path,
+      facts: { ...facts, ...gaps(proc, facts), proc },
+    };
     const refusal = await tryProfiles(trial);
     if (refusal === undefined) return trial.facts;
     refusals.push(refusal);
@@ -48,6 +58,16 @@ export async function probeHost(
   throw new SandboxError(
     `${options.bwrapBin} cannot make a sandbox here: ${refusals.join("; with an empty /proc: ")}`,
   );
+}
+
+function gaps(
+  proc: ProcVariant,
+  { seccomp }: Pick<HostFacts, "seccomp">,
+): Pick<HostFacts, "unenforced"> {
+  const unenforced: Unenforced[] = [];
+  if (proc !== "fresh") unenforced.push("fresh-proc");
+  if (seccomp === undefined) unenforced.push("seccomp");
+  return { unenforced };
 }
 
 interface Trial {
@@ -60,12 +80,13 @@ interface Trial {
 
 /** Runs /usr/bin/true under each profile; the first refusal, in bubblewrap's words, or undefined. */
 async function tryProfiles(trial: Trial): Promise<string | undefined> {
-  const { proc, systemDirectories, hardLimits, cpuIds } = trial.facts;
+  const { proc, systemDirectories, hardLimits, cpuIds, seccomp } = trial.facts;
   for (const profile of builtInProfiles.values()) {
     const execution = await startBwrap(
       {
         bwrapBin: trial.bwrapBin,
         uid: trial.uid,
+        seccomp,
         argv: [...limitPrefix(profile.limits, hardLimits, cpuIds, 0), "/usr/bin/true"],
         options: bwrapOptions({
           profile,

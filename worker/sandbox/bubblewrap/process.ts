@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
+import { settlesWithin } from "../../support/within.ts";
 import { isJsonObject, parseJson } from "../../support/json.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
@@ -13,6 +14,8 @@ import { type Subprocess, type SubprocessExit, startSubprocess } from "../subpro
 const goneLookMs = 1;
 /** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
 const goneTimeoutMs = 5_000;
+/** Milliseconds that reading the rest of the output may take once nobody inside can write. */
+const outputGraceMs = 250;
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
 const beginTimeoutMs = 5_000;
 /** Bytes of bubblewrap's status report; it is two short lines. */
@@ -26,6 +29,8 @@ export interface BwrapCommand {
   /** Options for `--args`. */
   readonly options: readonly string[];
   readonly argv: readonly string[];
+  /** The system-call filter, or undefined where there is none for this architecture. */
+  readonly seccomp: Uint8Array | undefined;
   readonly uid: number | undefined;
 }
 
@@ -37,14 +42,19 @@ export function encodeArgs(options: readonly string[]): string {
 /** Starts bubblewrap. Throws SandboxError when the program itself cannot be started. */
 export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<BwrapExecution> {
   try {
+    // Descriptors: options and filter in, report out. The environment is empty because the sandbox's first process
+    // shows the one bubblewrap was started with, whatever --clearenv says (bubblewrap issue 725).
+    const options = encodeArgs(command.options);
+    const { seccomp } = command;
     const child = await startSubprocess({
       file: command.bwrapBin,
-      // Descriptors 3 and 4: options in, report out. The environment is empty because the sandbox's first process
-      // shows the one bubblewrap was started with, whatever --clearenv says (bubblewrap issue 725).
-      argv: ["--args", "3", "--json-status-fd", "4", "--", ...command.argv],
+      argv:
+        seccomp === undefined
+          ? ["--args", "3", "--json-status-fd", "4", "--", ...command.argv]
+          : ["--args", "3", "--seccomp", "4", "--json-status-fd", "5", "--", ...command.argv],
       env: {},
       uid: command.uid,
-      inputs: [encodeArgs(command.options)],
+      inputs: seccomp === undefined ? [options] : [options, seccomp],
       hasReport: true,
     });
     if (child.report === undefined) throw new Error("the child has no report descriptor");
@@ -86,18 +96,15 @@ export class BwrapExecution implements Execution {
   }
 
   async #stop(graceMs: number): Promise<ExitReport> {
-    const over = new AbortController();
-    const exited = this.exited.finally(() => over.abort());
-    exited.catch(() => undefined);
+    const { exited } = this;
     // A bubblewrap that is killed between the birth of the sandbox's first process and letting it go leaves that
     // process waiting for ever, so it is not touched before we know whom else to kill.
-    const tooLong = this.#clock.sleep(beginTimeoutMs, over.signal).catch(() => undefined);
-    await Promise.race([this.#begun, tooLong]);
+    await settlesWithin(this.#begun, beginTimeoutMs, this.#clock);
     if (graceMs > 0) {
       await this.#terminate();
-      await this.#clock.sleep(graceMs, over.signal).catch(() => undefined);
+      await settlesWithin(exited, graceMs, this.#clock);
     }
-    if (!over.signal.aborted) await this.#killAll();
+    await this.#killAll();
     return exited;
   }
 
@@ -123,8 +130,9 @@ export class BwrapExecution implements Execution {
       await reported;
       await this.#awaitLastProcess();
       this.#isGone = true;
-      // Nobody is left to hold the other ends, so the rest of the output is there at once.
-      await this.#child.closed;
+      // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
+      // the end of the stream is not waited for.
+      await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
       return { ...ending(this.#report, exit), ...this.#child.output() };
     } finally {
       this.#child.close();

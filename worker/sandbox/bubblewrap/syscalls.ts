@@ -1,0 +1,88 @@
+/**
+ * Numbers of the system calls that the filter names, for each architecture it knows.
+ *
+ * From the kernel's `arch/x86/entry/syscalls/syscall_64.tbl` and, for arm64, `include/uapi/asm-generic/unistd.h`;
+ * undefined where an architecture does not have the call.
+ */
+
+/** An architecture with a filter, as `process.arch` names it. */
+export type FilteredArch = "x64" | "arm64";
+
+/** Numbers of one call, by architecture. */
+export type SyscallNumbers = Readonly<Record<FilteredArch, number | undefined>>;
+
+/** Calls that are newer than the common table have one number everywhere. */
+const everywhere = (number: number): SyscallNumbers => ({ x64: number, arm64: number });
+const call = (x64: number, arm64: number | undefined): SyscallNumbers => ({ x64, arm64 });
+
+/** Calls whose arguments decide. */
+export const inspectedCalls = {
+  clone: call(56, 220),
+  ioctl: call(16, 29),
+  personality: call(135, 92),
+  socket: call(41, 198),
+  socketpair: call(53, 199),
+} as const;
+
+/** The call that callers give up for `clone` when it does not exist; its flags lie in memory a filter cannot read. */
+export const clone3 = everywhere(435);
+
+/** Calls that no tool needs, and that reach parts of the kernel with a history. */
+export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
+  // Namespaces and mounts.
+  unshare: call(272, 97),
+  setns: call(308, 268),
+  mount: call(165, 40),
+  umount2: call(166, 39),
+  pivot_root: call(155, 41),
+  chroot: call(161, 51),
+  open_tree: everywhere(428),
+  move_mount: everywhere(429),
+  fsopen: everywhere(430),
+  fsconfig: everywhere(431),
+  fsmount: everywhere(432),
+  fspick: everywhere(433),
+  mount_setattr: everywhere(442),
+  // Other processes.
+  ptrace: call(101, 117),
+  process_vm_readv: call(310, 270),
+  process_vm_writev: call(311, 271),
+  kcmp: call(312, 272),
+  pidfd_getfd: everywhere(438),
+  process_madvise: everywhere(440),
+  // Large interfaces into the kernel.
+  bpf: call(321, 280),
+  perf_event_open: call(298, 241),
+  userfaultfd: call(323, 282),
+  io_uring_setup: everywhere(425),
+  io_uring_enter: everywhere(426),
+  io_uring_register: everywhere(427),
+  fanotify_init: call(300, 262),
+  // Keyrings are not in any namespace: without this one call reads what another left.
+  add_key: call(248, 217),
+  request_key: call(249, 218),
+  keyctl: call(250, 219),
+  // The kernel itself.
+  init_module: call(175, 105),
+  finit_module: call(313, 273),
+  delete_module: call(176, 106),
+  kexec_load: call(246, 104),
+  kexec_file_load: call(320, 294),
+  reboot: call(169, 142),
+  syslog: call(103, 116),
+  acct: call(163, 89),
+  swapon: call(167, 224),
+  swapoff: call(168, 225),
+  quotactl: call(179, 60),
+  quotactl_fd: everywhere(443),
+  settimeofday: call(164, 170),
+  clock_settime: call(227, 112),
+  sethostname: call(170, 161),
+  setdomainname: call(171, 162),
+  iopl: call(172, undefined),
+  ioperm: call(173, undefined),
+  modify_ldt: call(154, undefined),
+  // Files by handle, past the mounts.
+  name_to_handle_at: call(303, 264),
+  open_by_handle_at: call(304, 265),
+};
