@@ -45,11 +45,6 @@ function entries<T>(
   );
 }
 
-/** Whether there is anything to save before the call. */
-export function hasUploads(inputs: CallInputs): boolean {
-  return inputs.artifacts.some(([, input]) => input.kind === "upload");
-}
-
 /**
  * Saves what has to be saved, and returns what a request says of it all.
  *

@@ -4,7 +4,7 @@
 import type { JsonObject } from "../worker/support/json.ts";
 import { Agent, type CallResult, defaultAgentName } from "./agent.ts";
 import { SharedArtifacts } from "./artifacts.ts";
-import { type CallInputs, hasUploads, readInputs, stageInputs } from "./call-inputs.ts";
+import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import type { BrokerAddress } from "./client.ts";
 import { type Context, UsageError, exit } from "./context.ts";
 import { startEmbeddedBroker } from "./embedded-broker.ts";
@@ -77,7 +77,8 @@ async function openStoreIfNeeded(
   inputs: CallInputs,
   { environment, signal }: Context,
 ): Promise<SharedArtifacts | undefined> {
-  const purpose = hasUploads(inputs) ? "--artifact" : out === undefined ? undefined : "--out";
+  const purpose =
+    inputs.artifacts.length > 0 ? "--artifact" : out === undefined ? undefined : "--out";
   if (purpose === undefined) return undefined;
   const caller = { appName: defaultAgentName, userId: user, sessionId: session };
   return SharedArtifacts.open({ environment, namespace, caller, purpose }, signal);

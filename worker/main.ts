@@ -131,6 +131,7 @@ async function runWorker(config: Config, host: Host): Promise<number> {
   const forced = await Promise.race([drained, second.promise]);
   if (typeof forced === "string") {
     log.warn({ signal: forced }, "stopped at once");
+    worker.hurry();
     return exit.signalBase + constants.signals[forced];
   }
   log.info(forced, "drained");

@@ -18,6 +18,8 @@ import { startHealthServer } from "./telemetry/health.ts";
 const maxParserThreads = 2;
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
+/** The same when the worker is stopped at once: enough where there is a connection, and no waiting for one. */
+const hurriedAnswerTimeoutMs = 1_000;
 
 /**
  * What the worker is doing, and what that means for calls.
@@ -97,6 +99,13 @@ export class Worker implements AsyncDisposable {
     return report;
   }
 
+  /** Leaves answers little time to be published; to be followed by disposal. */
+  hurry(): void {
+    const giveUp = (): void =>
+      this.#stopPublishing.abort(new Error("the worker was stopped at once"));
+    setTimeout(giveUp, hurriedAnswerTimeoutMs).unref();
+  }
+
   /** Stops running calls at once, answers them, and closes everything in reverse order of opening. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === "stopped") return;
@@ -110,12 +119,7 @@ export class Worker implements AsyncDisposable {
       () => this.#stopPublishing.abort(new Error("the worker is shutting down")),
       answerTimeoutMs,
     );
-    this.#stopCalls.abort(
-      new InvocationError(
-        "TOOL_NOT_AVAILABLE",
-        "The worker was shut down before the tool had finished",
-      ),
-    );
+    this.#stopCalls.abort(new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down"));
     await consumer.settled();
     clearTimeout(giveUp);
   }

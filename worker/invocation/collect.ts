@@ -15,6 +15,9 @@ export const maxOutputFiles = 100;
 /** Bytes of all output files of one call, in multiples of the profile's largest file. */
 const maxTotalFileSizes = 4;
 
+/** Names of left-out outputs that are logged: a tool chooses them, and how many there are. */
+const maxLoggedNames = 10;
+
 /** Where outputs go and what bounds them. */
 export interface Collection {
   readonly store: Pick<ArtifactStore, "save">;
@@ -40,8 +43,9 @@ export async function collectOutputs(
   await using files = new AsyncDisposableStack();
   for (const file of outputs.files) files.use(file.handle);
   if (outputs.skipped.length > 0) {
+    const { length: count } = outputs.skipped;
     collection.log.warn(
-      { skipped: outputs.skipped },
+      { count, names: outputs.skipped.slice(0, maxLoggedNames) },
       "outputs that are not regular files were left out",
     );
   }

@@ -88,7 +88,7 @@ async function answerTo(
         : new InvocationError("INTERNAL_ERROR", "The worker could not handle the request", {
             cause: error,
           });
-    parts.log.warn({ err: refusal, id, topic: delivery.topic }, "invocation refused");
+    parts.log.warn({ ...failureFacts(refusal), id, topic: delivery.topic }, "invocation refused");
     const executionTimeMs = parts.clock.monotonicMs() - startMs;
     return encodeResponse(id, { kind: "error", error: refusal, executionTimeMs });
   }
@@ -175,9 +175,15 @@ function logOutcome(log: Logger, outcome: InvocationOutcome, statuses: object): 
       log.warn({ ...facts, code: "SANDBOX_TIMEOUT" }, "invocation timed out");
       break;
     case "error":
-      log.warn({ ...facts, code: outcome.error.code, err: outcome.error }, "invocation failed");
+      log.warn({ ...facts, ...failureFacts(outcome.error) }, "invocation failed");
+      log.debug({ err: outcome.error }, "why the invocation failed");
       break;
   }
+}
+
+/** What of a failure may stand in the log above debug: of the tool's own text nothing but the code. */
+function failureFacts(error: InvocationError): object {
+  return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
 }
 
 async function settle(

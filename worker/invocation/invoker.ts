@@ -7,9 +7,20 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
-import { type PreparedTool, type ToolRunner, runnerArgs } from "../runners/runner.ts";
+import {
+  type PreparedTool,
+  type StagedArtifact,
+  type ToolRunner,
+  runnerArgs,
+} from "../runners/runner.ts";
 import { type Profile, type Profiles, chooseProfileName } from "../sandbox/profile.ts";
-import { type Sandbox, type SandboxBackend, insidePaths } from "../sandbox/sandbox.ts";
+import {
+  type Sandbox,
+  type SandboxBackend,
+  SandboxError,
+  insidePaths,
+} from "../sandbox/sandbox.ts";
+import type { WorkDir } from "../sandbox/work-dir.ts";
 import { openStatusChannel } from "../sandbox/status-channel.ts";
 import type { Clock } from "../support/clock.ts";
 import { type Slots, SlotsFullError } from "../support/slots.ts";
@@ -93,12 +104,7 @@ async function run(
   await using prepared = await prepare(parts, tool);
   await using sandbox = await acquire(parts, prepared, profile, signal);
   const { workDir } = sandbox;
-  const artifacts = await stageArtifacts(
-    invocation,
-    workDir,
-    { store: parts.store, scope },
-    signal,
-  );
+  const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
   const paths = { work: insidePaths.work, tools: insidePaths.pythonTools };
   await stageArguments(workDir, runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes));
 
@@ -107,7 +113,7 @@ async function run(
   if (limitMs <= 0) throw new TimeLimitReached();
   const execution = await sandbox.start(prepared.launch);
   log.info({ profile: profile.name, limitMs, unenforced: sandbox.unenforced }, "tool started");
-  const { cause, report } = await runToExit(execution, limitMs, signal);
+  const { cause, report } = await runToExit(execution, limitMs, signal).catch(asStopped);
   status.finish();
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();
@@ -116,6 +122,36 @@ async function run(
   const collection = { store: parts.store, scope, limits: profile.limits, log };
   const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
   return { toolResult: result.value, createdArtifacts };
+}
+
+/** Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a slot for ever. */
+async function stage(
+  { store, clock, workBase, minFreeDiskBytes }: InvokerParts,
+  invocation: Invocation,
+  workDir: WorkDir,
+  scope: ArtifactScope,
+  times: CallTimes,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, StagedArtifact>> {
+  const over = AbortSignal.timeout(Math.max(0, remainingLimitMs(times, clock.nowMs())));
+  const maxBytes = (await freeBytes(workBase)) - minFreeDiskBytes;
+  try {
+    const origin = { store, scope, maxBytes };
+    return await stageArtifacts(invocation, workDir, origin, AbortSignal.any([signal, over]));
+  } catch (error) {
+    if (over.aborted && !signal.aborted) throw new TimeLimitReached();
+    throw error;
+  }
+}
+
+/** Once its tool has begun, a call that is given up must not be made again by the agent on its own. */
+function asStopped(error: unknown): never {
+  if (!(error instanceof InvocationError)) throw error;
+  throw new InvocationError(
+    "SANDBOX_FAILED",
+    "The tool was stopped because the worker is shutting down",
+    { cause: error },
+  );
 }
 
 function resolveTool(parts: InvokerParts, toolName: string): ToolEntry {
@@ -146,7 +182,7 @@ function resolveProfile(parts: InvokerParts, tool: ToolEntry, invocation: Invoca
   return profile;
 }
 
-/** Waits for a slot, no longer than the agent waits for the answer. */
+/** Waits for a slot, as long as a tool that then starts could still be answered. */
 async function leaseSlot(
   { slots, clock }: InvokerParts,
   times: CallTimes,
@@ -154,7 +190,8 @@ async function leaseSlot(
 ): Promise<Disposable> {
   const waitMs = remainingLimitMs(times, clock.nowMs());
   if (waitMs <= 0) throw new TimeLimitReached();
-  const over = AbortSignal.timeout(times.deadlineMs - clock.nowMs());
+  // Not the agent's own deadline: the answer must still find it waiting.
+  const over = AbortSignal.timeout(waitMs);
   try {
     return await slots.acquire(AbortSignal.any([signal, over]));
   } catch (error) {
@@ -171,13 +208,17 @@ async function leaseSlot(
 }
 
 async function requireFreeDisk({ workBase, minFreeDiskBytes }: InvokerParts): Promise<void> {
-  const stats = await statfs(workBase);
-  const freeBytes = stats.bavail * stats.bsize;
-  if (freeBytes >= minFreeDiskBytes) return;
+  const free = await freeBytes(workBase);
+  if (free >= minFreeDiskBytes) return;
   throw new InvocationError(
     "RESOURCE_EXHAUSTED",
-    `Insufficient disk space to execute the tool: ${freeBytes} bytes are free, ${minFreeDiskBytes} are needed`,
+    `Insufficient disk space to execute the tool: ${free} bytes are free, ${minFreeDiskBytes} are needed`,
   );
+}
+
+async function freeBytes(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
 }
 
 async function prepare(parts: InvokerParts, tool: ToolEntry): Promise<PreparedTool> {
@@ -198,6 +239,11 @@ async function acquire(
 /** Everything that is not an answer yet becomes one that says nothing of the inside; the log has the cause. */
 function asInvocationError(error: unknown): InvocationError {
   if (error instanceof InvocationError) return error;
+  if (error instanceof SandboxError) {
+    return new InvocationError("SANDBOX_FAILED", "The sandbox could not be started", {
+      cause: error,
+    });
+  }
   if (error instanceof StoreError) {
     return new InvocationError("ARTIFACT_ERROR", error.message, { cause: error });
   }

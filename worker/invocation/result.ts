@@ -81,16 +81,15 @@ function failed(report: ExitReport): InvocationError {
       ? `exited with code ${report.exitCode}`
       : `was ended by ${report.signal}`;
   const words = tail(report.stderr);
-  return new InvocationError(
-    "SANDBOX_FAILED",
-    `The tool's process ${ending}${words === "" ? "" : `: ${words}`}`,
-  );
+  const message = `The tool's process ${ending}${words === "" ? "" : `: ${words}`}`;
+  return new InvocationError("SANDBOX_FAILED", message, { isToolsText: true });
 }
 
 function reported(error: string, code: unknown): InvocationError {
   const known =
     typeof code === "string" && runnerCodes.has(code) ? (code as ErrorCode) : "TOOL_ERROR";
-  return new InvocationError(known, error.slice(0, maxErrorLength).toWellFormed());
+  const text = error.slice(0, maxErrorLength).toWellFormed();
+  return new InvocationError(known, text, { isToolsText: true });
 }
 
 async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unknown> {

@@ -12,13 +12,18 @@ import { insidePaths } from "../sandbox/sandbox.ts";
 import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
 import type { JsonObject } from "../support/json.ts";
 
-/** Longest file name of an input artifact, in bytes (NAME_MAX of Linux file systems, less room for a prefix). */
-const maxNameBytes = 240;
+/** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
+const maxNameBytes = 255;
+
+/** Bytes of the longest prefix that tells inputs of one name apart: a call has at most some thousand of them. */
+const maxPrefixBytes = 6;
 
 /** Where referenced artifacts come from. */
 export interface ArtifactOrigin {
   readonly store: Pick<ArtifactStore, "open">;
   readonly scope: ArtifactScope;
+  /** Bytes that all referenced artifacts of a call may have together: what the disk has to spare. */
+  readonly maxBytes: number;
 }
 
 /**
@@ -33,6 +38,7 @@ export async function stageArtifacts(
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
   const staged = new Map<string, StagedArtifact>();
   const names = new InputNames();
+  let spareBytes = origin.maxBytes;
   for (const [parameter, artifact] of invocation.preloaded) {
     const name = names.take(parameter, artifact.filename);
     await write(workDir, name, Readable.from([artifact.bytes]), signal);
@@ -43,6 +49,14 @@ export async function stageArtifacts(
     if (staged.has(parameter)) continue;
     const name = names.take(parameter, reference.filename);
     const opened = await openReference(origin, parameter, reference, signal);
+    spareBytes -= opened.sizeBytes;
+    if (spareBytes < 0) {
+      opened.body.destroy();
+      throw new InvocationError(
+        "RESOURCE_EXHAUSTED",
+        `Insufficient disk space for artifact "${reference.filename}" of ${opened.sizeBytes} bytes`,
+      );
+    }
     await write(workDir, name, opened.body, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       throw notLoaded(parameter, reference.filename, "its content could not be read", error);
@@ -132,7 +146,9 @@ class InputNames {
     }
     // Two parameters may name the same artifact, or two versions of it.
     let name = own;
-    for (let number = 1; this.#taken.has(name); number++) name = `${number}-${own}`;
+    for (let number = 1; this.#taken.has(name); number++) {
+      name = `${number}-${shortened(own, maxNameBytes - maxPrefixBytes)}`;
+    }
     this.#taken.add(name);
     return name;
   }
@@ -141,4 +157,11 @@ class InputNames {
 /** Halves of characters are all one name on disk, so they are none. */
 function isFileName(name: string): boolean {
   return !["", ".", ".."].includes(name) && !/[/\\\p{Cc}]/u.test(name) && name.isWellFormed();
+}
+
+/** The end of a name, which has its type, cut between characters. */
+function shortened(name: string, maxBytes: number): string {
+  let cut = name;
+  while (Buffer.byteLength(cut) > maxBytes) cut = [...cut].slice(1).join("");
+  return cut;
 }

@@ -39,11 +39,6 @@ export type ErrorCode = keyof typeof facts;
 /** Every code, in documentation order. */
 export const errorCodes = Object.keys(facts) as readonly ErrorCode[];
 
-/** Whether `code` is one of ours; used where a code arrives from inside the sandbox. */
-export function isErrorCode(code: unknown): code is ErrorCode {
-  return typeof code === "string" && Object.hasOwn(facts, code);
-}
-
 /**
  * A failure that is answered to the caller.
  *
@@ -52,11 +47,18 @@ export function isErrorCode(code: unknown): code is ErrorCode {
  */
 export class InvocationError extends Error {
   readonly code: ErrorCode;
+  /** Whether the message is the tool's own, and so may repeat arguments and secrets: it is for its caller alone. */
+  readonly isToolsText: boolean;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly isToolsText?: boolean } = {},
+  ) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.name = "InvocationError";
     this.code = code;
+    this.isToolsText = options.isToolsText ?? false;
   }
 
   /** Whether trying again, here later or on another worker, can help. */

@@ -50,7 +50,11 @@ const reference = z
 const preloaded = z
   .object({
     filename: name,
-    content: z.base64({ error: "expected base64" }),
+    // Encoders of other languages break lines.
+    content: z
+      .string()
+      .transform((text) => text.replace(/\s/g, ""))
+      .pipe(z.base64({ error: "expected base64" })),
     mime_type: optional(z.string().max(maxNameLength)),
     version: optional(z.int().min(0)),
   })
@@ -154,5 +158,5 @@ function describe(error: z.ZodError): string {
   if (issue.code === "invalid_type" && issue.input === undefined) {
     return `${field}: missing, expected ${issue.expected}`;
   }
-  return `${field}: ${issue.message}`;
+  return `${field}: ${issue.message.replace(/^Invalid input: /, "")}`;
 }

@@ -33,10 +33,10 @@ export interface Launch {
   readonly argv: readonly string[];
 }
 
-/** What a stream held, up to its cap. */
+/** The end of what a stream held, up to its cap. */
 export interface CapturedOutput {
   readonly text: string;
-  /** Bytes beyond the cap, read and dropped. */
+  /** Bytes before that, read and dropped. */
   readonly droppedBytes: number;
 }
 

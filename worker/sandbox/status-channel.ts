@@ -17,8 +17,6 @@ const maxBytesPerTurn = 64 * 1024;
 const floodPauseMs = 50;
 /** Bytes of `{"status":""}`: what is shorter is not worth a parser's exception. */
 const minLineBytes = 13;
-/** Longest text of one status, in characters. */
-const maxTextLength = 2_000;
 
 const newline = 0x0a;
 
@@ -121,7 +119,6 @@ function readStatus(line: Buffer): string | undefined {
 /** Without control, line and bidirectional-override characters, which could forge a terminal's or a log's lines. */
 function cleanText(text: string): string {
   return text
-    .slice(0, maxTextLength)
     .toWellFormed()
     .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ");
 }

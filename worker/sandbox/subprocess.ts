@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import type { CapturedOutput } from "./sandbox.ts";
 
-/** Bytes of stdout, and of stderr, that are kept of a child; the rest is read and dropped. */
+/** Bytes of stdout, and of stderr, that are kept of a child: the last ones; what is before is read and dropped. */
 export const maxOutputBytes = 64 * 1024;
 
 /** How a child ended. */
@@ -110,7 +110,7 @@ function ignoreBrokenPipe(): void {
   // The end of the process is reported by its exit, not by its pipes.
 }
 
-/** Keeps the first `maxOutputBytes` of a stream and counts the rest. */
+/** Keeps the last `maxOutputBytes` of a stream, where a failing program says why, and counts the rest. */
 class CappedText {
   readonly #chunks: Buffer[] = [];
   #keptBytes = 0;
@@ -123,14 +123,22 @@ class CappedText {
   }
 
   #take(chunk: Buffer): void {
-    const room = maxOutputBytes - this.#keptBytes;
-    const kept = chunk.subarray(0, room);
-    if (kept.byteLength > 0) this.#chunks.push(kept);
-    this.#keptBytes += kept.byteLength;
-    this.#droppedBytes += chunk.byteLength - kept.byteLength;
+    this.#chunks.push(chunk);
+    this.#keptBytes += chunk.byteLength;
+    for (let [first] = this.#chunks; first !== undefined; [first] = this.#chunks) {
+      if (this.#keptBytes - first.byteLength < maxOutputBytes) return;
+      this.#chunks.shift();
+      this.#keptBytes -= first.byteLength;
+      this.#droppedBytes += first.byteLength;
+    }
   }
 
   read(): CapturedOutput {
-    return { text: Buffer.concat(this.#chunks).toString("utf8"), droppedBytes: this.#droppedBytes };
+    const kept = Buffer.concat(this.#chunks);
+    const excessBytes = Math.max(0, kept.byteLength - maxOutputBytes);
+    return {
+      text: kept.subarray(excessBytes).toString("utf8"),
+      droppedBytes: this.#droppedBytes + excessBytes,
+    };
   }
 }

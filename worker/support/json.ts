@@ -57,7 +57,8 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLim
         // The first error names the position in the text as it came.
       }
     }
-    throw new JsonError("syntax", syntaxMessage(error), { cause: error });
+    // Without the parser's error as cause: it quotes the text, which may hold secrets, and causes are logged.
+    throw new JsonError("syntax", syntaxMessage(error));
   }
 }
 

@@ -13,11 +13,12 @@ export const repeatMs = 500;
 export function createSignalFilter(
   clock: Pick<Clock, "monotonicMs">,
 ): (signal: NodeJS.Signals) => boolean {
-  const lastAtMs = new Map<NodeJS.Signals, number>();
+  const newsAtMs = new Map<NodeJS.Signals, number>();
   return (signal) => {
     const nowMs = clock.monotonicMs();
-    const previousMs = lastAtMs.get(signal) ?? -Infinity;
-    lastAtMs.set(signal, nowMs);
-    return nowMs - previousMs >= repeatMs;
+    const isNews = nowMs - (newsAtMs.get(signal) ?? -Infinity) >= repeatMs;
+    // A repeat does not move the window, so that a key that is held down counts again and again.
+    if (isNews) newsAtMs.set(signal, nowMs);
+    return isNews;
   };
 }

@@ -262,16 +262,6 @@ describe("files of harness invoke", { timeout: timeoutMs }, () => {
     });
   });
 
-  test("--artifact NAME:VERSION needs no store on this side", async () => {
-    const { broker, worker } = await setScene((_request, reply) => reply.result({}));
-    const args = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--tool", "t"];
-    const { exitCode } = await runCli(["invoke", ...args, "--artifact", "a=x.txt:0"]);
-    expect(exitCode).toBe(0);
-    expect(worker.requests[0]?.params).toMatchObject({
-      artifact_references: { a: { filename: "x.txt", version: 0 } },
-    });
-  });
-
   test("--preload sends content inside the request", async () => {
     const { run, worker, directory } = await setScene((_request, reply) => reply.result({}));
     const file = join(directory, "notes.txt");

@@ -113,6 +113,12 @@ describe("the command line refuses", { timeout: 60_000 }, () => {
     expect(stderr).toContain("--preload");
   });
 
+  test("to refer to an artifact of a memory store, where nobody else can have saved it", async () => {
+    const { exitCode, stderr } = await runCli([...call, "--artifact", "p=report.csv:3"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("a memory store lives inside the worker's process");
+  });
+
   test("to preload more than a request can have, and names the sizes", async () => {
     const preload = ["--preload", `p=${join(directory, "large.bin")}`];
     const { exitCode, stderr } = await runCli([...call, ...preload]);

@@ -1,7 +1,7 @@
 /**
  * Slots, waiting, deadlines and time limits.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { DevClient } from "../../../harness/client.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../../../worker/protocol/topics.ts";
@@ -113,5 +113,17 @@ describe("a call whose agent has given up", () => {
     expect(await answerTo(rig, Date.now() - 2_000)).toMatchObject({
       result: { timed_out: false, tool_result: { said: "hi" } },
     });
+  });
+});
+
+describe("a call that waits in line", () => {
+  test("is answered while its agent still waits, when its turn does not come", async () => {
+    await using rig = await startRig({ tools, environment: { SANDBOX_MAX_CONCURRENT: "1" } });
+    const running = rig.call("sleeps", { seconds: 12 }, { timeoutSeconds: 30 });
+    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("tool started"));
+    const waiting = await rig.call("well", {}, { timeoutSeconds: 1 });
+    expect(waiting.kind).toBe("timed-out");
+    expect(waiting.roundTripMs).toBeLessThan(10_000);
+    await running;
   });
 });

@@ -190,12 +190,10 @@ describe("the worker process", () => {
     const running = agent.call({ tool: "ignores_term", timeoutSeconds: 60 });
     // The agent tries once more, as real agents do; that second call ends with the agent.
     running.catch(() => undefined);
-    await worker.says("invocation received");
+    await worker.says("tool started");
     worker.child.kill("SIGTERM");
     expect(await worker.exited).toEqual({ code: 0, signal: null });
-    expect(worker.output).toMatch(
-      /invocation failed.*TOOL_NOT_AVAILABLE|TOOL_NOT_AVAILABLE.*invocation failed/,
-    );
+    expect(worker.output).toMatch(/"code":"SANDBOX_FAILED".*"msg":"invocation failed"/);
   });
 
   test("a second signal stops at once, and still answers", async () => {
@@ -203,12 +201,12 @@ describe("the worker process", () => {
     await worker.says("worker ready");
     await using agent = await connectAgent();
     void agent.call({ tool: "ignores_term", timeoutSeconds: 60 }).catch(() => undefined);
-    await worker.says("invocation received");
+    await worker.says("tool started");
     worker.child.kill("SIGTERM");
     await worker.says("draining");
     worker.child.kill("SIGINT");
     expect((await worker.exited).code).toBe(130);
-    expect(worker.output).toContain("TOOL_NOT_AVAILABLE");
+    expect(worker.output).toMatch(/"code":"SANDBOX_FAILED".*"msg":"invocation failed"/);
   });
 
   test("a tool does not survive a killed worker, and the next worker sweeps what is left", async () => {

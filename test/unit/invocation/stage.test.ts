@@ -93,7 +93,7 @@ describe("input artifacts", () => {
       },
       preloaded: { "files[0]": { ...preloaded("n.bin", "\0\xff"), mimeType: "x/y", version: 7 } },
     });
-    const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
     expect(Object.fromEntries(staged)).toEqual({
       "files[0]": {
         path: "/sandbox/work/input/n.bin",
@@ -128,7 +128,7 @@ describe("input artifacts", () => {
       references: { data: { filename: "missing.csv", version: 3 } },
       preloaded: { data: preloaded("data.csv", "sent along") },
     });
-    const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
     expect(await contents(workDir, staged)).toEqual({ data: "sent along" });
   });
 
@@ -141,7 +141,7 @@ describe("input artifacts", () => {
         names.map((name, index) => [`p${index}`, preloaded(name, `${index}`)]),
       ),
     });
-    const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
     expect(await contents(workDir, staged)).toEqual(
       Object.fromEntries(names.map((_, index) => [`p${index}`, `${index}`])),
     );
@@ -154,7 +154,7 @@ describe("input artifacts", () => {
     await stageArtifacts(
       invocation({ preloaded: { a: preloaded("a") } }),
       workDir,
-      { store, scope },
+      { store, scope, maxBytes: Infinity },
       never,
     );
     expect((await stat(join(workDir.path, "input/a"))).mode & 0o777).toBe(0o600);
@@ -176,7 +176,9 @@ describe("input artifacts", () => {
     await using store = createMemoryStore();
     await using workDir = await newWorkDir();
     const call = invocation({ preloaded: { data: preloaded(filename) } });
-    const error = await refusal(stageArtifacts(call, workDir, { store, scope }, never));
+    const error = await refusal(
+      stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never),
+    );
     expect(error.message).toBe(
       `Artifact "${filename}" for parameter "data" could not be loaded: its name cannot be a file name`,
     );
@@ -189,11 +191,16 @@ describe("input artifacts", () => {
       stageArtifacts(
         invocation({ preloaded: { a: preloaded(filename), b: preloaded(filename) } }),
         workDir,
-        { store, scope },
+        { store, scope, maxBytes: Infinity },
         never,
       );
-    expect((await stage("é".repeat(120))).size).toBe(2);
-    expect((await refusal(stage("é".repeat(121)))).message).toContain("longer than 240 bytes");
+    const longest = `${"é".repeat(125)}.json`;
+    const staged = await stage(longest);
+    expect([...staged.values()].map(({ path }) => path.split("/").at(-1))).toEqual([
+      longest,
+      `1-${"é".repeat(122)}.json`,
+    ]);
+    expect((await refusal(stage(`é${longest}`))).message).toContain("longer than 255 bytes");
   });
 
   propertyTest.prop([fc.array(fc.string({ unit: "binary", maxLength: 6 }), { maxLength: 8 })], {
@@ -207,7 +214,12 @@ describe("input artifacts", () => {
       ),
     });
     try {
-      const staged = await stageArtifacts(call, workDir, { store, scope }, never);
+      const staged = await stageArtifacts(
+        call,
+        workDir,
+        { store, scope, maxBytes: Infinity },
+        never,
+      );
       expect(await contents(workDir, staged)).toEqual(
         Object.fromEntries(names.map((_, index) => [`p${index}`, `${index}`])),
       );
@@ -224,7 +236,9 @@ describe("an artifact that cannot be loaded", () => {
     await using workDir = await newWorkDir();
     await save(store, "data.csv", "x");
     const call = invocation({ references: { table: { filename: "data.csv", version: 3 } } });
-    const error = await refusal(stageArtifacts(call, workDir, { store, scope }, never));
+    const error = await refusal(
+      stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never),
+    );
     expect(error.message).toMatch(
       /^Artifact "data\.csv" for parameter "table" could not be loaded: .*version 3.*not found/,
     );
@@ -245,11 +259,26 @@ describe("an artifact that cannot be loaded", () => {
     await using workDir = await newWorkDir();
     const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
     const store = { open: () => Promise.resolve(opened) };
-    const error = await refusal(stageArtifacts(call, workDir, { store, scope }, never));
+    const error = await refusal(
+      stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never),
+    );
     expect(error.message).toBe(
       'Artifact "data.csv" for parameter "table" could not be loaded: its content could not be read',
     );
     expect(error.cause).toBe(cause);
+  });
+
+  test("because it would fill the disk is refused before a byte is read, and its stream is closed", async () => {
+    const body = new Readable({ read: () => expect.unreachable("nothing may be read") });
+    const opened = { version: 0, sizeBytes: 100, metadata: { mimeType: "x" }, body };
+    await using workDir = await newWorkDir();
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const origin = { store: { open: () => Promise.resolve(opened) }, scope, maxBytes: 99 };
+    await expect(stageArtifacts(call, workDir, origin, never)).rejects.toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message: 'Insufficient disk space for artifact "data.csv" of 100 bytes',
+    });
+    expect(body.destroyed).toBe(true);
   });
 
   test("because the call is given up fails with the signal's reason, and its stream is closed", async () => {
@@ -262,7 +291,7 @@ describe("an artifact that cannot be loaded", () => {
     const staging = stageArtifacts(
       call,
       workDir,
-      { store: { open: () => Promise.resolve(opened) }, scope },
+      { store: { open: () => Promise.resolve(opened) }, scope, maxBytes: Infinity },
       giveUp.signal,
     );
     setImmediate(() => giveUp.abort(reason));

@@ -1,0 +1,22 @@
+/**
+ * A tool's output descriptors in somebody else's hands hold nobody up.
+ */
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { startRig } from "../support/rig.ts";
+
+test("a call ends with its own processes, also when another one holds its output open", async () => {
+  await using rig = await startRig({
+    tools: { holds: { function: "holds" }, gives: { function: "gives_output_away" } },
+  });
+  const name = `str-test-${randomUUID()}`;
+  const ready = Promise.withResolvers<void>();
+  const options = { onStatus: () => ready.resolve() };
+  const holding = rig.agent.call({ tool: "holds", args: { name }, timeoutSeconds: 60 }, options);
+  // It is stopped with the rig; what it then answers is nobody's.
+  holding.catch(() => undefined);
+  await ready.promise;
+  const result = await rig.call("gives", { name });
+  expect(result).toMatchObject({ kind: "success", toolResult: { given: 2 } });
+  expect(result.roundTripMs).toBeLessThan(15_000);
+});
