@@ -3,7 +3,7 @@
  */
 import type { z } from "zod";
 import type { StoreConfig } from "./artifacts/open.ts";
-import type { ScopeConfig } from "./artifacts/scope.ts";
+import { type ScopeConfig, artifactKey } from "./artifacts/scope.ts";
 import type { BrokerConfig } from "./broker/open.ts";
 import type { logLevels } from "./telemetry/logger.ts";
 import { acceptedBy, variables } from "./variables.ts";
@@ -69,8 +69,21 @@ export function readConfig(environment: Environment): Config {
   if (set["ARTIFACT_SCOPE"] === "custom" && set["ARTIFACT_SCOPE_VALUE"] === undefined) {
     problems.push(problem("ARTIFACT_SCOPE_VALUE", set));
   }
+  if (set["ARTIFACT_SCOPE_VALUE"] !== undefined && !isUsableRoot(set["ARTIFACT_SCOPE_VALUE"])) {
+    problems.push(problem("ARTIFACT_SCOPE_VALUE", set));
+  }
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return toConfig(parsed.data);
+}
+
+/** Whether artifacts can be kept below a scope of this name. */
+function isUsableRoot(root: string): boolean {
+  try {
+    artifactKey({ root, userId: "user", sessionId: "session" }, "file");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** `NAME: "value" is not accepted; accepted: …`. No variable that can be wrong holds a secret. */

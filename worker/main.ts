@@ -9,7 +9,7 @@ import { StoreError } from "./artifacts/store.ts";
 import { check } from "./check.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { ManifestError } from "./manifest/manifest.ts";
-import { SandboxError } from "./sandbox/sandbox.ts";
+import { SandboxError, type SandboxSetting } from "./sandbox/sandbox.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
 import { createLogger } from "./telemetry/logger.ts";
@@ -150,11 +150,19 @@ function exitCodeOf(error: unknown): number {
   return isConfiguration ? exit.config : exit.software;
 }
 
+const variableOf: Readonly<Record<SandboxSetting, string>> = {
+  workDir: "SANDBOX_WORK_DIR",
+  bwrapBin: "SANDBOX_BWRAP_BIN",
+  pythonBin: "SANDBOX_PYTHON_BIN",
+  toolsPythonDir: "TOOLS_PYTHON_DIR",
+};
+
 /** The message and the messages of its causes; a stack only for what nobody foresaw. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (exitCodeOf(error) === exit.software) return error.stack ?? error.message;
-  const messages = [error.message];
+  const isSetting = error instanceof SandboxError && error.setting !== undefined;
+  const messages = [isSetting ? `${variableOf[error.setting]}: ${error.message}` : error.message];
   for (let { cause } = error; cause instanceof Error; cause = cause.cause)
     messages.push(cause.message);
   return messages.join("\n  because: ");

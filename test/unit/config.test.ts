@@ -195,6 +195,13 @@ describe("a variable that cannot be used", () => {
     expect(problemsOf({ ...required, [name]: "" })).toEqual(expected);
   });
 
+  test("ARTIFACT_SCOPE_VALUE is refused when no store could keep artifacts below it", () => {
+    const custom = { ...required, ARTIFACT_SCOPE: "custom" };
+    expect(problemsOf({ ...custom, ARTIFACT_SCOPE_VALUE: ".." })).toEqual([
+      'ARTIFACT_SCOPE_VALUE: ".." is not accepted; accepted: a name',
+    ]);
+  });
+
   test("ARTIFACT_SCOPE_VALUE is named when a custom scope has none", () => {
     const expected = ["ARTIFACT_SCOPE_VALUE: is not set; accepted: a name"];
     expect(problemsOf({ ...required, ARTIFACT_SCOPE: "custom" })).toEqual(expected);

@@ -115,7 +115,8 @@ async function compileRunner(
 /** A missing directory is the operator's error, to be told at start and not by every call. */
 async function requireDirectory(path: string): Promise<void> {
   const stats = await stat(path).catch(() => undefined);
-  if (stats?.isDirectory() !== true) throw new SandboxError(`${path} is not a directory of tools`);
+  if (stats?.isDirectory() !== true)
+    throw new SandboxError(`${path} is not a directory`, { setting: "toolsPythonDir" });
 }
 
 async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpreterFacts>> {
@@ -126,7 +127,10 @@ async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpr
     });
     return interpreterFacts.parse(JSON.parse(stdout));
   } catch (error) {
-    throw new SandboxError(`cannot use ${pythonBin} as the Python interpreter`, { cause: error });
+    throw new SandboxError(`cannot use ${pythonBin} as the Python interpreter`, {
+      cause: error,
+      setting: "pythonBin",
+    });
   }
 }
 

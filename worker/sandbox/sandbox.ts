@@ -90,8 +90,18 @@ export interface SandboxBackend extends AsyncDisposable {
 
 /** A failure of the sandbox technology or of the work directory. Its message may name host paths: log it, do not send it. */
 export class SandboxError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  /** Which of the operator's settings it is about, when it is about one. */
+  readonly setting: SandboxSetting | undefined;
+
+  constructor(
+    message: string,
+    options: { readonly cause?: unknown; readonly setting?: SandboxSetting } = {},
+  ) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.name = "SandboxError";
+    this.setting = options.setting;
   }
 }
+
+/** Settings of sandboxes and runners that can be wrong. */
+export type SandboxSetting = "workDir" | "bwrapBin" | "pythonBin" | "toolsPythonDir";

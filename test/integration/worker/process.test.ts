@@ -76,6 +76,7 @@ describe("the worker process", () => {
       await using worker = new WorkerProcess({ ...environment, SANDBOX_BWRAP_BIN: bwrap });
       const { code, output } = await exitOf(worker);
       expect(code).toBe(78);
+      expect(output).toContain(`SANDBOX_BWRAP_BIN: `);
       expect(output).toContain(bwrap);
     }
   });
@@ -95,7 +96,7 @@ describe("the worker process", () => {
     await using toolless = new WorkerProcess({ ...environment, TOOLS_PYTHON_DIR: "/no/such" });
     expect(await exitOf(toolless)).toMatchObject({
       code: 78,
-      output: "str-worker: /no/such is not a directory of tools\n",
+      output: "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory\n",
     });
   });
 

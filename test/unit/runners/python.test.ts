@@ -98,7 +98,10 @@ describe("the system's interpreter", () => {
 
 test("a tool directory that is missing is refused by name", async () => {
   const { options } = await newOptions({ toolsDir: "/no/such/tools" });
-  await expect(openPythonRunner(options)).rejects.toThrow("/no/such/tools is not a directory");
+  await expect(openPythonRunner(options)).rejects.toMatchObject({
+    message: "/no/such/tools is not a directory",
+    setting: "toolsPythonDir",
+  });
 });
 
 describe("a call of a Python tool", () => {

@@ -57,6 +57,7 @@ export async function probeHost(
   }
   throw new SandboxError(
     `${options.bwrapBin} cannot make a sandbox here: ${refusals.join("; with an empty /proc: ")}`,
+    { setting: "bwrapBin" },
   );
 }
 
@@ -111,7 +112,7 @@ async function version(bwrapBin: string): Promise<string> {
     await child.closed;
     return child.output().stdout.text.split("\n")[0] ?? "";
   } catch (error) {
-    throw new SandboxError(`cannot start ${bwrapBin}: ${String(error)}`, { cause: error });
+    throw new SandboxError(`cannot start ${bwrapBin}`, { cause: error, setting: "bwrapBin" });
   }
 }
 
