@@ -120,7 +120,7 @@ export class Worker implements AsyncDisposable {
       answerTimeoutMs,
     );
     this.#stopCalls.abort(new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down"));
-    await consumer.settled();
+    await consumer.settled(this.#stopPublishing.signal);
     clearTimeout(giveUp);
   }
 
@@ -184,7 +184,7 @@ export class Worker implements AsyncDisposable {
     served: readonly string[],
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
-    const subscriptions = new Subscriptions(session, served, log);
+    using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
     for await (const { manifest } of catalog.changes) {
       await subscriptions.follow(new Set(manifest.tools.keys()), this.#stopPublishing.signal);
     }

@@ -195,22 +195,63 @@ export function describeBroker(
       expect(textOf(await deliveries.next())).toBe("2");
     });
 
-    test("stops intake when paused, and goes on publishing and settling", async () => {
+    test("stops intake when paused, ends, and goes on publishing and settling", async () => {
       await using under = await create();
-      const session = await under.broker.connect(["echo"], never);
+      await using session = await under.broker.connect(["echo"], never);
       const deliveries = session.deliveries[Symbol.asyncIterator]();
       await under.peer.publish(invokeTopic(under.namespace, "echo"), "1");
       const first = await deliveries.next();
-      await session.pause();
       const next = deliveries.next();
+      await session.pause();
       await under.peer.publish(invokeTopic(under.namespace, "echo"), "2");
+      expect(await next).toEqual({ done: true, value: undefined });
+      expect(await deliveries.next()).toEqual({ done: true, value: undefined });
       const heard = await under.peer.listen(responseTopic(under.namespace, "Agent", ">"));
       const topic = responseTopic(under.namespace, "Agent", "1");
       await session.publish({ topic, payload: Buffer.from("3") }, never);
       expect((await heard()).payload).toBe("3");
       await (first.value as Delivery).settle("accepted");
+      await session.leave("echo", never);
+    });
+
+    test("ends when paused before anybody has pulled", async () => {
+      await using under = await create();
+      await using session = await under.broker.connect(["echo"], never);
+      await session.pause();
+      await session.pause();
+      expect(await restOf(session)).toEqual([]);
+    });
+
+    test("loses no call that came before the pause: what it does not hand out goes to others", async () => {
+      await using under = await create();
+      await using session = await under.broker.connect(["echo"], never);
+      const numbers = Array.from({ length: 20 }, (_, n) => `${n}`);
+      for (const n of numbers) await under.peer.publish(invokeTopic(under.namespace, "echo"), n);
+      const first = await pull(session).next();
+      await first.settle("accepted");
+      await session.pause();
+      const handedOut = [textOf(first), ...(await restOf(session))];
       await session[Symbol.asyncDispose]();
-      expect(await next).toEqual({ done: true, value: undefined });
+      await using other = await under.broker.connect(["echo"], never);
+      const left = pull(other);
+      for (const n of numbers.slice(handedOut.length)) expect(textOf(await left.next())).toBe(n);
+      expect(handedOut).toEqual(numbers.slice(0, handedOut.length));
+    });
+
+    test("serves nothing more once it is paused", async () => {
+      await using under = await create();
+      await using session = await under.broker.connect([], never);
+      await session.pause();
+      await session.serve("late", never);
+      await under.peer.publish(invokeTopic(under.namespace, "late"), "1");
+      expect(await restOf(session)).toEqual([]);
+    });
+
+    test("can be paused when it has ended", async () => {
+      await using under = await create();
+      const session = await under.broker.connect(["echo"], never);
+      await session[Symbol.asyncDispose]();
+      await session.pause();
     });
 
     test("ends as asked when it is disposed", async () => {
@@ -349,6 +390,16 @@ export function pull(session: BrokerSession): { next(): Promise<Delivery> } {
       return result.value;
     },
   };
+}
+
+/** The JSON texts of everything that a session hands out until its deliveries end. */
+async function restOf(session: BrokerSession): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for await (const delivery of session.deliveries) {
+    texts.push(textOf(delivery));
+    await delivery.settle("accepted");
+  }
+  return texts;
 }
 
 /** The JSON text of a delivery. */

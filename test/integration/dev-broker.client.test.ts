@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startDevBroker } from "../../harness/dev-broker.ts";
 import { createDevBroker } from "../../worker/broker/dev/broker.ts";
 import { maxAnswerBytes, maxLineBytes } from "../../worker/broker/dev/wire.ts";
-import type { Broker } from "../../worker/broker/broker.ts";
+import type { Broker, Delivery } from "../../worker/broker/broker.ts";
 import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { parseJson } from "../../worker/support/json.ts";
 import { pull, textOf } from "../conformance/broker.ts";
@@ -188,15 +188,84 @@ describe("a session", () => {
     await using server = await startDevBroker();
     await using session = await brokerAt(server.port).connect(["echo"], never);
     await using agent = await PythonClient.connect(server.port);
-    const deliveries = pull(session);
+    const deliveries = session.deliveries[Symbol.asyncIterator]();
     const delivery = deliveries.next();
     let isPaused = false;
     const paused = session.pause().then(() => (isPaused = true));
     await session.publish(message, never);
     expect(isPaused).toBe(false);
     await agent.publish(topic, "1");
-    expect(textOf(await delivery)).toBe("1");
+    expect(textOf((await delivery).value as Delivery)).toBe("1");
     await paused;
+    expect(await deliveries.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("takes what waits for it when it is paused, and subscribes to nothing any more", async () => {
+    await using server = await startDevBroker();
+    await using session = await brokerAt(server.port).connect(["echo", "other"], never);
+    await session.serve("late", never);
+    await using agent = await PythonClient.connect(server.port);
+    for (const n of ["1", "2", "3"]) await agent.publish(topic, n);
+    await session.pause();
+    expect(server.subscriptions.flatMap(({ patterns }) => patterns)).toEqual([]);
+    await session.serve("too-late", never);
+    expect(server.subscriptions.flatMap(({ patterns }) => patterns)).toEqual([]);
+    await agent.publish(topic, '"for others"');
+    const texts: string[] = [];
+    for await (const delivery of session.deliveries) texts.push(textOf(delivery));
+    expect(texts).toEqual(["1", "2", "3"]);
+  });
+
+  test("asks once more for what came between its last RECEIVE and the pause", async () => {
+    const answers: Reaction[] = [
+      "silent",
+      delivering("1", "a"),
+      { line: "?" },
+      delivering("2", "b"),
+    ];
+    await using server = await startScriptedServer(({ cmd }) => {
+      // In order, as a server carries commands out: the RECEIVE in progress finds nothing.
+      if (cmd === "UNSUBSCRIBE") return { line: '{"status":"TIMEOUT"}\n{"status":"OK"}' };
+      return cmd === "RECEIVE" ? answers.shift() : undefined;
+    });
+    await using session = await brokerAt(server.port).connect(["echo"], never);
+    const deliveries = pull(session);
+    const delivery = deliveries.next();
+    await session.pause();
+    expect(textOf(await delivery)).toBe("1");
+    expect(textOf(await deliveries.next())).toBe("2");
+    await expect(deliveries.next()).rejects.toThrow("ended");
+    const asked = server.heard.filter(({ cmd }) => cmd === "UNSUBSCRIBE" || cmd === "RECEIVE");
+    expect(asked.map((command) => command["timeout_ms"] ?? command.cmd)).toEqual([
+      1_000,
+      "UNSUBSCRIBE",
+      1,
+      1,
+      1,
+      1,
+    ]);
+  });
+
+  test("takes back a subscription that was not confirmed yet when it was paused", async () => {
+    await using server = await startDevBroker();
+    await using session = await brokerAt(server.port).connect([], never);
+    const serving = session.serve("echo", never);
+    await session.pause();
+    await serving;
+    expect(server.subscriptions.flatMap(({ patterns }) => patterns)).toEqual([]);
+  });
+
+  test("is lost when the broker does not let it go", async () => {
+    const line = '{"status":"ERROR","error_code":"INTERNAL_ERROR","error_message":"no"}';
+    await using server = await startScriptedServer(({ cmd }) =>
+      cmd === "UNSUBSCRIBE" ? { line } : undefined,
+    );
+    await using session = await brokerAt(server.port).connect(["echo"], never);
+    await session.pause();
+    expect(await session.closed).toMatchObject({
+      reason: "lost",
+      cause: { message: "The broker refused UNSUBSCRIBE: INTERNAL_ERROR: no" },
+    });
   });
 
   test.each([

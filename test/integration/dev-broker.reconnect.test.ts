@@ -217,17 +217,30 @@ describe("a worker", () => {
   test("stays paused across connections, and leaves the calls to others", async () => {
     const former = await startDevBroker();
     const broker = await brokerAt(former.port);
-    const session = await broker.connect(["echo"], never);
+    await using session = await broker.connect(["echo"], never);
     const pending = session.deliveries[Symbol.asyncIterator]().next();
     await session.pause();
+    expect(await pending).toMatchObject({ done: true });
     await former[Symbol.asyncDispose]();
     await using server = await startScriptedServer(() => undefined, former.port);
     await session.publish(message("1"), never);
     const connects = server.heard.filter(({ cmd }) => cmd === "CONNECT");
     expect(connects.map((command) => command["subscriptions"])).toEqual([[], []]);
     expect(server.heard.some(({ cmd }) => cmd === "RECEIVE")).toBe(false);
-    await session[Symbol.asyncDispose]();
-    expect(await pending).toMatchObject({ done: true });
+  });
+
+  test("ends its deliveries when the connection breaks under a pause", async () => {
+    await using server = await startScriptedServer(({ cmd }) =>
+      cmd === "UNSUBSCRIBE" ? "cut" : undefined,
+    );
+    const broker = await brokerAt(server.port);
+    await using session = await broker.connect(["echo"], never);
+    const pending = session.deliveries[Symbol.asyncIterator]().next();
+    await session.pause();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    await session.publish(message("1"), never);
+    const connects = server.heard.filter(({ cmd }) => cmd === "CONNECT");
+    expect(connects.map((command) => command["subscriptions"])).toEqual([[echo], [], [], []]);
   });
 
   test("ends as lost after the configured attempts, and fails what it held", async () => {

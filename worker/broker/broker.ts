@@ -44,17 +44,24 @@ export interface SessionEnd {
  * A live connection. Its owner disposes it; disposal closes the connection and ends `deliveries`.
  */
 export interface BrokerSession extends AsyncDisposable {
-  /** Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends. */
+  /**
+   * Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends, and
+   * when it was paused and has nothing left to hand out.
+   */
   readonly deliveries: AsyncIterable<Delivery>;
   /** Fulfils when the session ended, by request or by loss; never rejects. */
   readonly closed: Promise<SessionEnd>;
-  /** Starts to receive the calls of a tool (shared work where the broker can share). Idempotent. */
+  /** Starts to receive the calls of a tool (shared work where the broker can share), unless paused. Idempotent. */
   serve(toolName: string, signal: AbortSignal): Promise<void>;
   /** Stops to receive the calls of a tool. Idempotent. */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
   /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */
   publish(message: OutboundMessage, signal: AbortSignal): Promise<void>;
-  /** Stops intake: no further delivery is pulled from the broker. `publish` and `settle` go on working. */
+  /**
+   * Stops intake for good. The session takes no new work from the broker, hands out what it had received or was just
+   * receiving, and then ends `deliveries`; `publish`, `leave` and `settle` go on working. Fulfils when nothing that is
+   * published from now on comes to this session. Idempotent; never rejects, since a session that ended takes nothing.
+   */
   pause(): Promise<void>;
 }
 

@@ -31,7 +31,8 @@ export interface ReconnectingOptions extends DiallerOptions {
  * ```
  *
  * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve at once; `publish`
- * waits. A publish whose confirmation was lost is sent again: receivers may see it twice.
+ * waits. `deliveries` of a session that is paused end with the connection of the moment, at once when there is none: later
+ * connections only publish. A publish whose confirmation was lost is sent again: receivers may see it twice.
  */
 export interface ReconnectingSession extends BrokerSession {
   /** Whether there is a connection now. */
@@ -71,7 +72,7 @@ class SupervisedSession implements ReconnectingSession {
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
-  /** Resolves when `#live` or `#isEnded` changes. */
+  /** Resolves when `#live`, `#isPaused` or `#isEnded` changes. */
   #changed = Promise.withResolvers<void>();
 
   constructor(
@@ -121,7 +122,8 @@ class SupervisedSession implements ReconnectingSession {
 
   async pause(): Promise<void> {
     this.#isPaused = true;
-    await this.#tell((session) => session.pause());
+    this.#notify();
+    await this.#live?.pause();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,11 +148,13 @@ class SupervisedSession implements ReconnectingSession {
     let last: BrokerSession | undefined;
     while (!this.#isEnded) {
       const session = this.#live;
-      if (session === undefined || session === last) {
-        await this.#changed.promise;
-      } else {
+      if (session !== undefined && session !== last) {
         last = session;
         yield* session.deliveries;
+      } else if (this.#isPaused) {
+        return;
+      } else {
+        await this.#changed.promise;
       }
     }
   }
@@ -182,37 +186,28 @@ class SupervisedSession implements ReconnectingSession {
 
   /** Opens a session, brings it to what is desired, and makes it the live one in the same turn. */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
-    const served = this.#wanted();
+    const served = new Set(this.#isPaused ? [] : this.#desired);
     await using stack = new AsyncDisposableStack();
     const session = stack.use(await this.#broker.connect([...served], signal));
-    let isPaused = false;
-    for (;;) {
-      const wanted = this.#wanted();
-      const missing = [...wanted].find((tool) => !served.has(tool));
-      const surplus = [...served].find((tool) => !wanted.has(tool));
+    while (!this.#isPaused) {
+      const [missing] = this.#desired.difference(served);
+      const [surplus] = served.difference(this.#desired);
       if (missing !== undefined) {
         await session.serve(missing, signal);
         served.add(missing);
       } else if (surplus !== undefined) {
         await session.leave(surplus, signal);
         served.delete(surplus);
-      } else if (this.#isPaused && !isPaused) {
-        await session.pause();
-        isPaused = true;
       } else {
         break;
       }
     }
+    if (this.#isPaused) await session.pause();
     // Disposal that came while we were opening has found nothing to dispose of.
     signal.throwIfAborted();
     this.#setLive(session);
     stack.move();
     return session;
-  }
-
-  /** A paused session has no use for calls: on the next connection they are left to others. */
-  #wanted(): Set<string> {
-    return new Set(this.#isPaused ? [] : this.#desired);
   }
 
   #setLive(session: BrokerSession | undefined): void {

@@ -6,6 +6,12 @@ import type { BrokerSession, Delivery } from "../broker/broker.ts";
 /** Deliveries in flight beyond slots and waiting line: those that are just being refused. */
 const refusalsInFlight = 16;
 
+/**
+ * Bytes of requests in flight from which on no further one is pulled; what comes then waits in the broker. One request may
+ * go beyond, so that the largest is handled as well.
+ */
+export const maxRequestBytesInFlight = 64 * 1024 * 1024;
+
 /** What became of the deliveries in flight when a drain ended. */
 export interface DrainReport {
   readonly finished: number;
@@ -19,7 +25,12 @@ export class Consumer {
   readonly #handle: (delivery: Delivery) => Promise<void>;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
+  #requestBytes = 0;
   #handled = 0;
+  /** The loop; never rejects. */
+  #pulling: Promise<void> = Promise.resolve();
+  /** In a drain: until the session has handed out the last delivery. */
+  #lastPulled: Promise<unknown> = Promise.resolve();
 
   /**
    * @param handle never rejects
@@ -40,37 +51,68 @@ export class Consumer {
     return this.#inFlight.size;
   }
 
-  /** Pulls until the session's deliveries end. */
+  /** Pulls until the session's deliveries end: with the session, or in a drain. */
   async run(): Promise<void> {
-    for await (const delivery of this.#session.deliveries) {
-      const handled = this.#handle(delivery).finally(() => {
-        this.#inFlight.delete(handled);
-        this.#handled++;
-      });
-      this.#inFlight.add(handled);
-      if (this.#inFlight.size >= this.#maxInFlight) await Promise.race(this.#inFlight);
-    }
+    const pulling = this.#pull();
+    this.#pulling = pulling.catch(() => {});
+    await pulling;
   }
 
-  /** Stops intake and waits until nothing is in flight or the signal aborts. */
+  /**
+   * Stops intake and waits until everything that the session had received is handled, or the signal aborts. What the
+   * session hands out later than that is handled as well; `settled` waits for it.
+   */
   async drain(signal: AbortSignal): Promise<DrainReport> {
-    await this.#session.pause();
-    // Counted, not subtracted: what the session had pulled before it was paused may still come.
+    // Counted, not subtracted: what the session had received before it was paused is still to come.
     const handledBefore = this.#handled;
-    const aborted = Promise.withResolvers<void>();
-    const onAbort = (): void => aborted.resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    try {
-      await Promise.race([this.settled(), aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+    this.#lastPulled = Promise.all([this.#session.pause(), this.#pulling]);
+    await endsOrAborts(this.settled(), signal);
     return { finished: this.#handled - handledBefore, abandoned: this.#inFlight.size };
   }
 
-  /** Fulfils when nothing is in flight. */
-  async settled(): Promise<void> {
+  /**
+   * Fulfils when nothing is in flight and, once a drain has begun, nothing more is to come. When the signal aborts it waits
+   * for nothing more to come.
+   */
+  async settled(signal?: AbortSignal): Promise<void> {
+    await endsOrAborts(this.#lastPulled, signal);
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
+  }
+
+  async #pull(): Promise<void> {
+    for await (const delivery of this.#session.deliveries) {
+      this.#take(delivery);
+      while (this.#isFull()) await Promise.race(this.#inFlight);
+    }
+  }
+
+  #take(delivery: Delivery): void {
+    const { byteLength } = delivery.payload;
+    this.#requestBytes += byteLength;
+    const handled = this.#handle(delivery).finally(() => {
+      this.#inFlight.delete(handled);
+      this.#requestBytes -= byteLength;
+      this.#handled++;
+    });
+    this.#inFlight.add(handled);
+  }
+
+  #isFull(): boolean {
+    return (
+      this.#inFlight.size >= this.#maxInFlight || this.#requestBytes >= maxRequestBytesInFlight
+    );
+  }
+}
+
+/** Waits for a promise that never rejects, or until the signal aborts. Leaves no listener behind. */
+async function endsOrAborts(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<void>();
+  const onAbort = (): void => aborted.resolve();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted === true) onAbort();
+  try {
+    await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
   }
 }

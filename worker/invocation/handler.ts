@@ -76,7 +76,7 @@ async function answerTo(
   const startMs = parts.clock.monotonicMs();
   let id = unknownId;
   try {
-    const document = await readDocument(parts, delivery.payload, signals.run);
+    const document = await readDocument(parts, delivery.payload, signals.publish);
     id = readId(document);
     const invocation = decodeRequest(document, address, parts.clock.nowMs());
     requireSameTool(parts.namespace, delivery.topic, invocation.toolName);

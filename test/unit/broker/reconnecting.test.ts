@@ -232,10 +232,11 @@ describe("a connection that is being made", () => {
     await session.pause();
     letThrough();
     await vi.waitFor(() => expect(session.connected).toBe(true));
-    const pending = session.deliveries[Symbol.asyncIterator]().next();
     memory.publish(invokeTopic("ns", "echo"), Buffer.from("1"));
-    await session[Symbol.asyncDispose]();
+    const pending = session.deliveries[Symbol.asyncIterator]().next();
     expect(await pending).toMatchObject({ done: true });
+    await using other = await memory.connect(["echo"], never);
+    expect(textOf(await pull(other).next())).toBe("1");
   });
 
   test("is closed again when the session was disposed of meanwhile", async () => {
@@ -250,6 +251,33 @@ describe("a connection that is being made", () => {
     await disposing;
     expect(session.connected).toBe(false);
     expect(await session.closed).toEqual({ reason: "asked" });
+  });
+});
+
+describe("a pause while there is no connection", () => {
+  test("ends the deliveries at once, for one who waits as for one who asks later", async () => {
+    const { broker, clock, drop } = setUp();
+    await using session = await broker.connect(["echo"], never);
+    const deliveries = session.deliveries[Symbol.asyncIterator]();
+    const pending = deliveries.next();
+    drop();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await session.pause();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    expect(await deliveries.next()).toEqual({ done: true, value: undefined });
+    expect(session.connected).toBe(false);
+  });
+
+  test("leaves publishing to the next connection", async () => {
+    const { broker, clock, drop } = setUp();
+    await using session = await broker.connect(["echo"], never);
+    drop();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await session.pause();
+    const publishing = session.publish({ topic: "t", payload: Buffer.from("1") }, never);
+    clock.advance(100);
+    await publishing;
+    expect(session.connected).toBe(true);
   });
 });
 

@@ -1,19 +1,20 @@
 /**
  * Pulling deliveries within bounds, and draining them.
  */
+import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
-import { Consumer } from "../../../worker/invocation/consumer.ts";
+import { Consumer, maxRequestBytesInFlight } from "../../../worker/invocation/consumer.ts";
 
 /** Deliveries that are being refused are pulled beyond what can run or wait; the consumer's own bound. */
 const refusalsInFlight = 16;
 const never = new AbortController().signal;
 
-function delivery(number: number): Delivery {
+function delivery(number: number, sizeBytes = 0): Delivery {
   return {
     topic: `tool/${number}`,
-    payload: new Uint8Array(),
+    payload: new Uint8Array(sizeBytes),
     redelivered: false,
     properties: {},
     settle: () => Promise.resolve(),
@@ -24,22 +25,27 @@ function delivery(number: number): Delivery {
 class EndlessSession implements Pick<BrokerSession, "deliveries" | "pause"> {
   pulled = 0;
   isPaused = false;
-  /** Deliveries that come although the session is paused: it had pulled them already. */
-  #buffered = 0;
-  #ended = false;
+  readonly #sizeBytes: number;
+  /** Deliveries that come although the session is paused: it was just receiving them. */
+  #late = 0;
+  #isEnded = false;
   #wake = Promise.withResolvers<void>();
 
   readonly deliveries = this.#generate();
 
+  constructor(sizeBytes = 0) {
+    this.#sizeBytes = sizeBytes;
+  }
+
   async *#generate(): AsyncGenerator<Delivery> {
-    while (!this.#ended) {
-      if (this.isPaused && this.#buffered === 0) {
+    while (!this.#isEnded) {
+      if (this.isPaused && this.#late === 0) {
         await this.#wake.promise;
         this.#wake = Promise.withResolvers();
         continue;
       }
-      if (this.isPaused) this.#buffered--;
-      yield delivery(++this.pulled);
+      if (this.isPaused) this.#late--;
+      yield delivery(++this.pulled, this.#sizeBytes);
     }
   }
 
@@ -49,12 +55,12 @@ class EndlessSession implements Pick<BrokerSession, "deliveries" | "pause"> {
   }
 
   bringLate(count: number): void {
-    this.#buffered += count;
+    this.#late += count;
     this.#wake.resolve();
   }
 
   end(): void {
-    this.#ended = true;
+    this.#isEnded = true;
     this.#wake.resolve();
   }
 }
@@ -76,8 +82,8 @@ class Handler {
   }
 }
 
-async function startConsumer(maxCalls: number) {
-  const session = new EndlessSession();
+async function startConsumer(maxCalls: number, sizeBytes = 0) {
+  const session = new EndlessSession(sizeBytes);
   const handler = new Handler();
   const consumer = new Consumer(session, handler.handle, maxCalls);
   const running = consumer.run();
@@ -109,6 +115,43 @@ describe("a consumer", () => {
     await handler.finish(5);
     expect(session.pulled).toBe(1 + refusalsInFlight + 6);
     expect(consumer.inFlight).toBe(1 + refusalsInFlight);
+  });
+
+  test("stops pulling at a number of bytes, until requests of as many have been handled", async () => {
+    const { session, handler, consumer } = await startConsumer(100, maxRequestBytesInFlight / 4);
+    expect(session.pulled).toBe(4);
+    await nextTurn();
+    expect(session.pulled).toBe(4);
+    await handler.finish(1);
+    expect(session.pulled).toBe(5);
+    await handler.finish(4);
+    expect(session.pulled).toBe(9);
+    expect(consumer.inFlight).toBe(4);
+  });
+
+  test("pulls nothing for a small request that is handled while large ones take all the room", async () => {
+    async function* mixed(): AsyncGenerator<Delivery> {
+      yield delivery(1, 1);
+      yield delivery(2, maxRequestBytesInFlight);
+      yield delivery(3, 1);
+    }
+    const handler = new Handler();
+    const session = { deliveries: mixed(), pause: () => Promise.resolve() };
+    const consumer = new Consumer(session, handler.handle, 100);
+    void consumer.run();
+    await nextTurn();
+    await handler.finish(1);
+    expect(handler.topics).toEqual(["tool/1", "tool/2"]);
+    await handler.finish(1);
+    expect(handler.topics).toEqual(["tool/1", "tool/2", "tool/3"]);
+  });
+
+  test("handles a request that is larger than all together may be, alone", async () => {
+    const { session, handler, consumer } = await startConsumer(100, maxRequestBytesInFlight + 1);
+    expect(consumer.inFlight).toBe(1);
+    await handler.finish(1);
+    expect(session.pulled).toBe(2);
+    expect(consumer.inFlight).toBe(1);
   });
 
   test("hands deliveries on in the order in which they come", async () => {
@@ -144,24 +187,56 @@ describe("a consumer", () => {
 
 describe("a drain", () => {
   test("stops intake and ends when nothing is in flight any more", async () => {
-    const { session, handler, consumer } = await startConsumer(1);
+    const { session, handler, consumer, running } = await startConsumer(1);
     const drained = consumer.drain(never);
     expect(session.isPaused).toBe(true);
+    session.end();
     await handler.finish(refusalsInFlight);
     expect(await isSettled(drained)).toBe(false);
     await handler.finish(1);
-    // The one that was pulled when the first had finished.
-    await handler.finish(1);
-    expect((await drained).abandoned).toBe(0);
+    expect(await drained).toEqual({ finished: 1 + refusalsInFlight, abandoned: 0 });
     expect(consumer.inFlight).toBe(0);
+    await running;
   });
 
-  test("with nothing in flight is over at once", async () => {
+  test("with nothing in flight is over as soon as the session has nothing more", async () => {
     const session = new EndlessSession();
     await session.pause();
     const consumer = new Consumer(session, () => Promise.resolve(), 1);
     void consumer.run();
-    expect(await consumer.drain(never)).toEqual({ finished: 0, abandoned: 0 });
+    const drained = consumer.drain(never);
+    expect(await isSettled(drained)).toBe(false);
+    session.end();
+    expect(await drained).toEqual({ finished: 0, abandoned: 0 });
+  });
+
+  test("waits for, and counts, what the session was just receiving when it was paused", async () => {
+    const session = new EndlessSession();
+    await session.pause();
+    const handler = new Handler();
+    const consumer = new Consumer(session, handler.handle, 1);
+    void consumer.run();
+    const drained = consumer.drain(never);
+    expect(await isSettled(drained)).toBe(false);
+    session.bringLate(2);
+    await nextTurn();
+    session.end();
+    await handler.finish(1);
+    expect(await isSettled(drained)).toBe(false);
+    await handler.finish(1);
+    expect(await drained).toEqual({ finished: 2, abandoned: 0 });
+  });
+
+  test("waits for the session to stop its intake", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    async function* none(): AsyncGenerator<Delivery> {}
+    const session = { deliveries: none(), pause: () => promise };
+    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    await consumer.run();
+    const drained = consumer.drain(never);
+    expect(await isSettled(drained)).toBe(false);
+    resolve();
+    await drained;
   });
 
   test("ends at its deadline and tells how many it did not wait for", async () => {
@@ -177,6 +252,21 @@ describe("a drain", () => {
     expect(await drained).toEqual({ finished: 4, abandoned: inFlight - 4 });
   });
 
+  test("ends at its deadline also when the session does not stop", async () => {
+    async function* stuck(): AsyncGenerator<Delivery> {
+      await new Promise(() => {});
+    }
+    const session = { deliveries: stuck(), pause: () => new Promise<void>(() => {}) };
+    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    void consumer.run();
+    const deadline = new AbortController();
+    const drained = consumer.drain(deadline.signal);
+    expect(await isSettled(drained)).toBe(false);
+    deadline.abort();
+    expect(await drained).toEqual({ finished: 0, abandoned: 0 });
+    await consumer.settled(deadline.signal);
+  });
+
   test("whose deadline is over already waits for nobody", async () => {
     const { consumer } = await startConsumer(1);
     expect(await consumer.drain(AbortSignal.abort())).toEqual({
@@ -185,32 +275,40 @@ describe("a drain", () => {
     });
   });
 
-  test("waits for, and counts, what the session had pulled before it was paused", async () => {
+  test("has what comes after its deadline handled too, before all is settled", async () => {
     const { session, handler, consumer } = await startConsumer(1);
-    await session.pause();
-    await handler.finish(refusalsInFlight);
-    const before = consumer.inFlight;
-    const deadline = new AbortController();
-    const drained = consumer.drain(deadline.signal);
+    await consumer.drain(AbortSignal.abort());
+    await handler.finish(1000);
+    const settled = consumer.settled();
+    expect(await isSettled(settled)).toBe(false);
+    session.bringLate(1);
     await nextTurn();
-    session.bringLate(5);
-    await nextTurn();
-    expect(consumer.inFlight).toBe(before + 5);
-    await handler.finish(1);
-    deadline.abort();
-    expect(await drained).toEqual({ finished: 1, abandoned: before + 4 });
+    session.end();
+    expect(await isSettled(settled)).toBe(false);
+    await handler.finish(1000);
+    await settled;
+    expect(handler.topics).toHaveLength(session.pulled);
+  });
+
+  test("of a session that fails ends with it", async () => {
+    async function* broken(): AsyncGenerator<Delivery> {
+      yield delivery(1);
+      throw new Error("the subscription was revoked");
+    }
+    const session = { deliveries: broken(), pause: () => Promise.resolve() };
+    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const running = consumer.run();
+    const drained = consumer.drain(never);
+    await expect(running).rejects.toThrow("revoked");
+    expect(await drained).toMatchObject({ abandoned: 0 });
   });
 
   test("leaves nothing on a signal that outlives it", async () => {
     const session = new EndlessSession();
-    await session.pause();
+    session.end();
     const consumer = new Consumer(session, () => Promise.resolve(), 1);
-    const listeners = new Set<unknown>();
-    const signal = Object.assign(new AbortController().signal, {
-      addEventListener: (_type: string, listener: unknown) => void listeners.add(listener),
-      removeEventListener: (_type: string, listener: unknown) => void listeners.delete(listener),
-    });
+    const signal = new AbortController().signal;
     await consumer.drain(signal);
-    expect(listeners.size).toBe(0);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });

@@ -28,6 +28,12 @@ import { type Answer, type DevMessage, encodeCommand, encodePublish } from "./wi
  */
 const receiveTimeoutMs = 1_000;
 
+/**
+ * Milliseconds a `RECEIVE` of a paused session waits: it asks for what waits already. The least that is heard, because a
+ * wait of no time finds nothing even when messages wait.
+ */
+const remainderTimeoutMs = 1;
+
 /** Milliseconds beyond its own time that the answer to a `RECEIVE` may take (as the original client). */
 const receiveGraceMs = 5_000;
 
@@ -55,7 +61,7 @@ export function createDevBroker(options: DevBrokerOptions): Broker {
       const patterns = tools.map((tool) => invokeTopic(options.namespace, tool));
       const receiving = stack.use(await openConnection(options, patterns, signal));
       const publishing = stack.use(await openConnection(options, [], signal));
-      const session = new DevSession(receiving, publishing, options);
+      const session = new DevSession(receiving, publishing, options, tools);
       stack.move();
       return session;
     },
@@ -88,16 +94,23 @@ class DevSession implements BrokerSession {
   readonly #seen = new LRUCache<string, true>({ max: maxRememberedIds });
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #ended = new AbortController();
-  #isPaused = false;
-  /** The `RECEIVE` in progress, if any; never rejects. */
-  #receive: Promise<unknown> = Promise.resolve();
+  /** Tools whose calls the server queues for us, as far as we know. */
+  readonly #served: Set<string>;
+  /** Set once the session is paused; never rejects. */
+  #pausing: Promise<void> | undefined;
 
-  constructor(receiving: DevConnection, publishing: DevConnection, options: DevBrokerOptions) {
+  constructor(
+    receiving: DevConnection,
+    publishing: DevConnection,
+    options: DevBrokerOptions,
+    tools: readonly string[],
+  ) {
     this.#receiving = receiving;
     this.#publishing = publishing;
     this.#namespace = options.namespace;
     this.#log = options.log;
     this.#clock = options.clock ?? systemClock;
+    this.#served = new Set(tools);
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     for (const connection of [receiving, publishing]) {
@@ -106,11 +119,16 @@ class DevSession implements BrokerSession {
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#pausing !== undefined) return;
+    // Before the answer, so that a pause which comes meanwhile takes it back.
+    this.#served.add(toolName);
     await this.#subscription("SUBSCRIBE", toolName, signal);
   }
 
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     await this.#subscription("UNSUBSCRIBE", toolName, signal);
+    this.#served.delete(toolName);
   }
 
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
@@ -119,15 +137,27 @@ class DevSession implements BrokerSession {
     this.#expectOk(await this.#publishing.command(line, signal), "PUBLISH");
   }
 
-  async pause(): Promise<void> {
-    this.#isPaused = true;
-    await this.#receive;
+  pause(): Promise<void> {
+    this.#pausing ??= this.#leaveAll();
+    return this.#pausing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#finish({ reason: "asked" });
     await this.#receiving[Symbol.asyncDispose]();
     await this.#publishing[Symbol.asyncDispose]();
+  }
+
+  /**
+   * A paused session that stayed subscribed would collect calls which nobody ever answers. One that the broker does not
+   * let go ends for the same reason.
+   */
+  async #leaveAll(): Promise<void> {
+    try {
+      await Promise.all(Array.from(this.#served, (tool) => this.leave(tool, this.#ended.signal)));
+    } catch (error) {
+      this.#finish({ reason: "lost", cause: error });
+    }
   }
 
   /** The server carries commands out one after the other, so this one waits for the `RECEIVE` in progress. */
@@ -155,24 +185,28 @@ class DevSession implements BrokerSession {
   /** Nothing is fetched that is not asked for: what this worker has no place for waits on the server. */
   async *#deliver(): AsyncGenerator<Delivery, void> {
     while (!this.#ended.signal.aborted) {
-      // Nothing resumes a paused session.
-      if (this.#isPaused) return void (await this.closed);
-      const message = await this.#fetch();
+      // Sent behind the commands of a pause, so the server has nothing for us any more when it finds nothing now.
+      const isRemainder = this.#pausing !== undefined;
+      const answer = await this.#receive(isRemainder ? remainderTimeoutMs : receiveTimeoutMs);
+      if (isRemainder && answer?.status === "TIMEOUT") return;
+      const message = this.#read(answer);
       if (message !== undefined) yield toDelivery(message);
     }
   }
 
-  /** One `RECEIVE`; undefined when it brought nothing to hand out. */
-  async #fetch(): Promise<DevMessage | undefined> {
-    const line = encodeCommand({ cmd: "RECEIVE", timeout_ms: receiveTimeoutMs });
-    const timeoutMs = receiveTimeoutMs + receiveGraceMs;
-    const receive = this.#receiving.command(line, this.#ended.signal, timeoutMs).then(
-      (answer) => answer,
-      // The session is over, and `closed` says why.
-      () => undefined,
-    );
-    this.#receive = receive;
-    const answer = await receive;
+  /** One `RECEIVE`; undefined when there is no answer: then the session is over, and `closed` says why. */
+  async #receive(waitMs: number): Promise<Answer | undefined> {
+    const line = encodeCommand({ cmd: "RECEIVE", timeout_ms: waitMs });
+    try {
+      return await this.#receiving.command(line, this.#ended.signal, waitMs + receiveGraceMs);
+    } catch (error) {
+      this.#finish({ reason: "lost", cause: error });
+      return undefined;
+    }
+  }
+
+  /** The message that a `RECEIVE` brought; undefined when there is none to hand out. */
+  #read(answer: Answer | undefined): DevMessage | undefined {
     switch (answer?.status) {
       case "OK":
         return answer.message && this.#isNew(answer.message) ? answer.message : undefined;

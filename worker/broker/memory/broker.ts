@@ -143,7 +143,9 @@ class MemorySession implements BrokerSession {
   }
 
   serve(toolName: string, signal: AbortSignal): Promise<void> {
-    return this.#do(signal, () => this.#broker.bind(this, toolName));
+    return this.#do(signal, () => {
+      if (!this.#isPaused) this.#broker.bind(this, toolName);
+    });
   }
 
   leave(toolName: string, signal: AbortSignal): Promise<void> {
@@ -157,6 +159,7 @@ class MemorySession implements BrokerSession {
 
   pause(): Promise<void> {
     this.#isPaused = true;
+    this.wake();
     return Promise.resolve();
   }
 
@@ -189,8 +192,9 @@ class MemorySession implements BrokerSession {
   }
 
   async *#deliver(): AsyncGenerator<Delivery, void> {
-    while (!this.#isEnded) {
-      const waiting = this.#isPaused ? undefined : this.#broker.take(this.topics);
+    // What waits in the queues was not received yet: a paused session leaves it to others.
+    while (!this.#isEnded && !this.#isPaused) {
+      const waiting = this.#broker.take(this.topics);
       if (waiting === undefined) await this.#awake.promise;
       else yield this.#toDelivery(waiting);
     }

@@ -43,6 +43,7 @@ export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
   fsmount: everywhere(432),
   fspick: everywhere(433),
   mount_setattr: everywhere(442),
+  open_tree_attr: everywhere(467),
   // Other processes.
   ptrace: call(101, 117),
   process_vm_readv: call(310, 270),

@@ -1,0 +1,384 @@
+/**
+ * The system-call filter, as tools meet it: what it refuses under every profile, what the same calls do without it, and
+ * what tools are made of and still works.
+ */
+import { mkdir, rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { Agent } from "../../harness/agent.ts";
+import { bwrapOptions } from "../../worker/sandbox/bubblewrap/argv.ts";
+import { startBwrap } from "../../worker/sandbox/bubblewrap/process.ts";
+import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
+import {
+  type SyscallNumbers,
+  clone3,
+  inspectedCalls,
+  refusedCalls,
+} from "../../worker/sandbox/bubblewrap/syscalls.ts";
+import { builtInProfiles } from "../../worker/sandbox/profile.ts";
+import { systemClock } from "../../worker/support/clock.ts";
+import { openBackend, sandboxUid } from "../integration/sandbox/sandbox-host.ts";
+import { type Rig, namespace, startRig, workerEnvironment } from "../support/rig.ts";
+import { WorkerProcess } from "../support/worker-process.ts";
+
+const run = promisify(execFile);
+const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+
+const { arch } = process;
+const numberOf = (numbers: SyscallNumbers): number | undefined =>
+  isFilteredArch(arch) ? numbers[arch] : undefined;
+const refused = numbersByName(refusedCalls);
+const inspected = numbersByName(inspectedCalls);
+
+function numbersByName(calls: Readonly<Record<string, SyscallNumbers>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(calls).flatMap(([name, numbers]) => {
+      const number = numberOf(numbers);
+      return number === undefined ? [] : [[name, number]];
+    }),
+  );
+}
+
+const namespaceFlags = {
+  mount: 0x0002_0000,
+  cgroup: 0x0200_0000,
+  uts: 0x0400_0000,
+  ipc: 0x0800_0000,
+  user: 0x1000_0000,
+  pid: 0x2000_0000,
+  net: 0x4000_0000,
+};
+
+/** The tools of system_calls.py with what they are called with. */
+const attempts = {
+  makes: { calls: { ...refused, clone3: numberOf(clone3) ?? -1 } },
+  clones: { number: inspected["clone"] ?? -1, flags: namespaceFlags },
+  opens_sockets: {
+    socket_number: inspected["socket"] ?? -1,
+    pair_number: inspected["socketpair"] ?? -1,
+  },
+  types_into_terminal: { ioctl_number: inspected["ioctl"] ?? -1 },
+  changes_personality: { number: inspected["personality"] ?? -1 },
+  calls_otherwise: {},
+} as const;
+type Attempt = keyof typeof attempts;
+
+const keyCalls = {
+  leaves_key: { add_key: refused["add_key"] ?? -1, description: "str-test-note" },
+  finds_key: {
+    keyctl: refused["keyctl"] ?? -1,
+    request_key: refused["request_key"] ?? -1,
+    description: "str-test-note",
+  },
+};
+
+/** The arguments of the session keyring's own calls, keyctl(2): join a new one, and give a key away. */
+const keyrings = { join: 1, setPermissions: 5, session: -3, everybody: 0x3f3f_3f3f };
+
+/** A command line that runs what follows it with a session keyring that holds a key for everybody. */
+const withSessionKeyring = [
+  "/usr/bin/python3",
+  "-c",
+  `import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.syscall.restype = ctypes.c_long
+keyctl, add_key = ${refused["keyctl"]}, ${refused["add_key"]}
+ring = libc.syscall(keyctl, ${keyrings.join}, None)
+key = libc.syscall(add_key, b"user", b"${keyCalls.finds_key.description}", b"note", 4, ${keyrings.session})
+if -1 in (ring, key):
+    sys.exit("no keyring")
+for one in (key, ring):
+    libc.syscall(keyctl, ${keyrings.setPermissions}, one, ${keyrings.everybody})
+os.execvp(sys.argv[1], sys.argv[1:])
+`,
+];
+
+const allOf = (names: readonly string[], outcome: string): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, outcome]));
+
+const toolName = (name: string, profile: string): string => `${name}_${profile}`;
+const profiles = [...builtInProfiles.keys()];
+
+function toolsForEveryProfile(names: readonly string[]) {
+  return Object.fromEntries(
+    profiles.flatMap((profile) =>
+      names.map((name) => [
+        toolName(name, profile),
+        { module: "system_calls", function: name, sandbox_profile: profile },
+      ]),
+    ),
+  );
+}
+
+describe("a tool", () => {
+  let rig: Rig;
+
+  beforeAll(async () => {
+    const names = [...Object.keys(attempts), ...Object.keys(keyCalls), "filters", "works"];
+    rig = await startRig({ tools: toolsForEveryProfile(names) });
+  });
+  afterAll(() => rig[Symbol.asyncDispose]());
+
+  async function result<T = Record<string, string>>(tool: string, args = {}): Promise<T> {
+    const answer = await rig.call(tool, args);
+    if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
+    return answer.toolResult as T;
+  }
+  const attempt = <T = Record<string, string>>(name: Attempt, profile: string) =>
+    result<T>(toolName(name, profile), attempts[name]);
+
+  describe("meets the filter:", () => {
+    beforeEach((context) => context.skip(!isFilteredArch(arch), `there is none for ${arch}`));
+
+    test.each(profiles)("is refused every call of the list under %s", async (profile) => {
+      expect(Object.keys(refused).length).toBeGreaterThan(45);
+      expect(await attempt("makes", profile)).toEqual({
+        ...allOf(Object.keys(refused), "EPERM"),
+        clone3: "ENOSYS",
+      });
+    });
+
+    test.each(profiles)("clones no namespace under %s", async (profile) => {
+      expect(await attempt("clones", profile)).toEqual(allOf(Object.keys(namespaceFlags), "EPERM"));
+    });
+
+    test.each(profiles)("has sockets of four families and no others under %s", async (profile) => {
+      const found = await attempt<Record<string, Record<string, string>>>("opens_sockets", profile);
+      const notRefused = (call: string) =>
+        Object.entries(found[call]!)
+          .filter(([, outcome]) => outcome !== "EAFNOSUPPORT")
+          .map(([family]) => Number(family));
+      const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
+      expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socket")));
+      expect(found["socket"]).toMatchObject({ 1: "done", 2: "done" });
+      expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socketpair")));
+      expect(found["socketpair"]).toMatchObject({ 1: "done" });
+    });
+
+    test.each(profiles)("types into no terminal, not even its own, under %s", async (profile) => {
+      expect(await attempt("types_into_terminal", profile)).toEqual({
+        TIOCSTI: "EPERM",
+        "TIOCSTI with a bit above": "EPERM",
+        TIOCLINUX: "EPERM",
+        TCGETS: "done",
+      });
+    });
+
+    test.each(profiles)(
+      "switches no protection off by its personality under %s",
+      async (profile) => {
+        expect(await attempt("changes_personality", profile)).toEqual({
+          asks: "done",
+          PER_LINUX: "done",
+          ADDR_NO_RANDOMIZE: "EPERM",
+        });
+      },
+    );
+
+    test.for(profiles)(
+      "is killed when it calls by another table of numbers under %s",
+      async (profile, context) => {
+        context.skip(arch !== "x64", `${arch} has one table`);
+        expect(await attempt("calls_otherwise", profile)).toEqual({
+          x32: "SIGSYS",
+          // Kernels without that entry end the process by themselves.
+          "int 0x80": expect.stringMatching(/^SIG(SYS|SEGV)$/),
+        });
+      },
+    );
+
+    test.each(profiles)("shares it with every process of its sandbox under %s", async (profile) => {
+      const found = await result(toolName("filters", profile));
+      // bubblewrap's own process, the runner and the tool's child.
+      expect(Object.keys(found)).toEqual(expect.arrayContaining(["1", "2"]));
+      expect(Object.keys(found)).toHaveLength(3);
+      expect(new Set(Object.values(found))).toEqual(new Set(["2"]));
+    });
+
+    test.each(profiles)("leaves no key for a later call under %s", async (profile) => {
+      expect(await leaveAndFind((tool, args) => result(toolName(tool, profile), args))).toEqual(
+        noKeys,
+      );
+    });
+
+    test("finds and leaves none in the worker's session keyring either", async (context) => {
+      const control = await foundOutside();
+      context.skip(control === "no keyring", "the host gives this process no keyring");
+      // The same tool outside a sandbox finds the key: so could one inside without the filter.
+      expect(control).toMatchObject({ session: "done" });
+
+      await using other = await startWorkerWithKeyring(rig);
+      expect(await leaveAndFind(other.call)).toEqual(noKeys);
+    });
+
+    test("and without it the kernel would have answered", async (context) => {
+      const bare = await bareSandbox(rig, context);
+
+      const made = await bare("makes");
+      const answered = Object.keys(made).filter((name) => made[name] !== "EPERM");
+      expect(answered).toEqual(expect.arrayContaining(openToEverybody));
+      expect(made["clone3"]).not.toBe("ENOSYS");
+
+      expect(Object.values(await bare("clones"))).not.toContain("EPERM");
+      // A packet socket needs a capability.
+      expect(await bare("opens_sockets")).toMatchObject({ socket: { 17: "EPERM" } });
+      expect(await bare("types_into_terminal")).toMatchObject({
+        // Hosts with dev.tty.legacy_tiocsti 0 refuse it by themselves.
+        TIOCSTI: expect.stringMatching(/^(done|EIO)$/),
+        "TIOCSTI with a bit above": "ENOTTY",
+        TIOCLINUX: "ENOTTY",
+      });
+      expect(await bare("changes_personality")).toMatchObject({ ADDR_NO_RANDOMIZE: "done" });
+      if (arch === "x64") expect(await bare("calls_otherwise")).toMatchObject({ x32: "went on" });
+    });
+  });
+
+  test.each(profiles)("does all that tools do under %s", async (profile) => {
+    const hasHostNetwork = builtInProfiles.get(profile)!.network === "host";
+    const done = await result<Record<string, unknown>>(toolName("works", profile));
+    expect(done).toEqual({
+      threads: 28,
+      posix_spawn: 7,
+      "subprocess by vfork": "said\n",
+      "subprocess by fork": "said\n",
+      "subprocess by posix_spawn": "said\n",
+      "a pipeline of a shell": "0ne\n",
+      asyncio: "said\n7",
+      "multiprocessing by fork": 3,
+      "multiprocessing by spawn": 3,
+      socketpair: "said",
+      "a unix socket": "connected",
+      "a loopback socket": "connected",
+      // Without a network there is no hosts file to know it from.
+      getaddrinfo: hasHostNetwork ? true : expect.anything(),
+      if_nameindex: true,
+      sqlite3: 3,
+      "tempfile and mmap": 4,
+      ssl: "SSLContext",
+      alarm: ["rung"],
+      sleep: null,
+      sched_setaffinity: true,
+    });
+  });
+});
+
+/** Calls that the kernel itself refuses to nobody, so that only the filter can have. */
+const openToEverybody = [
+  "unshare",
+  "setns",
+  "mount",
+  "umount2",
+  "chroot",
+  "open_tree",
+  "mount_setattr",
+  "ptrace",
+  "process_vm_readv",
+  "process_vm_writev",
+  "kcmp",
+  "pidfd_getfd",
+  "process_madvise",
+  "name_to_handle_at",
+  "clock_settime",
+  "iopl",
+  "ioperm",
+].filter((name) => name in refused);
+
+const noKeys = {
+  left: allOf(["thread", "process", "session", "user", "user session"], "EPERM"),
+  found: allOf(["thread", "process", "session", "user", "user session", "request"], "EPERM"),
+};
+
+/** Two calls, the second after the first. */
+async function leaveAndFind(
+  call: (tool: string, args: object) => Promise<unknown>,
+): Promise<{ readonly left: unknown; readonly found: unknown }> {
+  const left = await call("leaves_key", keyCalls.leaves_key);
+  return { left, found: await call("finds_key", keyCalls.finds_key) };
+}
+
+/** What `finds_key` finds in a process that inherited a session keyring; `no keyring` where there can be none. */
+async function foundOutside(): Promise<unknown> {
+  const program =
+    "import json, sys, system_calls; print(json.dumps(system_calls.finds_key(**json.loads(sys.argv[1]))))";
+  const argv = [
+    ...withSessionKeyring.slice(1),
+    ...["/usr/bin/python3", "-B", "-c", program, JSON.stringify(keyCalls.finds_key)],
+  ];
+  return run(withSessionKeyring[0]!, argv, { cwd: fixtureTools }).then(
+    ({ stdout }) => JSON.parse(stdout) as unknown,
+    (error: { readonly stderr: string }) => {
+      if (error.stderr.trim() === "no keyring") return "no keyring";
+      throw error;
+    },
+  );
+}
+
+/** A second worker on the rig's broker and files, in a process that has a session keyring. */
+async function startWorkerWithKeyring(rig: Rig) {
+  await using owned = new AsyncDisposableStack();
+  const other = `${namespace}-keyring`;
+  const base = join(rig.manifestPath, "..", "keyring");
+  await mkdir(base);
+  const environment = {
+    ...workerEnvironment(rig.broker, base, rig.manifestPath, rig.toolsDir),
+    SAM_NAMESPACE: other,
+  };
+  const worker = owned.use(new WorkerProcess(environment, [], withSessionKeyring));
+  await worker.says("worker ready");
+  const { host, port } = rig.broker;
+  const agent = owned.use(
+    await Agent.connect({ host, port, namespace: other }, AbortSignal.timeout(5_000)),
+  );
+  const all = owned.move();
+  return {
+    async call(this: void, tool: string, args: object): Promise<unknown> {
+      const answer = await agent.call({
+        tool: toolName(tool, "standard"),
+        args: { ...args },
+        userId: "user-42",
+        sessionId: "web-1",
+        timeoutSeconds: 30,
+      });
+      return answer.kind === "success" ? answer.toolResult : answer;
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** Makes attempts in a sandbox like a tool's, but without the filter. */
+async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0]) {
+  const backend = await openBackend(context);
+  const { proc, systemDirectories } = backend.host;
+  const workDir = join(backend.scratchDir, "bare");
+  await mkdir(workDir);
+  onTestFinished(async () => {
+    await rm(workDir, { recursive: true, force: true });
+    await backend[Symbol.asyncDispose]();
+  });
+  const program =
+    "import json, sys, system_calls; print(json.dumps(getattr(system_calls, sys.argv[1])(**json.loads(sys.argv[2]))))";
+  return async (name: Attempt): Promise<Record<string, unknown>> => {
+    const execution = await startBwrap(
+      {
+        bwrapBin: "/usr/bin/bwrap",
+        uid: sandboxUid,
+        seccomp: undefined,
+        argv: ["/usr/bin/python3", "-B", "-c", program, name, JSON.stringify(attempts[name])],
+        options: bwrapOptions({
+          profile: builtInProfiles.get("restrictive")!,
+          proc,
+          systemDirectories,
+          workDir,
+          mounts: [{ source: rig.toolsDir, target: "/tools/python" }],
+          environment: new Map([["PYTHONPATH", "/tools/python"]]),
+        }),
+      },
+      systemClock,
+    );
+    const { exitCode, stdout, stderr } = await execution.exited;
+    if (exitCode !== 0) throw new Error(stderr.text);
+    return JSON.parse(stdout.text) as Record<string, unknown>;
+  };
+}
