@@ -28,6 +28,7 @@ import {
   maxToolNameBytes,
   maxTopicBytes,
 } from "../../worker/protocol/topics.ts";
+import { refusedCalls } from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import { maxLineBytes } from "../../worker/sandbox/status-channel.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
@@ -129,6 +130,13 @@ describe("a table has what the code has:", () => {
         ([label, cell]) => `| ${label} | ${profiles.map(cell).join(" | ")} |`,
       ),
     );
+  });
+
+  test("the refused system calls in docs/sandbox.md", () => {
+    const documented = tableOf("docs/sandbox.md", "System calls").flatMap((row) =>
+      [...cellsOf(row)[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+    );
+    expect(documented.sort()).toEqual(Object.keys(refusedCalls).sort());
   });
 
   test("the fields in docs/manifest.md", () => {

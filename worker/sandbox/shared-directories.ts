@@ -5,20 +5,24 @@
  * 0700) that is nothing. Such directories are copied to a place it can reach, and copied again when they changed.
  */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { chmod, lstat, mkdir, opendir, realpath, rm } from "node:fs/promises";
+import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
-import { firstPrivateDirectory, othersPass, othersRead } from "./reach.ts";
+import { examineTree } from "./examine-tree.ts";
+import { firstPrivateDirectory } from "./reach.ts";
 import { SandboxError, type SharedDirectory } from "./sandbox.ts";
+import { TreeRemover } from "./tree-remover.ts";
 
 const run = promisify(execFile);
 
 /** Milliseconds a copy may take; an interpreter has some hundred megabytes. */
 const copyTimeoutMs = 300_000;
-/** Entries of one directory tree that are looked at for changes. */
-const maxEntries = 100_000;
+/** Milliseconds for which a directory that others could read counts as one that they can. */
+const recheckMs = 1_000;
+/** Pause after a look in the background, in lengths of that look: a large tree is looked at less often. */
+const pausePerLook = 9;
 
 /** One copy, with the calls that use it. */
 interface Copy {
@@ -28,38 +32,66 @@ interface Copy {
   isCurrent: boolean;
 }
 
+/** A look that has not begun yet; whoever asks until then shares it, since it will see what was written before. */
+interface WaitingLook {
+  /** Calls that will use the copy that it finds or makes. */
+  askers: number;
+}
+
+/** A directory that was asked for. */
+interface Source {
+  readonly directory: string;
+  /** As what sandboxes mount it; undefined until it was looked at. */
+  form: Copy | "reachable" | undefined;
+  /** When a reachable directory is to be looked at again, on the monotonic clock. */
+  recheckAtMs: number;
+  /** The last look that was asked for, be it waiting, under way or done: looks take turns. */
+  lastLook: Promise<Copy | undefined>;
+  waitingLook: WaitingLook | undefined;
+}
+
 /** Directories as sandboxes can mount them. Its owner disposes it after the last sandbox is gone. */
 export class SharedDirectories implements AsyncDisposable {
   readonly #base: string;
   readonly #isForeign: boolean;
   readonly #newId: NewId;
-  /** By source; absent until asked for, `"reachable"` when no copy is needed. */
-  readonly #known = new Map<string, Copy | "reachable">();
-  /** The latest look at each source: looks at one source take turns. */
-  readonly #looks = new Map<string, Promise<Copy | undefined>>();
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #remover = new TreeRemover();
+  readonly #sources = new Map<string, Source>();
 
   /**
    * @param base directory for copies; the sandbox's uid can pass it
    * @param uid host uid of sandboxes, or undefined when it is the worker's own, which reaches everything it needs
    */
-  constructor(base: string, uid: number | undefined, newId: NewId) {
+  constructor(
+    base: string,
+    uid: number | undefined,
+    newId: NewId,
+    clock: Pick<Clock, "monotonicMs">,
+  ) {
     this.#base = base;
     this.#isForeign = uid !== undefined;
     this.#newId = newId;
+    this.#clock = clock;
   }
 
-  /** A source to mount for `directory`, with its present content. The caller disposes it after the sandbox is gone. */
+  /**
+   * A source to mount for `directory`, with its present content. The caller disposes it after the sandbox is gone.
+   * A directory that sandboxes could reach when it was last looked at is given without another look; when that was a
+   * while ago, one is made for the calls to come.
+   */
   async share(directory: string): Promise<SharedDirectory> {
-    if (!this.#isForeign || this.#known.get(directory) === "reachable") return asItIs(directory);
-    const look = (this.#looks.get(directory) ?? Promise.resolve(undefined))
-      .catch(() => undefined)
-      .then(() => this.#look(directory))
-      .catch((error: unknown) => {
-        if (error instanceof SandboxError) throw error;
-        throw new SandboxError(`cannot share ${directory}`, { cause: error });
-      });
-    this.#looks.set(directory, look);
-    const copy = await look;
+    if (!this.#isForeign) return asItIs(directory);
+    const source = this.#sourceOf(directory);
+    if (source.form === "reachable") {
+      this.#recheck(source);
+      return asItIs(directory);
+    }
+    this.#requestLook(source).askers++;
+    const copy = await source.lastLook.catch((error: unknown) => {
+      if (error instanceof SandboxError) throw error;
+      throw new SandboxError(`cannot share ${directory}`, { cause: error });
+    });
     if (copy === undefined) return asItIs(directory);
     return {
       source: copy.path,
@@ -71,38 +103,81 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled(this.#looks.values());
-    await rm(this.#base, { recursive: true, force: true });
+    await Promise.allSettled([...this.#sources.values()].map(({ lastLook }) => lastLook));
+    await this.#remover.remove(this.#base);
   }
 
-  /** The current copy, counted as used once more; undefined when none is needed. */
-  async #look(directory: string): Promise<Copy | undefined> {
-    const known = this.#known.get(directory);
-    if (known === "reachable") return undefined;
-    // A link is mounted, and so has to be looked at and copied, as what it leads to.
-    const target = await realpath(directory);
-    const tree = await examine(target);
-    const isReachable = tree.isReadable && (await firstPrivateDirectory(target)) === undefined;
-    if (known === undefined && isReachable) {
-      this.#known.set(directory, "reachable");
-      return undefined;
-    }
-    let copy = known;
-    if (copy?.fingerprint !== tree.fingerprint) {
-      copy = {
-        path: await this.#copy(target),
-        fingerprint: tree.fingerprint,
-        users: 0,
-        isCurrent: true,
+  #sourceOf(directory: string): Source {
+    let source = this.#sources.get(directory);
+    if (source === undefined) {
+      source = {
+        directory,
+        form: undefined,
+        recheckAtMs: Infinity,
+        lastLook: Promise.resolve(undefined),
+        waitingLook: undefined,
       };
-      this.#known.set(directory, copy);
-      if (known !== undefined) {
-        known.isCurrent = false;
-        await this.#removeUnused(known);
-      }
+      this.#sources.set(directory, source);
     }
-    copy.users++;
-    return copy;
+    return source;
+  }
+
+  /** Has a reachable directory looked at in the background when its time has come. */
+  #recheck(source: Source): void {
+    if (this.#clock.monotonicMs() < source.recheckAtMs) return;
+    // The end of the look sets the time of the next.
+    source.recheckAtMs = Infinity;
+    this.#requestLook(source);
+    // Calls still get the directory as it is: when it cannot be looked at, their sandboxes say why.
+    source.lastLook.catch(() => undefined);
+  }
+
+  /** The look that begins when the one under way is over, which may be at once; `lastLook` is its result. */
+  #requestLook(source: Source): WaitingLook {
+    if (source.waitingLook !== undefined) return source.waitingLook;
+    const look: WaitingLook = { askers: 0 };
+    source.waitingLook = look;
+    source.lastLook = source.lastLook
+      .catch(() => undefined)
+      .then(async () => {
+        source.waitingLook = undefined;
+        const copy = await this.#look(source);
+        if (copy !== undefined) copy.users += look.askers;
+        return copy;
+      });
+    return look;
+  }
+
+  /** The current copy; undefined when none is needed. */
+  async #look(source: Source): Promise<Copy | undefined> {
+    const beganMs = this.#clock.monotonicMs();
+    try {
+      // A link is mounted, and so has to be looked at and copied, as what it leads to.
+      const target = await realpath(source.directory);
+      const tree = await examineTree(target);
+      if (tree.isReadable && (await firstPrivateDirectory(target)) === undefined) {
+        await this.#changeForm(source, "reachable");
+        return undefined;
+      }
+      // From now on calls wait for the copy.
+      if (source.form === "reachable") source.form = undefined;
+      if (source.form?.fingerprint === tree.fingerprint) return source.form;
+      const path = await this.#copy(target);
+      const copy = { path, fingerprint: tree.fingerprint, users: 0, isCurrent: true };
+      await this.#changeForm(source, copy);
+      return copy;
+    } finally {
+      const nowMs = this.#clock.monotonicMs();
+      source.recheckAtMs = nowMs + Math.max(recheckMs, pausePerLook * (nowMs - beganMs));
+    }
+  }
+
+  async #changeForm(source: Source, form: Copy | "reachable"): Promise<void> {
+    const former = source.form;
+    source.form = form;
+    if (former === undefined || former === "reachable") return;
+    former.isCurrent = false;
+    await this.#removeUnused(former);
   }
 
   async #copy(directory: string): Promise<string> {
@@ -116,7 +191,7 @@ export class SharedDirectories implements AsyncDisposable {
       await run("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--", path], options);
       return path;
     } catch (error) {
-      await rm(path, { recursive: true, force: true });
+      await this.#remover.remove(path);
       throw new SandboxError(`cannot copy ${directory} to where sandboxes can read it`, {
         cause: error,
       });
@@ -124,37 +199,10 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   async #removeUnused(copy: Copy): Promise<void> {
-    if (!copy.isCurrent && copy.users === 0) await rm(copy.path, { recursive: true, force: true });
+    if (!copy.isCurrent && copy.users === 0) await this.#remover.remove(copy.path);
   }
 }
 
 function asItIs(source: string): SharedDirectory {
   return { source, [Symbol.asyncDispose]: () => Promise.resolve() };
-}
-
-interface Tree {
-  /** Whether another user can read all of it. */
-  readonly isReadable: boolean;
-  /** Changes whenever an entry appears, goes, or is written. */
-  readonly fingerprint: string;
-}
-
-async function examine(directory: string): Promise<Tree> {
-  const hash = createHash("sha256");
-  let isReadable = true;
-  let entries = 0;
-  const visit = async (path: string): Promise<void> => {
-    if (++entries > maxEntries)
-      throw new SandboxError(`${directory} has more than ${maxEntries} entries`);
-    const stats = await lstat(path);
-    hash.update(`${path}\0${stats.mode}\0${stats.size}\0${stats.mtimeMs}\0${stats.ino}\n`);
-    const needed = stats.isDirectory() ? othersRead | othersPass : othersRead;
-    if ((stats.mode & needed) !== needed) isReadable = false;
-    if (!stats.isDirectory()) return;
-    const names: string[] = [];
-    for await (const entry of await opendir(path)) names.push(entry.name);
-    for (const name of names.sort()) await visit(join(path, name));
-  };
-  await visit(directory);
-  return { isReadable, fingerprint: hash.digest("hex") };
 }

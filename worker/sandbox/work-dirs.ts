@@ -3,13 +3,14 @@
  */
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { type FileHandle, chmod, chown, mkdir, open, opendir, rm, stat } from "node:fs/promises";
+import { type FileHandle, chmod, chown, mkdir, open, opendir, stat } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
-import { firstPrivateDirectory } from "./reach.ts";
 import { SandboxError } from "./sandbox.ts";
+import { TreeRemover } from "./tree-remover.ts";
+import { passable, prepareWorkBase } from "./work-base.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
 
 const run = promisify(execFile);
@@ -18,13 +19,11 @@ const run = promisify(execFile);
 const batchSize = 8;
 /** Removals that may be under way before a new call waits for one of them. */
 const maxRemovals = 64;
-/** Milliseconds mkfifo(1), chmod(1) or rm(1) may take. */
-const commandTimeoutMs = 60_000;
+/** Milliseconds mkfifo(1) may take. */
+const mkfifoTimeoutMs = 60_000;
 /** Names of workers' own directories; a sweep touches nothing else in a directory that may be shared. */
 const workerPrefix = "worker-";
 const workerName = /^worker-[0-9a-f]{24}$/;
-/** Mode of a directory that the sandbox's uid has to pass. */
-const passable = 0o711;
 /** Name of the socket that tells other workers that this one is alive. */
 const aliveName = "alive";
 /** Age in milliseconds under which a directory without a socket belongs to a worker that is just starting. */
@@ -50,33 +49,46 @@ export class WorkDirs implements AsyncDisposable {
   /** The worker's own directory, on the host; the sandbox's uid can pass it. */
   readonly root: string;
   readonly #alive: Alive;
+  readonly #remover: TreeRemover;
   readonly #ready: string[] = [];
   readonly #removals = new Set<Promise<void>>();
   #making: Promise<void> | undefined;
 
-  private constructor(options: WorkDirsOptions, root: string, alive: Alive) {
+  private constructor(options: WorkDirsOptions, root: string, alive: Alive, remover: TreeRemover) {
     this.#options = options;
     this.root = root;
     this.#alive = alive;
+    this.#remover = remover;
   }
 
   /** Creates the worker's own directory, sweeps those of dead workers and makes the first batch. Throws SandboxError. */
   static async open(options: WorkDirsOptions): Promise<WorkDirs> {
+    const remover = new TreeRemover();
+    try {
+      await prepareWorkBase(options.base, options.ownerId);
+      await sweep(options, remover);
+      return await WorkDirs.#openRoot(options, remover);
+    } catch (error) {
+      throw new SandboxError(`cannot use the work directory ${options.base}`, {
+        cause: error,
+        setting: "workDir",
+      });
+    }
+  }
+
+  static async #openRoot(options: WorkDirsOptions, remover: TreeRemover): Promise<WorkDirs> {
     const root = join(options.base, workerPrefix + options.newId());
+    await mkdir(root, { mode: passable });
     let workDirs: WorkDirs | undefined;
     try {
-      await makeBase(options.base);
-      await requireReach(options);
-      await sweep(options);
-      await mkdir(root, { mode: passable });
       // mkdir's mode is subject to the umask.
       await chmod(root, passable);
-      workDirs = new WorkDirs(options, root, await listenAlive(root));
+      workDirs = new WorkDirs(options, root, await listenAlive(root), remover);
       await workDirs.#make();
       return workDirs;
     } catch (error) {
-      await (workDirs?.[Symbol.asyncDispose]() ?? removeTree(root));
-      throw new SandboxError(`cannot use the work directory ${options.base}`, { cause: error });
+      await (workDirs?.[Symbol.asyncDispose]() ?? remover.remove(root));
+      throw error;
     }
   }
 
@@ -98,7 +110,9 @@ export class WorkDirs implements AsyncDisposable {
     await this.#making?.catch(() => undefined);
     await Promise.all(this.#removals);
     await this.#alive[Symbol.asyncDispose]();
-    await removeTree(this.root).catch((error: unknown) => this.#options.onRemoveFailed(error));
+    await this.#remover
+      .remove(this.root)
+      .catch((error: unknown) => this.#options.onRemoveFailed(error));
   }
 
   /** One batch at a time, whoever asks. */
@@ -124,7 +138,7 @@ export class WorkDirs implements AsyncDisposable {
       const pipes = paths.map((path) => join(path, workDirNames.status));
       await run("/usr/bin/mkfifo", ["-m", "600", "--", ...pipes], {
         env: {},
-        timeout: commandTimeoutMs,
+        timeout: mkfifoTimeoutMs,
       });
       if (owner !== undefined) await Promise.all(paths.map((path) => giveTo(owner, path)));
     } catch (error) {
@@ -134,28 +148,12 @@ export class WorkDirs implements AsyncDisposable {
   }
 
   #removeLater(path: string): void {
-    const removal = removeTree(path)
+    const removal = this.#remover
+      .remove(path)
       .catch((error: unknown) => this.#options.onRemoveFailed(error))
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
-}
-
-/** Creates the base and what is missing above it, open for other users to pass whatever the umask says. */
-async function makeBase(base: string): Promise<void> {
-  const first = await mkdir(base, { recursive: true, mode: passable });
-  if (first === undefined) return;
-  for (let path = base; path.startsWith(first); path = dirname(path)) await chmod(path, passable);
-}
-
-/** bubblewrap can bind only what the sandbox's uid can get to. */
-async function requireReach({ base, ownerId }: WorkDirsOptions): Promise<void> {
-  if (ownerId === undefined) return;
-  const barrier = await firstPrivateDirectory(base);
-  if (barrier === undefined) return;
-  throw new Error(
-    `${barrier} is private, and sandboxes run as uid ${ownerId}; choose a directory that uid can reach`,
-  );
 }
 
 async function giveTo(ownerId: number, path: string): Promise<void> {
@@ -166,27 +164,13 @@ async function giveTo(ownerId: number, path: string): Promise<void> {
   await chown(path, ownerId, ownerId);
 }
 
-/**
- * Removes a tree whatever a tool made of it. Node's own removal does the ordinary case without a process; trees that
- * are thousands of levels deep or made unreadable need rm(1), which neither recurses by path nor follows links.
- */
-async function removeTree(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch {
-    const options = { env: {}, timeout: commandTimeoutMs };
-    await run("/usr/bin/chmod", ["-R", "u+rwx", "--", path], options).catch(() => undefined);
-    await run("/usr/bin/rm", ["-rf", "--", path], options);
-  }
-}
-
 /** Removes the directories of workers that are gone. */
-async function sweep(options: WorkDirsOptions): Promise<void> {
+async function sweep(options: WorkDirsOptions, remover: TreeRemover): Promise<void> {
   for await (const entry of await opendir(options.base)) {
     if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
     const path = join(options.base, entry.name);
     if (await isInUse(path)) continue;
-    await removeTree(path).catch((error: unknown) => options.onRemoveFailed(error));
+    await remover.remove(path).catch((error: unknown) => options.onRemoveFailed(error));
   }
 }
 

@@ -413,11 +413,13 @@ describe("a sandbox", () => {
 
   test("that is given back before it was used leaves nothing", async (context) => {
     const backend = await newBackend(context);
+    // Directories are removed in the background, those of the trial sandboxes at the start, too.
     const before = await openDescriptors();
-    const sandbox = await backend.acquire(request(), never);
-    await sandbox[Symbol.asyncDispose]();
-    // The directory is removed in the background.
-    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before));
+    for (let count = 0; count < 10; count++) {
+      const sandbox = await backend.acquire(request(), never);
+      await sandbox[Symbol.asyncDispose]();
+    }
+    await vi.waitFor(async () => expect(await openDescriptors()).toBeLessThanOrEqual(before));
   });
 
   test("that is given back as soon as it was started leaves no process, in 30 runs", async (context) => {

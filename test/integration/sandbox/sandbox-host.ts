@@ -2,6 +2,7 @@
  * What the sandbox tests need of the host: directories that a sandbox can reach, real backends, and looks at what this
  * process and others have open.
  */
+import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readFile, readdir, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,6 +32,14 @@ export const sandboxUid = isRoot ? 60_001 : undefined;
 /** Skips a test that only root can carry out. */
 export function requireRoot(context: TestContext): void {
   context.skip(!isRoot, "needs root: it runs something as another user");
+}
+
+const privateCheckout = await firstPrivateDirectory(import.meta.dirname);
+
+/** Skips a test that runs code of this checkout as another user. */
+export function requireOtherUser(context: TestContext): void {
+  requireRoot(context);
+  context.skip(privateCheckout !== undefined, "the checkout is private to root");
 }
 
 /** A temporary directory that other users can reach, removed after the test. */

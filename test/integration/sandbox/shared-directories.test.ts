@@ -2,6 +2,7 @@
  * Directories of the host in a form that sandboxes of another user can mount.
  */
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import {
   access,
   appendFile,
@@ -16,10 +17,13 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { SharedDirectories } from "../../../worker/sandbox/shared-directories.ts";
 import { newId } from "../../../worker/support/ids.ts";
+import { makeFiles } from "./many-files.ts";
 import { requireRoot, temporaryDirectory } from "./sandbox-host.ts";
 
 const run = promisify(execFile);
@@ -30,10 +34,21 @@ const foreignUid = 60_003;
 /** Shared directories for sandboxes of another user, with the directory that copies are put into. */
 async function newShared() {
   const base = join(await temporaryDirectory(), "shared");
-  const shared = new SharedDirectories(base, foreignUid, newId);
+  let nowMs = 0;
+  const shared = new SharedDirectories(base, foreignUid, newId, { monotonicMs: () => nowMs });
   onTestFinished(() => shared[Symbol.asyncDispose]());
   const copies = () => readdir(base).catch(() => []);
-  return { base, shared, copies };
+  const advance = (ms: number) => void (nowMs += ms);
+  return { base, shared, copies, advance };
+}
+
+/** For waiting until a copy is shared, which takes two processes to make. */
+const copyWait = { timeout: 20_000 };
+
+/** What a directory is shared as for a call that is over at once. */
+async function sourceOf(shared: SharedDirectories, directory: string): Promise<string> {
+  await using share = await shared.share(directory);
+  return share.source;
 }
 
 /** A directory with a module in it, that nobody but its owner can enter. */
@@ -154,6 +169,72 @@ describe("a private directory", () => {
     expect(await copies()).toHaveLength(1);
   });
 
+  test("stays as it was for each of many that shared it at once", async () => {
+    const tools = await privateTools();
+    const { shared } = await newShared();
+    const shares = await Promise.all([1, 2, 3, 4].map(() => shared.share(tools)));
+    await writeFile(join(tools, "package/module.py"), "VERSION = 2\n");
+    await using _later = await shared.share(tools);
+    for (const share of shares) {
+      expect(await readFile(join(share.source, "package/module.py"), "utf8")).toBe("VERSION = 1\n");
+      await share[Symbol.asyncDispose]();
+    }
+    expect(await exists(shares[0]!.source)).toBe(false);
+  });
+
+  test("is shared with all that was written before, also when it was being looked at then", async () => {
+    const tools = await privateTools();
+    await makeFiles(join(tools, "package"), 500);
+    const { shared } = await newShared();
+    const module = join(tools, "a-module.py");
+    await writeFile(module, "VERSION = start\n");
+    await using _first = await shared.share(tools);
+    for (let turns = 0; turns < 20; turns++) {
+      const before = shared.share(tools);
+      for (let turn = 0; turn < turns; turn++) await nextTurn();
+      writeFileSync(module, `VERSION = ${turns}\n`);
+      const after = await Promise.all([1, 2, 3].map(() => shared.share(tools)));
+      expect(new Set(after.map(({ source }) => source)).size).toBe(1);
+      for (const share of [...after, await before]) {
+        if (share.source === after[0]!.source)
+          expect(await readFile(join(share.source, "a-module.py"), "utf8")).toBe(
+            `VERSION = ${turns}\n`,
+          );
+        await share[Symbol.asyncDispose]();
+      }
+    }
+  });
+
+  test("costs many that share it at once little more than one of them", async () => {
+    const tools = await privateTools();
+    await makeFiles(join(tools, "package"), 10_000);
+    const { shared } = await newShared();
+    const timeMs = async (callers: number) => {
+      const begin = performance.now();
+      const sources = Array.from({ length: callers }, () => sourceOf(shared, tools));
+      expect(new Set(await Promise.all(sources)).size).toBe(1);
+      return performance.now() - begin;
+    };
+    await timeMs(1);
+    const one = Math.max(await timeMs(1), await timeMs(1), await timeMs(1));
+    // Turn by turn it would be 32 times as much.
+    expect(await timeMs(32)).toBeLessThan(5 * one);
+  });
+
+  test("of very many files is told apart in every one of them", async () => {
+    const tools = await privateTools();
+    await makeFiles(join(tools, "package"), 300);
+    const { shared } = await newShared();
+    let last = await sourceOf(shared, tools);
+    for (const index of [0, 63, 64, 150, 299]) {
+      await writeFile(join(tools, `package/file-${index}`), "x");
+      const next = await sourceOf(shared, tools);
+      expect(next).not.toBe(last);
+      expect(await sourceOf(shared, tools)).toBe(next);
+      last = next;
+    }
+  });
+
   test("whose old copy nobody uses any more leaves no old copy", async () => {
     const tools = await privateTools();
     const { shared, copies } = await newShared();
@@ -263,11 +344,118 @@ describe("a directory that everybody can reach", () => {
   });
 });
 
+describe("a directory that everybody can reach, and that changes", () => {
+  const secondMs = 1_000;
+
+  async function publicTools(): Promise<string> {
+    const tools = join(await temporaryDirectory(), "tools");
+    await mkdir(tools);
+    await writeFile(join(tools, "module.py"), "VERSION = 1\n");
+    return tools;
+  }
+
+  test("is copied for later calls once others cannot read it any more", async (context) => {
+    requireRoot(context);
+    const tools = await publicTools();
+    const { shared, advance } = await newShared();
+    expect(await sourceOf(shared, tools)).toBe(tools);
+    await writeFile(join(tools, "new.py"), "NEW = True\n", { mode: 0o600 });
+    advance(secondMs);
+    await vi.waitFor(async () => expect(await sourceOf(shared, tools)).not.toBe(tools), copyWait);
+    await using share = await shared.share(tools);
+    expect(await readAsAnother(join(share.source, "new.py"))).toBe("NEW = True\n");
+    expect(await readAsAnother(join(share.source, "module.py"))).toBe("VERSION = 1\n");
+  });
+
+  test("is copied for later calls once others cannot get to it any more", async () => {
+    const tools = await publicTools();
+    const { shared, advance } = await newShared();
+    expect(await sourceOf(shared, tools)).toBe(tools);
+    await chmod(dirname(tools), 0o700);
+    advance(secondMs);
+    await vi.waitFor(async () => expect(await sourceOf(shared, tools)).not.toBe(tools), copyWait);
+  });
+
+  test("keeps no call waiting for a look at it", async () => {
+    const tools = await publicTools();
+    await makeFiles(tools, 1_000);
+    const { shared, advance } = await newShared();
+    await sourceOf(shared, tools);
+    for (let call = 0; call < 10; call++) {
+      advance(10 * secondMs);
+      // A look takes many turns; what is known is there in the same.
+      const first = await Promise.race([sourceOf(shared, tools), nextTurn("a look")]);
+      expect(first).toBe(tools);
+    }
+  });
+
+  test("is looked at again only after a while", async () => {
+    const tools = await publicTools();
+    const { shared, advance, copies } = await newShared();
+    await sourceOf(shared, tools);
+    await chmod(join(tools, "module.py"), 0o600);
+    advance(secondMs - 1);
+    // What is private is looked at by every call: by then a look at the other would be over, too.
+    const other = await privateTools();
+    for (let call = 0; call < 20; call++) {
+      expect(await sourceOf(shared, tools)).toBe(tools);
+      await sourceOf(shared, other);
+    }
+    expect(await copies()).toHaveLength(1);
+  });
+
+  test("is shared as it is again once others can read it again, and the copy goes", async () => {
+    const tools = await publicTools();
+    await chmod(join(tools, "module.py"), 0o600);
+    const { shared, copies } = await newShared();
+    const copy = await shared.share(tools);
+    expect(copy.source).not.toBe(tools);
+    await chmod(join(tools, "module.py"), 0o644);
+    expect(await sourceOf(shared, tools)).toBe(tools);
+    expect(await exists(copy.source)).toBe(true);
+    await copy[Symbol.asyncDispose]();
+    expect(await copies()).toEqual([]);
+  });
+
+  test("is looked at once more later when it could not be looked at", async () => {
+    const tools = await publicTools();
+    const { shared, advance } = await newShared();
+    await sourceOf(shared, tools);
+    await rename(tools, `${tools}.away`);
+    advance(secondMs);
+    expect(await sourceOf(shared, tools)).toBe(tools);
+    await chmod(join(`${tools}.away`, "module.py"), 0o600);
+    await rename(`${tools}.away`, tools);
+    await vi.waitFor(async () => {
+      advance(secondMs);
+      expect(await sourceOf(shared, tools)).not.toBe(tools);
+    }, copyWait);
+  });
+
+  test("is refused, not shared as it is, once it is private and cannot be copied", async () => {
+    const tools = await publicTools();
+    const { base, shared, advance } = await newShared();
+    await sourceOf(shared, tools);
+    await writeFile(base, "a file where copies would be");
+    await chmod(join(tools, "module.py"), 0o600);
+    advance(secondMs);
+    await vi.waitFor(
+      () =>
+        expect(shared.share(tools)).rejects.toThrow(
+          `cannot copy ${tools} to where sandboxes can read it`,
+        ),
+      copyWait,
+    );
+    await rm(base);
+    expect(await sourceOf(shared, tools)).not.toBe(tools);
+  });
+});
+
 describe("any directory", () => {
   test("is shared as it is with sandboxes of the worker's own user", async () => {
     const tools = await privateTools();
     const base = join(await temporaryDirectory(), "shared");
-    await using shared = new SharedDirectories(base, undefined, newId);
+    await using shared = new SharedDirectories(base, undefined, newId, systemClock);
     await using share = await shared.share(tools);
     expect(share.source).toBe(tools);
     expect(await exists(base)).toBe(false);

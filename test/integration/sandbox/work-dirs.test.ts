@@ -22,6 +22,7 @@ import {
 } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -29,9 +30,11 @@ import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import type { LeftFile, WorkDir } from "../../../worker/sandbox/work-dir.ts";
 import { WorkDirs } from "../../../worker/sandbox/work-dirs.ts";
 import { newId } from "../../../worker/support/ids.ts";
+import { makeFiles } from "./many-files.ts";
 import {
   isRoot,
   openDescriptors,
+  requireOtherUser,
   requireRoot,
   sandboxUid,
   temporaryDirectory,
@@ -126,8 +129,12 @@ describe("a work directory", () => {
     requireRoot(context);
     const umask = process.umask(0o077);
     onTestFinished(() => void process.umask(umask));
-    const workDirs = await openWorkDirs(await temporaryDirectory());
+    const parent = await temporaryDirectory();
+    const workDirs = await openWorkDirs(join(parent, "a/b/c"));
     await using workDir = await workDirs.take();
+    for (const level of ["a", "a/b", "a/b/c"])
+      expect(await permissions(join(parent, level))).toBe(`711 ${ownUid}`);
+    expect(await permissions(parent)).toBe(`755 ${ownUid}`);
     expect(await permissions(workDirs.root)).toBe(`711 ${ownUid}`);
     expect(await permissions(workDir.statusPipe)).toBe(`600 ${toolUid}`);
   });
@@ -172,6 +179,13 @@ describe("a work directory", () => {
     await vi.waitFor(async () => expect(await exists(workDir.path)).toBe(false));
     await workDirs[Symbol.asyncDispose]();
     expect(await readdir(base)).toEqual([]);
+  });
+
+  test("can be asked for by workers that start together where nothing is yet", async () => {
+    const base = join(await temporaryDirectory(), "a/b/c");
+    await Promise.all(Array.from({ length: 5 }, () => openWorkDirs(base)));
+    expect(await readdir(base)).toHaveLength(5);
+    expect(await permissions(base)).toBe(`711 ${ownUid}`);
   });
 
   test("leaves no descriptor open", async () => {
@@ -434,9 +448,10 @@ describe("a tree that a tool left", () => {
     expect(await readFile(witness, "utf8")).toBe("untouched");
   });
 
-  test.each(hostileTrees)(
+  test.for(hostileTrees)(
     "is removed by a worker that is not root when it is %s",
-    async (_name, program) => {
+    async ([, program], context) => {
+      if (isRoot) requireOtherUser(context);
       const base = await temporaryDirectory();
       const uid = isRoot ? 60_002 : ownUid;
       if (isRoot) await chown(base, uid, uid);
@@ -456,8 +471,29 @@ describe("a tree that a tool left", () => {
     },
   );
 
+  test("is removed while this process goes on with its work when it has 200,000 files", async () => {
+    const failures: unknown[] = [];
+    const workDirs = await openWorkDirs(await temporaryDirectory(), failures);
+    const workDir = await workDirs.take();
+    await makeFiles(join(workDir.path, "output"), 200_000);
+    const rssBefore = process.memoryUsage.rss();
+    let maxRss = 0;
+    const delays = monitorEventLoopDelay();
+    delays.enable();
+    await workDir[Symbol.asyncDispose]();
+    const look = async () => {
+      maxRss = Math.max(maxRss, process.memoryUsage.rss());
+      expect(await exists(workDir.path)).toBe(false);
+    };
+    await vi.waitFor(look, { timeout: 50_000, interval: 20 });
+    delays.disable();
+    expect(failures).toEqual([]);
+    expect(delays.max / 1e6).toBeLessThan(500);
+    expect(maxRss - rssBefore).toBeLessThan(100 * 2 ** 20);
+  });
+
   test("and that cannot be removed is told, and keeps nothing else from going on", async (context) => {
-    requireRoot(context);
+    requireOtherUser(context);
     const base = await temporaryDirectory();
     await chown(base, 60_002, 60_002);
     const worker = new OtherWorker(60_002);
@@ -554,7 +590,7 @@ describe("the directory of a worker that is gone", () => {
   });
 
   test("keeps no worker from starting when it cannot be removed, and is told", async (context) => {
-    requireRoot(context);
+    requireOtherUser(context);
     const base = await temporaryDirectory();
     await chown(base, 60_002, 60_002);
     const abandoned = join(base, `worker-${newId()}`);
@@ -570,7 +606,7 @@ describe("the directory of a worker that is gone", () => {
   });
 
   test("counts as in use where another user's cannot be looked into", async (context) => {
-    requireRoot(context);
+    requireOtherUser(context);
     const base = await temporaryDirectory();
     await chown(base, 60_002, 60_002);
     const living = new OtherWorker();
@@ -606,13 +642,33 @@ describe("a directory that cannot hold work directories", () => {
     requireRoot(context);
     const barrier = await temporaryDirectory();
     await chmod(barrier, 0o700);
+    await mkdir(join(barrier, "a"));
     const wayThere = join(await temporaryDirectory(), "link");
     await symlink(join(barrier, "a"), wayThere);
-    for (const base of [join(barrier, "a/b"), join(wayThere, "b")]) {
+    for (const base of [barrier, join(barrier, "a/b/c"), join(wayThere, "b")]) {
       const cause = String((await refusal(base)).cause);
       expect(cause).toContain(`${barrier} is private`);
       expect(cause).toContain(`uid ${sandboxUid}`);
     }
+    // Nothing was made where it could not have been used.
+    expect(await readdir(barrier, { recursive: true })).toEqual(["a"]);
+  });
+
+  test("because one on the way cannot be made is refused at once, and that one is named", async () => {
+    const { cause } = await refusal("/proc/no-such-directory/a/b");
+    expect(String(cause)).toMatch(/ENOENT.*'\/proc\/no-such-directory'$/);
+  });
+
+  test("because there is a file or a dead link on the way is refused, and that is named", async () => {
+    const parent = await temporaryDirectory();
+    const [file, deadLink] = [join(parent, "file"), join(parent, "link")];
+    await writeFile(file, "x");
+    await symlink("/no/such/directory", deadLink);
+    expect(String((await refusal(join(file, "a/b"))).cause)).toContain(
+      `${file} is not a directory`,
+    );
+    expect(String((await refusal(join(deadLink, "a/b"))).cause)).toContain(`'${deadLink}'`);
+    expect((await readdir(parent)).toSorted()).toEqual(["file", "link"]);
   });
 
   test("because the first directories cannot be made leaves nothing open and nothing behind", async () => {

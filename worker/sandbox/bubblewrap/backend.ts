@@ -73,7 +73,12 @@ class Backend implements BubblewrapBackend {
   constructor(options: BubblewrapOptions, workDirs: WorkDirs, host: HostFacts) {
     this.#options = options;
     this.#workDirs = workDirs;
-    this.#shared = new SharedDirectories(join(workDirs.root, "shared"), options.uid, options.newId);
+    this.#shared = new SharedDirectories(
+      join(workDirs.root, "shared"),
+      options.uid,
+      options.newId,
+      options.clock,
+    );
     this.host = host;
   }
 

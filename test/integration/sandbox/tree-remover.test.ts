@@ -1,0 +1,111 @@
+/**
+ * Trees removed, whatever their size, without keeping this process from its work. What a tool makes of a tree is tried
+ * in work-dirs.test.ts.
+ */
+import { access, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import {
+  TreeRemover,
+  maxEntriesForNode,
+  maxRemovalProcesses,
+} from "../../../worker/sandbox/tree-remover.ts";
+import { makeFiles } from "./many-files.ts";
+import { temporaryDirectory } from "./sandbox-host.ts";
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Children of this process whose command line contains a text. */
+async function childrenWith(marker: string): Promise<number> {
+  const threads = await readdir("/proc/self/task");
+  const lists = await Promise.all(
+    threads.map((thread) => readFile(`/proc/self/task/${thread}/children`, "utf8").catch(() => "")),
+  );
+  const ids = lists.flatMap((list) => list.split(" ").filter((id) => id !== ""));
+  const commandLines = await Promise.all(
+    ids.map((id) => readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")),
+  );
+  return commandLines.filter((line) => line.includes(marker)).length;
+}
+
+/** Removes trees, and tells how many processes did it at most at a time. */
+async function processesFor(trees: readonly string[], remover: TreeRemover): Promise<number> {
+  let isDone = false;
+  const removed = Promise.all(trees.map((tree) => remover.remove(tree))).finally(() => {
+    isDone = true;
+  });
+  let most = 0;
+  while (!isDone) {
+    most = Math.max(most, await childrenWith(dirname(trees[0]!)));
+    await nextTurn();
+  }
+  await removed;
+  return most;
+}
+
+/** Trees beside each other, each with so many files. */
+async function makeTrees(count: number, files: number): Promise<string[]> {
+  const parent = await temporaryDirectory();
+  const trees = Array.from({ length: count }, (_, index) => join(parent, `tree-${index}`));
+  await Promise.all(
+    trees.map(async (tree) => {
+      await mkdir(tree);
+      await makeFiles(tree, files);
+    }),
+  );
+  return trees;
+}
+
+describe("trees", () => {
+  test("that are large are removed in a few processes at a time", async () => {
+    const trees = await makeTrees(3 * maxRemovalProcesses, 5_000);
+    const most = await processesFor(trees, new TreeRemover());
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(maxRemovalProcesses);
+    for (const tree of trees) expect(await exists(tree)).toBe(false);
+  });
+
+  test("that are small do not wait for large ones", async () => {
+    const large = await makeTrees(maxRemovalProcesses, 10_000);
+    const [small] = await makeTrees(1, maxEntriesForNode);
+    const remover = new TreeRemover();
+    let largeRemoved = 0;
+    const removals = large.map((tree) => remover.remove(tree).then(() => largeRemoved++));
+    await remover.remove(small!);
+    expect(await exists(small!)).toBe(false);
+    expect(largeRemoved).toBe(0);
+    await Promise.all(removals);
+  });
+
+  test("are removed where they are, and nothing that a link in them leads to", async () => {
+    const elsewhere = await temporaryDirectory();
+    await writeFile(join(elsewhere, "witness"), "untouched");
+    for (const files of [0, 2 * maxEntriesForNode]) {
+      const [tree] = await makeTrees(1, files);
+      await symlink(elsewhere, join(tree!, "link"));
+      await new TreeRemover().remove(tree!);
+      expect(await exists(tree!)).toBe(false);
+    }
+    expect(await readdir(elsewhere)).toEqual(["witness"]);
+  });
+
+  test("that are not there are removed already", async () => {
+    const parent = await temporaryDirectory();
+    await new TreeRemover().remove(join(parent, "missing"));
+    expect(await readdir(parent)).toEqual([]);
+  });
+
+  test("that cannot be removed are told with the reason", async () => {
+    const [tree] = await makeTrees(1, 2 * maxEntriesForNode);
+    // rm(1) refuses such a name.
+    await expect(new TreeRemover().remove(`${tree!}/.`)).rejects.toThrow(
+      `cannot remove ${tree!}/.: /usr/bin/rm ended with 1: /usr/bin/rm: refusing to remove`,
+    );
+  });
+});
