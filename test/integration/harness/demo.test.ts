@@ -119,5 +119,7 @@ exec /usr/bin/bwrap --args 3 --share-net "$@"
     await using cli = new CliProcess(["demo"], { TMPDIR });
     await cli.said("stdout", /✓ \{"status":"success","echoed_message"/);
     expect(await readdir(TMPDIR)).toEqual([]);
+    cli.child.kill("SIGTERM");
+    expect((await cli.finished).exitCode).toBe(143);
   });
 });
