@@ -1,6 +1,7 @@
 /**
  * The table of error codes: each one brought about by its real cause, end to end.
  */
+import { rename } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallResult } from "../../../harness/agent.ts";
 import { type Rig, type RigTool, startRig } from "../../support/rig.ts";
@@ -227,4 +228,20 @@ describe("a failing call is answered with", () => {
     });
     expect(result).not.toHaveProperty("response.error");
   });
+});
+
+test("a sandbox that cannot start is SANDBOX_FAILED, with the true cause in the log and no path in the answer", async () => {
+  await using rig = await startRig({ tools: { well: { function: "well" } } });
+  expect(await rig.call("well")).toMatchObject({ kind: "success" });
+  await rename(rig.toolsDir, `${rig.toolsDir}.gone`);
+  const { code, message } = failure(await rig.call("well"));
+  expect({ code, message }).toEqual({
+    code: "SANDBOX_FAILED",
+    message: "The sandbox could not be started",
+  });
+  const logged = rig.logLines.find((line) => line.includes("could not be started"));
+  expect(logged).toMatch(/Can't find source path|cannot share/);
+  // It was the directory: with it back, the next call runs.
+  await rename(`${rig.toolsDir}.gone`, rig.toolsDir);
+  expect(await rig.call("well")).toMatchObject({ kind: "success" });
 });
