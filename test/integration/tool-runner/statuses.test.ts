@@ -20,9 +20,11 @@ test("each status is one line of JSON, in order", async () => {
   expect(run.document).toMatchObject({ result: { sent: [true, true, true, true, true] } });
 });
 
-test("nobody reading is no reason to wait or fail: the tool is told False", async () => {
+test("nobody reading from the start means that the worker is gone: nothing of the tool runs", async () => {
   const run = await send(["one", "two"], false);
-  expect(run.document).toMatchObject({ result: { sent: [false, false] } });
+  expect(run.exitCode).toBe(1);
+  expect(run.stderr).toContain("the worker is gone");
+  expect(run.document).toBeUndefined();
 });
 
 test.for([null, "/nowhere/status.pipe"])(

@@ -26,6 +26,8 @@ _LINGERING_NOTICE = (
 )
 
 _UNUSABLE_ARGUMENTS = 1
+# errno.ENXIO, without importing errno: a pipe without a reader (fifo(7)).
+_ENXIO = 6
 _HERE = os.path.dirname(__file__)
 
 
@@ -37,6 +39,8 @@ def main(argv: "list[str]") -> int:
         call = take_call(argv.pop())
     except (OSError, ValueError) as error:
         return _unusable(f"the runner arguments cannot be used: {describe(error)}")
+    if call.status_pipe and _is_abandoned(call.status_pipe):
+        return _unusable("nobody reads the status pipe, so the worker is gone")
 
     # Registered first, so it runs last: what comes after the exit handlers may take its time.
     atexit.register(_signal.setitimer, _signal.ITIMER_REAL, 0)
@@ -54,6 +58,18 @@ def main(argv: "list[str]") -> int:
     _limit_the_ending(status)
     _flush_output()
     return status
+
+
+def _is_abandoned(status_pipe: str) -> bool:
+    """Whether the worker, which reads the pipe from before the start, died while the sandbox was being set up.
+
+    Nobody would be left to stop the tool.
+    """
+    try:
+        os.close(os.open(status_pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        return error.errno == _ENXIO
+    return False
 
 
 def _unusable(message: str) -> int:
