@@ -15,6 +15,9 @@ import { closeInheritedDescriptors } from "../../worker/support/inherited-descri
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
 
+// As worker/main.ts does, before anything else is open: what the test runner was started with must not reach a tool.
+closeInheritedDescriptors();
+
 export const namespace = "rig";
 const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
 
@@ -97,8 +100,6 @@ export function manifestText(tools: RigOptions["tools"]): string {
 
 /** Starts a rig. The caller owns it. */
 export async function startRig(options: RigOptions): Promise<Rig> {
-  // As worker/main.ts does: what the test runner was started with must not reach a tool.
-  closeInheritedDescriptors();
   await using owned = new AsyncDisposableStack();
   const base = await reachableDirectory();
   owned.defer(() => rm(base, { recursive: true, force: true }));

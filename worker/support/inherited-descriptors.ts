@@ -16,7 +16,16 @@ export function closeInheritedDescriptors(): void {
   for (const name of readdirSync("/proc/self/fd")) {
     const descriptor = Number(name);
     if (descriptor < firstUnknown || !isInheritable(descriptor)) continue;
+    close(descriptor);
+  }
+}
+
+function close(descriptor: number): void {
+  try {
     closeSync(descriptor);
+  } catch (error) {
+    // Whoever had it open, such as a thread of the runtime that read a file of /proc, has closed it already.
+    if ((error as NodeJS.ErrnoException).code !== "EBADF") throw error;
   }
 }
 
