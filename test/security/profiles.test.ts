@@ -65,7 +65,9 @@ describe("a sandbox", () => {
         expect(view.hostname).toBe("sandbox");
         // bubblewrap's first process and the runner; a worker on the host would be there by another number.
         expect(view.processes).toEqual([1, 2]);
-        expect(view.descriptors).toEqual({
+        // Those that this test's own process inherited are closed by worker/main.ts alone (see process.test.ts).
+        const own = Object.entries(view.descriptors).filter(([number]) => Number(number) < 16);
+        expect(Object.fromEntries(own)).toEqual({
           "0": "/dev/null",
           "1": "socket",
           "2": "socket",

@@ -11,12 +11,8 @@ import { createHost } from "../../worker/app.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../worker/config.ts";
-import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
-
-// As worker/main.ts does, before anything else is open: what the test runner was started with must not reach a tool.
-closeInheritedDescriptors();
 
 export const namespace = "rig";
 const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
