@@ -16,7 +16,6 @@ import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, Sandbox, SandboxRequest } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
-import { closeInheritedDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 
 const run = promisify(execFile);
 
@@ -65,8 +64,6 @@ async function bubblewrapProblem(): Promise<string | undefined> {
 export async function openBackend(context: TestContext): Promise<BubblewrapBackend> {
   const problem = await bubblewrapProblem();
   context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
-  // As worker/main.ts does: what the test runner was started with must not reach a tool.
-  closeInheritedDescriptors();
   return openBubblewrap({
     bwrapBin,
     workBase: join(await temporaryDirectory(), "work"),
