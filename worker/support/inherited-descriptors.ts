@@ -13,11 +13,14 @@ const firstUnknown = 3;
  * number. Node marks all of its own as close-on-exec. To be called before anything else opens descriptors.
  */
 export function closeInheritedDescriptors(): void {
-  for (const name of readdirSync("/proc/self/fd")) {
-    const descriptor = Number(name);
-    if (descriptor < firstUnknown || !isInheritable(descriptor)) continue;
-    close(descriptor);
-  }
+  for (const descriptor of inheritableDescriptors()) close(descriptor);
+}
+
+/** Descriptors above stderr that a program started from here would inherit. */
+export function inheritableDescriptors(): readonly number[] {
+  return readdirSync("/proc/self/fd")
+    .map(Number)
+    .filter((descriptor) => descriptor >= firstUnknown && isInheritable(descriptor));
 }
 
 function close(descriptor: number): void {
