@@ -20,6 +20,7 @@ export interface Config {
   readonly broker: BrokerConfig;
   readonly manifestPath: string;
   readonly toolsPythonDir: string;
+  readonly toolsNodeDir: string;
   readonly defaultTimeoutSeconds: number;
   readonly sandbox: SandboxConfig;
   readonly artifacts: ArtifactConfig;
@@ -33,6 +34,7 @@ export interface Config {
 export interface SandboxConfig {
   readonly bwrapBin: string;
   readonly pythonBin: string;
+  readonly nodeBin: string;
   readonly workDir: string;
   readonly defaultProfile: string;
   readonly maxConcurrent: number;
@@ -107,10 +109,12 @@ function toConfig(values: z.infer<typeof variables>): Config {
     },
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
+    toolsNodeDir: values.TOOLS_NODE_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     sandbox: {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
       pythonBin: values.SANDBOX_PYTHON_BIN,
+      nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
       maxConcurrent: values.SANDBOX_MAX_CONCURRENT,

@@ -154,7 +154,9 @@ const variableOf: Readonly<Record<SandboxSetting, string>> = {
   workDir: "SANDBOX_WORK_DIR",
   bwrapBin: "SANDBOX_BWRAP_BIN",
   pythonBin: "SANDBOX_PYTHON_BIN",
+  nodeBin: "SANDBOX_NODE_BIN",
   toolsPythonDir: "TOOLS_PYTHON_DIR",
+  toolsNodeDir: "TOOLS_NODE_DIR",
 };
 
 /** The message and the messages of its causes; a stack only for what nobody foresaw. */

@@ -88,6 +88,12 @@ export const variables = z.object({
     "/tools/python",
     "Directory with the Python modules of the tools.",
   ),
+  TOOLS_NODE_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/node",
+    "Directory with the JavaScript and TypeScript modules of the tools.",
+  ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
     `seconds, 1 to ${maxTimeoutSeconds}`,
@@ -105,6 +111,11 @@ export const variables = z.object({
     "an absolute path",
     "/usr/bin/python3",
     "The Python interpreter for tools.",
+  ),
+  SANDBOX_NODE_BIN: optional(
+    absolutePath,
+    "an absolute path",
+    "The Node program, version 24 or later, for tools. Unset: the one that runs the worker.",
   ),
   SANDBOX_WORK_DIR: withDefault(
     absolutePath,

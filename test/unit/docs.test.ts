@@ -14,7 +14,7 @@ import { maxOutputFiles } from "../../worker/invocation/collect.ts";
 import { stopGraceMs } from "../../worker/invocation/run-to-exit.ts";
 import { statusBurst, statusesPerSecond } from "../../worker/invocation/status-relay.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
-import { maxEnvNames, maxTools, toolSchema } from "../../worker/manifest/schema.ts";
+import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
 import { errorCodes, InvocationError } from "../../worker/protocol/errors.ts";
 import {
@@ -140,7 +140,7 @@ describe("a table has what the code has:", () => {
   });
 
   test("the fields in docs/manifest.md", () => {
-    const fields = Object.keys(toolSchema([...builtInProfiles.keys()]).shape);
+    const fields = Object.keys(toolSchemas([...builtInProfiles.keys()]).python.shape);
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
   });
 
@@ -367,7 +367,7 @@ describe("an example is accepted:", () => {
       profileNames: [],
     }).manifest;
     const [entry] = tools.values();
-    expect(tool).toContain(`def ${entry!.function}(`);
+    expect(tool).toContain(`def ${entry!.callable.name}(`);
     expect(read("README.md")).toContain(`\`my-tools/${basename(entry!.module)}.py\``);
   });
 });

@@ -101,11 +101,11 @@ async function run(
   await requireFreeDisk(parts);
 
   const scope = parts.scopeOf(invocation.caller);
-  await using prepared = await prepare(parts, tool);
+  await using prepared = await prepare(parts, tool, profile);
   await using sandbox = await acquire(parts, prepared, profile, signal);
   const { workDir } = sandbox;
   const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
-  const paths = { work: insidePaths.work, tools: insidePaths.pythonTools };
+  const paths = { work: insidePaths.work, tools: prepared.toolsPath };
   await stageArguments(workDir, runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes));
 
   using status = await openStatusChannel(workDir.statusPipe, onStatus);
@@ -221,19 +221,23 @@ async function freeBytes(directory: string): Promise<number> {
   return bavail * bsize;
 }
 
-async function prepare(parts: InvokerParts, tool: ToolEntry): Promise<PreparedTool> {
+async function prepare(
+  parts: InvokerParts,
+  tool: ToolEntry,
+  profile: Profile,
+): Promise<PreparedTool> {
   const runner = parts.runners.get(tool.runtime);
   if (runner === undefined) throw new Error(`no runner for runtime "${tool.runtime}"`);
-  return runner.prepare(tool);
+  return runner.prepare(tool, profile);
 }
 
 async function acquire(
   parts: InvokerParts,
-  { mounts, environment }: PreparedTool,
+  { mounts, environment, memoryBound }: PreparedTool,
   profile: Profile,
   signal: AbortSignal,
 ): Promise<Sandbox> {
-  return parts.backend.acquire({ profile, mounts, environment }, signal);
+  return parts.backend.acquire({ profile, memoryBound, mounts, environment }, signal);
 }
 
 /** Everything that is not an answer yet becomes one that says nothing of the inside; the log has the cause. */

@@ -3,16 +3,21 @@
  */
 
 /** Languages a tool can be written in. */
-export type Runtime = "python";
+export type Runtime = "python" | "node";
+
+/** What a tool's module holds: a function, or a class whose instances run calls. */
+export interface ToolCallable {
+  readonly kind: "function" | "class";
+  readonly name: string;
+}
 
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
 export interface ToolEntry {
   readonly name: string;
   readonly runtime: Runtime;
-  /** Python import path of the tool's module. */
+  /** Python: import path of the tool's module. Node: path of its file below the tools' directory. */
   readonly module: string;
-  /** Function to call. */
-  readonly function: string;
+  readonly callable: ToolCallable;
   /** Package the tool needs, with its version constraint. */
   readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
   readonly description: string | undefined;
@@ -20,6 +25,8 @@ export interface ToolEntry {
   readonly timeoutSeconds: number | undefined;
   /** Name of the profile the operator chose, or undefined when the manifest does not say. */
   readonly profile: string | undefined;
+  /** Whether a call may run again when its first run may have begun. */
+  readonly idempotent: boolean;
   /** Names of the worker's environment variables that this tool may see. */
   readonly env: readonly string[];
 }

@@ -4,7 +4,13 @@
 import type { ZodError } from "zod";
 import { maxToolNameBytes } from "../protocol/topics.ts";
 import { type Finding, type Path, readDocument, type SourceDocument } from "./document.ts";
-import { type Manifest, ManifestError, type ManifestProblem, type ToolEntry } from "./manifest.ts";
+import {
+  type Manifest,
+  ManifestError,
+  type ManifestProblem,
+  type ToolCallable,
+  type ToolEntry,
+} from "./manifest.ts";
 import { revisionOf } from "./revision.ts";
 import {
   describeValue,
@@ -14,8 +20,8 @@ import {
   maxTools,
   type ToolFields,
   toolNameSchema,
-  type ToolSchema,
-  toolSchema,
+  type ToolSchemas,
+  toolSchemas,
   versionSchema,
 } from "./schema.ts";
 
@@ -40,8 +46,8 @@ export interface ParsedManifest {
  * Reads a manifest. The whole file is good or none of it.
  *
  * An explicit `tools: {}` is a manifest of no tools; an empty file, or `tools:` with nothing after it, is what a
- * half-written file looks like and is refused. An entry that describes another worker's kind of tool (`class_name`,
- * `executable`) is listed as unavailable. Throws ManifestError with up to {@link maxProblems} problems.
+ * half-written file looks like and is refused. An entry that describes another worker's kind of tool (`executable`)
+ * is listed as unavailable. Throws ManifestError with up to {@link maxProblems} problems.
  */
 export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedManifest {
   const reading = readDocument(bytes);
@@ -64,11 +70,11 @@ class ManifestWalk {
   readonly problems: ManifestProblem[] = [];
   readonly warnings: ManifestProblem[] = [];
   readonly #document: SourceDocument;
-  readonly #schema: ToolSchema;
+  readonly #schemas: ToolSchemas;
 
   constructor(document: SourceDocument, profileNames: readonly string[]) {
     this.#document = document;
-    this.#schema = toolSchema(profileNames);
+    this.#schemas = toolSchemas(profileNames);
   }
 
   readFile(): void {
@@ -97,12 +103,13 @@ class ManifestWalk {
     this.#problemsOf(path, toolNameSchema.safeParse(name).error);
     const foreignKind = foreignKindOf(fields);
     if (foreignKind !== undefined) {
-      const reason = `it is given by "${foreignKind}"; this worker runs Python functions`;
+      const reason = `it is given by "${foreignKind}"; this worker runs functions and classes of modules`;
       this.unavailable.set(name, reason);
       return;
     }
-    if (isMap(fields)) this.#warnOfUnusedKeys(path, fields, Object.keys(this.#schema.shape));
-    const checked = this.#schema.safeParse(fields);
+    const schema = this.#schemas[isMap(fields) && fields["runtime"] === "node" ? "node" : "python"];
+    if (isMap(fields)) this.#warnOfUnusedKeys(path, fields, Object.keys(schema.shape));
+    const checked = schema.safeParse(fields);
     this.#problemsOf(path, checked.error);
     if (checked.success) this.tools.set(name, toEntry(name, checked.data));
   }
@@ -137,7 +144,8 @@ function isAbsent(value: unknown): boolean {
 
 /** The key that makes the entry a tool of another worker, or undefined when it is (meant to be) one of ours. */
 function foreignKindOf(fields: unknown): string | undefined {
-  if (!isMap(fields) || !isAbsent(fields["function"])) return undefined;
+  if (!isMap(fields)) return undefined;
+  if (!isAbsent(fields["function"]) || !isAbsent(fields["class_name"])) return undefined;
   return foreignKinds.find((kind) => !isAbsent(fields[kind]));
 }
 
@@ -146,13 +154,21 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     name,
     runtime: fields.runtime ?? "python",
     module: fields.module,
-    function: fields.function,
+    callable: toCallable(fields),
     package: toPackage(fields),
     description: fields.description ?? undefined,
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
+    idempotent: fields.idempotent ?? true,
     env: [...new Set(fields.env ?? [])],
   };
+}
+
+/** The schema has made sure that there is one of them. */
+function toCallable({ function: name, class_name: className }: ToolFields): ToolCallable {
+  return typeof className === "string"
+    ? { kind: "class", name: className }
+    : { kind: "function", name: name ?? "" };
 }
 
 function toPackage({ package: name, version }: ToolFields): ToolEntry["package"] {

@@ -17,7 +17,6 @@ const maxQuotedLength = 60;
 
 /** Keys of other workers' manifests: harmless here, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
-  "class_name",
   "executable",
   "parameters",
   "artifact_params",
@@ -28,15 +27,15 @@ export const foreignKeys: ReadonlySet<string> = new Set([
   "schema_refresh_seconds",
 ]);
 
-/** Keys that describe a tool which is not a Python function; an entry without `function` may stand on them alone. */
-export const foreignKinds = ["class_name", "executable"] as const;
+/** Keys that describe a tool of no module; an entry without `function` and `class_name` may stand on them alone. */
+export const foreignKinds = ["executable"] as const;
 
 /**
  * Variables that the sandbox sets itself, or that would change the interpreter or the loader in it: `ld.so(8)`,
- * `python(1)`, OpenSSL's configuration (it loads engines), shells that tools start.
+ * `python(1)`, `node(1)`, OpenSSL's configuration (it loads engines), shells that tools start.
  */
 const reservedEnv =
-  /^(?:LD_.*|PYTHON.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
+  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
 
 /** Names a value in a message without giving away what may be secret: a URL can carry a password. */
 export function describeValue(value: unknown): string {
@@ -68,7 +67,15 @@ function accepts(what: string): { error: (issue: { input?: unknown }) => string 
 }
 
 const importPath = accepts('a Python import path such as "package.module"');
+const filePath = accepts(
+  'the path of a .js, .mjs, .ts or .mts file below the directory of Node tools, such as "weather/forecast.ts"',
+);
+const runtime = accepts("one of python, node");
 const identifier = accepts("the name of a Python function (letters, digits and _)");
+const exportName = accepts("the name of an exported function (letters, digits, _ and $)");
+const className = accepts("the name of a Python class (letters, digits and _)");
+const flag = accepts("true or false");
+const pythonOnly = { error: "allowed only with runtime python" };
 const packageName = accepts(
   "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL",
 );
@@ -105,11 +112,11 @@ export const toolNameSchema = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, { ...toolName, abort: true })
   .refine((name) => toolNameProblem(name) === undefined, toolName);
 
-/** The fields of one entry. An empty optional value (`package:`) counts as absent. */
-function toolShape(profileNames: readonly string[]) {
+/** Where a Python tool is. One of `function` and `class_name` is given. */
+function pythonShape() {
   return {
     runtime: z
-      .literal("python", accepts('"python"'))
+      .literal("python", runtime)
       .nullish()
       .describe("Language of the tool. Default: python."),
     module: z
@@ -119,7 +126,13 @@ function toolShape(profileNames: readonly string[]) {
     function: z
       .string(identifier)
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, identifier)
+      .nullish()
       .describe("Function to call."),
+    class_name: z
+      .string(className)
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, className)
+      .nullish()
+      .describe("Class whose instance runs the call, in place of `function`."),
     package: z
       .string(packageName)
       .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, packageName)
@@ -132,6 +145,33 @@ function toolShape(profileNames: readonly string[]) {
       .refine(validRange, constraint)
       .nullish()
       .describe('PEP 440 version constraint for `package`, such as ">=1.0,<2.0".'),
+  };
+}
+
+/** Where a Node tool is. */
+function nodeShape() {
+  return {
+    runtime: z.literal("node", runtime).describe("Language of the tool."),
+    module: z
+      .string(filePath)
+      .regex(
+        /^(?:[A-Za-z0-9_@-][A-Za-z0-9_.@-]*\/)*[A-Za-z0-9_@-][A-Za-z0-9_.@-]*\.m?[jt]s$/,
+        filePath,
+      )
+      .describe("Path of the tool's file below TOOLS_NODE_DIR."),
+    function: z
+      .string(exportName)
+      .regex(/^[A-Za-z_$][A-Za-z0-9_$]*$/, exportName)
+      .describe("Exported function to call."),
+    class_name: z.null(pythonOnly).optional(),
+    package: z.null(pythonOnly).optional(),
+    version: z.null(pythonOnly).optional(),
+  };
+}
+
+/** What holds for a tool in any language. An empty optional value (`env:`) counts as absent. */
+function commonShape(profileNames: readonly string[]) {
+  return {
     description: z.string(text).nullish().describe("What the tool does, for people and agents."),
     timeout_seconds: z
       .number(seconds)
@@ -143,6 +183,10 @@ function toolShape(profileNames: readonly string[]) {
       .enum(profileNames, accepts(`one of ${profileNames.join(", ")}`))
       .nullish()
       .describe("Sandbox profile of the tool."),
+    idempotent: z
+      .boolean(flag)
+      .nullish()
+      .describe("Whether a call may run again when its first run may have begun. Default: true."),
     env: z
       .array(
         z
@@ -157,32 +201,59 @@ function toolShape(profileNames: readonly string[]) {
   };
 }
 
-/** Schema of one entry under `tools:`. */
-export type ToolSchema = z.ZodObject<ReturnType<typeof toolShape>>;
+/** Fields of one entry under `tools:` that passed. */
+export type ToolFields =
+  z.output<ReturnType<typeof pythonSchema>> | z.output<ReturnType<typeof nodeSchema>>;
 
-/** One entry under `tools:` that passed. */
-export type ToolFields = z.output<ToolSchema>;
+/** Schemas of an entry, by language. */
+export interface ToolSchemas {
+  readonly python: ReturnType<typeof pythonSchema>;
+  readonly node: ReturnType<typeof nodeSchema>;
+}
 
-/** The schema of one entry, where `profileNames` are the sandbox profiles that exist. */
-export function toolSchema(profileNames: readonly string[]): ToolSchema {
+/** The schemas of an entry, where `profileNames` are the sandbox profiles that exist. */
+export function toolSchemas(profileNames: readonly string[]): ToolSchemas {
+  return { python: pythonSchema(profileNames), node: nodeSchema(profileNames) };
+}
+
+function pythonSchema(profileNames: readonly string[]) {
   return z
-    .object(toolShape(profileNames), accepts("a map of fields"))
+    .object({ ...pythonShape(), ...commonShape(profileNames) }, accepts("a map of fields"))
     .refine(
       ({ package: name, version }) => typeof name === "string" || typeof version !== "string",
-      {
-        path: ["version"],
-        error: 'allowed only together with "package"',
-        // Also when another field is wrong, so that every problem is told at once.
-        when: ({ value }) => typeof value === "object" && value !== null,
-      },
-    );
+      { path: ["version"], error: 'allowed only together with "package"', when: isObject },
+    )
+    .refine(({ function: name, class_name: other }) => isGiven(name) || isGiven(other), {
+      path: ["function"],
+      error: expectation("the name of a Python function, or class_name in its place", undefined),
+      when: isObject,
+    })
+    .refine(({ function: name, class_name: other }) => !isGiven(name) || !isGiven(other), {
+      path: ["class_name"],
+      error: 'allowed only without "function"',
+      when: isObject,
+    });
+}
+
+function nodeSchema(profileNames: readonly string[]) {
+  return z.object({ ...nodeShape(), ...commonShape(profileNames) }, accepts("a map of fields"));
+}
+
+/** When a check of several fields is made: also when another field is wrong, so that every problem is told at once. */
+function isObject({ value }: { value: unknown }): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 /** JSON Schema (draft 2020-12) of the whole file, for editors, with the names of the sandbox profiles to offer. */
 export function manifestJsonSchema(profileNames: readonly string[]): object {
+  const { python, node } = toolSchemas(profileNames);
   const file = z.object({
     version: versionSchema.describe("Version of the manifest format."),
-    tools: z.record(toolNameSchema, toolSchema(profileNames)).describe("The tools, by name."),
+    tools: z.record(toolNameSchema, z.union([python, node])).describe("The tools, by name."),
   });
   return z.toJSONSchema(file, { io: "input" });
 }

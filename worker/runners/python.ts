@@ -162,6 +162,8 @@ class PythonRunner implements ToolRunner {
     return {
       mounts: [...this.#mounts, { source: tools.source, target: insidePaths.pythonTools }],
       environment: this.#environment(tool),
+      memoryBound: "address-space",
+      toolsPath: insidePaths.pythonTools,
       launch: {
         // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
         argv: [

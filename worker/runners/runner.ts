@@ -4,7 +4,8 @@
 import type { Invocation } from "../protocol/invocation.ts";
 import type { JsonObject } from "../support/json.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
-import type { Launch, ReadOnlyMount } from "../sandbox/sandbox.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import type { Launch, MemoryBound, ReadOnlyMount } from "../sandbox/sandbox.ts";
 
 /** A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is gone. */
 export interface PreparedTool extends AsyncDisposable {
@@ -12,6 +13,9 @@ export interface PreparedTool extends AsyncDisposable {
   /** The whole environment inside. */
   readonly environment: ReadonlyMap<string, string>;
   readonly launch: Launch;
+  readonly memoryBound: MemoryBound;
+  /** Directory inside that the tool's module is loaded from. */
+  readonly toolsPath: string;
 }
 
 /** An input artifact as it lies in the work directory. */
@@ -29,7 +33,7 @@ export interface ToolRunner extends AsyncDisposable {
   /** One line for the operator: interpreter and version. */
   readonly description: string;
   /** Prepares a call with the tool's present source. Throws SandboxError. */
-  prepare(tool: ToolEntry): Promise<PreparedTool>;
+  prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
   refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined>;
 }
@@ -48,7 +52,9 @@ export function runnerArgs(
 ): JsonObject {
   return {
     module: tool.module,
-    function: tool.function,
+    ...(tool.callable.kind === "function"
+      ? { function: tool.callable.name }
+      : { class_name: tool.callable.name }),
     args: invocation.args,
     tool_config: invocation.toolConfig,
     artifact_paths: Object.fromEntries([...artifacts].map(([name, { path }]) => [name, path])),

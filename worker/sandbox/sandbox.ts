@@ -10,8 +10,12 @@ export const insidePaths = {
   work: "/sandbox/work",
   /** The tool runner, read-only. */
   runner: "/sandbox/runner",
+  /** A language's own interpreter, read-only, where it does not lie in /usr. */
+  interpreter: "/sandbox/interpreter",
   /** The operator's Python tools, read-only. */
   pythonTools: "/tools/python",
+  /** The operator's Node tools, read-only. */
+  nodeTools: "/tools/node",
 } as const;
 
 /** A part of the host that a sandbox sees read-only. */
@@ -20,9 +24,17 @@ export interface ReadOnlyMount {
   readonly target: string;
 }
 
+/**
+ * How the profile's memory is bounded. `address-space`: RLIMIT_AS of each process, enforced by the kernel. `resident`:
+ * for programs that reserve far more address space than they use; the sandbox's resident memory is watched, and the
+ * sandbox is killed beyond it.
+ */
+export type MemoryBound = "address-space" | "resident";
+
 /** What a sandbox is made for. Everything here may be known before the call is. */
 export interface SandboxRequest {
   readonly profile: Profile;
+  readonly memoryBound: MemoryBound;
   readonly mounts: readonly ReadOnlyMount[];
   /** The whole environment inside; nothing else is inherited. */
   readonly environment: ReadonlyMap<string, string>;
@@ -48,14 +60,21 @@ export interface ExitReport {
   readonly exitCode: number | undefined;
   /** Signal that ended the command, as far as is known. */
   readonly signal: string | undefined;
+  /** The bound of ours that the sandbox was killed for, or undefined when it was not. */
+  readonly exceeded: "memory" | undefined;
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
 }
+
+/** Told of output as it comes. It must not throw. */
+export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
 
 /** A running command. */
 export interface Execution {
   /** Fulfils when the sandbox's last process is gone; rejects with SandboxError only when it cannot be killed. */
   readonly exited: Promise<ExitReport>;
+  /** Hands on what the command prints, as it does, from the first byte when called at once. */
+  onOutput(listener: OutputListener): void;
   /** Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited` does. Idempotent. */
   stop(graceMs: number): Promise<ExitReport>;
 }
@@ -104,4 +123,5 @@ export class SandboxError extends Error {
 }
 
 /** Settings of sandboxes and runners that can be wrong. */
-export type SandboxSetting = "workDir" | "bwrapBin" | "pythonBin" | "toolsPythonDir";
+export type SandboxSetting =
+  "workDir" | "bwrapBin" | "pythonBin" | "nodeBin" | "toolsPythonDir" | "toolsNodeDir";

@@ -3,7 +3,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import type { CapturedOutput } from "./sandbox.ts";
+import type { CapturedOutput, OutputListener } from "./sandbox.ts";
 
 /** Bytes of stdout, and of stderr, that are kept of a child: the last ones; what is before is read and dropped. */
 export const maxOutputBytes = 64 * 1024;
@@ -37,6 +37,8 @@ export interface Subprocess {
   readonly exited: Promise<SubprocessExit>;
   /** Fulfils when the process has ended and all its pipes are at their ends. */
   readonly closed: Promise<void>;
+  /** Hands on stdout and stderr as they come. */
+  onOutput(listener: OutputListener): void;
   /** stdout and stderr so far. */
   output(): { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput };
   /** Sends a signal; harmless when the process is gone. */
@@ -81,6 +83,10 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
     report,
     exited,
     closed,
+    onOutput: (listener) => {
+      child.stdio[1]?.on("data", (chunk: Buffer) => listener("stdout", chunk));
+      child.stdio[2]?.on("data", (chunk: Buffer) => listener("stderr", chunk));
+    },
     output: () => ({ stdout: stdout.read(), stderr: stderr.read() }),
     kill: (signal) => void child.kill(signal),
     close: () => {

@@ -79,6 +79,7 @@ export async function openBackend(context: TestContext): Promise<BubblewrapBacke
 /** What a sandbox of the restrictive profile is made of. */
 export function request(changes: Partial<SandboxRequest> = {}): SandboxRequest {
   return {
+    memoryBound: "address-space",
     profile: builtInProfiles.get("restrictive")!,
     mounts: [],
     environment: new Map([["PATH", "/usr/bin"]]),

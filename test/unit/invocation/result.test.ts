@@ -21,6 +21,7 @@ const wellEnded: ExitReport = {
   started: true,
   exitCode: 0,
   signal: undefined,
+  exceeded: undefined,
   stdout: { text: "", droppedBytes: 0 },
   stderr: { text: "", droppedBytes: 0 },
 };

@@ -11,6 +11,7 @@ const report: ExitReport = {
   started: true,
   exitCode: 0,
   signal: undefined,
+  exceeded: undefined,
   stdout: nothing,
   stderr: nothing,
 };
@@ -29,6 +30,8 @@ class Command implements Execution {
   fail(error: Error): void {
     this.#end.reject(error);
   }
+
+  onOutput(): void {}
 
   async stop(graceMs: number): Promise<ExitReport> {
     this.stops.push(graceMs);

@@ -23,11 +23,12 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     name,
     runtime: "python",
     module: "tools",
-    function: "run",
+    callable: { kind: "function", name: "run" },
     package: undefined,
     description: undefined,
     timeoutSeconds: undefined,
     profile: undefined,
+    idempotent: true,
     env: [],
     ...fields,
   };

@@ -62,7 +62,7 @@ describe("a good manifest", () => {
         "echo_tool",
         tool("echo_tool", {
           module: "example_tools",
-          function: "echo_tool",
+          callable: { kind: "function", name: "echo_tool" },
           description: "Echo back a message",
         }),
       ],
@@ -70,7 +70,7 @@ describe("a good manifest", () => {
         "execute_python",
         tool("execute_python", {
           module: "example_tools",
-          function: "execute_python",
+          callable: { kind: "function", name: "execute_python" },
           timeoutSeconds: 60,
           profile: "restrictive",
         }),
@@ -79,7 +79,7 @@ describe("a good manifest", () => {
         "data_processor",
         tool("data_processor", {
           module: "sam_tool_data_processor",
-          function: "process_data",
+          callable: { kind: "function", name: "process_data" },
           description: "Process data files",
           package: { name: "sam-tool-data-processor", version: ">=1.0,<2.0" },
           timeoutSeconds: 600,
@@ -154,7 +154,9 @@ tools:
   c: *base
 `;
     const { tools } = parse(text).manifest;
-    expect(tools.get("b")).toEqual(tool("b", { function: "other", timeoutSeconds: 5 }));
+    expect(tools.get("b")).toEqual(
+      tool("b", { callable: { kind: "function", name: "other" }, timeoutSeconds: 5 }),
+    );
     expect(tools.get("c")).toEqual(tool("c", { timeoutSeconds: 5 }));
   });
 
@@ -177,9 +179,8 @@ tools:
 describe("a tool of another kind of worker", () => {
   const text = `version: 1
 tools:
-  by_class: {class_name: Tool, module: tools, timeout_seconds: -1}
   by_file: {executable: bin/tool, runtime: go, tool_dir: /t}
-  by_null: {function: null, class_name: Tool}
+  by_null: {function: null, class_name: null, executable: bin/tool}
   ours: {module: tools, function: run, class_name: null, executable: null}
 `;
 
@@ -187,9 +188,8 @@ tools:
     const { tools, unavailable } = parse(text).manifest;
     expect([...tools.keys()]).toEqual(["ours"]);
     expect([...unavailable]).toEqual([
-      ["by_class", 'it is given by "class_name"; this worker runs Python functions'],
-      ["by_file", 'it is given by "executable"; this worker runs Python functions'],
-      ["by_null", 'it is given by "class_name"; this worker runs Python functions'],
+      ["by_file", 'it is given by "executable"; this worker runs functions and classes of modules'],
+      ["by_null", 'it is given by "executable"; this worker runs functions and classes of modules'],
     ]);
   });
 });
@@ -205,15 +205,15 @@ tools:
     timeout_secs: 5
     parameters:
       type: object
-    class_name: Echo
+    executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, package, version, description, timeout_seconds, sandbox_profile, env";
+      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, idempotent, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
       'm.yaml:8:5: tool "echo": parameters: not used by this worker',
-      'm.yaml:10:5: tool "echo": class_name: not used by this worker',
+      'm.yaml:10:5: tool "echo": executable: not used by this worker',
     ]);
     expect(parse(text).manifest.tools.get("echo")).toEqual(tool("echo"));
   });
@@ -331,6 +331,48 @@ describe("a file that is no manifest is refused with the place:", () => {
   });
 });
 
+describe("a Node tool", () => {
+  const parsed = (fields: string) => () =>
+    parse(`version: 1\ntools:\n  x: {runtime: node, ${fields}}\n`).manifest.tools.get("x");
+
+  test.each(["tool.ts", "weather/forecast.mjs", "@scope/tools-1/a.b.mts", "_x.js"])(
+    "is in the file %s",
+    (module) => {
+      expect(parsed(`module: "${module}", function: $run`)()).toMatchObject({
+        runtime: "node",
+        module,
+        callable: { kind: "function", name: "$run" },
+      });
+    },
+  );
+
+  test.each(["tool", "/abs.ts", "../up.ts", "a/../b.ts", "a//b.ts", "./tool.ts", "a/.ts", "x.cjs"])(
+    "is not in %j",
+    (module) => {
+      expect(parsed(`module: "${module}", function: run`)).toThrow(
+        "module: expected the path of a .js, .mjs, .ts or .mts file below the directory of Node tools",
+      );
+    },
+  );
+
+  test.each([
+    ["class_name: C", "class_name"],
+    ["package: left-pad", "package"],
+    ['version: ">=1"', "version"],
+  ])("has no %s", (field, name) => {
+    expect(parsed(`module: a.ts, function: f, ${field}`)).toThrow(
+      `${name}: allowed only with runtime python`,
+    );
+  });
+});
+
+test("a class tool is called by its class", () => {
+  const text = "version: 1\ntools:\n  x: {module: m, class_name: Weather, idempotent: false}\n";
+  expect(parse(text).manifest.tools.get("x")).toEqual(
+    tool("x", { module: "m", callable: { kind: "class", name: "Weather" }, idempotent: false }),
+  );
+});
+
 describe("a wrong field is refused with what is accepted and what was found:", () => {
   /** The problem of a tool `x` of which the field is on line 6, in column 5. */
   function entry(field: string): string {
@@ -338,7 +380,9 @@ describe("a wrong field is refused with what is accepted and what was found:", (
   }
 
   test.for<[string, string]>([
-    ["runtime: node", '6:14: tool "x": runtime: expected "python", found "node"'],
+    ["runtime: go", '6:14: tool "x": runtime: expected one of python, node, found "go"'],
+    ["class_name: C", '6:17: tool "x": class_name: allowed only without "function"'],
+    ["idempotent: no way", '6:17: tool "x": idempotent: expected true or false, found "no way"'],
     ["package: -r", `6:14: tool "x": package: expected ${aPackage}, found "-r"`],
     ["package: p[extra]", `6:14: tool "x": package: expected ${aPackage}, found "p[extra]"`],
     ["package: p>=1", `6:14: tool "x": package: expected ${aPackage}, found "p>=1"`],
@@ -424,11 +468,11 @@ tools:
       'm.yaml:3:3: tool "empty": expected a map of fields, found nothing',
       'm.yaml:4:9: tool "text": expected a map of fields, found "x"',
       `m.yaml:5:3: tool "nothing": module: required: ${aModule}`,
-      `m.yaml:5:3: tool "nothing": function: required: ${aFunction}`,
+      `m.yaml:5:3: tool "nothing": function: required: the name of a Python function, or class_name in its place`,
       'm.yaml:6:3: tool "bad name": the name has characters other than A-Z a-z 0-9 . _ -',
       `m.yaml:6:22: tool "bad name": module: expected ${aModule}, found "a..b"`,
       `m.yaml:6:40: tool "bad name": function: expected ${aFunction}, found "f-g"`,
-      `m.yaml:7:3: tool "late": function: required: ${aFunction}`,
+      `m.yaml:7:3: tool "late": function: required: the name of a Python function, or class_name in its place`,
       `m.yaml:7:18: tool "late": module: expected ${aModule}, found "-m"`,
       `m.yaml:7:39: tool "late": timeout_seconds: expected ${aTime}, found "no"`,
       `m.yaml:7:52: tool "late": version: expected ${aConstraint}, found "1"`,

@@ -10,26 +10,29 @@ import { profileNames } from "./fixtures.ts";
 describe("the JSON Schema of the manifest", () => {
   const schema = manifestJsonSchema(profileNames);
 
-  test("describes every field of a tool", () => {
+  const fieldsOf = (...names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, { description: expect.any(String) as string }]));
+  const common = ["description", "timeout_seconds", "sandbox_profile", "idempotent", "env"];
+
+  test("describes every field of a tool, by language", () => {
     expect(schema).toMatchObject({
       properties: {
         version: { const: 1 },
         tools: {
           additionalProperties: {
-            required: ["module", "function"],
-            properties: Object.fromEntries(
-              [
-                "runtime",
-                "module",
-                "function",
-                "package",
-                "version",
-                "description",
-                "timeout_seconds",
-                "sandbox_profile",
-                "env",
-              ].map((field) => [field, { description: expect.any(String) as string }]),
-            ),
+            anyOf: [
+              {
+                required: ["module"],
+                properties: fieldsOf(
+                  ...["runtime", "module", "function", "class_name", "package", "version"],
+                  ...common,
+                ),
+              },
+              {
+                required: ["runtime", "module", "function"],
+                properties: fieldsOf("runtime", "module", "function", ...common),
+              },
+            ],
           },
         },
       },

@@ -9,11 +9,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { type PythonRunnerOptions, openPythonRunner } from "../../../worker/runners/python.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
 const runnerDir = new URL("../../../tool-runner/python", import.meta.url).pathname;
+const profile = builtInProfiles.get("standard")!;
 const systemPython = "/usr/bin/python3";
 
 function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
@@ -21,11 +23,12 @@ function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
     name: "tool",
     runtime: "python",
     module: "module",
-    function: "function",
+    callable: { kind: "function", name: "function" },
     package: undefined,
     description: undefined,
     timeoutSeconds: undefined,
     profile: undefined,
+    idempotent: true,
     env: [],
     ...changes,
   };
@@ -81,7 +84,7 @@ describe("the system's interpreter", () => {
   test("needs no mounts but the runner and the tools", async () => {
     const { options, scratchDir } = await newOptions();
     await using runner = await openPythonRunner(options);
-    await using prepared = await runner.prepare(tool());
+    await using prepared = await runner.prepare(tool(), profile);
     expect(prepared.mounts).toEqual([
       { source: join(scratchDir, "python-runner"), target: "/sandbox/runner" },
       { source: "/copies/1", target: "/tools/python" },
@@ -108,8 +111,8 @@ describe("a call of a Python tool", () => {
   test("has the tools as they are at that moment, for as long as it runs", async () => {
     const { options, backend } = await newOptions();
     await using runner = await openPythonRunner(options);
-    const first = await runner.prepare(tool());
-    const second = await runner.prepare(tool());
+    const first = await runner.prepare(tool(), profile);
+    const second = await runner.prepare(tool(), profile);
     expect(backend.inUse).toEqual(["/usr/share", "/usr/share"]);
     expect(first.mounts.at(-1)?.source).not.toBe(second.mounts.at(-1)?.source);
     await first[Symbol.asyncDispose]();
@@ -135,9 +138,12 @@ describe("a call of a Python tool", () => {
       PYTHONPATH: "/tools/python",
       PYTHONDONTWRITEBYTECODE: "1",
     };
-    await using plain = await runner.prepare(tool());
+    await using plain = await runner.prepare(tool(), profile);
     expect(Object.fromEntries(plain.environment)).toEqual(base);
-    await using named = await runner.prepare(tool({ env: ["API_URL", "EMPTY", "NOT_SET"] }));
+    await using named = await runner.prepare(
+      tool({ env: ["API_URL", "EMPTY", "NOT_SET"] }),
+      profile,
+    );
     expect(Object.fromEntries(named.environment)).toEqual({
       ...base,
       API_URL: "https://api.example",
@@ -224,7 +230,7 @@ describe("an interpreter outside /usr", () => {
     const { options, backend } = await newOptions({ pythonBin: python });
     const runner = await openPythonRunner(options);
     expect(backend.inUse).toEqual([join(base, "venv")]);
-    await using prepared = await runner.prepare(tool());
+    await using prepared = await runner.prepare(tool(), profile);
     expect(prepared.mounts).toContainEqual({ source: "/copies/1", target: join(base, "venv") });
     expect(prepared.launch.argv[0]).toBe(python);
     expect(prepared.environment.get("PATH")).toBe(

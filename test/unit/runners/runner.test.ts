@@ -10,11 +10,12 @@ const tool: ToolEntry = {
   name: "process_file",
   runtime: "python",
   module: "example_tools",
-  function: "process",
+  callable: { kind: "function", name: "process" },
   package: undefined,
   description: undefined,
   timeoutSeconds: undefined,
   profile: undefined,
+  idempotent: true,
   env: [],
 };
 

@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import { isJsonObject, parseJson } from "../../support/json.ts";
-import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
+import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
 
 /** Milliseconds between looks at whether the sandbox's first process is gone. bubblewrap exits about 1 ms before it. */
@@ -90,6 +90,10 @@ export class BwrapExecution implements Execution {
     this.exited = this.#watch(ended);
   }
 
+  onOutput(listener: OutputListener): void {
+    this.#child.onOutput(listener);
+  }
+
   stop(graceMs: number): Promise<ExitReport> {
     this.#stopping ??= this.#stop(graceMs);
     return this.#stopping;
@@ -133,7 +137,7 @@ export class BwrapExecution implements Execution {
       // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
       // the end of the stream is not waited for.
       await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
-      return { ...ending(this.#report, exit), ...this.#child.output() };
+      return { ...ending(this.#report, exit), exceeded: undefined, ...this.#child.output() };
     } finally {
       this.#child.close();
     }
