@@ -23,6 +23,8 @@ const projects: Readonly<Record<string, Project>> = {
 
 export default defineConfig({
   test: {
+    // Most tests wait for processes: more files at once than cores.
+    maxWorkers: 3,
     reporters: ["default", new PlainCountReporter()],
     projects: Object.entries(projects).map(toConfiguration),
   },

@@ -353,7 +353,7 @@ describe("the catalog", () => {
       removed: ["a"],
       changed: ["b"],
     });
-    expect(catalog.resolve("b")).toMatchObject({ function: "walk" });
+    expect(catalog.resolve("b")).toMatchObject({ callable: { name: "walk" } });
     expect(catalog.resolve("a")).toBeUndefined();
     expect(logged).toEqual([
       {

@@ -1,0 +1,48 @@
+/**
+ * The floor of every benchmark: a program started and ended by a process that is small.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+/** Starts /bin/true on demand. The caller disposes it. */
+export interface Floor extends AsyncDisposable {
+  /** Starts the program and waits for its end. */
+  run(): Promise<void>;
+}
+
+/** Starts `lanes` small processes, so that as many programs can be started at once. */
+export async function openFloor(lanes: number): Promise<Floor> {
+  const free = Array.from({ length: lanes }, openLane);
+  const all = [...free];
+  return {
+    async run() {
+      const lane = free.pop();
+      if (lane === undefined) throw new Error("more programs at once than lanes");
+      await lane.run();
+      free.push(lane);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(all.map((lane) => lane[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+function openLane(): Floor {
+  const child = spawn("/usr/bin/python3", ["-I", new URL("floor.py", import.meta.url).pathname], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const answers = createInterface({ input: child.stdout });
+  return {
+    async run() {
+      const answered = once(answers, "line");
+      child.stdin.write("\n");
+      await answered;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = once(child, "close");
+      child.stdin.end();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,166 @@
+/**
+ * What is timed: from the floor over bare sandboxes to whole calls, each row one part more than the one before.
+ */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Agent } from "../harness/agent.ts";
+import { type DevBroker, startDevBroker } from "../harness/dev-broker.ts";
+import { namespace, workerEnvironment } from "../test/support/rig.ts";
+import { WorkerProcess } from "../test/support/worker-process.ts";
+import { type Foundation, createHost, openFoundation, wireInvoker } from "../worker/app.ts";
+import { readConfig } from "../worker/config.ts";
+import type { Invocation } from "../worker/protocol/invocation.ts";
+import { bwrapOptions } from "../worker/sandbox/bubblewrap/argv.ts";
+import { encodeArgs } from "../worker/sandbox/bubblewrap/process.ts";
+import { type Profile, builtInProfiles } from "../worker/sandbox/profile.ts";
+import type { ReadOnlyMount } from "../worker/sandbox/sandbox.ts";
+import { startSubprocess } from "../worker/sandbox/subprocess.ts";
+import { createLogger } from "../worker/telemetry/logger.ts";
+import { openFloor } from "./floor.ts";
+import { type Row, inFlight } from "./measure.ts";
+
+/** Milliseconds within which everything must be up. */
+const startTimeoutMs = 60_000;
+
+/** Seconds that a call may take. */
+const callTimeoutSeconds = 30;
+
+/** Host uid of sandboxes when this runs as root, as the worker's default. */
+const sandboxUid = 60_001;
+
+/** Everything that is timed, and what it needs. The caller disposes it. */
+export interface Bench extends AsyncDisposable {
+  readonly rows: readonly Row[];
+  /** Name of the row that the others are compared with. */
+  readonly baseline: string;
+}
+
+/** Starts broker, worker, agent, and a spine of our own without a broker. */
+export async function openBench(): Promise<Bench> {
+  await using owned = new AsyncDisposableStack();
+  const base = await mkdtemp("/var/tmp/str-bench-");
+  owned.defer(() => rm(base, { recursive: true, force: true }));
+  await chmod(base, 0o777);
+  const signal = AbortSignal.timeout(startTimeoutMs);
+
+  const floor = owned.use(await openFloor(inFlight));
+  const broker = owned.use(await startDevBroker());
+  const environment = benchEnvironment(broker, base);
+  const config = readConfig({ ...environment, SANDBOX_WORK_DIR: join(base, "own") });
+  const host = createHost(createLogger("silent", 2), {});
+  const foundation = owned.use(await openFoundation(config, host, signal));
+  const { invoker } = wireInvoker(config, host, foundation);
+
+  owned.use(new WorkerProcess(environment));
+  const agent = owned.use(
+    await Agent.connect({ host: broker.host, port: broker.port, namespace }, signal),
+  );
+  await agent.whenServed("python_light", signal);
+
+  const python = await bareInterpreter(foundation, "python_light", base, owned);
+  const node = await bareInterpreter(foundation, "node_light", base, owned);
+  const cold = (tool: string) => async (): Promise<void> => {
+    const context = { signal: new AbortController().signal, log: host.log, onStatus: () => {} };
+    const outcome = await invoker.invoke(invocationOf(tool), context);
+    if (outcome.kind !== "success") throw new Error(JSON.stringify(outcome));
+  };
+  const endToEnd = (tool: string) => async (): Promise<void> => {
+    const result = await agent.call({ tool, args: {}, timeoutSeconds: callTimeoutSeconds });
+    if (result.kind !== "success") throw new Error(JSON.stringify(result));
+  };
+  const all = owned.move();
+  return {
+    baseline: "bwrap + python",
+    rows: [
+      { name: "posix_spawn /bin/true", run: () => floor.run() },
+      { name: "bwrap + true", run: () => runInSandbox(base, ["/usr/bin/true"], []) },
+      { name: "bwrap + python", run: () => python("-c", "pass") },
+      { name: "bwrap + node", run: () => node("-e", "0") },
+      { name: "cold start, Python", run: cold("python_light") },
+      { name: "cold start, JavaScript", run: cold("node_light") },
+      { name: "cold start, TypeScript", run: cold("node_typed") },
+      { name: "end to end, Python", run: endToEnd("python_light") },
+      { name: "end to end, JavaScript", run: endToEnd("node_light") },
+    ],
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+function benchEnvironment(broker: DevBroker, base: string): Record<string, string> {
+  const tools = new URL("tools/", import.meta.url).pathname;
+  return {
+    ...workerEnvironment(broker, base, join(tools, "manifest.yaml"), join(tools, "python")),
+    TOOLS_NODE_DIR: join(tools, "node"),
+    SANDBOX_MAX_CONCURRENT: String(inFlight),
+    LOG_LEVEL: "warn",
+  };
+}
+
+/** A call as the handler hands it to the spine. */
+function invocationOf(toolName: string): Invocation {
+  return {
+    id: "bench",
+    taskId: "bench",
+    toolName,
+    args: {},
+    toolConfig: {},
+    caller: { appName: "bench", userId: "bench", sessionId: "bench" },
+    references: new Map(),
+    preloaded: new Map(),
+    timeoutSeconds: callTimeoutSeconds,
+    requestedProfile: undefined,
+    replyTo: "bench",
+    statusTo: undefined,
+    sentAtMs: Date.now(),
+  };
+}
+
+/** The interpreter of a tool's language in a bare sandbox that sees what the tool would see. */
+async function bareInterpreter(
+  { catalog, runners }: Foundation,
+  toolName: string,
+  workDir: string,
+  owned: AsyncDisposableStack,
+): Promise<(...argv: string[]) => Promise<void>> {
+  const tool = catalog.resolve(toolName);
+  const runner = tool === undefined ? undefined : runners.get(tool.runtime);
+  if (tool === undefined || runner === undefined) throw new Error(`${toolName} is not served`);
+  const prepared = owned.use(await runner.prepare(tool, standardProfile()));
+  const [program = ""] = prepared.launch.argv;
+  return (...argv) => runInSandbox(workDir, [program, ...argv], prepared.mounts);
+}
+
+function standardProfile(): Profile {
+  const profile = builtInProfiles.get("standard");
+  if (profile === undefined) throw new Error("no standard profile");
+  return profile;
+}
+
+/** bubblewrap with the standard profile's options, and nothing of ours around it: no limits, no filter, no clean-up. */
+async function runInSandbox(
+  workDir: string,
+  command: readonly string[],
+  mounts: readonly ReadOnlyMount[],
+): Promise<void> {
+  const options = bwrapOptions({
+    profile: standardProfile(),
+    proc: "fresh",
+    systemDirectories: ["bin", "sbin", "lib", "lib64"].map((name) => ({
+      path: `/${name}`,
+      linkTarget: `usr/${name}`,
+    })),
+    workDir,
+    mounts,
+    environment: new Map([["PATH", "/usr/bin"]]),
+  });
+  const child = await startSubprocess({
+    file: "/usr/bin/bwrap",
+    argv: ["--args", "3", "--", ...command],
+    env: {},
+    uid: process.getuid?.() === 0 ? sandboxUid : undefined,
+    inputs: [encodeArgs(options)],
+  });
+  const { exitCode } = await child.exited;
+  await child.closed;
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${child.output().stderr.text}`);
+}
