@@ -9,6 +9,8 @@ import type { Config, Environment } from "./config.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
+import { openNodeRunner } from "./runners/node.ts";
+import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import type { ToolRunner } from "./runners/runner.ts";
 import { type BubblewrapBackend, openBubblewrap } from "./sandbox/bubblewrap/backend.ts";
@@ -35,9 +37,9 @@ export interface Foundation extends AsyncDisposable {
   readonly profiles: Profiles;
 }
 
-/** The project's root as seen from here, in source and in `dist/` alike. */
-const runnerDirFromSource = "../tool-runner/python";
-const runnerDirFromDist = "../../tool-runner/python";
+/** The tool runners as seen from here, in source and in `dist/` alike. */
+const toolRunnersFromSource = "../tool-runner/";
+const toolRunnersFromDist = "../../tool-runner/";
 
 /** A host over the machine's own time. */
 export function createHost(log: Logger, environment: Environment): Host {
@@ -58,22 +60,12 @@ export async function openFoundation(
   const backend = parts.use(await openBackend(config, host));
   const store = parts.use(await openStore(config.artifacts.store));
   await store.check(signal);
-  const python = parts.use(
-    await openPythonRunner({
-      pythonBin: config.sandbox.pythonBin,
-      toolsDir: config.toolsPythonDir,
-      runnerDir: pythonRunnerDir(),
-      scratchDir: backend.scratchDir,
-      backend,
-      workerEnvironment: host.environment,
-    }),
-  );
-  const runners = new Map([[python.runtime, python]]);
+  const runners = parts.use(await openLanguages(config, host, backend));
   const catalog = parts.use(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
-      admit: (tool, whileAsking) => runners.get(tool.runtime)?.refuse(tool, whileAsking),
+      admit: (tool, whileAsking) => runners.refuse(tool, whileAsking),
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -83,7 +75,7 @@ export async function openFoundation(
   return {
     backend,
     store,
-    runners,
+    runners: runners.byRuntime,
     catalog,
     profiles,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -130,7 +122,39 @@ function openBackend(config: Config, host: Host): Promise<BubblewrapBackend> {
   });
 }
 
-function pythonRunnerDir(): string {
-  const relative = import.meta.url.endsWith(".ts") ? runnerDirFromSource : runnerDirFromDist;
-  return fileURLToPath(new URL(relative, import.meta.url));
+function openLanguages(config: Config, host: Host, backend: BubblewrapBackend): Promise<Runners> {
+  const { toolsPythonDir, toolsNodeDir, sandbox } = config;
+  const { scratchDir } = backend;
+  const common = { backend, scratchDir, workerEnvironment: host.environment };
+  return openRunners({
+    python: {
+      toolsDir: toolsPythonDir,
+      variable: "TOOLS_PYTHON_DIR",
+      open: () =>
+        openPythonRunner({
+          ...common,
+          pythonBin: sandbox.pythonBin,
+          toolsDir: toolsPythonDir,
+          runnerDir: toolRunnerDir("python"),
+        }),
+    },
+    node: {
+      toolsDir: toolsNodeDir,
+      variable: "TOOLS_NODE_DIR",
+      open: () =>
+        openNodeRunner({
+          ...common,
+          nodeBin: sandbox.nodeBin,
+          toolsDir: toolsNodeDir,
+          runnerDir: toolRunnerDir("node"),
+          newId,
+          log: host.log.child({ part: "node" }),
+        }),
+    },
+  });
+}
+
+function toolRunnerDir(language: string): string {
+  const base = import.meta.url.endsWith(".ts") ? toolRunnersFromSource : toolRunnersFromDist;
+  return fileURLToPath(new URL(base + language, import.meta.url));
 }

@@ -11,21 +11,41 @@ import { createHost } from "../../worker/app.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../worker/config.ts";
+import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
 
 export const namespace = "rig";
 const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+const nodeFixtureTools = new URL("../fixtures/tools-node/", import.meta.url).pathname;
 
 /** One tool of a rig's manifest, in the manifest's own words. */
 export interface RigTool {
+  readonly runtime?: "python" | "node";
   readonly module?: string;
-  readonly function: string;
+  readonly function?: string;
+  readonly class_name?: string;
   readonly timeout_seconds?: number;
   readonly sandbox_profile?: string;
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
+}
+
+/** A tool of runtime node: a file below the directory of Node tools, and what it exports. */
+export function nodeTool(module: string, name: string, more: Partial<RigTool> = {}): RigTool {
+  return { runtime: "node", module, function: name, ...more };
+}
+
+/** The same tool once for each profile, by the names `NAME_PROFILE`. */
+export function nodeToolPerProfile(module: string, name: string): Record<string, RigTool> {
+  const names = [...builtInProfiles.keys()];
+  return Object.fromEntries(
+    names.map((profile) => [
+      `${name}_${profile}`,
+      nodeTool(module, name, { sandbox_profile: profile }),
+    ]),
+  );
 }
 
 export interface RigOptions {
@@ -35,7 +55,9 @@ export interface RigOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Modules that the rig's tool directory holds beside the fixtures, by file name. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Permissions of the tool directory; 0755 unless given. */
+  /** The same for the directory of Node tools. */
+  readonly nodeFiles?: Readonly<Record<string, string>>;
+  /** Permissions of the tool directories; 0755 unless given. */
   readonly toolsDirMode?: number;
 }
 
@@ -48,6 +70,8 @@ export interface Rig extends AsyncDisposable {
   readonly store: ArtifactStore;
   readonly scope: ArtifactScope;
   readonly toolsDir: string;
+  /** Made only for a rig with a tool of runtime node. */
+  readonly nodeToolsDir: string;
   readonly manifestPath: string;
   /** Log lines of the worker so far. */
   readonly logLines: readonly string[];
@@ -94,23 +118,34 @@ export function manifestText(tools: RigOptions["tools"]): string {
   return JSON.stringify({ version: 1, tools: Object.fromEntries(entries) }, undefined, 2);
 }
 
+async function makeToolsDir(
+  fixtures: string,
+  directory: string,
+  files: Readonly<Record<string, string>> = {},
+  mode = 0o755,
+): Promise<void> {
+  await cp(fixtures, directory, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  await chmod(directory, mode);
+}
+
 /** Starts a rig. The caller owns it. */
 export async function startRig(options: RigOptions): Promise<Rig> {
   await using owned = new AsyncDisposableStack();
   const base = await reachableDirectory();
   owned.defer(() => rm(base, { recursive: true, force: true }));
   const toolsDir = join(base, "tools");
+  const nodeToolsDir = join(base, "tools-node");
   const manifestPath = join(base, "manifest.yaml");
-  await cp(fixtureTools, toolsDir, { recursive: true });
-  await chmod(toolsDir, options.toolsDirMode ?? 0o755);
-  for (const [name, text] of Object.entries(options.files ?? {})) {
-    await writeFile(join(toolsDir, name), text);
-  }
+  await makeToolsDir(fixtureTools, toolsDir, options.files, options.toolsDirMode);
+  if (Object.values(options.tools).some(({ runtime }) => runtime === "node"))
+    await makeToolsDir(nodeFixtureTools, nodeToolsDir, options.nodeFiles, options.toolsDirMode);
   await writeFile(manifestPath, manifestText(options.tools));
 
   const broker = owned.use(await startDevBroker());
   const environment = {
     ...workerEnvironment(broker, base, manifestPath, toolsDir),
+    TOOLS_NODE_DIR: nodeToolsDir,
     ...options.environment,
   };
   const config = readConfig(environment);
@@ -134,6 +169,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     store,
     scope: { root: namespace, userId: "user-42", sessionId: "web-1" },
     toolsDir,
+    nodeToolsDir,
     manifestPath,
     logLines,
     call: (tool, args = {}, more = {}) =>

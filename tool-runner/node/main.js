@@ -1,6 +1,285 @@
 /**
- * Entry of the Node tool runner: `node main.js RUNNER_ARGS_FILE`. See tool-runner/PROTOCOL.md.
+ * The Node tool runner: `node main.js RUNNER_ARGS_FILE` runs one call. See tool-runner/PROTOCOL.md.
+ *
+ * What every call loads is kept small. A file takes 0.4 ms, so there are few; `import "node:fs"` takes 3 ms, since it
+ * asks for every export, and `getBuiltinModule` nothing.
  */
-import { runCall } from "./runner.js";
+import { Context } from "./context.js";
+import {
+  Failure,
+  errorDocument,
+  failureOf,
+  resultDocument,
+  takeCall,
+  writeResult,
+} from "./protocol.js";
+import { StatusPipe } from "./status-pipe.js";
+import { describe, printStack, warn } from "./telling.js";
 
-await runCall(process.argv.splice(2));
+/** @import { Call } from "./protocol.js" */
+
+// Taken before the tool is loaded, which may replace them by accident or for its tests.
+const { process, setImmediate, setTimeout } = globalThis;
+const { hasOwn } = Object;
+const { execPath, execve, exit, reallyExit } =
+  /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
+
+/** What the tool leaves running may hold an answer that is already written for this long. */
+const lingerSeconds = 2;
+
+/** Exit status when there is no `result.json`, and stderr says why. */
+const failed = 1;
+
+/** @param {readonly string[]} argv */
+function main(argv) {
+  if (argv.length === 3 && argv[0] === "--warm") {
+    const url = urlOf(String(argv[1]));
+    void import("./warm.js").then(({ warm }) => warm(url, String(argv[2])));
+    return;
+  }
+  if (argv.length !== 1) {
+    return refuse("usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR");
+  }
+  let call;
+  try {
+    call = takeCall(String(argv[0]));
+  } catch (error) {
+    return refuse(`the runner arguments cannot be used: ${describe(error)}`);
+  }
+  const statuses = new StatusPipe(call.status_pipe);
+  if (statuses.isAbandoned) {
+    return refuse("nobody reads the status pipe, so the worker is gone");
+  }
+  const run = new Run(call, statuses);
+  process.on("uncaughtException", (error) => run.onUncaught(error));
+  process.on("beforeExit", () => run.onIdle());
+  process.on("exit", (code) => run.onExit(Number(code)));
+  void run.start();
+}
+
+/** @param {string} message */
+function refuse(message) {
+  warn(message);
+  process.exitCode = failed;
+}
+
+/** One call, from its description to result.json, however the tool ends. */
+class Run {
+  #call;
+  #statuses;
+  #context;
+  /**
+   * What happens now. `answering`: the answer is decided, and the tool's last statuses are on their way.
+   *
+   * @type {"importing" | "running" | "answering" | "answered"}
+   */
+  #stage = "importing";
+  #answer = "";
+  #exitStatus = 0;
+  #isIdle = false;
+
+  /**
+   * @param {Call} call
+   * @param {StatusPipe} statuses
+   */
+  constructor(call, statuses) {
+    this.#call = call;
+    this.#statuses = statuses;
+    this.#context = new Context({
+      userId: call.user_id,
+      sessionId: call.session_id,
+      appName: call.app_name,
+      taskId: call.task_id,
+      config: call.tool_config,
+      artifacts: call.artifact_paths,
+      filenames: Object.fromEntries(
+        Object.entries(call.artifact_metadata).map(([param, { filename }]) => [param, filename]),
+      ),
+      outputDir: call.output_dir,
+      onStatus: (text) => statuses.send(text),
+    });
+  }
+
+  async start() {
+    await this.#answerWith(await this.#outcome());
+  }
+
+  /**
+   * What nobody catches would end a Node process. It ends the call, unless the tool listens for such errors itself.
+   *
+   * @param {unknown} error also the reason of a rejection that nobody handles
+   */
+  onUncaught(error) {
+    if (process.listenerCount("uncaughtException") > 1) return;
+    if (this.#isDecided) {
+      printStack(error);
+      exit.call(process, this.#exitStatus);
+    }
+    void this.#answerWith(this.#failed(error)).then(() => exit.call(process, this.#exitStatus));
+  }
+
+  /** The event loop has run empty: the process ends, unless a listener of the tool's finds something to do. */
+  onIdle() {
+    this.#isIdle = true;
+    setImmediate(() => {
+      this.#isIdle = false;
+    }).unref();
+  }
+
+  /**
+   * The process ends. The last moment to answer, without waiting for anything.
+   *
+   * @param {number} code
+   */
+  onExit(code) {
+    if (this.#isDecided) return this.#deliver();
+    const isImporting = this.#stage === "importing";
+    if (this.#isIdle) {
+      const text = "Tool never ends: it waits for a promise that nothing is left to settle";
+      this.#answerNow(
+        isImporting
+          ? importFailure(this.#call, "its top-level await never ends")
+          : new Failure("EXECUTION_ERROR", text),
+      );
+    } else if (isImporting) {
+      this.#answerNow(importFailure(this.#call, `it calls process.exit(${code})`));
+    } else if ((code & 0xff) === 0) {
+      this.#answerNow(new Failure("EXECUTION_ERROR", `Tool called process.exit(${code})`));
+    }
+    // Any other status is the tool's own way to end its process.
+  }
+
+  get #isDecided() {
+    return this.#stage === "answering" || this.#stage === "answered";
+  }
+
+  /** The answer to the call. Total. */
+  async #outcome() {
+    try {
+      const tool = await loadTool(this.#call);
+      this.#stage = "running";
+      const returned = await tool(this.#call.args, this.#context);
+      return resultDocument(returned, this.#context.describedOutputs(), this.#call);
+    } catch (thrown) {
+      return this.#failed(thrown);
+    }
+  }
+
+  /**
+   * The answer to a call that failed.
+   *
+   * @param {unknown} thrown
+   */
+  #failed(thrown) {
+    if (Failure.is(thrown)) return errorDocument(thrown, this.#call);
+    printStack(thrown);
+    const isImporting = this.#stage === "importing";
+    return errorDocument(
+      isImporting ? importFailure(this.#call, describe(thrown)) : failureOf(thrown),
+      this.#call,
+    );
+  }
+
+  /** @param {string} answer */
+  async #answerWith(answer) {
+    if (this.#isDecided) return;
+    this.#stage = "answering";
+    this.#answer = answer;
+    await this.#statuses.flushed();
+    this.#deliver();
+    setTimeout(() => {
+      warn(`ended what was still running ${lingerSeconds} s after the tool`);
+      endAtOnce(this.#exitStatus);
+    }, lingerSeconds * 1_000).unref();
+  }
+
+  /** @param {Failure} failure */
+  #answerNow(failure) {
+    this.#answer = errorDocument(failure, this.#call);
+    this.#deliver();
+  }
+
+  #deliver() {
+    if (this.#stage === "answered") return;
+    this.#stage = "answered";
+    try {
+      writeResult(this.#answer, this.#call);
+    } catch (error) {
+      warn(`result.json cannot be written: ${describe(error)}`);
+      this.#exitStatus = failed;
+    }
+    process.exitCode = this.#exitStatus;
+    // Whatever status the process is about to end with: the answer is there.
+    Reflect.set(process, "reallyExit", () => this.#end());
+    process.on("exit", () => this.#end());
+  }
+
+  #end() {
+    if (this.#isIdle) reallyExit.call(process, this.#exitStatus);
+    endAtOnce(this.#exitStatus);
+  }
+}
+
+/**
+ * The function that a call names. Importing runs the tool's module, which may do anything.
+ *
+ * @param {Call} call
+ * @returns {Promise<Function>}
+ * @throws {Failure} IMPORT_ERROR, TOOL_NOT_FOUND
+ */
+async function loadTool(call) {
+  const file = `${call.tools_dir}/${call.module}`;
+  const url = urlOf(file);
+  let tool;
+  try {
+    tool = exportOf(await import(url), call.function);
+  } catch (thrown) {
+    printStack(thrown);
+    const { importReasonOf } = await import("./import-reason.js");
+    throw importFailure(call, importReasonOf(thrown, { file, url }));
+  }
+  if (typeof tool === "function") return tool;
+  throw new Failure("TOOL_NOT_FOUND", `Module "${call.module}" has no function "${call.function}"`);
+}
+
+/** @param {string} file absolute path */
+function urlOf(file) {
+  return `file://${file.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+/**
+ * @param {Record<string, unknown>} exported
+ * @param {string} name
+ */
+function exportOf(exported, name) {
+  if (hasOwn(exported, name)) return exported[name];
+  // Of a CommonJS module, Node knows only those names that can be read off its text.
+  const all = /** @type {Record<string, unknown>} */ (exported["module.exports"] ?? {});
+  return hasOwn(all, name) ? all[name] : undefined;
+}
+
+/**
+ * @param {Call} call
+ * @param {string} reason
+ */
+function importFailure({ module }, reason) {
+  return new Failure("IMPORT_ERROR", `Module "${module}" cannot be imported: ${reason}`);
+}
+
+/**
+ * Ends the process while something may still be running in it.
+ *
+ * @param {number} status
+ */
+function endAtOnce(status) {
+  try {
+    // Node waits for its thread pool before it exits, be it for a host name that takes its time. Another program in its
+    // place waits for nothing.
+    execve?.(execPath, [execPath, "--eval", `process.exitCode = ${status}`], {});
+  } finally {
+    reallyExit.call(process, status);
+  }
+}
+
+// Taken out: the tool finds no arguments of the runner's in `process.argv`.
+main(process.argv.splice(2));

@@ -1,12 +1,11 @@
 /**
- * Which tools of a manifest this worker can serve: a tool whose package is missing is not announced.
+ * Which tools of a manifest this worker can serve: a tool whose package or file is missing is not announced.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest, ToolEntry } from "./manifest.ts";
 
 /**
- * Says why a tool is not served, or undefined when it is. Asked one tool at a time, only for entries with a package.
- * A rejection counts as a reason.
+ * Says why a tool is not served, or undefined when it is. Asked one tool at a time. A rejection counts as a reason.
  */
 export type AdmitTool = (
   tool: ToolEntry,
@@ -28,9 +27,8 @@ export async function withoutRefused(
   const tools = new Map<string, ToolEntry>();
   const unavailable = new Map(manifest.unavailable);
   for (const tool of manifest.tools.values()) {
-    const isAsked =
-      tool.package !== undefined && !isDeepStrictEqual(served.tools.get(tool.name), tool);
-    const reason = isAsked ? await reasonAgainst(tool, admit, signal) : undefined;
+    const isServed = isDeepStrictEqual(served.tools.get(tool.name), tool);
+    const reason = isServed ? undefined : await reasonAgainst(tool, admit, signal);
     if (reason === undefined) tools.set(tool.name, tool);
     else unavailable.set(tool.name, reason);
   }

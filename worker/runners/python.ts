@@ -2,7 +2,7 @@
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
 import { execFile } from "node:child_process";
-import { cp, stat } from "node:fs/promises";
+import { cp } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { satisfies, valid } from "@renovatebot/pep440";
@@ -15,15 +15,13 @@ import {
   insidePaths,
 } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work-dir.ts";
-import type { PreparedTool, ToolRunner } from "./runner.ts";
+import type { MemoryRule, PreparedTool, ToolRunner } from "./runner.ts";
+import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
 
 const run = promisify(execFile);
 
 /** Milliseconds the interpreter may take to answer a question about itself. */
 const questionTimeoutMs = 30_000;
-
-/** Where programs are looked for inside. */
-const basePath = "/usr/local/bin:/usr/bin:/bin";
 
 /** Options of the Python runner. */
 export interface PythonRunnerOptions {
@@ -69,11 +67,16 @@ module = name.replace("-", "_")
 found = version is not None or ("." not in module and importlib.util.find_spec(module) is not None)
 print(json.dumps({"found": found, "version": version}))`;
 
+/** For Python programs that a tool starts; the runner itself is isolated from them. */
+const pythonVariables = {
+  PYTHONPATH: insidePaths.pythonTools,
+  PYTHONDONTWRITEBYTECODE: "1",
+};
+
 const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
 
 /** Opens the runner: asks the interpreter about itself and compiles the tool runner. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
-  await requireDirectory(options.toolsDir);
   const facts = await askInterpreter(options.pythonBin);
   const compiledDir = await compileRunner(facts.executable, options);
   await using shared = new AsyncDisposableStack();
@@ -112,13 +115,6 @@ async function compileRunner(
   }
 }
 
-/** A missing directory is the operator's error, to be told at start and not by every call. */
-async function requireDirectory(path: string): Promise<void> {
-  const stats = await stat(path).catch(() => undefined);
-  if (stats?.isDirectory() !== true)
-    throw new SandboxError(`${path} is not a directory`, { setting: "toolsPythonDir" });
-}
-
 async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpreterFacts>> {
   try {
     const { stdout } = await run(pythonBin, ["-I", "-c", aboutItself], {
@@ -136,6 +132,7 @@ async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpr
 
 class PythonRunner implements ToolRunner {
   readonly runtime = "python";
+  readonly memory: MemoryRule = { bound: "address-space", keptBy: ["rlimit"] };
   readonly description: string;
   readonly #options: PythonRunnerOptions;
   readonly #executable: string;
@@ -157,12 +154,17 @@ class PythonRunner implements ToolRunner {
   }
 
   async prepare(tool: ToolEntry): Promise<PreparedTool> {
-    const { backend, toolsDir } = this.#options;
+    const { backend, toolsDir, workerEnvironment } = this.#options;
     const tools = await backend.share(toolsDir);
     return {
       mounts: [...this.#mounts, { source: tools.source, target: insidePaths.pythonTools }],
-      environment: this.#environment(tool),
-      memoryBound: "address-space",
+      environment: toolEnvironment(
+        tool,
+        dirname(this.#executable),
+        pythonVariables,
+        workerEnvironment,
+      ),
+      memory: this.memory,
       toolsPath: insidePaths.pythonTools,
       launch: {
         // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
@@ -199,31 +201,6 @@ class PythonRunner implements ToolRunner {
     if (fits) return undefined;
     return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
   }
-
-  #environment(tool: ToolEntry): ReadonlyMap<string, string> {
-    const bin = dirname(this.#executable);
-    const environment = new Map([
-      ["PATH", isSystemPath(bin) ? basePath : `${bin}:${basePath}`],
-      ["HOME", "/tmp"],
-      ["TMPDIR", "/tmp"],
-      ["LANG", "C.UTF-8"],
-      // For Python programs that a tool starts; the runner itself is isolated from it.
-      ["PYTHONPATH", insidePaths.pythonTools],
-      ["PYTHONDONTWRITEBYTECODE", "1"],
-    ]);
-    for (const name of tool.env) {
-      const value = this.#options.workerEnvironment[name];
-      if (value !== undefined) environment.set(name, value);
-    }
-    return environment;
-  }
-}
-
-/** Whether every sandbox has this path anyway. */
-function isSystemPath(path: string): boolean {
-  return ["/usr", "/bin", "/lib", "/lib64"].some(
-    (root) => path === root || path.startsWith(root + sep),
-  );
 }
 
 /** The paths that lie in no other of them. */

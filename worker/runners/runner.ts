@@ -5,7 +5,14 @@ import type { Invocation } from "../protocol/invocation.ts";
 import type { JsonObject } from "../support/json.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import type { Launch, MemoryBound, ReadOnlyMount } from "../sandbox/sandbox.ts";
+import type { ExitReport, Launch, MemoryBound, ReadOnlyMount } from "../sandbox/sandbox.ts";
+
+/** How the memory of a language's tools is bounded. */
+export interface MemoryRule {
+  readonly bound: MemoryBound;
+  /** `rlimit`: the kernel. `guard`: the worker looks, and kills. `heap-flag`: the interpreter's own limit for objects. */
+  readonly keptBy: readonly ("rlimit" | "guard" | "heap-flag")[];
+}
 
 /** A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is gone. */
 export interface PreparedTool extends AsyncDisposable {
@@ -13,9 +20,11 @@ export interface PreparedTool extends AsyncDisposable {
   /** The whole environment inside. */
   readonly environment: ReadonlyMap<string, string>;
   readonly launch: Launch;
-  readonly memoryBound: MemoryBound;
+  readonly memory: MemoryRule;
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;
+  /** The bound that the interpreter says it ended at, for languages that have no exception for it. */
+  boundReached?(report: ExitReport): ExitReport["exceeded"];
 }
 
 /** An input artifact as it lies in the work directory. */
@@ -32,10 +41,13 @@ export interface ToolRunner extends AsyncDisposable {
   readonly runtime: ToolEntry["runtime"];
   /** One line for the operator: interpreter and version. */
   readonly description: string;
+  readonly memory: MemoryRule;
   /** Prepares a call with the tool's present source. Throws SandboxError. */
   prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
   refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined>;
+  /** Makes later calls of a served tool quicker, in the background, where the language has a way to. */
+  warm?(tool: ToolEntry): void;
 }
 
 /**

@@ -6,7 +6,7 @@ const MiB = 1024 * 1024;
 
 /** Bounds of one sandbox process or of the sandbox; sizes in bytes, times in seconds. */
 export interface Limits {
-  /** RLIMIT_AS of each process. */
+  /** Memory: RLIMIT_AS of each process or, for tools that are bound otherwise, what the sandbox's processes hold. */
   readonly addressSpaceBytes: number;
   /** RLIMIT_CPU of each process; the kernel kills it beyond. */
   readonly cpuSeconds: number;
@@ -40,24 +40,27 @@ export type Profiles = ReadonlyMap<string, Profile>;
 /** The profile that a request may always ask for, because it only tightens. */
 export const tightestProfile = "restrictive";
 
+/** The profile of that name. */
+export const restrictiveProfile: Profile = {
+  name: tightestProfile,
+  limits: {
+    addressSpaceBytes: 512 * MiB,
+    cpuSeconds: 60,
+    cpus: 1,
+    fileSizeBytes: 64 * MiB,
+    openFiles: 128,
+    processes: 32,
+    tmpBytes: 64 * MiB,
+  },
+  network: "none",
+  readsEtc: false,
+  hasVar: false,
+};
+
 /** The three profiles of the design document, with RLIMIT_NPROC from its successors. */
 export const builtInProfiles: Profiles = new Map<string, Profile>(
   [
-    {
-      name: tightestProfile,
-      limits: {
-        addressSpaceBytes: 512 * MiB,
-        cpuSeconds: 60,
-        cpus: 1,
-        fileSizeBytes: 64 * MiB,
-        openFiles: 128,
-        processes: 32,
-        tmpBytes: 64 * MiB,
-      },
-      network: "none" as const,
-      readsEtc: false,
-      hasVar: false,
-    },
+    restrictiveProfile,
     {
       name: "standard",
       limits: {

@@ -4,6 +4,7 @@
  * Inside, because RLIMIT_NPROC then counts the sandbox's own processes: each sandbox has a user namespace of its own.
  */
 import type { Limits } from "./profile.ts";
+import type { MemoryBound } from "./sandbox.ts";
 
 /** The hard limits that the worker itself runs under; `Infinity` where there is none. See proc_pid_limits(5). */
 export type HardLimits = Readonly<Record<RlimitName, number>>;
@@ -37,16 +38,22 @@ export function parseHardLimits(procSelfLimits: string): HardLimits {
  * The prefix that puts a command under `limits`, soft and hard alike, clamped to the current hard limits: a tighter
  * limit of the worker's own stays, and never makes a call fail.
  *
+ * @param memoryBound whether the limit of memory is one of them; without it `limits.addressSpaceBytes` is left out
  * @param cpuIds CPUs the worker may use; the command is placed on the `limits.cpus` of them that start at `turn`
  *   (so that concurrent calls spread). With no more CPUs than the limit there is nothing to bound.
  */
 export function limitPrefix(
   limits: Limits,
+  memoryBound: MemoryBound,
   hard: HardLimits,
   cpuIds: readonly number[],
   turn: number,
 ): readonly string[] {
-  const options = rlimitNames.map((name) => {
+  const names =
+    memoryBound === "address-space"
+      ? rlimitNames
+      : rlimitNames.filter((name) => name !== "addressSpaceBytes");
+  const options = names.map((name) => {
     const value = Math.min(limits[name], hard[name]);
     return `--${rlimits[name].option}=${value}:${value}`;
   });

@@ -16,6 +16,10 @@ export const insidePaths = {
   pythonTools: "/tools/python",
   /** The operator's Node tools, read-only. */
   nodeTools: "/tools/node",
+  /** What Node tools import of the tool runner, read-only. */
+  nodeModule: "/tools/node_modules/secure-tool-runtime",
+  /** Compiled code of a Node tool's modules, read-only. */
+  compileCache: "/sandbox/compile-cache",
 } as const;
 
 /** A part of the host that a sandbox sees read-only. */
@@ -75,15 +79,19 @@ export interface Execution {
   readonly exited: Promise<ExitReport>;
   /** Hands on what the command prints, as it does, from the first byte when called at once. */
   onOutput(listener: OutputListener): void;
-  /** Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited` does. Idempotent. */
+  /**
+   * Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited` does. Idempotent, but that a
+   * later call without a grace ends that of an earlier one.
+   */
   stop(graceMs: number): Promise<ExitReport>;
 }
 
 /**
  * What this host does not allow. `fresh-proc`: /proc is an empty directory inside, because a new one cannot be
  * mounted where the container masks its own. `seccomp`: there is no system-call filter for this architecture.
+ * `resident-memory`: the kernel does not show what processes hold, so nothing bounds `resident` memory.
  */
-export type Unenforced = "fresh-proc" | "seccomp";
+export type Unenforced = "fresh-proc" | "seccomp" | "resident-memory";
 
 /** One single-use sandbox. Disposing it kills what still runs and gives the work directory back for removal. */
 export interface Sandbox extends AsyncDisposable {
@@ -93,7 +101,7 @@ export interface Sandbox extends AsyncDisposable {
   start(launch: Launch): Promise<Execution>;
 }
 
-/** A directory of the host in a form that sandboxes can mount. Disposed after the sandboxes that mount it are gone. */
+/** A directory or file of the host in a form that sandboxes can mount. Disposed after the sandboxes that mount it are gone. */
 export interface SharedDirectory extends AsyncDisposable {
   readonly source: string;
 }
@@ -103,8 +111,8 @@ export interface SandboxBackend extends AsyncDisposable {
   readonly kind: string;
   /** Makes a sandbox; the caller owns it. Throws SandboxError. */
   acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox>;
-  /** Makes the present content of a directory mountable, by copying where it must. Throws SandboxError. */
-  share(directory: string): Promise<SharedDirectory>;
+  /** Makes the present content of a directory, or of a file, mountable, by copying where it must. Throws SandboxError. */
+  share(path: string): Promise<SharedDirectory>;
 }
 
 /** A failure of the sandbox technology or of the work directory. Its message may name host paths: log it, do not send it. */

@@ -76,7 +76,7 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   /**
-   * A source to mount for `directory`, with its present content. The caller disposes it after the sandbox is gone.
+   * A source to mount for `directory`, which may also be a file, with its present content. The caller disposes it after the sandbox is gone.
    * A directory that sandboxes could reach when it was last looked at is given without another look; when that was a
    * while ago, one is made for the calls to come.
    */

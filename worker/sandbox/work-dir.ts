@@ -27,6 +27,9 @@ const shortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", 
 /** Entries of `output/` that are not files before the rest is not looked at: a tool may make millions. */
 const maxSkipped = 1_000;
 
+/** Entries on two levels of `output/` that are looked at, for the same reason. */
+const maxNested = 10_000;
+
 /** A file that a tool left, opened safely. The receiver owns `handle` and closes it. */
 export interface LeftFile {
   readonly name: string;
@@ -53,6 +56,8 @@ export interface WorkDir extends AsyncDisposable {
   openLeft(name: string): Promise<LeftFile | undefined>;
   /** Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met, by name. */
   leftOutputs(maxFiles: number): Promise<LeftOutputs>;
+  /** Opens the regular files with one link in the directories directly in `output/`, one after the other. */
+  leftNested(): AsyncIterable<LeftFile & { readonly directory: string }>;
 }
 
 /** The descriptors of one directory. */
@@ -125,6 +130,22 @@ export class OpenWorkDir implements WorkDir {
     }
     opened.move();
     return { files: files.toSorted((a, b) => (a.name < b.name ? -1 : 1)), skipped };
+  }
+
+  async *leftNested(): AsyncGenerator<LeftFile & { readonly directory: string }, void, undefined> {
+    let entries = 0;
+    for await (const { name: directory } of await opendir(below(this.#handles.output, "."))) {
+      if (++entries > maxNested) return;
+      await using handle = await open(below(this.#handles.output, directory), openDirectory).catch(
+        () => undefined,
+      );
+      if (handle === undefined) continue;
+      for await (const { name } of await opendir(below(handle, "."))) {
+        if (++entries > maxNested) return;
+        const file = await openRegular(handle, name);
+        if (file !== undefined) yield { ...file, directory };
+      }
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

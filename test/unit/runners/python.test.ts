@@ -99,14 +99,6 @@ describe("the system's interpreter", () => {
   });
 });
 
-test("a tool directory that is missing is refused by name", async () => {
-  const { options } = await newOptions({ toolsDir: "/no/such/tools" });
-  await expect(openPythonRunner(options)).rejects.toMatchObject({
-    message: "/no/such/tools is not a directory",
-    setting: "toolsPythonDir",
-  });
-});
-
 describe("a call of a Python tool", () => {
   test("has the tools as they are at that moment, for as long as it runs", async () => {
     const { options, backend } = await newOptions();

@@ -61,14 +61,23 @@ describe("the hard limits of a process", () => {
 
 describe("the prefix of a command", () => {
   test("sets every limit of the profile, hard as well as soft, and no core dumps", () => {
-    expect(limitPrefix(restrictive, unlimited, [0], 0).join(" ")).toMatchInlineSnapshot(
+    expect(
+      limitPrefix(restrictive, "address-space", unlimited, [0], 0).join(" "),
+    ).toMatchInlineSnapshot(
       `"/usr/bin/prlimit --as=536870912:536870912 --cpu=60:60 --fsize=67108864:67108864 --nofile=128:128 --nproc=32:32 --core=0:0 --"`,
     );
   });
 
+  test("leaves address space alone for programs whose memory is bounded otherwise", () => {
+    const prefix = limitPrefix(restrictive, "resident", unlimited, [0], 0);
+    const options = limitPrefix(restrictive, "address-space", unlimited, [0], 0);
+    expect(prefix).toEqual(options.filter((option) => !option.startsWith("--as=")));
+    expect(prefix).toHaveLength(options.length - 1);
+  });
+
   test("never asks for more than the worker itself has, which would make every call fail", () => {
     const hard = { ...unlimited, openFiles: 100, fileSizeBytes: 4096 };
-    const prefix = limitPrefix(restrictive, hard, [0], 0);
+    const prefix = limitPrefix(restrictive, "address-space", hard, [0], 0);
     expect(prefix).toContain("--nofile=100:100");
     expect(prefix).toContain("--fsize=4096:4096");
     expect(prefix).toContain("--nproc=32:32");
@@ -81,20 +90,23 @@ describe("the prefix of a command", () => {
   });
 
   test("places the command on as many CPUs as the profile says", () => {
-    expect(limitPrefix(restrictive, unlimited, [0, 1, 2, 3], 0).slice(0, 4)).toEqual([
-      ...["/usr/bin/taskset", "--cpu-list", "0"],
-      "/usr/bin/prlimit",
-    ]);
-    expect(limitPrefix(standard, unlimited, [0, 1, 2, 3], 0)[2]).toBe("0,1");
+    expect(
+      limitPrefix(restrictive, "address-space", unlimited, [0, 1, 2, 3], 0).slice(0, 4),
+    ).toEqual([...["/usr/bin/taskset", "--cpu-list", "0"], "/usr/bin/prlimit"]);
+    expect(limitPrefix(standard, "address-space", unlimited, [0, 1, 2, 3], 0)[2]).toBe("0,1");
   });
 
   test("leaves the CPUs alone where there are no more of them than the profile allows", () => {
-    expect(limitPrefix(standard, unlimited, [4, 5], 3)[0]).toBe("/usr/bin/prlimit");
+    expect(limitPrefix(standard, "address-space", unlimited, [4, 5], 3)[0]).toBe(
+      "/usr/bin/prlimit",
+    );
   });
 
   test("spreads one call after the other over the CPUs, by the numbers the host gave them", () => {
     const placesOf = (cpuIds: readonly number[]) =>
-      [0, 1, 2, 3].map((turn) => limitPrefix(standard, unlimited, cpuIds, turn)[2]);
+      [0, 1, 2, 3].map(
+        (turn) => limitPrefix(standard, "address-space", unlimited, cpuIds, turn)[2],
+      );
     expect(placesOf([0, 1, 2, 3])).toEqual(["0,1", "2,3", "0,1", "2,3"]);
     expect(placesOf([2, 3, 8])).toEqual(["2,3", "8,2", "3,8", "2,3"]);
   });
@@ -104,7 +116,7 @@ describe("the prefix of a command", () => {
     fc.nat(1_000_000),
     fc.constantFrom(...builtInProfiles.values()),
   ])("chooses distinct CPUs of the worker's own, whatever the turn", (cpuIds, turn, { limits }) => {
-    const [program, , list] = limitPrefix(limits, unlimited, cpuIds, turn);
+    const [program, , list] = limitPrefix(limits, "address-space", unlimited, cpuIds, turn);
     if (cpuIds.length <= limits.cpus) {
       expect(program).toBe("/usr/bin/prlimit");
     } else {

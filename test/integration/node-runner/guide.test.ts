@@ -1,0 +1,103 @@
+/**
+ * What docs/write-a-typescript-tool.md shows works as it is printed there.
+ */
+import { execFile } from "node:child_process";
+import { cp, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, test } from "vitest";
+import { createToolContext } from "secure-tool-runtime/tool";
+import type { RunOptions, ToolRun } from "../tool-runner/run-tool.ts";
+import {
+  node,
+  removeWorkDirs,
+  runTool,
+  runnerDir,
+  statuses,
+  toolsDirectory,
+} from "./run-node-tool.ts";
+
+afterAll(removeWorkDirs);
+
+const guide = await readFile(
+  join(import.meta.dirname, "../../../docs/write-a-typescript-tool.md"),
+  "utf8",
+);
+
+/** The first code block of a language that has this text. */
+function block(language: string, text: string): string {
+  const blocks = [...guide.matchAll(/^```(\w+)\n(.*?)^```$/gms)];
+  const found = blocks.find(([, name, code]) => name === language && code?.includes(text));
+  if (found?.[2] === undefined) throw new Error(`the guide has no ${language} with ${text}`);
+  return found[2];
+}
+
+const importing = 'import { ToolError } from "secure-tool-runtime/tool";\n';
+
+/** The guide's tools where a sandbox has them, with the runtime above. */
+async function guideTools(): Promise<string> {
+  const root = await toolsDirectory({
+    "tools/words.ts": block("ts", "countWords"),
+    "tools/words.test.js": block("js", "countWords"),
+    "tools/repeat.ts": importing + block("ts", "repeat"),
+    "tools/compress.ts": block("ts", "compress"),
+    "tools/package.json": '{ "private": true, "type": "module" }',
+  });
+  await cp(runnerDir, join(root, "node_modules/secure-tool-runtime"), { recursive: true });
+  return join(root, "tools");
+}
+
+async function call(module: string, name: string, options: RunOptions): Promise<ToolRun> {
+  return runTool(module, name, { ...options, toolsDir: await guideTools() });
+}
+
+test("the first tool counts, and refuses", async () => {
+  const counted = await call("words.ts", "countWords", { args: { text: "one two three" } });
+  expect(counted.document).toMatchObject({ result: { status: "success", count: 3 } });
+  expect(statuses(counted)).toEqual(["Counting..."]);
+  expect(await readFile(join(counted.workDir, "output/words.txt"), "utf8")).toBe("one\ntwo\nthree");
+  expect((await call("words.ts", "countWords", { args: { text: "" } })).document).toEqual({
+    error: "There is no text to count",
+    error_code: "TOOL_ERROR",
+  });
+});
+
+test("the tool that looks at its arguments", async () => {
+  expect(
+    (await call("repeat.ts", "repeat", { args: { text: "ab", times: 2 } })).document,
+  ).toMatchObject({ result: { text: "abab" } });
+  for (const args of [{ text: 1, times: 1 }, { text: "a", times: 101 }, { text: "a" }]) {
+    const { document } = await call("repeat.ts", "repeat", { args });
+    expect(document).toHaveProperty("error_code", "TOOL_ERROR");
+  }
+});
+
+test("the tool that saves a stream", async () => {
+  const run = await call("compress.ts", "compress", {
+    args: { input: "a.txt" },
+    artifacts: { input: { filename: "a.txt", content: "text" } },
+  });
+  expect(run.document).toMatchObject({ result: { text: null } });
+  expect((await readFile(join(run.workDir, "output/a.txt.gz"))).subarray(0, 2)).toEqual(
+    Buffer.from([0x1f, 0x8b]),
+  );
+});
+
+test("the tests of the first tool", async () => {
+  const { stdout } = await promisify(execFile)(node, ["--test"], {
+    cwd: await guideTools(),
+    env: { PATH: "/usr/bin:/bin" },
+  });
+  expect(stdout).toMatch(/^. pass 2$/m);
+});
+
+test("its table names every member of the context", () => {
+  const table = guide.slice(guide.indexOf("## The context"), guide.indexOf("Statuses arrive"));
+  const named = [...table.matchAll(/`(\w+)(?:\(.*?)?`/g)].map(([, name]) => name);
+  const context = createToolContext();
+  const members = [
+    ...Object.keys(context),
+    ...Object.getOwnPropertyNames(Object.getPrototypeOf(context)),
+  ].filter((name) => !["constructor", "describedOutputs"].includes(name));
+  expect(new Set(named)).toEqual(new Set(members));
+});

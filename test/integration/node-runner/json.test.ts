@@ -1,0 +1,54 @@
+/**
+ * The runner's own JSON against the language's.
+ */
+import { fc, test as property } from "@fast-check/vitest";
+import { describe, expect, test } from "vitest";
+import { NotJson, encode } from "../../../tool-runner/node/json.js";
+
+describe("what JSON.stringify writes without loss is written in the same way", () => {
+  property.prop([fc.jsonValue({ maxDepth: 6 })], { numRuns: 500 })("any JSON value", (value) => {
+    expect(encode(value)).toBe(JSON.stringify(value));
+  });
+
+  property.prop([fc.string({ unit: "binary" })], { numRuns: 500 })("any text", (text) => {
+    expect(encode({ [text]: text })).toBe(JSON.stringify({ [text]: text }));
+  });
+
+  property.prop([fc.double()], { numRuns: 500 })("any number", (number) => {
+    expect(encode([number])).toBe(JSON.stringify([number]));
+  });
+});
+
+property.prop(
+  [
+    fc.anything({
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withNullPrototype: true,
+      withTypedArray: true,
+      withSparseArray: true,
+    }),
+  ],
+  { numRuns: 500 },
+)("any value at all is written as JSON, left out or refused", (value) => {
+  try {
+    const json = encode(value);
+    if (json !== undefined) JSON.parse(json);
+  } catch (error) {
+    expect(error).toBeInstanceOf(NotJson);
+  }
+});
+
+test("a quarter of a million values take well under a second", () => {
+  const rows = Array.from({ length: 50_000 }, (_, id) => ({
+    id,
+    name: `row ${id}`,
+    ok: true,
+    x: [null],
+  }));
+  const startedMs = performance.now();
+  expect(encode(rows)).toBe(JSON.stringify(rows));
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+});

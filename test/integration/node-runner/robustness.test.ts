@@ -1,0 +1,47 @@
+/**
+ * A tool that changes the language under the runner's feet, as libraries and test helpers do, keeps its answer.
+ */
+import { afterAll, expect, test } from "vitest";
+import { removeWorkDirs, runBody, statuses } from "./run-node-tool.ts";
+
+afterAll(removeWorkDirs);
+
+test.for<[what: string, change: string]>([
+  ["JSON", "globalThis.JSON = undefined; "],
+  ["JSON.stringify", "JSON.stringify = () => { throw new Error('no') }"],
+  ["Promise", "globalThis.Promise = class {}"],
+  [
+    "the timers",
+    "globalThis.setTimeout = globalThis.setImmediate = () => { throw new Error('no') }",
+  ],
+  ["the console", "globalThis.console = undefined"],
+  ["process", "globalThis.process = undefined"],
+  ["process.exit", "process.exit = process.reallyExit = () => {}"],
+  ["process.emit", "process.removeAllListeners(); process.on = () => {}"],
+  ["Buffer", "globalThis.Buffer = undefined"],
+  [
+    "Object.prototype",
+    "Object.prototype.extra = 1; Object.prototype.encoding = 'hex'; Object.prototype.flag = 'r'",
+  ],
+  [
+    "Array.prototype",
+    "Array.prototype.extra = 1; Array.prototype.join = Array.prototype.push = undefined",
+  ],
+  [
+    "fs",
+    `const fs = (await import("node:fs")).default;
+     const { syncBuiltinESMExports } = await import("node:module");
+     for (const name of ["writeFileSync", "renameSync", "writeSync", "write", "openSync", "unlinkSync"]) fs[name] = () => { throw new Error("no") };
+     syncBuiltinESMExports()`,
+  ],
+  ["the current directory", "process.chdir('/')"],
+])("%s", async ([, change]) => {
+  const run = await runBody(
+    `${change}; ctx.sendStatus("sent"); return { list: [1, "two"], at: new Date(0) }`,
+  );
+  expect(run.resultText).toBe(
+    '{"result":{"list":[1,"two"],"at":"1970-01-01T00:00:00.000Z"},"outputs":{}}',
+  );
+  expect(run).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(statuses(run)).toEqual(["sent"]);
+});

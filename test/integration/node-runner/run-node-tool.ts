@@ -1,0 +1,51 @@
+/**
+ * Runs the real Node tool runner on the Node of node_modules, with the files of the seam and no sandbox.
+ */
+import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import { rm } from "node:fs/promises";
+import { type RunOptions, type ToolRun, runToolWith } from "../tool-runner/run-tool.ts";
+
+export { removeWorkDirs, statuses } from "../tool-runner/run-tool.ts";
+
+const project = join(import.meta.dirname, "../../..");
+
+/** Node programs that the tests run. */
+export const fixtures = join(project, "test/fixtures/node");
+export const runnerDir = join(project, "tool-runner/node");
+export const node = join(project, "node_modules/node/bin/node");
+
+/** Runs one tool to its end. */
+export function runTool(
+  module: string,
+  functionName: string,
+  options: RunOptions = {},
+): Promise<ToolRun> {
+  const command = [node, "--max-old-space-size=200", join(runnerDir, "main.js")];
+  return runToolWith({ command, toolsDir: fixtures }, module, functionName, options);
+}
+
+/** Runs a tool whose async function has this body, with `ctx` and `args` to use. */
+export function runBody(body: string, options: RunOptions = {}): Promise<ToolRun> {
+  return runTool("any.js", "run", { ...options, args: { body, ...options.args } });
+}
+
+/** What a tool with this body is answered. Expects that the runner wrote it and ended well. */
+export async function answerOf(body: string, options: RunOptions = {}): Promise<unknown> {
+  const run = await runBody(body, options);
+  if (run.exitCode !== 0) throw new Error(`status ${run.exitCode}: ${run.stderr}`);
+  return run.document;
+}
+
+/** A directory with these files, for modules that no type checker would let pass. Removed after the test. */
+export async function toolsDirectory(files: Readonly<Record<string, string>>): Promise<string> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "node-tools-")));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), content);
+  }
+  return directory;
+}

@@ -1,0 +1,157 @@
+/**
+ * Status updates: lines in a named pipe, whole and in order, without holding up the tool.
+ */
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, existsSync, openSync, readSync } from "node:fs";
+import { join } from "node:path";
+import { fc, test as property } from "@fast-check/vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { RunOptions, ToolRun } from "../tool-runner/run-tool.ts";
+import { removeWorkDirs, runBody, statuses, toolsDirectory } from "./run-node-tool.ts";
+
+afterAll(removeWorkDirs);
+
+const maxLineBytes = 4096;
+
+function send(texts: readonly unknown[], options: RunOptions = {}): Promise<ToolRun> {
+  return runBody(
+    "const sent = []; for (const text of args.texts) sent.push(await ctx.sendStatus(text)); return { sent }",
+    { ...options, args: { texts } },
+  );
+}
+
+test("each status is one line of JSON, in order", async () => {
+  const run = await send(["one", "zwei €", 'quo"te\nline', "", 7, null]);
+  expect(run.statusLines[0]).toBe('{"status": "one"}');
+  expect(statuses(run)).toEqual(["one", "zwei €", 'quo"te\nline', "", "7", "null"]);
+  expect(run.document).toMatchObject({ result: { sent: [true, true, true, true, true, true] } });
+});
+
+test("nobody reading from the start means that the worker is gone: nothing of the tool runs", async () => {
+  const run = await send(["one"], { isStatusRead: false });
+  expect(run).toMatchObject({ exitCode: 1, document: undefined });
+  expect(run.stderr).toBe("tool_runner: nobody reads the status pipe, so the worker is gone\n");
+});
+
+test.for([null, "/nowhere/status.pipe"])(
+  "with %j as the pipe, the tool is told false",
+  async (pipe) => {
+    const run = await send(["one"], { members: { status_pipe: pipe } });
+    expect(run.document).toMatchObject({ result: { sent: [false] } });
+  },
+);
+
+test("what has no text is told false, and never rejects", async () => {
+  const run = await runBody("return { sent: await ctx.sendStatus(Object.create(null)) }");
+  expect(run.document).toMatchObject({ result: { sent: false } });
+});
+
+describe("a status that does not fit into a line is shortened", () => {
+  const room = maxLineBytes - '{"status": ""}\n'.length;
+
+  test.for<[what: string, text: string, sent: string]>([
+    ["that just fits stays whole", "a".repeat(room), "a".repeat(room)],
+    ["of ASCII", "a".repeat(room + 1), "a".repeat(room - 3) + "…"],
+    ["of characters of four bytes", "😀".repeat(2000), "😀".repeat(1019) + "…"],
+    ["of characters that are escaped", "\n".repeat(5000), "\n".repeat(2039) + "…"],
+    ["of a megabyte", "x".repeat(1_000_000), "x".repeat(room - 3) + "…"],
+  ])("one %s", async ([, text, sent]) => {
+    const run = await send([text]);
+    expect(statuses(run)).toEqual([sent]);
+    expect(Buffer.byteLength(run.statusLines[0]!) + 1).toBeLessThanOrEqual(maxLineBytes);
+  });
+
+  property.prop([fc.array(fc.string({ unit: "binary", maxLength: 9000 }), { minLength: 1 })], {
+    numRuns: 15,
+  })("any text arrives, or a beginning of it", async (texts) => {
+    const run = await send(texts);
+    const arrived = statuses(run);
+    expect(arrived).toHaveLength(texts.length);
+    for (const [index, line] of run.statusLines.entries()) {
+      expect(Buffer.byteLength(line) + 1).toBeLessThanOrEqual(maxLineBytes);
+      const [sent, got] = [texts[index]!, arrived[index]!];
+      if (got !== sent) expect(sent.startsWith(got.slice(0, -1)) && got.endsWith("…")).toBe(true);
+    }
+  });
+});
+
+test("a lone surrogate arrives as an escape", async () => {
+  expect((await send(["a\ud800b"])).statusLines).toEqual(['{"status": "a\\ud800b"}']);
+});
+
+test.for<[what: string, ending: string]>([
+  ["an answer", "return 1"],
+  ["an error", "throw new Error('x')"],
+])("statuses that nobody awaited come before %s", async ([, ending]) => {
+  const body = `for (let n = 0; n < 500; n += 1) ctx.sendStatus(n + " " + "x".repeat(3000)); ${ending}`;
+  const run = await runBody(body);
+  expect(statuses(run).map((text) => Number.parseInt(text))).toEqual(
+    Array.from({ length: 500 }, (_, n) => n),
+  );
+});
+
+test("a status goes out before the tool keeps its thread busy", async () => {
+  const run = await runBody(`
+    ctx.sendStatus("first");
+    ctx.sendStatus("second");
+    process.kill(process.pid, "SIGKILL");`);
+  expect(statuses(run)).toEqual(["first", "second"]);
+});
+
+test("ten thousand statuses cost a tool well under a second", async () => {
+  const run = await runBody(`
+    const startedMs = performance.now();
+    for (let n = 0; n < 10_000; n += 1) await ctx.sendStatus("working " + n);
+    return { ms: performance.now() - startedMs }`);
+  expect(statuses(run)).toEqual(Array.from({ length: 10_000 }, (_, n) => `working ${n}`));
+  expect((run.document?.["result"] as { ms: number }).ms).toBeLessThan(1_000);
+});
+
+describe("while the reader is behind", () => {
+  const lines = 100;
+  /** Sends more than a pipe holds, says how the event loop fares, then waits for the reader. */
+  const body = `
+    const fs = await import("node:fs");
+    const sent = Array.from({ length: ${lines} }, (_, n) => ctx.sendStatus(n + " " + "x".repeat(4000)));
+    for (let n = 0; n < 10; n += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    fs.writeFileSync("output/went-on", "");
+    return { sent: await Promise.all(sent) }`;
+
+  test("the tool goes on, a promise waits, and nothing is lost", async () => {
+    const directory = await toolsDirectory({});
+    const pipe = join(directory, "slow.pipe");
+    execFileSync("mkfifo", [pipe]);
+    const descriptor = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    onTestFinished(() => closeSync(descriptor));
+    let workDir = "";
+    const running = runBody(body, {
+      members: { status_pipe: pipe },
+      onStart: (path) => {
+        workDir = path;
+      },
+    });
+    await vi.waitFor(() => expect(existsSync(join(workDir, "output/went-on"))).toBe(true), 10_000);
+    expect(existsSync(join(workDir, "result.json"))).toBe(false);
+
+    let received = "";
+    const drain = (): void => {
+      const chunk = Buffer.alloc(1_000_000);
+      try {
+        received += chunk.toString("utf8", 0, readSync(descriptor, chunk));
+      } catch {
+        // Nothing there at the moment.
+      }
+    };
+    const timer = setInterval(drain, 2);
+    const run = await running;
+    clearInterval(timer);
+    drain();
+    expect(run.document).toMatchObject({
+      result: { sent: Array.from({ length: lines }, () => true) },
+    });
+    expect(received.split("\n").map((line) => /\d+/.exec(line)?.[0])).toEqual([
+      ...Array.from({ length: lines }, (_, n) => `${n}`),
+      undefined,
+    ]);
+  });
+});

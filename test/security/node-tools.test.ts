@@ -1,0 +1,159 @@
+/**
+ * What is different for a tool written for Node: its program, its tools' directory, its compiled code, its memory.
+ */
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { builtInProfiles } from "../../worker/sandbox/profile.ts";
+import { type Rig, nodeTool, nodeToolPerProfile, startRig } from "../support/rig.ts";
+
+/** Modules of the rig: each is compiled ahead. */
+const modules = 5;
+const profiles = [...builtInProfiles.keys()];
+const secret = "s3cr3t-marker";
+
+/** Sends itself the signal for a debugger, and gives that time to open. */
+const signals = `
+import inspector from "node:inspector";
+export const run = async () => {
+  process.kill(process.pid, "SIGUSR1");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return { debugger: inspector.url() ?? null };
+};
+`;
+
+/** Leaves word of where it was run: when it is imported, and when it is called. */
+const leavesWord = `
+import fs from "node:fs";
+const places = ["/tmp", "/dev/shm", "/sandbox/work", "/sandbox/work/output", "/tools/node", "/sandbox/compile-cache"];
+const found = places.flatMap((place) => {
+  try { return fs.readdirSync(place).filter((name) => name.startsWith("word")).map((name) => place + "/" + name); } catch { return []; }
+});
+for (const place of places) try { fs.writeFileSync(place + "/word", "left"); } catch {}
+export const run = () => ({ found, cached: fs.existsSync("/sandbox/compile-cache") });
+`;
+
+describe("a Node tool", () => {
+  let rig: Rig;
+
+  beforeAll(async () => {
+    rig = await startRig({
+      tools: {
+        ...nodeToolPerProfile("looks.ts", "around"),
+        ...nodeToolPerProfile("looks.ts", "writes"),
+        cached: nodeTool("looks.ts", "cached"),
+        other_cached: nodeTool("copy-of-looks.ts", "cached"),
+        leaves_word: nodeTool("leaves-word.js", "run"),
+        signals: nodeTool("signals.js", "run"),
+        children: nodeTool("hungry.ts", "children", { sandbox_profile: "restrictive" }),
+      },
+      environment: { RIG_SECRET: secret, NODE_OPTIONS: "--no-warnings" },
+      nodeFiles: {
+        "leaves-word.js": leavesWord,
+        "signals.js": signals,
+        "copy-of-looks.ts": await readFile(
+          new URL("../fixtures/tools-node/looks.ts", import.meta.url),
+          "utf8",
+        ),
+      },
+    });
+    await vi.waitFor(
+      () =>
+        expect(rig.logLines.filter((line) => line.includes("module compiled ahead"))).toHaveLength(
+          modules,
+        ),
+      { timeout: 30_000 },
+    );
+  });
+  afterAll(() => rig[Symbol.asyncDispose]());
+
+  async function result<T>(tool: string, args = {}): Promise<T> {
+    const answer = await rig.call(tool, args, { toolConfig: { token: secret } });
+    if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
+    return answer.toolResult as T;
+  }
+
+  test.each(profiles)(
+    "finds nothing of the worker in any environment, and of its program's place the program alone, under %s",
+    async (profile) => {
+      const view = await result<{
+        env: Record<string, string>;
+        environments: string[];
+        interpreter: string[] | string;
+        sandbox: string[];
+        tools: string[];
+      }>(`around_${profile}`);
+      expect(Object.keys(view.env).sort()).toEqual([
+        "HOME",
+        "LANG",
+        "NODE_COMPILE_CACHE",
+        "PATH",
+        "PWD",
+        "TMPDIR",
+      ]);
+      // bubblewrap's first process and the runner.
+      expect(view.environments).toHaveLength(2);
+      expect(JSON.stringify(view)).not.toContain(secret);
+      expect(["ENOENT", ["node"]]).toContainEqual(view.interpreter);
+      expect(view.sandbox.filter((name) => name !== "interpreter")).toEqual([
+        "compile-cache",
+        "runner",
+        "work",
+      ]);
+      expect(view.tools).toEqual(["node", "node_modules"]);
+    },
+  );
+
+  test.each(profiles)(
+    "changes neither its tools, the runner, its program nor its compiled code, under %s",
+    async (profile) => {
+      const places = [
+        "/tools",
+        "/tools/node",
+        "/tools/node_modules/secure-tool-runtime",
+        "/sandbox/runner",
+        "/sandbox/compile-cache",
+        "/usr/bin",
+      ];
+      const outcomes = await result<Record<string, { created: string; changed: string[] }>>(
+        `writes_${profile}`,
+        { places },
+      );
+      for (const place of places) {
+        expect([place, outcomes[place]!.created]).toEqual([place, "EROFS"]);
+        // Of another user's files permission is looked at first.
+        for (const outcome of outcomes[place]!.changed)
+          expect([place, ["EROFS", "EACCES"].includes(outcome)]).toEqual([place, true]);
+      }
+      expect(outcomes["/sandbox/compile-cache"]!.changed).not.toEqual([]);
+    },
+  );
+
+  test("gets compiled code of its own module only", async () => {
+    const own = await result<{ files: string[] }>("cached");
+    const other = await result<{ files: string[] }>("other_cached");
+    expect(own.files.length).toBeGreaterThan(5);
+    // The same program in another file: the files are named by the module's place.
+    const names = (files: string[]) => new Set(files.filter((file) => file.includes("/")));
+    const difference = names(own.files).difference(names(other.files));
+    expect(difference.size).toBeGreaterThan(1);
+    expect(names(other.files).difference(names(own.files)).size).toBe(difference.size);
+  });
+
+  test("finds nothing that the run which compiled it has left, nor an earlier call", async () => {
+    for (let call = 0; call < 2; call++) {
+      expect(await result("leaves_word")).toEqual({ found: [], cached: true });
+    }
+  });
+
+  test("is ended when all its processes together hold more than its profile allows", async () => {
+    expect(await rig.call("children", { count: 2 })).toMatchObject({
+      kind: "error",
+      code: "EXECUTION_ERROR",
+      message: "Tool needs more memory than its sandbox may use",
+    });
+  });
+
+  test("opens no debugger on the host's network by a signal", async () => {
+    expect(await result("signals")).toEqual({ debugger: null });
+  });
+});

@@ -1,0 +1,266 @@
+/**
+ * The two files of the seam: runner_args.json comes in, result.json goes out. See tool-runner/PROTOCOL.md.
+ */
+import { isToolError } from "./context.js";
+import { NotJson, encode } from "./json.js";
+import { beginning, describe } from "./telling.js";
+
+// Taken before the tool is loaded, which may replace them by accident or for its tests.
+const { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } =
+  process.getBuiltinModule("node:fs");
+const { parse, stringify } = JSON;
+const { byteLength, from: bytesOf } = Buffer;
+const { pid } = process;
+
+const errorMaxCharacters = 4_000;
+
+/**
+ * One call as runner_args.json describes it; the file's members.
+ *
+ * @typedef {object} Call
+ * @property {string} module
+ * @property {string} function
+ * @property {string} result_file
+ * @property {string} output_dir
+ * @property {string} tools_dir
+ * @property {Record<string, unknown>} args
+ * @property {Record<string, unknown>} tool_config
+ * @property {Record<string, string>} artifact_paths
+ * @property {Record<string, { filename: string }>} artifact_metadata
+ * @property {string} status_pipe
+ * @property {string} user_id
+ * @property {string} session_id
+ * @property {string} app_name
+ * @property {string} task_id
+ * @property {number} max_result_bytes
+ */
+
+/** What a member is when it is absent or null; its type is the type it must have. */
+const defaults = /** @type {const} */ ({
+  module: "",
+  function: "",
+  result_file: "",
+  output_dir: "",
+  tools_dir: "",
+  args: {},
+  tool_config: {},
+  artifact_paths: {},
+  artifact_metadata: {},
+  status_pipe: "",
+  user_id: "",
+  session_id: "",
+  app_name: "",
+  task_id: "",
+  max_result_bytes: 10_000_000,
+});
+
+const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);
+
+/** A call that ends in an error answer: a code of the protocol and a text that may be published. */
+export class Failure extends Error {
+  #code;
+
+  /**
+   * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" | "RESOURCE_EXHAUSTED"} code
+   * @param {string} text
+   */
+  constructor(code, text) {
+    super(text);
+    this.#code = code;
+  }
+
+  get code() {
+    return this.#code;
+  }
+
+  /**
+   * Asks nothing of the value: a proxy that a tool throws may answer `instanceof` by throwing again.
+   *
+   * @param {unknown} thrown
+   * @returns {thrown is Failure}
+   */
+  static is(thrown) {
+    return typeof thrown === "object" && thrown !== null && #code in thrown;
+  }
+}
+
+/**
+ * Reads the description of the call and removes the file, whose tool_config may hold secrets.
+ *
+ * @param {string} path
+ * @returns {Call}
+ * @throws {Error} when it cannot be read or does not describe a call; the text quotes nothing of the file
+ */
+export function takeCall(path) {
+  const document = readFileSync(path, "utf8");
+  try {
+    unlinkSync(path);
+  } catch {
+    // A read-only directory: then it is the worker that removes it.
+  }
+  const members = parseQuietly(document);
+  if (kindOf(members) !== "an object") {
+    throw new TypeError(`the file must hold an object, not ${kindOf(members)}`);
+  }
+  const entries = Object.entries(defaults).map(([name, absent]) => {
+    const value = /** @type {Record<string, unknown>} */ (members)[name] ?? absent;
+    if (kindOf(value) !== kindOf(absent)) {
+      throw new TypeError(`"${name}" must be ${kindOf(absent)}, not ${kindOf(value)}`);
+    }
+    if (required.has(name) && value === "") throw new TypeError(`"${name}" is missing`);
+    return [name, value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * The document for a call whose tool returned. An object is the result as it is; of anything else, its text is.
+ *
+ * @param {unknown} returned
+ * @param {Iterable<readonly [string, object]>} outputs what was said of each output artifact, by filename
+ * @param {Pick<Call, "max_result_bytes">} call
+ * @returns {string}
+ * @throws {Failure} for a value that JSON cannot express or that is too large
+ */
+export function resultDocument(returned, outputs, { max_result_bytes: maxBytes }) {
+  const document = `{"result":${resultOf(returned)},"outputs":${encode(new Map(outputs))}}`;
+  const sizeBytes = byteLength(document);
+  if (sizeBytes <= maxBytes) return document;
+  throw new Failure(
+    "RESOURCE_EXHAUSTED",
+    `The tool's result takes ${sizeBytes} bytes as JSON, more than the ${maxBytes} that are accepted;` +
+      " large data can be saved as an artifact",
+  );
+}
+
+/**
+ * What to answer when the tool threw.
+ *
+ * @param {unknown} thrown
+ */
+export function failureOf(thrown) {
+  if (!isToolError(thrown)) {
+    return new Failure("EXECUTION_ERROR", `Tool threw ${describe(thrown)}`);
+  }
+  const text = `${thrown.message}`;
+  return new Failure("TOOL_ERROR", text || "The tool reported an error without a text");
+}
+
+/**
+ * The document for a call that failed, with paths made relative to the directories that the tool knows.
+ *
+ * @param {Failure} failure
+ * @param {Pick<Call, "result_file" | "tools_dir">} call
+ */
+export function errorDocument({ code, message }, { result_file: resultFile, tools_dir: toolsDir }) {
+  let text = message;
+  for (const directory of [dirname(resultFile), toolsDir, dirname(toolsDir), import.meta.dirname]) {
+    if (directory === "") continue;
+    text = text.replaceAll(`file://${directory}/`, "").replaceAll(`${directory}/`, "");
+  }
+  return `{"error":${stringify(beginning(text, errorMaxCharacters))},"error_code":"${code}"}`;
+}
+
+/**
+ * Puts a document in place in one step: a reader finds all of it or nothing. Where there is no room for it, puts an
+ * error in place that says so.
+ *
+ * @param {string} document
+ * @param {Pick<Call, "result_file" | "tools_dir">} call
+ * @throws {Error} when not even that can be written
+ */
+export function writeResult(document, call) {
+  const { result_file: path } = call;
+  try {
+    write(document, path);
+  } catch (error) {
+    const text = `The tool's result cannot be written: ${reasonOf(error)}`;
+    write(errorDocument(new Failure("RESOURCE_EXHAUSTED", text), call), path);
+  }
+}
+
+/**
+ * @param {string} document
+ * @param {string} path
+ */
+function write(document, path) {
+  const temporary = `${path}.${pid}`;
+  try {
+    const descriptor = openSync(temporary, "wx", 0o644);
+    try {
+      for (let rest = bytesOf(document); rest.length > 0;) {
+        rest = rest.subarray(writeSync(descriptor, rest));
+      }
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    try {
+      unlinkSync(temporary);
+    } catch {
+      // There was none.
+    }
+    throw error;
+  }
+}
+
+/**
+ * What a file system's error says before the call and the path: `ENOSPC: no space left on device`.
+ *
+ * @param {unknown} error
+ */
+function reasonOf(error) {
+  return /** @type {Error} */ (error).message.split(",")[0];
+}
+
+/**
+ * @param {unknown} returned
+ * @returns {string} JSON text of an object
+ */
+function resultOf(returned) {
+  if (returned === undefined) return textResult("null");
+  if (typeof returned === "number") return textResult(stringify(`${returned}`));
+  const json = encodeReturned(returned);
+  if (json.startsWith("{")) return json;
+  return textResult(json === "null" || json.startsWith('"') ? json : stringify(json));
+}
+
+/** @param {string} json of the text, or null */
+function textResult(json) {
+  return `{"text":${json},"data_objects":[]}`;
+}
+
+/** @param {unknown} returned */
+function encodeReturned(returned) {
+  try {
+    const json = encode(returned);
+    if (json !== undefined) return json;
+  } catch (error) {
+    const reason = error instanceof NotJson ? error.message : describe(error);
+    throw new Failure("EXECUTION_ERROR", `The tool's result is not JSON: ${reason}`);
+  }
+  throw new Failure("EXECUTION_ERROR", `The tool's result is not JSON: it is a ${typeof returned}`);
+}
+
+/** @param {string} path */
+function dirname(path) {
+  return path.slice(0, path.lastIndexOf("/"));
+}
+
+/** @param {string} text */
+function parseQuietly(text) {
+  try {
+    return /** @type {unknown} */ (parse(text));
+  } catch {
+    // The parser's own words quote the text, which may hold secrets.
+    throw new SyntaxError("the file is not JSON");
+  }
+}
+
+/** @param {unknown} value */
+function kindOf(value) {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

@@ -1,0 +1,234 @@
+/**
+ * Node tools: interpreter, tool directory and runner as a sandbox sees them.
+ */
+import { execFile } from "node:child_process";
+import { realpath, stat } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { promisify } from "node:util";
+import { z } from "zod";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import { type Profile, restrictiveProfile } from "../sandbox/profile.ts";
+import {
+  type ExitReport,
+  type ReadOnlyMount,
+  type SandboxBackend,
+  SandboxError,
+  type SharedDirectory,
+  insidePaths,
+} from "../sandbox/sandbox.ts";
+import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import type { NewId } from "../support/ids.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { CompileCaches } from "./compile-cache.ts";
+import type { MemoryRule, PreparedTool, ToolRunner } from "./runner.ts";
+import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
+
+const run = promisify(execFile);
+
+/** Milliseconds the interpreter may take to answer a question about itself. */
+const questionTimeoutMs = 30_000;
+/** The first version that runs TypeScript as it is and starts the runner's modules. */
+const leastMajor = 24;
+const bytesPerMebibyte = 1024 * 1024;
+
+/**
+ * The part of a profile's memory that JavaScript objects may take. V8 goes beyond its limit by its young generation and
+ * by what it copies while it collects; the rest is also for buffers and for processes that a tool starts.
+ */
+const heapShare = 0.75;
+
+/** Where Node looks for compiled code, and puts it where it can; see `module.enableCompileCache` of Node. */
+const cacheVariable = "NODE_COMPILE_CACHE";
+/** What modules are compiled ahead in. */
+const aheadProfile = restrictiveProfile;
+/** Calls come first. */
+const lowPriority = ["/usr/bin/nice", "-n", "19"];
+/** Milliseconds that a module may take to be imported ahead. */
+const aheadTimeoutMs = 60_000;
+
+/** Options of the Node runner. */
+export interface NodeRunnerOptions {
+  /** Node program on the host (`SANDBOX_NODE_BIN`). */
+  readonly nodeBin: string;
+  /** Directory with the tools' modules (`TOOLS_NODE_DIR`). */
+  readonly toolsDir: string;
+  /** The project's `tool-runner/node`. */
+  readonly runnerDir: string;
+  /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
+  readonly scratchDir: string;
+  readonly backend: Pick<SandboxBackend, "share" | "acquire">;
+  readonly newId: NewId;
+  readonly log: Logger;
+  /** The worker's environment, for tools whose manifest entry allows them some of it. */
+  readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
+}
+
+const interpreterFacts = z.object({ version: z.string(), executable: z.string() });
+
+const aboutItself =
+  "JSON.stringify({ version: process.versions.node, executable: process.execPath })";
+
+/** Opens the runner: asks the Node program who it is. Throws SandboxError. */
+export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRunner> {
+  const { version, executable } = await askInterpreter(options.nodeBin);
+  await using shared = new AsyncDisposableStack();
+  const mounts: ReadOnlyMount[] = [];
+  const mount = async (path: string, ...targets: readonly string[]): Promise<void> => {
+    // Shared once: neither program nor runner changes under a running worker.
+    const { source } = shared.use(await options.backend.share(path));
+    for (const target of targets) mounts.push({ source, target });
+  };
+  const isSystem = isSystemPath(executable);
+  const program = isSystem ? executable : join(insidePaths.interpreter, "node");
+  // The program alone: what lies beside it is nobody's business.
+  if (!isSystem) await mount(executable, program);
+  await mount(options.runnerDir, insidePaths.runner, insidePaths.nodeModule);
+  const description = `Node ${version} (${executable})`;
+  return new NodeRunner(options, description, program, mounts, shared.move());
+}
+
+async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
+  const facts = await run(nodeBin, ["--print", aboutItself], {
+    env: {},
+    cwd: "/",
+    timeout: questionTimeoutMs,
+  })
+    .then(({ stdout }) => interpreterFacts.parse(JSON.parse(stdout)))
+    .catch((error: unknown) => {
+      throw new SandboxError(`cannot use ${nodeBin} as the Node program`, {
+        cause: error,
+        setting: "nodeBin",
+      });
+    });
+  if (Number.parseInt(facts.version) >= leastMajor) return facts;
+  throw new SandboxError(
+    `${nodeBin} is Node ${facts.version}; tools need Node ${leastMajor} or later`,
+    { setting: "nodeBin" },
+  );
+}
+
+class NodeRunner implements ToolRunner {
+  readonly runtime = "node";
+  readonly memory: MemoryRule = { bound: "resident", keptBy: ["guard", "heap-flag"] };
+  readonly description: string;
+  readonly #options: NodeRunnerOptions;
+  /** The Node program as it is inside. */
+  readonly #program: string;
+  /** What every Node tool sees: the tool runner, and the program where it is not in /usr. */
+  readonly #mounts: readonly ReadOnlyMount[];
+  readonly #shared: AsyncDisposableStack;
+  readonly #caches: CompileCaches;
+
+  constructor(
+    options: NodeRunnerOptions,
+    description: string,
+    program: string,
+    mounts: readonly ReadOnlyMount[],
+    shared: AsyncDisposableStack,
+  ) {
+    this.#options = options;
+    this.description = description;
+    this.#program = program;
+    this.#mounts = mounts;
+    this.#shared = shared;
+    this.#caches = new CompileCaches({
+      ...options,
+      run: (module, take, signal) => this.#runAhead(module, take, signal),
+    });
+  }
+
+  async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
+    const cache = await this.#caches.find(tool.module);
+    const cacheMounts =
+      cache === undefined ? [] : [{ source: cache, target: insidePaths.compileCache }];
+    const variables: Record<string, string> =
+      cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
+    const tools = await this.#options.backend.share(this.#options.toolsDir);
+    return {
+      mounts: [...this.#mountsWith(tools), ...cacheMounts],
+      environment: this.#environment(tool, variables),
+      memory: this.memory,
+      toolsPath: insidePaths.nodeTools,
+      launch: { argv: this.#argv(profile, join(insidePaths.work, workDirNames.args)) },
+      boundReached: ranOutOfHeap,
+      [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose](),
+    };
+  }
+
+  warm({ module }: ToolEntry): void {
+    void this.#caches.find(module);
+  }
+
+  async refuse(tool: ToolEntry): Promise<string | undefined> {
+    const { toolsDir } = this.#options;
+    const file = await realpath(join(toolsDir, tool.module)).catch(() => undefined);
+    if (file === undefined) return `${tool.module} is not there`;
+    if (!file.startsWith((await realpath(toolsDir)) + sep))
+      return `${tool.module} is a link to outside of the directory of Node tools`;
+    return (await stat(file)).isFile() ? undefined : `${tool.module} is not a file`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#caches[Symbol.asyncDispose]();
+    await this.#shared.disposeAsync();
+  }
+
+  /**
+   * Imports a module in a sandbox of its own, with no network and nothing of a caller, to have Node write what it
+   * compiled into `output/`. A module that cannot be imported like that leaves what was compiled until then.
+   */
+  async #runAhead(
+    module: string,
+    take: (left: WorkDir) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const over = AbortSignal.any([signal, AbortSignal.timeout(aheadTimeoutMs)]);
+    await using tools = await this.#options.backend.share(this.#options.toolsDir);
+    const output = join(insidePaths.work, workDirNames.output);
+    await using sandbox = await this.#options.backend.acquire(
+      {
+        profile: aheadProfile,
+        memoryBound: this.memory.bound,
+        mounts: this.#mountsWith(tools),
+        environment: this.#environment({ env: [] }, { [cacheVariable]: output }),
+      },
+      over,
+    );
+    const file = join(insidePaths.nodeTools, module);
+    const argv = [...lowPriority, ...this.#argv(aheadProfile, "--warm", file, output)];
+    const execution = await sandbox.start({ argv });
+    const stop = (): void => void execution.stop(0).catch(() => undefined);
+    over.addEventListener("abort", stop, { once: true });
+    if (over.aborted) stop();
+    await execution.exited;
+    over.throwIfAborted();
+    await take(sandbox.workDir);
+  }
+
+  #mountsWith(tools: SharedDirectory): readonly ReadOnlyMount[] {
+    return [...this.#mounts, { source: tools.source, target: insidePaths.nodeTools }];
+  }
+
+  #environment(tool: Pick<ToolEntry, "env">, own: Readonly<Record<string, string>>) {
+    return toolEnvironment(tool, dirname(this.#program), own, this.#options.workerEnvironment);
+  }
+
+  #argv(profile: Profile, ...rest: readonly string[]): readonly string[] {
+    return [this.#program, ...flags(profile), join(insidePaths.runner, "main.js"), ...rest];
+  }
+}
+
+function flags({ limits }: Profile): readonly string[] {
+  const heapMebibytes = Math.floor((limits.addressSpaceBytes * heapShare) / bytesPerMebibyte);
+  return [
+    `--max-old-space-size=${heapMebibytes}`,
+    // No signal opens a debugger on the network that a tool may share with the host.
+    "--disable-sigusr1",
+  ];
+}
+
+/** V8 has no exception for a full heap: it says so, in Node's words or in its own, and aborts. */
+function ranOutOfHeap({ signal, stderr }: ExitReport): ExitReport["exceeded"] {
+  const hasSaidSo = /^(?:FATAL ERROR:|# Fatal) .*\bout of memory\b/m.test(stderr.text);
+  return signal !== undefined && hasSaidSo ? "memory" : undefined;
+}

@@ -1,0 +1,42 @@
+/**
+ * What tools of every language find around them: variables and program directories.
+ */
+import { sep } from "node:path";
+import type { ToolEntry } from "../manifest/manifest.ts";
+
+/** Where programs are looked for inside. */
+const basePath = "/usr/local/bin:/usr/bin:/bin";
+
+/**
+ * The whole environment of a call of `tool`.
+ *
+ * @param programDirectory directory inside of the language's interpreter, which comes first where it is not the system's
+ * @param own variables of the language
+ * @param workerEnvironment the worker's variables, of which the tool gets those that its manifest entry names
+ */
+export function toolEnvironment(
+  tool: Pick<ToolEntry, "env">,
+  programDirectory: string,
+  own: Readonly<Record<string, string>>,
+  workerEnvironment: Readonly<Record<string, string | undefined>>,
+): ReadonlyMap<string, string> {
+  const environment = new Map([
+    ["PATH", isSystemPath(programDirectory) ? basePath : `${programDirectory}:${basePath}`],
+    ["HOME", "/tmp"],
+    ["TMPDIR", "/tmp"],
+    ["LANG", "C.UTF-8"],
+    ...Object.entries(own),
+  ]);
+  for (const name of tool.env) {
+    const value = workerEnvironment[name];
+    if (value !== undefined) environment.set(name, value);
+  }
+  return environment;
+}
+
+/** Whether every sandbox has this path anyway. */
+export function isSystemPath(path: string): boolean {
+  return ["/usr", "/bin", "/lib", "/lib64"].some(
+    (root) => path === root || path.startsWith(root + sep),
+  );
+}
