@@ -24,34 +24,14 @@ export interface SharedArtifactsOptions {
   readonly purpose: string;
 }
 
-/** The worker's store, as the worker's own variables describe it. Its owner disposes it. */
-export class SharedArtifacts implements AsyncDisposable {
+/** The artifacts of one caller in a store that somebody else owns. */
+export class CallArtifacts {
   readonly #store: ArtifactStore;
   readonly #scope: ArtifactScope;
 
-  private constructor(store: ArtifactStore, scope: ArtifactScope) {
+  constructor(store: ArtifactStore, scope: ArtifactScope) {
     this.#store = store;
     this.#scope = scope;
-  }
-
-  /**
-   * Opens the store that `ARTIFACT_*` describe.
-   * Throws UsageError when the variables or the names cannot be used, StoreError when the store cannot.
-   */
-  static async open(
-    options: SharedArtifactsOptions,
-    signal: AbortSignal,
-  ): Promise<SharedArtifacts> {
-    const { environment, namespace, caller, purpose } = options;
-    const { store: config, scope: scopeConfig } = readArtifactConfig(environment, namespace);
-    if (config.kind === "memory") throw memoryStore(purpose);
-    await using stack = new AsyncDisposableStack();
-    const store = stack.use(await openStore(config));
-    const scope = usable(() => artifactScope(scopeConfig, caller));
-    usable(() => artifactKey(scope, "any"));
-    await store.check(signal);
-    stack.move();
-    return new SharedArtifacts(store, scope);
   }
 
   /** Saves a local file as a new version under its own name. Throws StoreError. */
@@ -93,15 +73,47 @@ export class SharedArtifacts implements AsyncDisposable {
       return path;
     } catch (error) {
       signal.throwIfAborted();
+      const reason = error instanceof Error ? error.message : String(error);
+      const advice = error instanceof StoreError ? ` ${sameStore}` : "";
       throw new CommandError(
-        `cannot download "${artifact.filename}" version ${artifact.version}: ${error instanceof Error ? error.message : String(error)} ${sameStore}`,
+        `cannot download "${artifact.filename}" version ${artifact.version}: ${reason}${advice}`,
         { cause: error },
       );
     }
   }
+}
+
+/** The worker's store, as the worker's own variables describe it. Its owner disposes it. */
+export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
+  readonly #opened: AsyncDisposable;
+
+  private constructor(store: ArtifactStore, scope: ArtifactScope) {
+    super(store, scope);
+    this.#opened = store;
+  }
+
+  /**
+   * Opens the store that `ARTIFACT_*` describe.
+   * Throws UsageError when the variables or the names cannot be used, StoreError when the store cannot.
+   */
+  static async open(
+    options: SharedArtifactsOptions,
+    signal: AbortSignal,
+  ): Promise<SharedArtifacts> {
+    const { environment, namespace, caller, purpose } = options;
+    const { store: config, scope: scopeConfig } = readArtifactConfig(environment, namespace);
+    if (config.kind === "memory") throw memoryStore(purpose);
+    await using stack = new AsyncDisposableStack();
+    const store = stack.use(await openStore(config));
+    const scope = usable(() => artifactScope(scopeConfig, caller));
+    usable(() => artifactKey(scope, "any"));
+    await store.check(signal);
+    stack.move();
+    return new SharedArtifacts(store, scope);
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#store[Symbol.asyncDispose]();
+    await this.#opened[Symbol.asyncDispose]();
   }
 }
 

@@ -8,7 +8,7 @@ import { guessMimeType } from "../worker/artifacts/mime.ts";
 import type { ArtifactReference, PreloadedArtifact } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import type { Json, JsonObject } from "../worker/support/json.ts";
-import type { SharedArtifacts } from "./artifacts.ts";
+import type { CallArtifacts } from "./artifacts.ts";
 import { UsageError } from "./context.ts";
 import type { ToolCall } from "./messages.ts";
 import type { Assignment } from "./option-values.ts";
@@ -54,7 +54,7 @@ function entries<T>(
 export async function stageInputs(
   inputs: CallInputs,
   args: JsonObject,
-  store: SharedArtifacts | undefined,
+  store: CallArtifacts | undefined,
   signal: AbortSignal,
 ): Promise<Pick<ToolCall, "args" | "references" | "preloaded">> {
   const references: Entry<ArtifactReference>[] = [];
@@ -70,7 +70,7 @@ export async function stageInputs(
 
 async function toReference(
   input: ArtifactInput,
-  store: SharedArtifacts | undefined,
+  store: CallArtifacts | undefined,
   signal: AbortSignal,
 ): Promise<ArtifactReference> {
   if (input.kind === "reference") return input;

@@ -9,14 +9,14 @@ import { Agent, type CallResult } from "./agent.ts";
 import { SharedArtifacts } from "./artifacts.ts";
 import { type Context, exit } from "./context.ts";
 import { type Step, Unexpected, prepareSteps, quickCall } from "./demo-steps.ts";
-import { DemoWorker } from "./demo-worker.ts";
 import type { DevBroker } from "./dev-broker.ts";
 import { listen } from "./embedded-broker.ts";
 import { defaultSessionId, defaultUserId } from "./messages.ts";
-import { exampleManifest, examplePythonDir, exampleText } from "./package.ts";
+import { exampleManifest, exampleNodeDir, examplePythonDir, exampleText } from "./package.ts";
 import { type Programs, findPrograms } from "./prerequisites.ts";
 import { type Style, printable } from "./screen.ts";
 import { createPassableDirectory } from "./temporary.ts";
+import { WorkerProcess } from "./worker-process.ts";
 
 const namespace = "demo";
 /** Calls that are timed. */
@@ -37,7 +37,7 @@ export async function demo(context: Context): Promise<number> {
 
   const startedAtMs = clock.monotonicMs();
   const environment = await prepareHome(home.path, broker, programs);
-  const worker = stack.use(new DemoWorker(environment));
+  const worker = stack.use(new WorkerProcess(environment));
   const signal = AbortSignal.any([context.signal, worker.ended]);
   await ready(broker, worker, signal);
   const startMs = clock.monotonicMs() - startedAtMs;
@@ -100,6 +100,7 @@ async function prepareHome(
     CONNECT_RETRY_DELAY_MS: "1000",
     MANIFEST_PATH: exampleManifest,
     TOOLS_PYTHON_DIR: examplePythonDir,
+    TOOLS_NODE_DIR: exampleNodeDir,
     SANDBOX_BWRAP_BIN: programs.bwrapBin,
     SANDBOX_PYTHON_BIN: programs.pythonBin,
     SANDBOX_WORK_DIR: workDir,
@@ -114,7 +115,7 @@ async function prepareHome(
 }
 
 /** Resolves when the worker serves the example tools. Throws the signal's reason, or CommandError when it takes too long. */
-async function ready(broker: DevBroker, worker: DemoWorker, signal: AbortSignal): Promise<void> {
+async function ready(broker: DevBroker, worker: WorkerProcess, signal: AbortSignal): Promise<void> {
   const timeout = AbortSignal.timeout(startTimeoutMs);
   try {
     // It names all its subscriptions in one command.

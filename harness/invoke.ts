@@ -3,6 +3,7 @@
  */
 import type { JsonObject } from "../worker/support/json.ts";
 import { Agent, type CallResult, defaultAgentName } from "./agent.ts";
+import { exitCodeOf, statusTeller, tellResult } from "./answer.ts";
 import { SharedArtifacts } from "./artifacts.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import type { BrokerAddress } from "./client.ts";
@@ -58,7 +59,7 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
 
   const staged = await stageInputs(inputs, options.args, store, context.signal);
   const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
-  tell(result, options.json ?? false, context);
+  tellResult(result, options.json ?? false, context);
   if (result.kind === "no-answer") {
     explainNoAnswer(wanted, result.waitedSeconds, embedded, agent, context);
   }
@@ -95,54 +96,14 @@ function fixedPart(options: InvokeOptions): ToolCall {
   };
 }
 
-async function place(call: ToolCall, agent: Agent, { err, signal }: Context): Promise<CallResult> {
+async function place(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
   try {
     return await agent.call(call, {
-      signal,
-      onStatus: (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`),
+      signal: context.signal,
+      onStatus: statusTeller(context),
     });
   } catch (error) {
     if (!(error instanceof RequestTooLargeError)) throw error;
     throw new UsageError(`${error.message}. Send large content with --artifact.`, { cause: error });
-  }
-}
-
-/** The result goes to standard output, a failure to standard error; with `json` the response is output whatever it says. */
-function tell(result: CallResult, json: boolean, { out, err }: Context): void {
-  if (json && result.kind !== "no-answer" && result.response) {
-    out.line(printable(JSON.stringify(result.response)));
-  }
-  switch (result.kind) {
-    case "success":
-      if (!json) out.line(printable(JSON.stringify(result.toolResult, undefined, 2)));
-      for (const { filename, version, mimeType, sizeBytes } of result.createdArtifacts) {
-        const facts = `version ${version}, ${mimeType}, ${sizeBytes} bytes`;
-        err.line(printable(`artifact ${filename}: ${facts}`));
-      }
-      break;
-    case "error":
-      err.line(printable(`${result.code}: ${result.message}`));
-      break;
-    case "timed-out":
-      err.line(`SANDBOX_TIMEOUT: The worker stopped the tool after ${result.executionTimeMs} ms`);
-      break;
-    case "unusable":
-      err.line(printable(`INVALID_RESPONSE: Agents refuse this answer: ${result.problem}`));
-      break;
-    case "no-answer":
-      break;
-  }
-}
-
-function exitCodeOf(result: CallResult): number {
-  switch (result.kind) {
-    case "success":
-      return exit.success;
-    case "error":
-    case "unusable":
-      return exit.failure;
-    case "timed-out":
-    case "no-answer":
-      return exit.timedOut;
   }
 }

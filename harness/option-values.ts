@@ -66,6 +66,16 @@ export function parseToolName(text: string): string {
   return refuse(text, "The tool name", toolNameProblem(text));
 }
 
+/** As a manifest accepts it: also its beginning matters. */
+export function parseNewToolName(text: string): string {
+  const isOdd = /^[^A-Za-z0-9]/.test(text);
+  return refuse(
+    parseToolName(text),
+    "The tool name",
+    isOdd ? "begins with neither letter nor digit" : undefined,
+  );
+}
+
 export function parseNamespace(text: string): string {
   return refuse(text, "The namespace", namespaceProblem(text));
 }

@@ -18,11 +18,32 @@ export const workerProgram = join(root, "worker", `main${extension}`);
 /** The worker's command, for people. */
 export const workerCommandPath = join(packageRoot, "bin", "str-worker.mjs");
 
+/** Our own command, for people. */
+export const harnessCommandPath = join(packageRoot, "bin", "harness.mjs");
+
+/** What runs inside sandboxes, a directory for each language. */
+const toolRunnerDir = join(packageRoot, "tool-runner");
+
+/** What Python tools import. */
+export const pythonToolPath = join(toolRunnerDir, "python");
+
+/** What Node tools import as `secure-tool-runtime/tool`. */
+export const nodeToolModule = join(toolRunnerDir, "node", "tool.js");
+
+/** What makes Node find it where it is not installed. */
+export const nodeToolHook = join(root, "harness", "tool", `tool-runtime-hook${extension}`);
+
+/** The directories whose files a running worker was made of. */
+export const workerSources: readonly string[] = [join(root, "worker"), toolRunnerDir];
+
 /** The manifest of the example tools. */
 export const exampleManifest = join(packageRoot, "examples", "tools", "manifest.yaml");
 
 /** The Python modules of the example tools. */
 export const examplePythonDir = join(packageRoot, "examples", "tools", "python");
+
+/** The Node modules of the example tools. */
+export const exampleNodeDir = join(packageRoot, "examples", "tools", "node");
 
 /** A text that everybody who has this package has. */
 export function exampleText(): string {

@@ -60,6 +60,13 @@ export async function findPrograms(
   return { bwrapBin, pythonBin };
 }
 
+/** Finds the Python interpreter alone. Throws CommandError that says how to install it. */
+export async function findPython(environment: Environment): Promise<string> {
+  const found = await find(python, environment);
+  if (found === undefined) throw new CommandError(whatToInstall([python], environment));
+  return found;
+}
+
 async function find(need: Need, environment: Environment): Promise<string | undefined> {
   const chosen = chosenPath(need, environment);
   const onPath = (environment["PATH"] ?? "")

@@ -5,39 +5,32 @@ import { inspect } from "node:util";
 import { Command, CommanderError, Option } from "commander";
 import { StoreError } from "../worker/artifacts/store.ts";
 import { BrokerError } from "../worker/broker/broker.ts";
-import { namespaceProblem } from "../worker/protocol/topics.ts";
 import { CommandError, type Context, Interruption, UsageError, exit } from "./context.ts";
 import { demo } from "./demo.ts";
+import { type DevOptions, dev } from "./dev/dev.ts";
 import { type DevBrokerOptions, runDevBroker } from "./dev-broker-command.ts";
 import { type InvokeOptions, invoke } from "./invoke.ts";
 import { type ListenOptions, listen } from "./listen.ts";
+import { defaultSessionId, defaultUserId } from "./messages.ts";
+import { defaultPort, parseNonEmpty, parseToolName } from "./option-values.ts";
 import {
-  defaultProfile,
-  defaultSessionId,
-  defaultTimeoutSeconds,
-  defaultUserId,
-} from "./messages.ts";
-import {
-  collectAssignment,
-  defaultPort,
-  parseBrokerAddress,
-  parseJsonObject,
-  parseNamespace,
-  parseNonEmpty,
-  parsePort,
-  parseSeconds,
-  parseToolName,
-} from "./option-values.ts";
+  argsOption,
+  brokerOption,
+  checkNamespace,
+  configOption,
+  filesOption,
+  hostOption,
+  jsonOption,
+  loopback,
+  namespaceOption,
+  outOption,
+  portOption,
+  profileOption,
+  timeoutOption,
+} from "./options.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./screen.ts";
-
-/** Profiles of the design document, section 9.1. */
-const profiles = ["restrictive", "standard", "permissive"];
-
-/** The namespace when neither option nor environment has one. */
-const fallbackNamespace = "harness";
-
-const loopback = "127.0.0.1";
+import { addTool } from "./tool/commands.ts";
 
 /** Runs a command line, without the program's name. Returns the exit code; never throws. */
 export async function run(argv: readonly string[], context: Context): Promise<number> {
@@ -82,6 +75,8 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addDevBroker(program, context, finish);
   addListen(program, context, finish);
   addDemo(program, context, finish);
+  addDev(program, context, finish);
+  addTool(program, context, finish);
   return program;
 }
 
@@ -92,7 +87,7 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(
       new Option("--tool <name>", "tool to call").argParser(parseToolName).makeOptionMandatory(),
     )
-    .option("--args <json>", "arguments, a JSON object", parseJsonObject, {})
+    .addOption(argsOption())
     .addOption(
       filesOption(
         "--artifact <param=file[:version]>",
@@ -105,23 +100,14 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
         "send FILE's content inside the request; repeat for a list",
       ),
     )
-    .option("--config <json>", "tool configuration, a JSON object", parseJsonObject, {})
-    .option(
-      "--timeout <seconds>",
-      "time for the tool, and for a worker to appear",
-      parseSeconds,
-      defaultTimeoutSeconds,
-    )
-    .addOption(
-      new Option("--profile <name>", "sandbox profile to ask for")
-        .choices(profiles)
-        .default(defaultProfile),
-    )
+    .addOption(configOption())
+    .addOption(timeoutOption("time for the tool, and for a worker to appear"))
+    .addOption(profileOption("sandbox profile to ask for"))
     .option("--user <id>", "user on whose behalf", parseNonEmpty, defaultUserId)
     .option("--session <id>", "session of that user", parseNonEmpty, defaultSessionId)
     .addOption(namespaceOption(context))
-    .option("--out <dir>", "write the artifacts that the tool creates into this directory")
-    .option("--json", "print the whole response as one line of JSON")
+    .addOption(outOption())
+    .addOption(jsonOption())
     .addOption(brokerOption("use a running DevBroker instead of an own one"))
     .option(
       "--wait-for-worker",
@@ -192,38 +178,31 @@ function addDemo(program: Command, context: Context, finish: (exitCode: number) 
     .action(async () => finish(await demo(context)));
 }
 
-function filesOption(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(collectAssignment).default([], "none");
+function addDev(program: Command, context: Context, finish: (exitCode: number) => void): void {
+  program
+    .command("dev")
+    .description(
+      "Run a DevBroker and a worker until Ctrl-C; the worker starts anew when its source changes.",
+    )
+    .option(
+      "--tools <dir>",
+      "serve DIR/manifest.yaml with the tools in DIR/python and DIR/node (default: the example tools)",
+      parseNonEmpty,
+    )
+    .addOption(hostOption())
+    .addOption(portOption())
+    .addOption(namespaceOption(context))
+    .addHelpText("after", devHelp)
+    .action(async (options: DevOptions) => {
+      checkNamespace(options.namespace);
+      finish(await dev(options, context));
+    });
 }
 
-function namespaceOption({ environment }: Context): Option {
-  const fromEnvironment = environment["SAM_NAMESPACE"] || undefined;
-  return new Option("--namespace <name>", "namespace, spelled exactly as the worker's")
-    .argParser(parseNamespace)
-    .default(
-      fromEnvironment ?? fallbackNamespace,
-      fromEnvironment ? "SAM_NAMESPACE" : fallbackNamespace,
-    );
-}
+const devHelp = `
+Every variable of the worker counts, such as MANIFEST_PATH, TOOLS_PYTHON_DIR, TOOLS_NODE_DIR and LOG_LEVEL. A change
+of the manifest or of a tool needs no restart: it holds from the next call on.
 
-/** The namespace of the environment has gone through no parser. */
-function checkNamespace(namespace: string): void {
-  const problem = namespaceProblem(namespace);
-  if (problem !== undefined) throw new UsageError(`SAM_NAMESPACE "${namespace}" ${problem}`);
-}
-
-function brokerOption(description: string): Option {
-  return new Option("--broker <host:port>", description).argParser(parseBrokerAddress);
-}
-
-function hostOption(): Option {
-  return new Option("--host <address>", "address the own broker listens on")
-    .argParser(parseNonEmpty)
-    .default(loopback);
-}
-
-function portOption(): Option {
-  return new Option("--port <port>", "port the own broker listens on; 0 takes a free one")
-    .argParser(parsePort)
-    .default(defaultPort);
-}
+Examples:
+  harness dev
+  harness dev --tools my-tools`;

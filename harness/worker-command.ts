@@ -1,9 +1,9 @@
 /**
- * The command line that starts a worker for a broker of ours.
+ * Command lines to be pasted: the one that starts a worker for a broker of ours, and what others are made of.
  */
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import type { Environment } from "../worker/config.ts";
-import { exampleManifest, examplePythonDir, workerCommandPath } from "./package.ts";
+import { exampleManifest, exampleNodeDir, examplePythonDir, workerCommandPath } from "./package.ts";
 import { passableTemporaryDirectory } from "./temporary.ts";
 
 /** What a worker must have in common with us. */
@@ -18,6 +18,7 @@ export interface WorkerMatch {
 const sharedVariables = [
   "MANIFEST_PATH",
   "TOOLS_PYTHON_DIR",
+  "TOOLS_NODE_DIR",
   "SANDBOX_WORK_DIR",
   "ARTIFACT_SERVICE_TYPE",
   "ARTIFACT_BASE_PATH",
@@ -33,6 +34,7 @@ export async function workerCommand(match: WorkerMatch): Promise<string> {
     ["DEV_BROKER_PORT", String(match.port)],
     ["MANIFEST_PATH", exampleManifest],
     ["TOOLS_PYTHON_DIR", examplePythonDir],
+    ["TOOLS_NODE_DIR", exampleNodeDir],
   ]);
   const temporary = await passableTemporaryDirectory();
   if (temporary !== undefined) variables.set("SANDBOX_WORK_DIR", join(temporary, "str-work"));
@@ -44,12 +46,19 @@ export async function workerCommand(match: WorkerMatch): Promise<string> {
   return [...assignments, `  ${quote(workerCommandPath)}`].join("\n");
 }
 
-/** Where to connect to a broker that listens on every interface. */
-function reachable(host: string): string {
+/** Where to connect to a broker that listens on `host`, which may mean every interface. */
+export function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;
 }
 
-function quote(text: string): string {
+/** One word of a POSIX shell command. */
+export function quote(text: string): string {
   return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** A path as one types it in the current directory: relative where it lies below, else absolute. */
+export function shortPath(path: string): string {
+  const short = relative("", path);
+  return short === "" || short.startsWith(`..${sep}`) || short === ".." ? path : short;
 }

@@ -42,15 +42,31 @@ export const harnessMayImport: readonly string[] = [
   "worker/config.ts",
 ];
 
+/**
+ * What `harness tool` may know besides, which runs one tool as a worker does, without a broker, and writes manifests: the
+ * parts as they are wired together, and the contracts that it decorates.
+ */
+export const harnessToolMayImport: readonly string[] = [
+  ...harnessMayImport,
+  "worker/app.ts",
+  "worker/invocation/invoker.ts",
+  "worker/manifest/manifest.ts",
+  "worker/manifest/parse.ts",
+  "worker/sandbox/profile.ts",
+  "worker/sandbox/sandbox.ts",
+  "worker/sandbox/work-dir.ts",
+  "worker/telemetry/logger.ts",
+];
+
 /** Every dependency of package.json and who knows it; zod stands where bytes from outside become a type. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
-  chokidar: ["worker/manifest/"],
+  chokidar: ["harness/dev/", "worker/manifest/"],
   commander: ["harness/"],
   "lru-cache": ["worker/broker/dev/", "worker/invocation/"],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
-  yaml: ["worker/manifest/"],
+  yaml: ["harness/tool/", "worker/manifest/"],
   zod: [
     "harness/messages.ts",
     "worker/config.ts",
@@ -84,8 +100,9 @@ export function importViolation(importer: string, target: string): string | unde
   if (topFolder(importer) === "worker") return workerViolation(importer, target);
   if (topFolder(target) === topFolder(importer)) return undefined;
   if (topFolder(importer) === "harness") {
-    const isAllowed = topFolder(target) === "worker" && isWithin(target, harnessMayImport);
-    return isAllowed ? undefined : `the harness may import ${harnessMayImport.join(", ")} only`;
+    const allowed = importer.startsWith("harness/tool/") ? harnessToolMayImport : harnessMayImport;
+    const isAllowed = topFolder(target) === "worker" && isWithin(target, allowed);
+    return isAllowed ? undefined : `the harness may import ${allowed.join(", ")} only`;
   }
   return `${topFolder(importer)} stands alone and imports no other folder`;
 }

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
+  type Ending,
   nodePackage,
   olderNode,
   ownNode,
@@ -120,6 +121,28 @@ describe.each(commands)("%s, installed with Node 24,", (command) => {
 test("the installed demo runs the installed worker and its example tools", async () => {
   const ending = await runWell("npx", ["harness", "demo"], { cwd: project(), env: withNode24() });
   expect(ending.stdout).toMatch(/^([1-9]\d*) of \1 calls ended as they should/m);
+});
+
+describe.each(["python", "node"])("a new %s tool of the installed package", (runtime) => {
+  test.for(["beside it", "elsewhere"])(
+    "is tested and run by the commands that are printed, %s",
+    async (place) => {
+      const directory = place === "beside it" ? project() : base;
+      const harness = join(project(), "node_modules", ".bin", "harness");
+      const args = ["tool", "new", `my-${runtime}`, "--runtime", runtime];
+      const { stdout } = await runWell(harness, args, { cwd: directory, env: withNode24() });
+      const typed = [...stdout.matchAll(/^ {2}(\S.*)$/gm)].map(([, command]) => command!);
+      const [testCommand, runCommand] = typed;
+      // As in a shell of a user whose own Node is another one.
+      const shell = (command: string): Promise<Ending> =>
+        runWell("sh", ["-c", command], { cwd: directory, env: userEnvironment() });
+      const tested = await shell(testCommand!);
+      expect(tested.stdout + tested.stderr).toMatch(/Ran 3 tests|pass 3/);
+      // The launcher needs Node 24, or one beside the package.
+      const ran = await runWell("sh", ["-c", runCommand!], { cwd: directory, env: withNode24() });
+      expect(JSON.parse(ran.stdout)).toEqual({ status: "success", count: 3 });
+    },
+  );
 });
 
 describe.each(commands)("%s, called with an older Node,", (command) => {

@@ -13,6 +13,15 @@ export interface CliResult {
   readonly stderr: string;
 }
 
+/** Where and how a command is run. */
+export interface CliOptions {
+  readonly cwd?: string;
+  /** The program; the harness of this checkout unless given. */
+  readonly command?: readonly string[];
+  /** Whether it leads a process group of its own, as a shell's command does. */
+  readonly isGroup?: boolean;
+}
+
 /** A running process. Disposal kills it if it is still there. */
 export class CliProcess implements AsyncDisposable {
   readonly child: ChildProcess;
@@ -22,11 +31,18 @@ export class CliProcess implements AsyncDisposable {
   #changed = Promise.withResolvers<void>();
   #isFinished = false;
 
-  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  constructor(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    { cwd, command = [process.execPath, cli], isGroup = false }: CliOptions = {},
+  ) {
     const { PATH = "" } = process.env;
-    const child = spawn(process.execPath, [cli, ...args], {
+    const [program = "", ...before] = command;
+    const child = spawn(program, [...before, ...args], {
       env: { PATH, ...environment },
       stdio: ["ignore", "pipe", "pipe"],
+      detached: isGroup,
+      ...(cwd !== undefined && { cwd }),
     });
     this.child = child;
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -58,6 +74,11 @@ export class CliProcess implements AsyncDisposable {
     }
   }
 
+  /** Everything it said on standard output so far. */
+  get output(): string {
+    return this.#stdout;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.child.kill("SIGKILL");
     await this.finished;
@@ -73,7 +94,8 @@ export class CliProcess implements AsyncDisposable {
 export async function runCli(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  options: CliOptions = {},
 ): Promise<CliResult> {
-  await using running = new CliProcess(args, environment);
+  await using running = new CliProcess(args, environment, options);
   return await running.finished;
 }

@@ -55,9 +55,13 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     const SANDBOX_BWRAP_BIN = await writeProgram(
       TMPDIR,
       `#!/bin/sh
-[ "$1" = --args ] || exec /usr/bin/bwrap "$@"
-shift 2
-exec /usr/bin/bwrap --args 3 --share-net "$@"
+# The last word on the network comes behind the worker's options.
+for word; do
+  shift
+  if [ "$word" = --json-status-fd ]; then set -- "$@" --share-net; fi
+  set -- "$@" "$word"
+done
+exec /usr/bin/bwrap "$@"
 `,
     );
     const { exitCode, stdout } = await runCli(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });

@@ -5,10 +5,10 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DemoWorker } from "../../../harness/demo-worker.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { exampleManifest, examplePythonDir } from "../../../harness/package.ts";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
+import { WorkerProcess } from "../../../harness/worker-process.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
     ARTIFACT_BASE_PATH: join(directory, "artifacts"),
   };
   const worker = stack.use(
-    new DemoWorker({
+    new WorkerProcess({
       ...environment,
       PATH: "/usr/local/bin:/usr/bin:/bin",
       DEV_BROKER_HOST: broker.host,

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
+import { examplePythonDir } from "../../../harness/package.ts";
 import { runCli } from "./cli-process.ts";
 
 let directory = "";
@@ -29,6 +30,8 @@ interface Misuse {
 }
 
 const call = ["invoke", "--tool", "any"];
+const exampleTools = join(examplePythonDir, "example_tools.py");
+const runEcho = ["tool", "run", `${exampleTools}:echo_tool`];
 
 const misuses: Record<string, Misuse> = {
   "no command": { args: [], says: /Usage: harness/ },
@@ -83,6 +86,44 @@ const misuses: Record<string, Misuse> = {
     args: [...call, "--out", "results"],
     says: /--out needs a store that the worker shares, but ARTIFACT_SERVICE_TYPE is memory/,
   },
+  "no file of a tool": { args: ["tool", "run"], says: /missing required argument 'file:name'/ },
+  "a tool without a function": {
+    args: ["tool", "run", "words.py"],
+    says: /"words\.py" names no function; accepted: FILE:FUNCTION/,
+  },
+  "a tool that is not there": {
+    args: ["tool", "run", "/nonexistent/words.py:count"],
+    says: /\/nonexistent\/words\.py does not exist/,
+  },
+  "a version of an artifact where there is no store": {
+    args: [...runEcho, "--artifact", "p=report.csv:3"],
+    says: /--artifact p: report\.csv:3 does not exist/,
+  },
+  "a variable that is not set": {
+    args: [...runEcho, "--env", "NO_SUCH_VARIABLE"],
+    says: /--env NO_SUCH_VARIABLE: there is no such variable/,
+  },
+  "a variable that the sandbox sets itself": {
+    args: [...runEcho, "--env", "PATH"],
+    says: /"PATH" cannot be passed on/,
+  },
+  "a name that is no function's": {
+    args: [...runEcho.slice(0, 2), `${exampleTools}:a-b`],
+    says: /function: expected the name of a Python function/,
+  },
+  "a sandbox that no worker could have": {
+    args: runEcho,
+    environment: { SANDBOX_UID: "nobody" },
+    says: /SANDBOX_UID: "nobody" is not accepted/,
+  },
+  "a new tool without a language": {
+    args: ["tool", "new", "x"],
+    says: /required option '--runtime <language>' not specified/,
+  },
+  "a new tool with a name that no manifest takes": {
+    args: ["tool", "new", "_x", "--runtime", "node"],
+    says: /The tool name begins with neither letter nor digit/,
+  },
   "a pattern that is empty": { args: ["listen", ""], says: /is empty/ },
 };
 
@@ -129,10 +170,10 @@ describe("the command line refuses", { timeout: 60_000 }, () => {
 });
 
 describe("help", { timeout: 60_000 }, () => {
-  test.for(["invoke", "dev-broker", "listen", "demo"])(
+  test.for(["invoke", "dev-broker", "listen", "demo", "dev", "tool run", "tool new"])(
     "of %s has an example and exits with 0",
     async (command) => {
-      const { exitCode, stdout, stderr } = await runCli([command, "--help"]);
+      const { exitCode, stdout, stderr } = await runCli([...command.split(" "), "--help"]);
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
       expect(stdout).toMatch(new RegExp(`Examples?:\n  harness ${command}`));
     },
@@ -141,7 +182,7 @@ describe("help", { timeout: 60_000 }, () => {
   test("of the program names every command", async () => {
     const { exitCode, stdout } = await runCli(["--help"]);
     expect(exitCode).toBe(0);
-    for (const command of ["invoke", "dev-broker", "listen", "demo"]) {
+    for (const command of ["invoke", "dev-broker", "listen", "demo", "dev", "tool"]) {
       expect(stdout).toContain(`  ${command} `);
     }
   });

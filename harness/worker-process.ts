@@ -7,37 +7,58 @@ import type { Environment } from "../worker/config.ts";
 import { CommandError } from "./context.ts";
 import { workerProgram } from "./package.ts";
 
-/** Milliseconds from SIGTERM to SIGKILL. */
+/** Milliseconds from SIGTERM to SIGKILL beyond the time that the worker gives to running calls. */
 const stopGraceMs = 10_000;
 /** Lines of its output that are kept for the case that it fails, and characters of each. */
 const maxKeptLines = 20;
 const maxKeptCharacters = 2_000;
 
+/** How a worker is run. */
+export interface WorkerProcessOptions {
+  /** Told each line of its output, as it comes. */
+  readonly onLine?: (line: string) => void;
+  /** Told how it ended when nobody had asked it to: `exit code 1`, `SIGKILL`. */
+  readonly onEnd?: (how: string) => void;
+  /** Milliseconds that the worker itself gives to running calls when it is stopped (`DRAIN_TIMEOUT_SECONDS`). */
+  readonly drainMs?: number;
+}
+
 /** A running worker. Its owner disposes it, which drains and stops it. */
-export class DemoWorker implements AsyncDisposable {
+export class WorkerProcess implements AsyncDisposable {
   /** Aborts with a CommandError, which quotes the worker's last words, when the worker ended without being asked. */
   readonly ended: AbortSignal;
   readonly #child: ChildProcess;
   readonly #closed: Promise<void>;
+  readonly #killAfterMs: number;
   readonly #lastLines: string[] = [];
   #isStopping = false;
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, options: WorkerProcessOptions = {}) {
+    // In a session of its own: a terminal's Ctrl-C is for us, and the signal that we then send is its first.
     const child = spawn(process.execPath, [workerProgram], {
       env: { ...environment },
       stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
     });
     const ended = new AbortController();
     this.ended = ended.signal;
     this.#child = child;
+    this.#killAfterMs = (options.drainMs ?? 0) + stopGraceMs;
+    const take = (line: string): void => {
+      this.#keep(line);
+      options.onLine?.(line);
+    };
     for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on("line", (line) => this.#keep(line));
+      createInterface({ input: stream }).on("line", take);
     }
-    child.on("error", (error) => this.#keep(error.message));
+    child.on("error", (error) => take(error.message));
     this.#closed = new Promise((resolve) => {
       child.on("close", (code, signal) => {
         const how = signal === null ? `exit code ${code}` : signal;
-        if (!this.#isStopping) ended.abort(this.failure(`the worker ended with ${how}`));
+        if (!this.#isStopping) {
+          ended.abort(this.failure(`the worker ended with ${how}`));
+          options.onEnd?.(how);
+        }
         resolve();
       });
     });
@@ -52,7 +73,7 @@ export class DemoWorker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
     this.#child.kill("SIGTERM");
-    const kill = setTimeout(() => this.#child.kill("SIGKILL"), stopGraceMs);
+    const kill = setTimeout(() => this.#child.kill("SIGKILL"), this.#killAfterMs);
     await this.#closed;
     clearTimeout(kill);
   }

@@ -1,0 +1,102 @@
+/**
+ * The command line of `harness tool`.
+ */
+import { type Command, Option } from "commander";
+import type { Context } from "../context.ts";
+import { parseNewToolName, parseNonEmpty } from "../option-values.ts";
+import {
+  argsOption,
+  configOption,
+  filesOption,
+  jsonOption,
+  outOption,
+  profileOption,
+  timeoutOption,
+} from "../options.ts";
+import type { ToolNewOptions } from "./new.ts";
+import type { ToolRunOptions } from "./run.ts";
+
+/** Adds `tool` with its commands. */
+export function addTool(
+  program: Command,
+  context: Context,
+  finish: (exitCode: number) => void,
+): void {
+  const tool = program.command("tool").description("Make a tool, and run one without a broker.");
+  addRun(tool, context, finish);
+  addNew(tool, context, finish);
+}
+
+function addRun(tool: Command, context: Context, finish: (exitCode: number) => void): void {
+  tool
+    .command("run")
+    .description("Run a tool of a file once, in the sandbox that a worker would make for it.")
+    .argument("<file:name>", "file and function, as in words.py:count_words", parseNonEmpty)
+    .option("--class", "the name is that of a Python class although the file does not define it")
+    .option(
+      "--tools-dir <dir>",
+      "directory that the sandbox sees and modules are loaded from (default: the file's)",
+      parseNonEmpty,
+    )
+    .addOption(argsOption())
+    .addOption(
+      filesOption("--artifact <param=file>", "pass FILE as an artifact; repeat for a list"),
+    )
+    .addOption(
+      filesOption(
+        "--preload <param=file>",
+        "pass FILE inside the request as agents do with small artifacts; repeat for a list",
+      ),
+    )
+    .addOption(configOption())
+    .addOption(timeoutOption("time for the tool"))
+    .addOption(profileOption("sandbox profile"))
+    .addOption(
+      new Option("--env <name>", "variable of this environment that the tool may see; repeat")
+        .argParser((name: string, previous: readonly string[]) => [
+          ...previous,
+          parseNonEmpty(name),
+        ])
+        .default([], "none"),
+    )
+    .option("--keep", "keep a copy of the work directory, and say where")
+    .addOption(outOption())
+    .addOption(jsonOption())
+    .addHelpText("after", runHelp)
+    .action(async (target: string, options: ToolRunOptions) => {
+      // The worker's parts are loaded for this command only.
+      const { runTool } = await import("./run.ts");
+      finish(await runTool(target, options, context));
+    });
+}
+
+const runHelp = `
+The result goes to standard output; what the tool prints, its statuses and everything else to standard error.
+
+Exit codes: 0 result, 1 error of the tool or the sandbox, 2 usage, 124 the tool ran out of time, 130 Ctrl-C.
+
+Examples:
+  harness tool run my-tools/python/words.py:count_words --args '{"text": "one two"}'
+  harness tool run my-tools/node/words.ts:countWords --artifact input=README.md --out results
+  harness tool run words.py:Counter --profile restrictive --keep`;
+
+function addNew(tool: Command, context: Context, finish: (exitCode: number) => void): void {
+  tool
+    .command("new")
+    .description("Make a tool, its test, and its entry in the manifest; nothing is overwritten.")
+    .argument("<name>", "what agents call the tool", parseNewToolName)
+    .addOption(
+      new Option("--runtime <language>", "language of the tool")
+        .choices(["python", "node"])
+        .makeOptionMandatory(),
+    )
+    .option("--dir <dir>", "directory of manifest.yaml, python/ and node/", parseNonEmpty, "tools")
+    .addHelpText(
+      "after",
+      "\nExample:\n  harness tool new count-words --runtime python --dir my-tools",
+    )
+    .action(async (name: string, options: ToolNewOptions) => {
+      const { newTool } = await import("./new.ts");
+      finish(await newTool(name, options, context));
+    });
+}

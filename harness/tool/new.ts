@@ -1,0 +1,173 @@
+/**
+ * `harness tool new`: a tool, its test and its entry in the manifest, and what to type next.
+ */
+import { createRequire } from "node:module";
+import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Runtime } from "../../worker/manifest/manifest.ts";
+import { type Context, UsageError, exit } from "../context.ts";
+import { harnessCommandPath, nodeToolHook, pythonToolPath } from "../package.ts";
+import { findPython } from "../prerequisites.ts";
+import { printable } from "../screen.ts";
+import { quote, shortPath } from "../worker-command.ts";
+import { withEntry } from "./manifest-entry.ts";
+import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
+import { exampleArgs, toolFiles } from "./templates.ts";
+
+/** Seconds that the manifest grants a new tool. */
+const timeoutSeconds = 30;
+
+/** The command line, without the name. */
+export interface ToolNewOptions {
+  readonly runtime: Runtime;
+  readonly dir: string;
+}
+
+/** Makes the files. Throws UsageError for what is there already; then nothing is made. */
+export async function newTool(
+  tool: string,
+  options: ToolNewOptions,
+  context: Context,
+): Promise<number> {
+  const { runtime, dir } = options;
+  const maker = await makerOf(tool, runtime, context);
+  const files = toolFiles(runtime, maker.names);
+  const sources = join(dir, runtime);
+  const toolPath = join(sources, files.tool.name);
+  const testPath = join(sources, files.test.name);
+  const manifestPath = join(dir, "manifest.yaml");
+
+  const manifest = await readIfThere(manifestPath);
+  const extended = withEntry(manifestPath, manifest, tool, {
+    runtime,
+    module: runtime === "python" ? maker.names.file : files.tool.name,
+    function: maker.names.callable,
+    description: "Count the words of a text",
+    timeout_seconds: timeoutSeconds,
+  });
+  await refuseExisting([toolPath, testPath]);
+  await mkdir(sources, { recursive: true });
+  const created = await createAll([
+    [toolPath, files.tool.text],
+    [testPath, files.test.text],
+    ...(await maker.companions(sources)),
+  ]);
+  await writeFile(manifestPath, extended);
+
+  const { out } = context;
+  for (const path of created) out.line(printable(`created ${path}`));
+  out.line(printable(`${manifest === undefined ? "created" : "extended"} ${manifestPath}`));
+  out.line(
+    nextSteps(tool, options, `${toolPath}:${maker.names.callable}`, maker.testCommand(testPath)),
+  );
+  return exit.success;
+}
+
+type NewFile = readonly [path: string, text: string];
+
+/** Tells Node, whatever stands in directories above, that the files are modules. */
+const nodePackage = `{
+  "private": true,
+  "type": "module"
+}
+`;
+
+/** What differs from language to language. */
+interface Maker {
+  readonly names: ToolNames;
+  /** Files that the tools of this language need once, where they are not there yet. */
+  companions(directory: string): Promise<readonly NewFile[]>;
+  /** A command that runs a test outside of any sandbox. */
+  testCommand(path: string): string;
+}
+
+async function makerOf(tool: string, runtime: Runtime, { environment }: Context): Promise<Maker> {
+  if (runtime === "node") {
+    return {
+      names: nodeNames(tool),
+      companions: async (directory) => {
+        const path = join(directory, "package.json");
+        return (await isThere(path)) ? [] : [[path, nodePackage]];
+      },
+      testCommand: (path) => {
+        // As a URL: Node takes a relative path for the name of a package.
+        const url = pathToFileURL(nodeToolHook).href;
+        const hook = resolvesRuntime(path) ? "" : `--import ${quote(url)} `;
+        return `${quote(shortPath(process.execPath))} ${hook}${quote(path)}`;
+      },
+    };
+  }
+  const pythonBin = await findPython(environment);
+  return {
+    names: await pythonNames(tool, pythonBin),
+    companions: async () => [],
+    testCommand: (path) =>
+      `PYTHONPATH=${quote(shortPath(pythonToolPath))} ${quote(pythonBin)} ${quote(path)}`,
+  };
+}
+
+/** Whether Node finds this package from a file: it is installed above it, or the file lies in it. */
+function resolvesRuntime(path: string): boolean {
+  try {
+    createRequire(resolve(path)).resolve("secure-tool-runtime/tool");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new UsageError(`${path} cannot be read: ${String(error)}`, { cause: error });
+  }
+}
+
+async function refuseExisting(paths: readonly string[]): Promise<void> {
+  for (const path of paths) if (await isThere(path)) throw alreadyThere(path);
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** All of the files or none: whoever was quicker keeps what is there. Returns their paths. */
+async function createAll(files: readonly NewFile[]): Promise<readonly string[]> {
+  const created: string[] = [];
+  try {
+    for (const [path, text] of files) {
+      await writeFile(path, text, { flag: "wx" });
+      created.push(path);
+    }
+    return created;
+  } catch (error) {
+    for (const path of created) await rm(path);
+    const { code, path = "" } = error as NodeJS.ErrnoException;
+    throw code === "EEXIST" ? alreadyThere(path) : error;
+  }
+}
+
+function alreadyThere(path: string): UsageError {
+  return new UsageError(`${path} is there already, and is not overwritten`);
+}
+
+function nextSteps(tool: string, { dir }: ToolNewOptions, target: string, test: string): string {
+  const harness = quote(shortPath(harnessCommandPath));
+  const args = quote(exampleArgs);
+  return [
+    "",
+    "Run its test:",
+    `  ${test}`,
+    "Run it in a sandbox:",
+    `  ${harness} tool run ${quote(target)} --args ${args}`,
+    "Serve it, and call it from another terminal:",
+    `  ${harness} dev --tools ${quote(dir)}`,
+    `  ${harness} invoke --broker 127.0.0.1 --wait-for-worker --tool ${quote(tool)} --args ${args}`,
+  ].join("\n");
+}

@@ -1,0 +1,70 @@
+/**
+ * A sandbox backend whose sandboxes show what they print, and can be looked into before their work directory goes.
+ */
+import type { Foundation } from "../../worker/app.ts";
+import type {
+  Execution,
+  Launch,
+  OutputListener,
+  Sandbox,
+  SandboxRequest,
+  Unenforced,
+} from "../../worker/sandbox/sandbox.ts";
+import type { WorkDir } from "../../worker/sandbox/work-dir.ts";
+
+type Backend = Foundation["backend"];
+
+/** Who watches. */
+export interface SandboxObserver {
+  /** Changes a command before it is started. */
+  readonly adapt?: (launch: Launch) => Launch;
+  readonly onOutput: OutputListener;
+  /** Called when no process of the sandbox is alive and its work directory is about to be removed. It must not throw. */
+  readonly onEnd: (workDir: WorkDir) => Promise<void>;
+}
+
+/** The backend with an observer in each of its sandboxes. The inner one stays its owner's. */
+export function observed(backend: Backend, observer: SandboxObserver): Backend {
+  return {
+    kind: backend.kind,
+    host: backend.host,
+    scratchDir: backend.scratchDir,
+    share: (directory) => backend.share(directory),
+    acquire: async (request: SandboxRequest, signal: AbortSignal) =>
+      new ObservedSandbox(await backend.acquire(request, signal), observer),
+    [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
+  };
+}
+
+class ObservedSandbox implements Sandbox {
+  readonly workDir: WorkDir;
+  readonly unenforced: readonly Unenforced[];
+  readonly #inner: Sandbox;
+  readonly #observer: SandboxObserver;
+  #execution: Execution | undefined;
+
+  constructor(inner: Sandbox, observer: SandboxObserver) {
+    this.workDir = inner.workDir;
+    this.unenforced = inner.unenforced;
+    this.#inner = inner;
+    this.#observer = observer;
+  }
+
+  async start(launch: Launch): Promise<Execution> {
+    const { adapt, onOutput } = this.#observer;
+    const execution = await this.#inner.start(adapt?.(launch) ?? launch);
+    // Before anything else is waited for: what comes first must not be missed.
+    execution.onOutput(onOutput);
+    this.#execution = execution;
+    return execution;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.#execution?.stop(0);
+      await this.#observer.onEnd(this.workDir);
+    } finally {
+      await this.#inner[Symbol.asyncDispose]();
+    }
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * `harness tool run`: one call of a tool in a file, in the sandbox that a worker would make, and nothing around it.
+ */
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Caller, Invocation } from "../../worker/protocol/invocation.ts";
+import { InvocationError } from "../../worker/protocol/errors.ts";
+import { decodeRequest } from "../../worker/protocol/request.ts";
+import { encodeResponse } from "../../worker/protocol/response.ts";
+import { workDirNames } from "../../worker/sandbox/work-dir.ts";
+import { newUuid } from "../../worker/support/ids.ts";
+import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
+import { JsonError, type JsonObject, parseJson } from "../../worker/support/json.ts";
+import { exitCodeOf, statusTeller, tellResult } from "../answer.ts";
+import { type CallInputs, readInputs, stageInputs } from "../call-inputs.ts";
+import { type Context, UsageError } from "../context.ts";
+import {
+  type Answer,
+  RequestTooLargeError,
+  type ToolCall,
+  decodeAnswer,
+  defaultSessionId,
+  defaultUserId,
+  encodeRequest,
+} from "../messages.ts";
+import type { Assignment } from "../option-values.ts";
+import { findPrograms } from "../prerequisites.ts";
+import { printable } from "../screen.ts";
+import { createPassableDirectory } from "../temporary.ts";
+import { copyLeftTree } from "./kept-tree.ts";
+import { OutputView } from "./output-view.ts";
+import { type Spine, openSpine, toolName, withCauses } from "./spine.ts";
+import { type Target, findTarget } from "./target.ts";
+
+/** Names of what a kept work directory lacks that are shown. */
+const maxShownNames = 10;
+
+/** The command line, without the target. */
+export interface ToolRunOptions {
+  readonly class?: boolean;
+  readonly toolsDir?: string;
+  readonly args: JsonObject;
+  readonly artifact: readonly Assignment[];
+  readonly preload: readonly Assignment[];
+  readonly config: JsonObject;
+  readonly timeout: number;
+  readonly profile: string;
+  readonly env: readonly string[];
+  readonly keep?: boolean;
+  /** Directory for the artifacts that the tool creates. */
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+const caller: Caller = {
+  appName: "harness",
+  userId: defaultUserId,
+  sessionId: defaultSessionId,
+};
+
+/** Makes the call, shows it as it goes, and tells what became of it. Returns the exit code of `invoke`. */
+export async function runTool(
+  target: string,
+  options: ToolRunOptions,
+  context: Context,
+): Promise<number> {
+  const tool = await findTarget({
+    target,
+    isClass: options.class ?? false,
+    ...(options.toolsDir !== undefined && { toolsDir: options.toolsDir }),
+  });
+  const inputs = await readInputs(options);
+  refuseReferences(inputs);
+  refuseUnset(options.env, context);
+  const programs = await findPrograms(context.environment);
+  closeInheritedDescriptors();
+
+  await using stack = new AsyncDisposableStack();
+  const home = stack.use(await createPassableDirectory("str-tool-run-"));
+  const output = new OutputView(context.err);
+  const observer = {
+    onOutput: output.take.bind(output),
+    onEnd: async ({ path }: { readonly path: string }) => {
+      output.finish();
+      if (options.keep) await keep(path, context);
+    },
+  };
+  const { profile, env } = options;
+  const spine = stack.use(
+    await openSpine(
+      { target: tool, profile, env, caller, programs, home: home.path, observer },
+      context,
+    ),
+  );
+  const staged = await stageInputs(inputs, options.args, spine.artifacts, context.signal);
+  const { answer, cause, executionTimeMs } = await call(
+    spine,
+    { ...staged, ...fixedPart(options) },
+    context,
+  );
+  tellResult(answer, options.json ?? false, context);
+  // What agents are not told, and who runs the tool on this host needs.
+  for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
+  if (answer.kind === "success" && options.out !== undefined) {
+    for (const artifact of answer.createdArtifacts) {
+      const path = await spine.artifacts.download(artifact, options.out, context.signal);
+      context.err.line(`saved ${printable(path)}`);
+    }
+  }
+  tellOfRun(tool, executionTimeMs, profile, spine, context);
+  return exitCodeOf(answer);
+}
+
+/** A version that a store has already: here the store is new. */
+function refuseReferences({ artifacts }: CallInputs): void {
+  for (const [parameter, input] of artifacts) {
+    if (input.kind === "reference") {
+      throw new UsageError(
+        `--artifact ${parameter}: ${input.filename}:${input.version} does not exist; there is no store with versions here`,
+      );
+    }
+  }
+}
+
+/** A worker leaves them out without a word; who names one here expects it to be there. */
+function refuseUnset(names: readonly string[], { environment }: Context): void {
+  const missing = names.find((name) => environment[name] === undefined);
+  if (missing !== undefined) throw new UsageError(`--env ${missing}: there is no such variable`);
+}
+
+function fixedPart(options: ToolRunOptions): ToolCall {
+  return {
+    tool: toolName,
+    toolConfig: options.config,
+    timeoutSeconds: options.timeout,
+    profile: options.profile,
+  };
+}
+
+/** What became of a call. */
+interface CallEnd {
+  readonly answer: Answer;
+  /** Of an error. */
+  readonly cause: unknown;
+  readonly executionTimeMs: number;
+}
+
+/** Sends the call through the codecs of the wire: what a real agent could not send or read fails here, too. */
+async function call(
+  { invoker, log }: Spine,
+  toolCall: ToolCall,
+  context: Context,
+): Promise<CallEnd> {
+  const { signal } = context;
+  const invocation = toInvocation(toolCall, context);
+  const onStatus = statusTeller(context);
+  const outcome = await invoker.invoke(invocation, { signal, waitSignal: signal, log, onStatus });
+  // Only our own signal makes the spine give up.
+  if (outcome.kind === "given-up") throw signal.reason;
+  return {
+    answer: decodeAnswer(encodeResponse(invocation.id, outcome)),
+    cause: outcome.kind === "error" ? outcome.error.cause : undefined,
+    executionTimeMs: outcome.executionTimeMs,
+  };
+}
+
+function toInvocation(toolCall: ToolCall, { clock }: Context): Invocation {
+  const nowMs = clock.nowMs();
+  const address = { replyTo: "none", statusTo: undefined, sentAtMs: nowMs };
+  try {
+    const request = encodeRequest(newUuid(), caller.appName, toolCall);
+    return decodeRequest(parseJson(request), address, nowMs);
+  } catch (error) {
+    if (error instanceof RequestTooLargeError) {
+      const advice = "Send large content with --artifact.";
+      throw new UsageError(`${error.message}. ${advice}`, { cause: error });
+    }
+    if (error instanceof InvocationError || error instanceof JsonError) {
+      throw new UsageError(`a worker refuses this call: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function tellOfRun(
+  { callable }: Target,
+  executionTimeMs: number,
+  profile: string,
+  { unenforced }: Spine,
+  { err }: Context,
+): void {
+  const lack = unenforced.length > 0 ? `, without ${unenforced.join(" and ")} on this host` : "";
+  const text = `${callable.name} took ${executionTimeMs} ms under the profile ${profile}${lack}`;
+  err.line(err.paint("dim", printable(text)));
+}
+
+/** Copies the work directory to a place of its own, and says where. A failure is told, and changes nothing else. */
+async function keep(workDir: string, { err }: Context): Promise<void> {
+  try {
+    const path = await mkdtemp(join(tmpdir(), "str-kept-"));
+    const { leftOut } = await copyLeftTree(workDir, path);
+    err.line(`kept ${path}`);
+    const names = leftOut.filter((name) => name !== workDirNames.status);
+    if (names.length === 0) return;
+    const others = names.length > maxShownNames ? ` and ${names.length - maxShownNames} more` : "";
+    const shown = names.slice(0, maxShownNames).join(", ");
+    err.line(printable(`kept without ${shown}${others}: no plain files, or too many`));
+  } catch (error) {
+    err.line(printable(`error: the work directory could not be kept: ${String(error)}`));
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * The worker's own path of a call for one tool of the command line: its sandbox, its runners, its limits, and no broker.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Foundation, createHost, openFoundation, wireInvoker } from "../../worker/app.ts";
+import { artifactScope } from "../../worker/artifacts/scope.ts";
+import { type Config, ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import type { Invoker } from "../../worker/invocation/invoker.ts";
+import { ManifestError } from "../../worker/manifest/manifest.ts";
+import type { Caller } from "../../worker/protocol/invocation.ts";
+import { type Launch, SandboxError } from "../../worker/sandbox/sandbox.ts";
+import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
+import { CallArtifacts } from "../artifacts.ts";
+import { CommandError, type Context, UsageError } from "../context.ts";
+import { showLogLine } from "../log-view.ts";
+import type { Programs } from "../prerequisites.ts";
+import { type SandboxObserver, observed } from "./observed-backend.ts";
+import type { Target } from "./target.ts";
+
+/** What the one tool is called. */
+export const toolName = "tool";
+
+const namespace = "tool-run";
+
+/** Variables of the worker that say how sandboxes are made; everything else is decided here. */
+const passedOn = ["SANDBOX_BWRAP_BIN", "SANDBOX_PYTHON_BIN", "SANDBOX_NODE_BIN", "SANDBOX_UID"];
+
+/** What is to be run, and where. */
+export interface SpineOptions {
+  readonly target: Target;
+  readonly profile: string;
+  /** Names of our own environment variables that the tool may see. */
+  readonly env: readonly string[];
+  readonly caller: Caller;
+  readonly programs: Programs;
+  /** A directory that sandboxes can reach; whoever made it removes it afterwards. */
+  readonly home: string;
+  readonly observer: SandboxObserver;
+}
+
+/** An open spine. Its owner disposes it. */
+export interface Spine extends AsyncDisposable {
+  readonly invoker: Invoker;
+  /** Of the caller, in memory. */
+  readonly artifacts: CallArtifacts;
+  /** What this host does not allow. */
+  readonly unenforced: readonly string[];
+  readonly log: Logger;
+}
+
+/** Opens it. Throws UsageError for what the options or the environment say, CommandError for what the host refuses. */
+export async function openSpine(options: SpineOptions, context: Context): Promise<Spine> {
+  const { target, caller, home, observer } = options;
+  const manifestPath = join(home, "manifest.yaml");
+  await writeFile(manifestPath, manifestText(options));
+  const config = readSettings(target, manifestPath, options, context.environment);
+  const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
+  const host = createHost(log, context.environment);
+  await using stack = new AsyncDisposableStack();
+  const foundation = stack.use(await open(config, host, context.signal));
+  const { invoker } = wireInvoker(config, host, {
+    ...foundation,
+    backend: observed(foundation.backend, {
+      ...observer,
+      ...(target.runtime === "python" && { adapt: unbuffered }),
+    }),
+  });
+  const scope = artifactScope(config.artifacts.scope, caller);
+  const owned = stack.move();
+  return {
+    invoker,
+    artifacts: new CallArtifacts(foundation.store, scope),
+    unenforced: foundation.backend.host.unenforced,
+    log,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */
+function manifestText({ target, profile, env }: SpineOptions): string {
+  const { runtime, module, callable } = target;
+  const entry = {
+    runtime,
+    module,
+    [callable.kind === "class" ? "class_name" : "function"]: callable.name,
+    sandbox_profile: profile,
+    env,
+  };
+  return JSON.stringify({ version: 1, tools: { [toolName]: entry } }, undefined, 2);
+}
+
+function readSettings(
+  { runtime, toolsDir }: Target,
+  manifestPath: string,
+  { programs, home }: SpineOptions,
+  own: Environment,
+): Config {
+  try {
+    return readConfig({
+      SANDBOX_BWRAP_BIN: programs.bwrapBin,
+      SANDBOX_PYTHON_BIN: programs.pythonBin,
+      ...Object.fromEntries(passedOn.flatMap((name) => (own[name] ? [[name, own[name]]] : []))),
+      SAM_NAMESPACE: namespace,
+      DEV_BROKER_HOST: "none",
+      MANIFEST_PATH: manifestPath,
+      // The other language has no directory, and so is not opened.
+      TOOLS_PYTHON_DIR: runtime === "python" ? toolsDir : join(home, "none"),
+      TOOLS_NODE_DIR: runtime === "node" ? toolsDir : join(home, "none"),
+      SANDBOX_WORK_DIR: join(home, "work"),
+      SANDBOX_MIN_FREE_DISK_MB: "0",
+    });
+  } catch (error) {
+    if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+async function open(
+  config: Config,
+  host: Parameters<typeof openFoundation>[1],
+  signal: AbortSignal,
+): Promise<Foundation> {
+  try {
+    return await openFoundation(config, host, signal);
+  } catch (error) {
+    if (error instanceof ManifestError) {
+      // The manifest is ours, so its places mean nothing to anybody.
+      const problems = error.problems.map(({ field, message }) => `${field ?? "tool"}: ${message}`);
+      throw new UsageError(problems.join("\n"), { cause: error });
+    }
+    if (error instanceof SandboxError) {
+      throw new CommandError(withCauses(error).join("\n  because: "), { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** The message of an error and of those behind it. */
+export function withCauses(error: unknown): readonly string[] {
+  return error instanceof Error ? [error.message, ...withCauses(error.cause)] : [];
+}
+
+/** Python keeps back what a tool prints where nobody sits at a terminal; with `-u` it comes at once (python(1)). */
+function unbuffered({ argv: [interpreter = "", ...rest] }: Launch): Launch {
+  return { argv: [interpreter, "-u", ...rest] };
+}

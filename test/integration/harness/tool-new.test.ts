@@ -1,0 +1,152 @@
+/**
+ * `harness tool new`: what it makes works at once, by the commands that it prints, and nothing is overwritten.
+ */
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createPassableDirectory } from "../../../harness/temporary.ts";
+import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
+
+const timeoutMs = 120_000;
+
+/** A developer's directory, which is not in this checkout. */
+let project: string;
+beforeEach(async () => {
+  const directory = await createPassableDirectory("str-tool-new-test-");
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  project = directory.path;
+});
+
+const toolNew = (...args: readonly string[]): Promise<CliResult> =>
+  runCli(["tool", "new", ...args], {}, { cwd: project });
+
+/** Runs a printed command as it stands. */
+const type = (command: string): Promise<CliResult> =>
+  runCli(["-c", command], { HOME: project }, { cwd: project, command: ["sh"] });
+
+/** The commands that it prints, in order: test, run, serve, call. */
+function commandsOf(stdout: string): readonly [string, string, string, string] {
+  const commands = [...stdout.matchAll(/^ {2}(\S.*)$/gm)].map(([, command = ""]) => command);
+  expect(commands).toHaveLength(4);
+  return commands as unknown as readonly [string, string, string, string];
+}
+
+async function filesIn(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+    .sort();
+}
+
+const made = {
+  python: ["python/my_tool.py", "python/test_my_tool.py"],
+  node: ["node/my-tool.test.ts", "node/my-tool.ts", "node/package.json"],
+};
+
+describe("harness tool new", { timeout: timeoutMs }, () => {
+  test.for(["python", "node"] as const)(
+    "makes a %s tool that can be tested and run by the commands that it prints",
+    async (runtime) => {
+      const { exitCode, stdout, stderr } = await toolNew("my-tool", "--runtime", runtime);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+      expect(await filesIn(join(project, "tools"))).toEqual(
+        ["manifest.yaml", ...made[runtime]].sort(),
+      );
+      for (const file of ["manifest.yaml", ...made[runtime]]) {
+        expect(stdout).toContain(`created tools/${file}\n`);
+      }
+      const [testCommand, runCommand] = commandsOf(stdout);
+      const tested = await type(testCommand);
+      expect({ ...tested, testCommand }).toMatchObject({ exitCode: 0 });
+      expect(tested.stdout + tested.stderr).toMatch(/Ran 3 tests|pass 3/);
+      const ran = await type(runCommand);
+      expect({ ...ran, runCommand }).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(ran.stdout)).toEqual({ status: "success", count: 3 });
+    },
+  );
+
+  test("makes tests that fail when the tool is broken", async () => {
+    for (const [runtime, file] of [
+      ["python", "python/my_tool.py"],
+      ["node", "node/other.ts"],
+    ] as const) {
+      const name = runtime === "python" ? "my-tool" : "other";
+      const { stdout } = await toolNew(name, "--runtime", runtime);
+      const path = join(project, "tools", file);
+      await writeFile(path, (await readFile(path, "utf8")).replace(/count"?: /, "$&1 + "));
+      const { exitCode } = await type(commandsOf(stdout)[0]);
+      expect({ runtime, exitCode }).toEqual({ runtime, exitCode: 1 });
+    }
+  });
+
+  test("says how to serve the tools of a directory with an odd name, and how to call one", async () => {
+    await toolNew("first", "--runtime", "python", "--dir", "it's mine");
+    const { stdout } = await toolNew("second", "--runtime", "node", "--dir", "it's mine");
+    expect(stdout).toContain("extended it's mine/manifest.yaml\n");
+    const [testCommand, runCommand, serveCommand, callCommand] = commandsOf(stdout);
+    expect(await type(testCommand)).toMatchObject({ exitCode: 0 });
+    expect(await type(runCommand)).toMatchObject({ exitCode: 0 });
+
+    // The usual port may be taken on this machine.
+    await using dev = new CliProcess(
+      ["-c", `exec ${serveCommand} --port 0`],
+      {},
+      { cwd: project, command: ["sh"] },
+    );
+    const [, port = ""] = await dev.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
+    await dev.said("stdout", /The worker serves first, second\./);
+    const call = callCommand.replace("--broker 127.0.0.1", `--broker 127.0.0.1:${port}`);
+    for (const command of [call, call.replace("second", "first")]) {
+      const called = await type(command);
+      expect({ ...called, command }).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(called.stdout)).toEqual({ status: "success", count: 3 });
+    }
+    dev.child.kill("SIGINT");
+    expect((await dev.finished).exitCode).toBe(0);
+  });
+
+  test("makes Node files that are modules also below a package that is none", async () => {
+    await writeFile(join(project, "package.json"), '{"type": "commonjs"}');
+    const { stdout } = await toolNew("my-tool", "--runtime", "node");
+    for (const command of commandsOf(stdout).slice(0, 2)) {
+      expect(await type(command)).toMatchObject({ exitCode: 0 });
+    }
+  });
+
+  test.for([
+    ["python", "python/my_tool.py"],
+    ["python", "python/test_my_tool.py"],
+    ["node", "node/my-tool.ts"],
+    ["node", "node/my-tool.test.ts"],
+  ] as const)("makes nothing of a %s tool when %s is there", async ([runtime, file]) => {
+    const path = join(project, "tools", file);
+    await mkdir(join(path, ".."), { recursive: true });
+    await writeFile(path, "mine");
+    const { exitCode, stderr } = await toolNew("my-tool", "--runtime", runtime);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: `error: tools/${file} is there already, and is not overwritten\n`,
+    });
+    expect(await filesIn(join(project, "tools"))).toEqual([file]);
+    expect(await readFile(path, "utf8")).toBe("mine");
+  });
+
+  test("makes nothing when the manifest has the tool, or cannot be used", async () => {
+    await toolNew("my-tool", "--runtime", "python");
+    await rm(join(project, "tools", "python"), { recursive: true });
+    const manifest = join(project, "tools", "manifest.yaml");
+    const text = await readFile(manifest, "utf8");
+    const again = await toolNew("my-tool", "--runtime", "node");
+    expect(again).toMatchObject({
+      exitCode: 2,
+      stderr: 'error: tools/manifest.yaml has a tool "my-tool" already\n',
+    });
+    await writeFile(manifest, `${text}  broken\n`);
+    const broken = await toolNew("other", "--runtime", "python");
+    expect(broken.exitCode).toBe(2);
+    expect(broken.stderr).toMatch(/^error: tools\/manifest\.yaml:\d+:\d+: /);
+    expect(await filesIn(join(project, "tools"))).toEqual(["manifest.yaml"]);
+    expect(await readFile(manifest, "utf8")).toBe(`${text}  broken\n`);
+  });
+});
