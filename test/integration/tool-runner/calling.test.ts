@@ -8,7 +8,10 @@ import { fixtures, python, removeWorkDirs, runTool, runnerDir } from "./run-tool
 
 afterAll(removeWorkDirs);
 
+/** The contexts, by the class that a tool sees. */
 const context = "ToolContext";
+const facade = "SandboxToolContextFacade";
+const synchronous = "SynchronousFacade";
 const toolConfig = { key: "value" };
 
 async function call(name: string, args: object, module = "calling_tools"): Promise<unknown> {
@@ -56,11 +59,20 @@ describe("the context reaches a tool that takes it", () => {
   });
 
   test.for<[module: string, name: string, given: object]>([
-    ["annotated_tools", "facade", { where: context }],
-    ["annotated_tools", "optional_facade", { where: context }],
-    ["annotated_by_class_tools", "facade", { where: context }],
-    ["annotated_by_class_tools", "optional_facade", { where: context }],
+    ["annotated_tools", "facade", { where: facade }],
+    ["annotated_tools", "optional_facade", { where: synchronous }],
+    ["annotated_by_class_tools", "facade", { where: synchronous }],
+    ["annotated_by_class_tools", "optional_facade", { where: synchronous }],
     ["annotated_by_class_tools", "own_context", { is_context: true }],
+    ["portable_tools", "asynchronous_facade", { where: facade }],
+    ["portable_tools", "plain_facade", { where: facade }],
+    ["portable_tools", "asynchronous_sandbox_facade", { where: facade, is_facade: true }],
+    ["portable_tools", "plain_sandbox_facade", { where: synchronous, is_facade: true }],
+    ["portable_tools", "optional_sandbox_facade", { where: synchronous }],
+    ["portable_tools", "agents_context", { tool_context: null, tool_config: toolConfig }],
+    ["portable_tools", "agents_context_first", { context }],
+    ["portable_string_tools", "agents_context", { tool_context: null }],
+    ["portable_string_tools", "optional_facade", { where: facade }],
   ])("by the annotation of %s.%s", async ([module, name, given]) => {
     expect(await call(name, { message: "m" }, module)).toEqual({
       result: { message: "m", ...given },
@@ -70,10 +82,20 @@ describe("the context reaches a tool that takes it", () => {
 
   test("an annotated parameter goes before one that is named for it", async () => {
     expect(await call("facade_beside_named", {}, "annotated_tools")).toEqual({
-      result: { where: context, ctx: "data" },
+      result: { where: facade, ctx: "data" },
       outputs: {},
     });
   });
+
+  test.for(["portable_tools", "portable_string_tools"])(
+    "words of an annotation that are no types say nothing, in %s",
+    async (module) => {
+      expect(await call("described", { text: "t" }, module)).toEqual({
+        result: { text: "t", kind: "x" },
+        outputs: {},
+      });
+    },
+  );
 });
 
 describe("the context stays away from parameters that are annotated as data", () => {

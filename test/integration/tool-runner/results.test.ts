@@ -25,13 +25,69 @@ describe("what is not a dict becomes its text", () => {
     ["boolean", "True"],
     ["raw_bytes", "b'abc'"],
     ["tuples", "(1, 2)"],
+    ["model_of_a_list", "[1, 2]"],
+    ["number", "<5>"],
   ])("%s", async ([name, expected]) => {
     expect(await answer(name)).toEqual(text(expected));
   });
+});
 
-  test("a generator, which nobody runs", async () => {
-    expect(await answer("generator")).toMatchObject({
-      result: { text: expect.stringContaining("<generator object generator") as string },
+describe("an object with members becomes a dict of them", () => {
+  const weather = { city: "Oslo", at: "2026-11-20", readings: [[1, 2], { a: 1 }] };
+  const model = { weather, number: 5, nan: null };
+
+  test.for<[name: string, result: object]>([
+    ["weather", weather],
+    ["model", model],
+    [
+      "members_inside",
+      {
+        list: [weather, model],
+        class: "<class 'result_tools.Weather'>",
+        numbers: [1, 2],
+      },
+    ],
+  ])("%s", async ([name, result]) => {
+    expect(await answer(name)).toEqual({ result, outputs: {} });
+  });
+
+  test("one that cannot tell them fails as the tool", async () => {
+    expect(await answer("failing_model")).toEqual({
+      error: "Tool raised RuntimeError: cannot be dumped",
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+});
+
+describe("a value that is still to come is an error that says what to do", () => {
+  test.for<[name: string, what: string]>([
+    ["generator", "generator, whose values are still to come; make a list of them"],
+    [
+      "asynchronous_generator",
+      "async_generator, whose values are still to come; make a list of them",
+    ],
+    ["iterator", "map, whose values are still to come; make a list of them"],
+    ["open_file", "TextIOWrapper, whose values are still to come; make a list of them"],
+    ["unawaited", "coroutine, whose value is still to come; await it"],
+  ])("%s", async ([name, what]) => {
+    expect(await answer(name)).toEqual({
+      error: `The tool returned a ${what}`,
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+
+  test.for<[name: string, what: string]>([
+    ["generator", "generator, whose values are still to come; make a list of them"],
+    [
+      "asynchronous_generator",
+      "async_generator, whose values are still to come; make a list of them",
+    ],
+    ["iterator", "map, whose values are still to come; make a list of them"],
+    ["coroutine", "coroutine, whose value is still to come; await it"],
+  ])("%s inside a dict", async ([name, what]) => {
+    expect(await answer("inside", { what: name })).toEqual({
+      error: `The tool's result is not JSON: TypeError: it holds a ${what}`,
+      error_code: "EXECUTION_ERROR",
     });
   });
 });
@@ -59,9 +115,20 @@ describe("a dict is the answer as it is", () => {
     expect(await answer("unknown_objects")).toEqual({
       result: {
         bytes: "b'abc'",
+        bytearray: "bytearray(b'abc')",
         date: "2026-11-20",
+        datetime: "2026-11-20 18:42:00+00:00",
+        timedelta: "0:01:00",
         set: "{1}",
+        frozenset: "frozenset({'a'})",
         enum: "Colour.RED",
+        "text enum": "dark",
+        decimal: "1.10",
+        path: "a/b.txt",
+        complex: "(1+2j)",
+        range: "range(0, 3)",
+        class: "<enum 'Colour'>",
+        error: "x",
         tuple: [1, 2],
       },
       outputs: {},
@@ -93,6 +160,10 @@ describe("a result that JSON cannot hold is an error that says why", () => {
       "The tool's result is not JSON: TypeError: keys must be str, int, float, bool or None, not tuple",
     ],
     ["circular", "The tool's result is not JSON: ValueError: Circular reference detected"],
+    [
+      "circular_dataclass",
+      "The tool's result is not JSON: ValueError: Circular reference detected",
+    ],
     ["deep", "The tool's result is nested too deeply for JSON"],
     ["unprintable", "The tool's result is not JSON: RuntimeError: no text for you"],
     ["exiting_inside_result", "The tool's result is not JSON: SystemExit"],

@@ -1,5 +1,5 @@
 /**
- * Runs the real tool runner on this machine's Python, with the files of the seam and no sandbox.
+ * Runs the real tool runners, with the files of the seam and no sandbox.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly toolsDir?: string;
   /** Members of runner_args.json that replace the usual ones; undefined leaves one out. */
   readonly members?: Readonly<Record<string, unknown>>;
+  /** Changes the members of runner_args.json in place, after everything else. */
+  readonly rewrite?: (members: Record<string, unknown>) => void;
   /** What runner_args.json holds, in place of all of the above. */
   readonly argsText?: string;
   /** A command that the runner is started by, such as prlimit with its limits. */
@@ -62,15 +64,33 @@ export function statuses(run: ToolRun): readonly string[] {
   return run.statusLines.map((line) => (JSON.parse(line) as { status: string }).status);
 }
 
-/** Runs one tool to its end. The work directory stays until `removeWorkDirs`. */
-export async function runTool(
+/** A language's runner, and where the tools of its tests are. */
+export interface RunnerUnderTest {
+  /** What starts the runner; the path of the arguments file follows. */
+  readonly command: readonly string[];
+  readonly toolsDir: string;
+}
+
+/** Runs one Python tool to its end. The work directory stays until `removeWorkDirs`. */
+export function runTool(
   module: string,
   functionName: string,
   options: RunOptions = {},
 ): Promise<ToolRun> {
+  const command = [python, "-I", "-B", options.entry ?? runnerEntry];
+  return runToolWith({ command, toolsDir: fixtures }, module, functionName, options);
+}
+
+/** Runs one tool of any language to its end. The work directory stays until `removeWorkDirs`. */
+export async function runToolWith(
+  runner: RunnerUnderTest,
+  module: string,
+  functionName: string,
+  options: RunOptions,
+): Promise<ToolRun> {
   const workDir = await createWorkDir();
   const argsFile = join(workDir, "runner_args.json");
-  const members = {
+  const members: Record<string, unknown> = {
     module,
     function: functionName,
     args: options.args ?? {},
@@ -83,22 +103,16 @@ export async function runTool(
     session_id: "web-1",
     app_name: "AgentA",
     task_id: "task-7",
-    tools_dir: options.toolsDir ?? fixtures,
+    tools_dir: options.toolsDir ?? runner.toolsDir,
     max_result_bytes: 10_000_000,
     ...options.members,
   };
+  options.rewrite?.(members);
   await writeFile(argsFile, options.argsText ?? JSON.stringify(members));
   const reader = options.isStatusRead === false ? undefined : readStatuses(workDir);
 
   const startedMs = performance.now();
-  const command = [
-    ...(options.prefix ?? []),
-    python,
-    "-I",
-    "-B",
-    options.entry ?? runnerEntry,
-    argsFile,
-  ];
+  const command = [...(options.prefix ?? []), ...runner.command, argsFile];
   const child = spawn(command[0]!, command.slice(1), {
     cwd: workDir,
     env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" },

@@ -26,7 +26,7 @@ describe("the arguments file", () => {
     expect(run.stderr).toBe("");
   });
 
-  test("needs no more than module, function, result_file and output_dir", async () => {
+  test("needs no more than module, function or class_name, result_file and output_dir", async () => {
     const absent = Object.fromEntries(
       [
         "args",
@@ -63,7 +63,12 @@ describe("the arguments file", () => {
     ["goes on", "{} secret", "JSONDecodeError: Extra data: line 1 column 4 (char 3)"],
     ["is no object", "[]", "ValueError: the file must hold an object, not an array"],
     ["names no module", "{}", 'ValueError: "module" is missing'],
-    ["names no function", '{"module":"m"}', 'ValueError: "function" is missing'],
+    ["names no result file", '{"module":"m"}', 'ValueError: "result_file" is missing'],
+    [
+      "names neither function nor class",
+      '{"module":"m","result_file":"/r","output_dir":"/o","class_name":null}',
+      'ValueError: "function" and "class_name" are missing',
+    ],
     ["has the wrong type", '{"module":5}', 'ValueError: "module" must be a string, not a number'],
     [
       "has args that are a list",
@@ -128,12 +133,13 @@ test("starting imports only what the runner consists of: every module counts in 
     .split("\n")
     .map((line) => line.split("|").at(-1)?.trim());
   expect(imported.slice(imported.indexOf("site") + 1)).toEqual([
-    "atexit",
     "_json",
     "secure_tool_runtime",
-    "__main__.calling",
+    "atexit",
     "__main__.json_codec",
     "__main__.protocol",
+    "__main__.signatures",
+    "__main__.calling",
     "__main__.runner",
     "light_tool",
   ]);

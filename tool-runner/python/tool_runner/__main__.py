@@ -3,10 +3,9 @@
 Run as a file, not as a directory or with -m: both of these import `runpy`, which takes 4 ms.
 """
 
-# A process that `multiprocessing` spawns for the tool runs this file again, under another name.
-if __name__ == "__main__":
-    import sys
+import sys
 
+if __name__ == "__main__":
     _here = __file__.rpartition("/")[0]
     # Tools import `secure_tool_runtime` from beside this directory. Where Python put the directory itself on the
     # path, it goes: a tool's module may be called `protocol`, too.
@@ -14,6 +13,12 @@ if __name__ == "__main__":
         del sys.path[0]
     sys.path.insert(0, _here.rpartition("/")[0])
 
+# Also in a process that `multiprocessing` spawns for the tool: it runs this file again, under another name.
+from secure_tool_runtime import StandIns
+
+sys.meta_path.append(StandIns)
+
+if __name__ == "__main__":
     # With a path, this module is a package: the runner's modules become `__main__.runner` and so on, names that no
     # module of a tool can have or hide.
     __path__ = [_here]

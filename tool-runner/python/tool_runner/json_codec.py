@@ -9,9 +9,10 @@ be the most expensive thing the runner does. The package is a thin layer over th
 def encode(value: object) -> bytes:
     """A value as one line of UTF-8 JSON.
 
-    As `json.dumps(value, default=str)` with two differences: NaN and the infinities, which JSON does not have,
-    become null; text is not escaped to ASCII. Raises TypeError for a key that is not a plain value, ValueError
-    for a circular value and RecursionError for one that is nested too deeply.
+    As `json.dumps(value, default=plain)`, where `plain` is that of `values.py`, with two differences: NaN and the
+    infinities, which JSON does not have, become null; text is not escaped to ASCII. Raises TypeError for a key that
+    is not a plain value and for a value that is still to come, ValueError for a circular value and RecursionError
+    for one that is nested too deeply.
     """
     try:
         text = _encode_strictly(value)
@@ -29,6 +30,12 @@ def decode(document: bytes) -> object:
 
 def _null(_constant: str) -> None:
     return None
+
+
+def _plain(value: object) -> object:
+    from .values import plain
+
+    return plain(value)
 
 
 def _accelerated() -> tuple:
@@ -57,7 +64,7 @@ def _accelerated() -> tuple:
     def encoder(allow_nan: bool):
         def encode_text(value: object) -> str:
             # In order: markers, default, encoder, indent, separators, sort_keys, skipkeys, allow_nan.
-            chunks = make_encoder({}, str, encode_basestring, None, ":", ",", False, False, allow_nan)
+            chunks = make_encoder({}, _plain, encode_basestring, None, ":", ",", False, False, allow_nan)
             return "".join(chunks(value, 0))
 
         return encode_text
@@ -73,7 +80,7 @@ def _portable() -> tuple:
 
     def encoder(allow_nan: bool):
         return json.JSONEncoder(
-            ensure_ascii=False, allow_nan=allow_nan, separators=(",", ":"), default=str
+            ensure_ascii=False, allow_nan=allow_nan, separators=(",", ":"), default=_plain
         ).encode
 
     return json.JSONDecoder(parse_constant=_null).decode, encoder(allow_nan=False), encoder(allow_nan=True)

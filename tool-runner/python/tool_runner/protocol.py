@@ -6,11 +6,12 @@ from .json_codec import decode, encode
 
 ERROR_MAX_CHARACTERS = 4000
 
-_REQUIRED = ("module", "function", "result_file", "output_dir")
+_REQUIRED = ("module", "result_file", "output_dir")
 # What a member is when it is absent or null; its type is the type it must have.
 _DEFAULTS = {
     "module": "",
     "function": "",
+    "class_name": "",
     "args": {},
     "tool_config": {},
     "artifact_paths": {},
@@ -50,6 +51,8 @@ class Call:
             if name in _REQUIRED and not value:
                 raise ValueError(f'"{name}" is missing')
             setattr(self, name, value)
+        if not self.function and not self.class_name:
+            raise ValueError('"function" and "class_name" are missing')
 
 
 def take_call(path: str) -> Call:

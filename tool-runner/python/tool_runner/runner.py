@@ -44,16 +44,20 @@ def main(argv: "list[str]") -> int:
 
     # Registered first, so it runs last: what comes after the exit handlers may take its time.
     atexit.register(_signal.setitimer, _signal.ITIMER_REAL, 0)
+    context = _context_of(call)
     runner_pid = os.getpid()
     try:
-        document, is_error = _result(call), False
+        returned = _run_tool(call, context)
+        if os.getpid() != runner_pid:
+            return 0  # A child that the tool forked and let return: its parent gives the answer.
+        document = _result(call, context, returned)
     except Failure as failure:
-        document, is_error = _error(call, failure), True
+        if os.getpid() != runner_pid:
+            return 1  # The same, and the child raised.
+        document = _error(call, failure)
     except SystemExit as leaving:
         _limit_the_ending(leaving.code & 0xFF)
         raise
-    if os.getpid() != runner_pid:
-        return int(is_error)  # A child that the tool forked and let return: its parent gives the answer.
     status = _deliver(call, document)
     _limit_the_ending(status)
     _flush_output()
@@ -77,9 +81,8 @@ def _unusable(message: str) -> int:
     return _UNUSABLE_ARGUMENTS
 
 
-def _result(call: Call) -> bytes:
-    """The document of a call that succeeds. Whatever the tool raises, this raises Failure or a SystemExit."""
-    context = ToolContext(
+def _context_of(call: Call) -> ToolContext:
+    return ToolContext(
         output_dir=call.output_dir,
         status_pipe=call.status_pipe or None,
         artifact_paths=call.artifact_paths,
@@ -90,7 +93,11 @@ def _result(call: Call) -> bytes:
         app_name=call.app_name,
         task_id=call.task_id,
     )
-    result = _run_tool(call, context)
+
+
+def _result(call: Call, context: ToolContext, returned: object) -> bytes:
+    """The document of a call that succeeds. Raises Failure, and a SystemExit of the tool's own code."""
+    result = _as_object(returned, context)
     return result_document(result, context.described_outputs(), call.max_result_bytes)
 
 
@@ -105,32 +112,45 @@ def _error(call: Call, failure: Failure) -> bytes:
     return error_document(failure.code, text)
 
 
-def _run_tool(call: Call, context: ToolContext) -> dict:
-    function = _load(call)
+def _run_tool(call: Call, context: ToolContext) -> object:
+    """What the tool returned. Whatever the tool raises, this raises Failure or a SystemExit."""
+    tool = _load(call)
     try:
-        positional, keywords = bind(call.function, function, call.args, context, call.tool_config)
-        return _as_object(_finished(function(*positional, **keywords)))
+        if call.class_name:
+            from .class_tool import bind_class
+
+            method, keywords = bind_class(tool, call, context)
+            return _finished(method(**keywords))
+        positional, keywords = bind(tool, call, context)
+        return _finished(tool(*positional, **keywords))
     except BadArguments as error:
         raise Failure("EXECUTION_ERROR", str(error)) from None
+    except Failure:
+        raise
     except BaseException as error:
         raise _failure_of(error) from None
 
 
 def _load(call: Call) -> object:
-    """The function that the call names. Importing runs the tool's module, which may raise anything."""
+    """The function or the class that the call names. Importing runs the tool's module, which may raise anything."""
     if call.tools_dir:
         sys.path.insert(0, call.tools_dir)
+    # What the original sets: its own packages, where they are installed, leave out what no tool needs.
+    os.environ.setdefault("_SAM_SANDBOX_LIGHT", "1")
+    name = call.class_name or call.function
     try:
         __import__(call.module)
-        function = getattr(sys.modules[call.module], call.function, None)
+        tool = getattr(sys.modules[call.module], name, None)
     except BaseException as error:
         _print_traceback(error)
         raise Failure(
             "IMPORT_ERROR", f'Module "{call.module}" cannot be imported: {describe(error)}'
         ) from None
-    if not callable(function):
-        raise Failure("TOOL_NOT_FOUND", f'Module "{call.module}" has no function "{call.function}"')
-    return function
+    if call.class_name and not isinstance(tool, type):
+        raise Failure("TOOL_NOT_FOUND", f'Module "{call.module}" has no class "{name}"')
+    if not callable(tool):
+        raise Failure("TOOL_NOT_FOUND", f'Module "{call.module}" has no function "{name}"')
+    return tool
 
 
 def _finished(returned: object) -> object:
@@ -145,11 +165,18 @@ def _finished(returned: object) -> object:
     return asyncio.run(finish())
 
 
-def _as_object(returned: object) -> dict:
-    """The answer must be an object: a dict is one, anything else becomes its text."""
+def _as_object(returned: object, context: ToolContext) -> dict:
+    """The answer must be an object: a dict is one, the rest is made one."""
     if isinstance(returned, dict):
         return returned
-    return {"text": None if returned is None else str(returned), "data_objects": []}
+    try:
+        from .returned import as_object
+
+        return as_object(returned, context)
+    except Failure:
+        raise
+    except BaseException as error:
+        raise _failure_of(error) from None
 
 
 def _failure_of(error: BaseException) -> Failure:

@@ -1,4 +1,8 @@
-"""What a tool may import from its runner: the context it is handed and the error it may raise."""
+"""What a tool may import from its runner: the context it is handed and the error it may raise.
+
+What only some tools need is in the modules beside this one and is loaded when it is asked for by name:
+`from secure_tool_runtime import ToolResult`.
+"""
 
 import os
 
@@ -9,7 +13,45 @@ except ImportError:
 
 # POSIX writes up to PIPE_BUF bytes to a pipe in one piece; 4096 on Linux (pipe(7)).
 _STATUS_LINE_MAX_BYTES = 4096
-_FILENAME_MAX_BYTES = 255
+
+# Packages that tools of the original import, and that need not be installed.
+_STAND_INS = ("google", "sam_tool_sdk", "solace_agent_mesh")
+
+_MODULE_OF = {
+    "Artifact": "artifacts",
+    "ArtifactTypeInfo": "artifacts",
+    "DataDisposition": "results",
+    "DataObject": "results",
+    "DynamicTool": "class_tools",
+    "DynamicToolProvider": "class_tools",
+    "ToolContextFacade": "facade",
+    "ToolResult": "results",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(__import__(f"{__name__}.{_MODULE_OF[name]}", fromlist=[name]), name)
+
+
+class StandIns:
+    """Finds a module of `stand_ins` where nothing else finds one, so that an installed package wins, or its parts do.
+
+    For the end of `sys.meta_path`. On `sys.path`, the stand-ins would hide what a tool adds behind them, and a package
+    found before them would hide them even where it lacks the module.
+    """
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> object:
+        """As importlib wants it."""
+        parent, _, _ = name.rpartition(".")
+        if name.partition(".")[0] not in _STAND_INS:
+            return None
+        from _frozen_importlib_external import PathFinder
+
+        directory = os.path.dirname(os.path.dirname(__file__))
+        return PathFinder.find_spec(name, [os.path.join(directory, "stand_ins", *parent.split("."))])
 
 
 class ToolError(Exception):
@@ -106,7 +148,9 @@ class ToolContext:
         `mime_type` defaults to what the filename's extension says. Raises ValueError for a filename that is not
         a plain name, TypeError for content that is not bytes.
         """
-        _check_filename(filename)
+        from .filenames import check_filename
+
+        check_filename(filename)
         if not isinstance(content, (bytes, bytearray, memoryview)):
             raise TypeError(
                 f"content must be bytes, not {type(content).__name__}; save_artifact_text takes text"
@@ -220,29 +264,3 @@ def _encode_status(message: str) -> bytes:
 def _utf8(json_text: str) -> bytes:
     # A lone surrogate has no UTF-8; inside a JSON string, Python's backslash form of it is JSON's escape.
     return json_text.encode("utf-8", "backslashreplace")
-
-
-def _check_filename(filename: str) -> None:
-    if not isinstance(filename, str):
-        raise TypeError(f"an artifact's filename must be str, not {type(filename).__name__}")
-    problem = _filename_problem(filename)
-    if problem:
-        raise ValueError(f"artifact filename {filename[:80]!r} {problem}")
-
-
-def _filename_problem(filename: str) -> "str | None":
-    if filename == "":
-        return "is empty"
-    if filename in (".", ".."):
-        return "names a directory"
-    if "/" in filename or "\\" in filename:
-        return "contains a path separator; artifacts have plain names"
-    if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in filename):
-        return "contains a control character"
-    try:
-        size = len(filename.encode("utf-8"))
-    except UnicodeEncodeError:
-        return "contains a lone surrogate, which no file name can hold"
-    if size > _FILENAME_MAX_BYTES:
-        return f"is {size} bytes long; at most {_FILENAME_MAX_BYTES} are possible"
-    return None

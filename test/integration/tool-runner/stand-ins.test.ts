@@ -1,0 +1,233 @@
+/**
+ * The packages that tools of the original import: not installed, they have stand-ins; installed, they win.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { python, removeWorkDirs, type RunOptions, runTool, runnerDir } from "./run-tool.ts";
+
+const directories: string[] = [];
+
+afterAll(async () => {
+  await removeWorkDirs();
+  await Promise.all(directories.splice(0).map((path) => rm(path, { recursive: true })));
+});
+
+/** A tool directory with these files, by path. */
+async function toolsDir(files: Readonly<Record<string, string>>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "stand-ins-"));
+  directories.push(directory);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, path)), { recursive: true });
+    await writeFile(join(directory, path), text);
+  }
+  return directory;
+}
+
+/** What a tool of this source returns, which is beside these files. */
+async function resultOf(source: string, files: Readonly<Record<string, string>> = {}) {
+  const run = await runTool("tool", "run", {
+    toolsDir: await toolsDir({ ...files, "tool.py": source }),
+  });
+  return run.document?.["result"] ?? run.document?.["error"];
+}
+
+describe("a tool for the separate package runs", () => {
+  const call = (name: string, options: RunOptions = {}) => runTool("sdk_tools", name, options);
+  const blank = { data: null, data_objects: [], error_code: null };
+
+  test("with its decorators, its context and its results", async () => {
+    const run = await call("greet", {
+      args: { name: "Ann", excited: true },
+      toolConfig: { api_token: "t" },
+    });
+    expect(run.document).toEqual({
+      result: { ...blank, status: "success", message: "Hello, Ann!", data: { token: "t" } },
+      outputs: {},
+    });
+    expect(run.statusLines).toEqual(['{"status": "Greeting Ann..."}']);
+  });
+
+  test("as a plain function, too", async () => {
+    expect((await call("forecast", { args: { city: "Oslo" } })).document).toMatchObject({
+      result: { message: "Sunny", data: { task: "task-7" } },
+    });
+  });
+
+  test("with artifacts", async () => {
+    const run = await call("count", {
+      args: { docs: ["a.txt"] },
+      artifacts: { "docs[0]": { filename: "a.txt", content: "four" } },
+    });
+    expect(run.document).toMatchObject({ result: { data: { sizes: { "a.txt": 4 } } } });
+  });
+
+  test("as a function that a provider offers", async () => {
+    expect((await call("offered", { args: { city: "Oslo" } })).document).toMatchObject({
+      result: {
+        city: "Oslo",
+        schema: [{ key: "url", type: "string", description: "where", default: "x" }],
+      },
+    });
+  });
+
+  test("as a class", async () => {
+    const members = { function: null, class_name: "GetForecast" };
+    expect((await call("", { args: { city: "Oslo" }, members })).document).toMatchObject({
+      result: { forecast: "Sunny in Oslo" },
+    });
+  });
+
+  test("but its command line does not", async () => {
+    expect((await call("cli")).document).toEqual({
+      error:
+        "Tool called sys.exit('this stand-in for sam_tool_sdk has no command line; a manifest names the tool')",
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+});
+
+describe("an installed package wins", () => {
+  test("as a whole", async () => {
+    const source = "import sam_tool_sdk\ndef run(): return {'real': sam_tool_sdk.REAL}\n";
+    expect(await resultOf(source, { "sam_tool_sdk/__init__.py": "REAL = 1\n" })).toEqual({
+      real: 1,
+    });
+  });
+
+  test("also one that the tool adds to its path", async () => {
+    const source = [
+      "import os, sys",
+      "sys.path.append(os.path.join(os.path.dirname(__file__), 'vendor'))",
+      "import sam_tool_sdk",
+      "def run(): return {'real': sam_tool_sdk.REAL}",
+    ].join("\n");
+    expect(await resultOf(source, { "vendor/sam_tool_sdk.py": "REAL = 2\n" })).toEqual({ real: 2 });
+  });
+
+  test("in the parts that it has", async () => {
+    const source = [
+      "from solace_agent_mesh.agent.tools.tool_result import ToolResult",
+      "from solace_agent_mesh.agent.utils import ToolContextFacade",
+      "async def run(ctx: ToolContextFacade): return {'real': ToolResult, 'ctx': ctx.user_id}",
+    ].join("\n");
+    const files = {
+      "solace_agent_mesh/__init__.py": "",
+      "solace_agent_mesh/agent/__init__.py": "",
+      "solace_agent_mesh/agent/tools/__init__.py": "",
+      "solace_agent_mesh/agent/tools/tool_result.py": "ToolResult = 'real'\n",
+    };
+    expect(await resultOf(source, files)).toEqual({ real: "real", ctx: "user-42" });
+  });
+
+  const usesGoogle = [
+    "from google.adk.tools import ToolContext",
+    "from google.genai import types",
+    "import google.protobuf",
+    "def run(): return {",
+    "  'protobuf': google.protobuf.REAL,",
+    "  'adk': getattr(ToolContext, 'REAL', 'stand-in'),",
+    "  'genai': types.Type.STRING,",
+    "}",
+  ].join("\n");
+  const protobuf = { "google/protobuf/__init__.py": "REAL = 'protobuf'\n" };
+  const fromStandIns = { protobuf: "protobuf", adk: "stand-in", genai: "STRING" };
+
+  test.for<[how: string, files: Record<string, string>]>([
+    ["without a file of its own", {}],
+    ["with one", { "google/__init__.py": "" }],
+    [
+      "with one that looks for its parts",
+      {
+        "google/__init__.py":
+          "from pkgutil import extend_path\n__path__ = extend_path(__path__, __name__)\n",
+      },
+    ],
+  ])("a package `google` %s leaves room for the rest", async ([, files]) => {
+    expect(await resultOf(usesGoogle, { ...protobuf, ...files })).toEqual(fromStandIns);
+  });
+
+  test("a package `google` that has one of the two", async () => {
+    const files = {
+      ...protobuf,
+      "google/adk/__init__.py": "",
+      "google/adk/tools.py": "class ToolContext: REAL = 'adk'\n",
+    };
+    expect(await resultOf(usesGoogle, files)).toEqual({ ...fromStandIns, adk: "adk" });
+  });
+
+  test("and is told that it is in a sandbox, where it has to import less", async () => {
+    const source = "import os\ndef run(): return {'light': os.environ['_SAM_SANDBOX_LIGHT']}\n";
+    expect(await resultOf(source)).toEqual({ light: "1" });
+  });
+});
+
+describe("what a stand-in has not", () => {
+  test("is an error that names the stand-in", async () => {
+    const source = "from google.genai.types import Part\ndef run(): return {}\n";
+    expect(await resultOf(source)).toBe(
+      'Module "tool" cannot be imported: ImportError: ' +
+        "cannot import name 'Part' from 'google.genai.types' (stand_ins/google/genai/types.py)",
+    );
+  });
+
+  test("is missing as any module is", async () => {
+    const source = "import google.cloud\ndef run(): return {}\n";
+    expect(await resultOf(source)).toBe(
+      "Module \"tool\" cannot be imported: ModuleNotFoundError: No module named 'google.cloud'",
+    );
+  });
+});
+
+test.for(["fork", "spawn", "forkserver"])(
+  "processes of multiprocessing that %s find the stand-ins",
+  async (method) => {
+    const source = [
+      "from solace_agent_mesh.agent.tools import ToolResult",
+      "def greet(name): return ToolResult.ok(name)",
+      "def run():",
+      "  import multiprocessing",
+      `  with multiprocessing.get_context('${method}').Pool(1) as pool:`,
+      "    return pool.apply(greet, ('Ann',))",
+    ].join("\n");
+    expect(await resultOf(source)).toMatchObject({ message: "Ann" });
+  },
+);
+
+test("a tool can be tried as a function with the stand-ins on the path", async () => {
+  const code = [
+    "import asyncio",
+    "from secure_tool_runtime import ToolContext, ToolContextFacade, ToolResult",
+    "from solace_agent_mesh.agent.utils import ToolContextFacade as StandIn",
+    "async def tool(ctx: StandIn): return ToolResult.ok(f'{await ctx.list_artifacts()}')",
+    "print(asyncio.run(tool(ToolContextFacade(ToolContext()))).message)",
+  ].join("\n");
+  const env = { PYTHONPATH: `${runnerDir}:${runnerDir}/stand_ins` };
+  const { stdout } = await promisify(execFile)(python, ["-B", "-c", code], { env });
+  expect(stdout).toBe("[]\n");
+});
+
+test("the worker's own package gives its names on demand", async () => {
+  const names = [
+    "Artifact",
+    "ArtifactTypeInfo",
+    "DataDisposition",
+    "DataObject",
+    "DynamicTool",
+    "DynamicToolProvider",
+    "ToolContext",
+    "ToolContextFacade",
+    "ToolError",
+    "ToolResult",
+  ];
+  const source = [
+    `from secure_tool_runtime import ${names.join(", ")}`,
+    `def run(): return {"names": [each.__name__ for each in (${names.join(", ")})]}`,
+  ].join("\n");
+  expect(await resultOf(source)).toEqual({ names });
+  const unknown = "from secure_tool_runtime import Part\ndef run(): return {}\n";
+  expect(await resultOf(unknown)).toContain("cannot import name 'Part'");
+});
