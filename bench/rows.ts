@@ -60,7 +60,8 @@ export async function openBench(): Promise<Bench> {
   const python = await bareInterpreter(foundation, "python_light", base, owned);
   const node = await bareInterpreter(foundation, "node_light", base, owned);
   const cold = (tool: string) => async (): Promise<void> => {
-    const context = { signal: new AbortController().signal, log: host.log, onStatus: () => {} };
+    const { signal: never } = new AbortController();
+    const context = { signal: never, waitSignal: never, log: host.log, onStatus: () => {} };
     const outcome = await invoker.invoke(invocationOf(tool), context);
     if (outcome.kind !== "success") throw new Error(JSON.stringify(outcome));
   };

@@ -156,6 +156,8 @@ describe("the rules themselves", () => {
     ["worker/broker/memory/broker.ts", "worker/broker/dev/wire.ts", /adapters of broker/],
     ["worker/protocol/topics.ts", "harness/agent.ts", /outside worker/],
     ["harness/agent.ts", "worker/invocation/invoker.ts", /harness may import/],
+    ["harness/demo.ts", "worker/app.ts", /harness may import/],
+    ["harness/tool/run.ts", "worker/worker.ts", /harness may import/],
     ["tool-runner/node/main.mjs", "worker/support/json.ts", /stands alone/],
   ])("%s must not import %s", (importer, target, reason) => {
     expect(importViolation(importer, target)).toMatch(reason);
@@ -172,6 +174,7 @@ describe("the rules themselves", () => {
     ["worker/app.ts", "worker/config.ts"],
     ["harness/cli.ts", "harness/demo.ts"],
     ["harness/agent.ts", "worker/protocol/topics.ts"],
+    ["harness/tool/spine.ts", "worker/app.ts"],
     ["tool-runner/node/main.mjs", "tool-runner/node/context.mjs"],
   ])("%s may import %s", (importer, target) => {
     expect(importViolation(importer, target)).toBeUndefined();

@@ -121,6 +121,8 @@ async function runWorker(config: Config, host: Host): Promise<number> {
   ]);
   if (cause !== undefined) {
     log.fatal({ err: cause.error }, "worker cannot go on");
+    // Also what the broker holds for this worker already is answered.
+    await worker.drain(0);
     return exitCodeOf(cause.error);
   }
   log.info(

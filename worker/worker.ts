@@ -3,12 +3,11 @@
  */
 import { type Foundation, type Host, openFoundation, wireInvoker } from "./app.ts";
 import { openBroker } from "./broker/open.ts";
-import type { ReconnectingSession } from "./broker/reconnecting.ts";
+import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { Consumer, type DrainReport } from "./invocation/consumer.ts";
 import { handleDelivery } from "./invocation/handler.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { InvocationError } from "./protocol/errors.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { clampedLimits } from "./sandbox/rlimits.ts";
 import { Slots } from "./support/slots.ts";
@@ -29,17 +28,25 @@ const hurriedAnswerTimeoutMs = 1_000;
  * | `idle`     | nothing is open                                                            |
  * | `starting` | parts are being opened; nothing is subscribed                              |
  * | `running`  | calls are taken and answered                                               |
- * | `draining` | no new call is taken; those taken are finished, stopped at the deadline, and answered |
+ * | `draining` | no new call is taken; those taken are finished, or stopped at the deadline and answered or given back |
  * | `stopped`  | everything is given back                                                   |
  */
 export type WorkerState = "idle" | "starting" | "running" | "draining" | "stopped";
+
+/** Parts that are used instead of those that the configuration describes; their owner keeps them. */
+export interface WorkerParts {
+  readonly broker?: ReconnectingBroker;
+}
 
 /** One worker. It is started once, drained once, and disposed by its owner. */
 export class Worker implements AsyncDisposable {
   readonly #config: Config;
   readonly #host: Host;
+  readonly #given: WorkerParts;
   readonly #parts = new AsyncDisposableStack();
-  /** Stops running calls; its reason answers them. */
+  /** Gives up calls that have no slot yet. */
+  readonly #stopWaiting = new AbortController();
+  /** Gives up every call. */
   readonly #stopCalls = new AbortController();
   /** Gives up on publishing answers. */
   readonly #stopPublishing = new AbortController();
@@ -49,9 +56,10 @@ export class Worker implements AsyncDisposable {
   #consumer: Consumer | undefined;
   #healthPort: number | undefined;
 
-  constructor(config: Config, host: Host) {
+  constructor(config: Config, host: Host, parts: WorkerParts = {}) {
     this.#config = config;
     this.#host = host;
+    this.#given = parts;
   }
 
   get state(): WorkerState {
@@ -83,17 +91,26 @@ export class Worker implements AsyncDisposable {
       await this.#connect(foundation, signal);
       this.#state = "running";
       this.#host.log.info(startupFacts(this.#config, foundation), "worker ready");
+      warmTools(foundation);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
     }
   }
 
-  /** Stops intake, lets running calls finish until the deadline, stops and answers the rest, and closes. */
+  /**
+   * Stops intake, lets running calls finish until the deadline, and gives up the rest. Calls that only wait for a slot are
+   * given up at once where another worker can take them.
+   */
   async drain(deadlineMs: number): Promise<DrainReport> {
     this.#state = "draining";
-    const consumer = this.#consumer;
-    if (consumer === undefined) return { finished: 0, abandoned: 0 };
+    const [consumer, session] = [this.#consumer, this.#session];
+    if (consumer === undefined || session === undefined) {
+      return { finished: 0, givenBack: 0, abandoned: 0 };
+    }
+    // Once nothing comes to this session any more: what it gives back must reach another.
+    if (session.redelivers)
+      void session.pause().then(() => this.#stopWaiting.abort(shutdownError()));
     const report = await consumer.drain(AbortSignal.timeout(deadlineMs));
     await this.#stopRunning(consumer);
     return report;
@@ -106,20 +123,21 @@ export class Worker implements AsyncDisposable {
     setTimeout(giveUp, hurriedAnswerTimeoutMs).unref();
   }
 
-  /** Stops running calls at once, answers them, and closes everything in reverse order of opening. */
+  /** Gives up every call at once, and closes everything in reverse order of opening. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === "stopped") return;
     this.#state = "stopped";
-    if (this.#consumer !== undefined) await this.#stopRunning(this.#consumer);
+    if (this.#consumer !== undefined) {
+      // A session that still takes calls would be handed again what is given back.
+      if (this.#session?.redelivers === true) await this.#consumer.drain(AbortSignal.abort());
+      await this.#stopRunning(this.#consumer);
+    }
     await this.#parts.disposeAsync();
   }
 
   async #stopRunning(consumer: Consumer): Promise<void> {
-    const giveUp = setTimeout(
-      () => this.#stopPublishing.abort(new Error("the worker is shutting down")),
-      answerTimeoutMs,
-    );
-    this.#stopCalls.abort(new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down"));
+    const giveUp = setTimeout(() => this.#stopPublishing.abort(shutdownError()), answerTimeoutMs);
+    this.#stopCalls.abort(shutdownError());
     await consumer.settled(this.#stopPublishing.signal);
     clearTimeout(giveUp);
   }
@@ -149,12 +167,14 @@ export class Worker implements AsyncDisposable {
     const { namespace, workerId } = this.#config;
     const { log, clock } = this.#host;
     const { catalog } = foundation;
-    const broker = await openBroker(this.#config.broker, {
-      namespace,
-      workerId,
-      clock,
-      log: log.child({ part: "broker" }),
-    });
+    const broker =
+      this.#given.broker ??
+      (await openBroker(this.#config.broker, {
+        namespace,
+        workerId,
+        clock,
+        log: log.child({ part: "broker" }),
+      }));
     const tools = [...catalog.manifest.tools.keys()];
     const session = this.#parts.use(await broker.connect(tools, signal));
     this.#session = session;
@@ -163,7 +183,11 @@ export class Worker implements AsyncDisposable {
     const maxCalls = slots.capacity + slots.maxWaiting;
     const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
     const parts = { namespace, session, invoker, largeRequests, clock, log };
-    const signals = { run: this.#stopCalls.signal, publish: this.#stopPublishing.signal };
+    const signals = {
+      wait: this.#stopWaiting.signal,
+      run: this.#stopCalls.signal,
+      publish: this.#stopPublishing.signal,
+    };
     const consumer = new Consumer(
       session,
       (delivery) => handleDelivery(parts, delivery, signals),
@@ -179,14 +203,15 @@ export class Worker implements AsyncDisposable {
 
   /** Subscriptions follow the manifest until the catalog is disposed. */
   async #followManifest(
-    { catalog }: Foundation,
+    foundation: Foundation,
     session: ReconnectingSession,
     served: readonly string[],
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
-    for await (const { manifest } of catalog.changes) {
+    for await (const { manifest } of foundation.catalog.changes) {
       await subscriptions.follow(new Set(manifest.tools.keys()), this.#stopPublishing.signal);
+      warmTools(foundation);
     }
   }
 
@@ -196,6 +221,16 @@ export class Worker implements AsyncDisposable {
       if (this.#state === "running") this.#ended.resolve(error);
     });
   }
+}
+
+/** Why calls are given up; answers have words of their own. */
+function shutdownError(): Error {
+  return new Error("the worker is shutting down");
+}
+
+/** Has the languages get ready for calls of what is served now. */
+function warmTools({ catalog, runners }: Foundation): void {
+  for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
 }
 
 /** What an operator wants to see at start: names, topics, store, limits, and what the host cannot enforce. */
@@ -210,6 +245,9 @@ export function startupFacts(config: Config, foundation: Foundation): object {
     store: store.kind,
     sandbox: version,
     runners: [...runners.values()].map((runner) => runner.description),
+    memory: Object.fromEntries(
+      [...runners.values()].map(({ runtime, memory }) => [runtime, memory]),
+    ),
     profiles: [...profiles.values()].map((profile) => ({
       ...profile,
       clampedByHost: clampedLimits(profile.limits, hardLimits),

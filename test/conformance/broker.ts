@@ -2,7 +2,7 @@
  * What every broker adapter promises (`worker/broker/broker.ts`), as tests to run for each of them.
  */
 import { getEventListeners } from "node:events";
-import { describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
 import type { Broker, BrokerSession, Delivery } from "../../worker/broker/broker.ts";
 
@@ -339,8 +339,18 @@ export function describeBroker(
       });
     }
 
-    if (capabilities.redelivers) {
-      test("delivers a failed call again", async () => {
+    test("says whether it redelivers", async () => {
+      await using under = await create();
+      await using session = await under.broker.connect([], never);
+      expect(session.redelivers).toBe(capabilities.redelivers);
+    });
+
+    describe("redelivery", () => {
+      beforeEach((context) => {
+        context.skip(!capabilities.redelivers, `the ${name} broker redelivers nothing`);
+      });
+
+      test("brings a failed call again, and a settled one not", async () => {
         await using under = await create();
         await using session = await under.broker.connect(["echo"], never);
         const deliveries = pull(session);
@@ -354,7 +364,22 @@ export function describeBroker(
         expect(await deliveries.next()).toMatchObject({ redelivered: false });
       });
 
-      test("gives what a session left unsettled to another, in order", async () => {
+      test("brings what a paused session settles as failed to another", async () => {
+        await using under = await create();
+        await using former = await under.broker.connect(["echo"], never);
+        const deliveries = former.deliveries[Symbol.asyncIterator]();
+        await under.peer.publish(invokeTopic(under.namespace, "echo"), "1");
+        const delivery = (await deliveries.next()).value as Delivery;
+        await former.pause();
+        await delivery.settle("failed");
+        await delivery.settle("accepted");
+        await using session = await under.broker.connect(["echo"], never);
+        const again = await pull(session).next();
+        expect([textOf(again), again.redelivered]).toEqual(["1", true]);
+        expect(await deliveries.next()).toEqual({ done: true, value: undefined });
+      });
+
+      test("brings what a session left unsettled to another, in order", async () => {
         await using under = await create();
         const topic = invokeTopic(under.namespace, "echo");
         await using former = await under.broker.connect(["echo"], never);
@@ -376,7 +401,7 @@ export function describeBroker(
           expect([textOf(delivery), delivery.redelivered]).toEqual(call);
         }
       });
-    }
+    });
   });
 }
 

@@ -165,13 +165,16 @@ describe("a followed file", () => {
 
   test("is not told while it is written in pieces", async () => {
     await writeFile(path, "old");
-    const told = await follow({ settleMs: 1500 });
+    const looks = steppedClock();
+    const told = await follow({ hints: false, clock: looks.clock });
     await truncate(path);
     for (const piece of ["one ", "two ", "three"]) {
+      await looks.next();
       await appendFile(path, piece);
-      await systemClock.sleep(150);
     }
-    await vi.waitFor(() => expect(told).toHaveLength(1), waiting);
+    await looks.next();
+    expect(told).toEqual([]);
+    await looks.next();
     expect(told).toEqual(["one two three"]);
   });
 
@@ -262,6 +265,30 @@ function countingClock(): { clock: Clock; begun: number; pending: () => number }
     },
   };
   return counts;
+}
+
+/** A clock on which every sleep lasts until the test says so, for a follower without events: one sleep before each look. */
+function steppedClock(): { readonly clock: Clock; next(): Promise<void> } {
+  let sleeping: (() => void) | undefined;
+  const isSleeping = (): Promise<void> =>
+    vi.waitFor(() => expect(sleeping).toBeDefined(), { ...waiting, interval: 1 });
+  return {
+    clock: {
+      ...systemClock,
+      sleep: (_ms, signal) =>
+        new Promise((resolve, reject) => {
+          sleeping = resolve;
+          signal?.addEventListener("abort", () => reject(signal.reason as Error));
+        }),
+    },
+    /** Has the follower look once, and waits until it has told what it saw. */
+    async next() {
+      await isSleeping();
+      sleeping?.();
+      sleeping = undefined;
+      await isSleeping();
+    },
+  };
 }
 
 describe("the catalog", () => {
@@ -534,7 +561,7 @@ describe("the catalog", () => {
       const { catalog, logged } = await open({
         admit: async (entry) => {
           asked.push(entry.name);
-          return 'package "p" is not installed';
+          return entry.package && 'package "p" is not installed';
         },
       });
       expect(names(catalog)).toEqual(["plain"]);
@@ -542,7 +569,7 @@ describe("the catalog", () => {
       expect([...catalog.manifest.unavailable]).toEqual([
         ["packed", 'package "p" is not installed'],
       ]);
-      expect(asked).toEqual(["packed"]);
+      expect(asked).toEqual(["plain", "packed"]);
       expect(logged.at(-1)).toEqual({
         level: "warn",
         event: "tool not served",
@@ -552,7 +579,9 @@ describe("the catalog", () => {
 
     test("or that cannot be looked into", async () => {
       await writeFile(path, withPackage(">=1"));
-      const { catalog } = await open({ admit: () => Promise.reject(new Error("no interpreter")) });
+      const { catalog } = await open({
+        admit: (entry) => entry.package && Promise.reject(new Error("no interpreter")),
+      });
       expect(catalog.manifest.unavailable.get("packed")).toBe(
         "could not be checked: no interpreter",
       );
@@ -564,7 +593,8 @@ describe("the catalog", () => {
       let asked = 0;
       const { catalog, logged } = await open({
         intervals: { ...hurry, recheckMs: 20 },
-        admit: async () => {
+        admit: async (entry) => {
+          if (entry.package === undefined) return undefined;
           asked++;
           return reason;
         },
@@ -583,16 +613,16 @@ describe("the catalog", () => {
 
     test("and asks again only about what changed", async () => {
       await writeFile(path, withPackage(">=1"));
-      const asked: (string | undefined)[] = [];
+      const asked: string[] = [];
       const { catalog } = await open({
         intervals: { ...hurry, recheckMs: 20 },
-        admit: async (entry) => void asked.push(entry.package?.version),
+        admit: async (entry) => void asked.push(entry.package?.version ?? entry.name),
       });
       await replace(withPackage(">=1").replace("plain", "renamed"));
       await vi.waitFor(() => expect(catalog.resolve("renamed")).toBeDefined(), waiting);
       await replace(withPackage(">=2"));
       await vi.waitFor(() => expect(catalog.resolve("plain")).toBeDefined(), waiting);
-      expect(asked).toEqual([">=1", ">=2"]);
+      expect(asked).toEqual(["plain", ">=1", "renamed", "plain", ">=2"]);
     });
 
     test("and serves the old entry while it looks into the new one", async () => {
@@ -601,7 +631,7 @@ describe("the catalog", () => {
       const asked = Promise.withResolvers<void>();
       const { catalog } = await open({
         admit: (entry) => {
-          if (entry.package?.version === ">=1") return undefined;
+          if (entry.package?.version !== ">=2") return undefined;
           asked.resolve();
           return verdict.promise;
         },
@@ -620,7 +650,8 @@ describe("the catalog", () => {
       await writeFile(path, textOf("a"));
       const asked = Promise.withResolvers<void>();
       const { catalog, logged } = await open({
-        admit: (_entry, signal) => {
+        admit: (entry, signal) => {
+          if (entry.package === undefined) return undefined;
           asked.resolve();
           return systemClock.sleep(neverMs, signal).then(() => undefined);
         },

@@ -1,75 +1,135 @@
 /**
- * A worker that is killed leaves no tool running, at whatever step of a call it dies.
+ * A worker that is killed leaves no tool running, at whatever step of a call it dies, and the next one leaves nothing of
+ * it at all.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { open, readFile, readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
-import { Agent } from "../../harness/agent.ts";
-import { startDevBroker } from "../../harness/dev-broker.ts";
-import { manifestText, namespace, reachableDirectory, workerEnvironment } from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { HoldPoint } from "../support/held-sandboxes.ts";
+import type { WorkerProcess } from "../support/worker-process.ts";
+import { WorkerSteps, callSteps, patience } from "../support/worker-steps.ts";
 
-const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
-/** A host user of this test's own, by which its sandboxes are told from all others. */
-const sandboxUid = 61_000 + (process.pid % 1_000);
+let steps: WorkerSteps;
 
-/** Processes of a user, but zombies, with their programs. */
-async function processesOf(uid: number) {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const processes = await Promise.all(
-    pids.map(async (pid) => {
-      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-      const isTheirs = new RegExp(`^Uid:\\s+${uid}\\b`, "m").test(status);
-      if (!isTheirs || /^State:\s+Z/m.test(status)) return [];
-      return [{ pid: Number(pid), program: /^Name:\s+(.*)$/m.exec(status)?.[1] }];
-    }),
-  );
-  return processes.flat();
+beforeEach(async () => {
+  steps = await WorkerSteps.prepare();
+});
+
+async function kill(worker: WorkerProcess): Promise<void> {
+  worker.child.kill("SIGKILL");
+  await worker.exited;
 }
 
-/** Those that are more than bubblewrap waiting to set up a sandbox. */
-async function toolsOf(uid: number) {
-  return (await processesOf(uid)).filter(({ program }) => program !== "bwrap");
-}
-
-test("no tool goes on when its worker is killed, from the first milliseconds of a call on", async (context) => {
-  if (process.getuid?.() !== 0) context.skip("needs root to tell its sandboxes by their user");
-  const base = await reachableDirectory();
-  await using owned = new AsyncDisposableStack();
-  owned.defer(() => rm(base, { recursive: true, force: true }));
-  owned.defer(async () => {
-    // What bubblewrap leaves is this test's to remove.
-    const pids = (await processesOf(sandboxUid)).map(({ pid }) => String(pid));
-    if (pids.length > 0) await once(spawn("kill", ["-KILL", ...pids]), "close");
-  });
-  const broker = owned.use(await startDevBroker());
-  const manifestPath = join(base, "manifest.yaml");
-  await writeFile(manifestPath, manifestText({ ignores_term: { function: "ignores_term" } }));
-  const environment = {
-    ...workerEnvironment(broker, base, manifestPath, fixtureTools),
-    SANDBOX_UID: String(sandboxUid),
-  };
-  const agent = owned.use(
-    await Agent.connect(
-      { host: broker.host, port: broker.port, namespace },
-      AbortSignal.timeout(5_000),
-    ),
-  );
-  for (const delayMs of [0, 1, 2, 3, 4, 6, 8, 12, 20]) {
-    await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
-    void agent.call({ tool: "ignores_term", timeoutSeconds: 60 }).catch(() => undefined);
-    await worker.says("invocation received");
-    // Spreads the kills over the set-up of the sandbox; nothing is waited for.
-    await sleep(delayMs);
-    worker.child.kill("SIGKILL");
-    await worker.exited;
-    await vi.waitFor(async () => expect(await toolsOf(sandboxUid)).toEqual([]), {
-      timeout: 10_000,
-      interval: 100,
-    });
+/** The process beside a worker that ends its sandboxes after it. */
+async function guardOf({ child }: WorkerProcess): Promise<number> {
+  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+  for (const pid of children.split(" ").filter(Boolean)) {
+    const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    if (commandLine.split("\0").includes("str-orphans")) return Number(pid);
   }
+  throw new Error("the worker has no guard");
+}
+
+/** Reads, and never empties, the status pipes of every call. */
+async function openStatusPipes(): Promise<AsyncDisposableStack> {
+  const pipes = new AsyncDisposableStack();
+  const paths = await readdir(steps.workBase, { recursive: true });
+  for (const path of paths.filter((candidate) => basename(candidate) === "status.pipe")) {
+    pipes.use(await open(join(steps.workBase, path), constants.O_RDONLY | constants.O_NONBLOCK));
+  }
+  return pipes;
+}
+
+/** Waits until nothing lives of any sandbox of the workers so far. */
+async function nothingIsLeft(): Promise<void> {
+  await vi.waitFor(async () => {
+    expect(await steps.watch.processes()).toEqual([]);
+    expect(steps.runs.alive).toBe(0);
+  }, patience);
+}
+
+/** A worker with a sandbox that stands still while it is made. */
+async function workerHeldAt(point: HoldPoint): Promise<WorkerProcess> {
+  const worker = await steps.startWorker();
+  await steps.sandboxes.holdAt(point);
+  await steps.call("call");
+  await steps.watch.reaches(point);
+  return worker;
+}
+
+const points = [
+  ["before bubblewrap runs", "unmade"],
+  ["when its first process is born", "born"],
+  ["when its mounts are made", "mounted"],
+] as const;
+
+describe("of a worker that is killed while a sandbox is made, nothing is left a moment later,", () => {
+  test.for(points)("%s", async ([, point]) => {
+    await kill(await workerHeldAt(point));
+    await nothingIsLeft();
+    expect(steps.runs.begun).toEqual([]);
+  });
+
+  test("not even a tool that has begun because its worker was still dying", async () => {
+    const worker = await workerHeldAt("mounted");
+    const guard = await guardOf(worker);
+    process.kill(guard, "SIGSTOP");
+    // For the tool's side there is a worker as long as somebody reads the pipe.
+    await using _reader = await openStatusPipes();
+    await kill(worker);
+    await steps.sandboxes.release();
+    await steps.runs.haveBegun("call");
+    process.kill(guard, "SIGCONT");
+    await nothingIsLeft();
+  });
+});
+
+describe("of a worker that is killed together with its guard while a sandbox is made,", () => {
+  /** Kills both. One process is left then, which nobody ends. */
+  async function killBoth(worker: WorkerProcess): Promise<void> {
+    process.kill(await guardOf(worker), "SIGKILL");
+    await kill(worker);
+    const isLeft = [expect.objectContaining({ program: "bwrap" })];
+    await vi.waitFor(async () => expect(await steps.watch.processes()).toEqual(isLeft), patience);
+  }
+
+  test.for(points)("the next worker leaves nothing, %s", async ([, point]) => {
+    await killBoth(await workerHeldAt(point));
+    await steps.sandboxes.forget();
+    await steps.startWorker();
+    expect(steps.runs.begun).toEqual([]);
+  });
+
+  test("no tool begins, though its sandbox comes about", async () => {
+    await killBoth(await workerHeldAt("mounted"));
+    await steps.sandboxes.release();
+    await nothingIsLeft();
+    expect(steps.runs.begun).toEqual([]);
+  });
+});
+
+describe("of a worker that is killed no tool goes on, and the next one leaves no directory of it,", () => {
+  test.for(Object.entries(callSteps))("when a call %s", async ([, bringTo]) => {
+    const worker = await steps.startWorker();
+    await bringTo(steps, worker);
+    await kill(worker);
+    await nothingIsLeft();
+    steps.outlet.release();
+    await steps.startWorker();
+  });
+
+  test("at any time in the first milliseconds of a sandbox", async () => {
+    let worker = await steps.startWorker();
+    for (const delayMs of [0, 2, 4, 7, 12, 20]) {
+      await steps.call(`after ${delayMs} ms`);
+      await worker.says("tool started");
+      // Spreads the kills over the making of the sandbox; nothing is waited for.
+      await sleep(delayMs);
+      await kill(worker);
+      await nothingIsLeft();
+      worker = await steps.startWorker();
+    }
+  });
 });

@@ -363,8 +363,10 @@ async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0])
     const execution = await startBwrap(
       {
         bwrapBin: "/usr/bin/bwrap",
+        mark: "str-sandbox-of-a-test",
         uid: sandboxUid,
         seccomp: undefined,
+        memory: undefined,
         argv: ["/usr/bin/python3", "-B", "-c", program, name, JSON.stringify(attempts[name])],
         options: bwrapOptions({
           profile: builtInProfiles.get("restrictive")!,

@@ -172,7 +172,7 @@ describe("a table has what the code has:", () => {
   });
 
   test("the context in docs/write-a-python-tool.md", () => {
-    const source = read("tool-runner/python/secure_tool_runtime.py");
+    const source = read("tool-runner/python/secure_tool_runtime/__init__.py");
     const context = /^class ToolContext:$(.*?)^class /ms.exec(source)![1]!;
     const methods = [...context.matchAll(/^ {4}def ([a-z]\w*)\(/gm)]
       .map(([, name]) => name!)
@@ -261,7 +261,7 @@ function anchorsOf(page: string): readonly string[] {
 }
 
 describe("a command that a page gives exists:", () => {
-  const commands = ["invoke", "dev-broker", "listen", "demo"];
+  const commands = ["invoke", "dev-broker", "listen", "demo", "dev", "tool run", "tool new"];
   const help = new Map<string, string>();
   const optionsOf = (command: string): readonly string[] =>
     [...help.get(command)!.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)]
@@ -296,7 +296,7 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const calls = [...typed.matchAll(/bin\/harness\.mjs ([a-z-]+)(.*)/g)];
+    const calls = [...typed.matchAll(/bin\/harness\.mjs ((?:tool )?[a-z-]+)(.*)/g)];
     expect(new Set(calls.map(([, command]) => command))).toEqual(new Set(commands));
     for (const [, command, rest] of calls) {
       const options = [...rest!.split("`")[0]!.matchAll(/(?<=\s)--[\w-]+/g)].map(
@@ -324,7 +324,7 @@ async function helpOf(command: string): Promise<string> {
   });
   const screen = new Screen(stream as unknown as NodeJS.WriteStream);
   const { signal } = new AbortController();
-  await run([command, "--help"], {
+  await run([...command.split(" "), "--help"], {
     environment: {},
     out: screen,
     err: screen,

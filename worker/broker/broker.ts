@@ -45,6 +45,11 @@ export interface SessionEnd {
  */
 export interface BrokerSession extends AsyncDisposable {
   /**
+   * Whether a delivery that was settled `failed`, or not settled when the session ends, comes again, to this session or to
+   * another. Where it does not, whoever gives a call up has to answer it.
+   */
+  readonly redelivers: boolean;
+  /**
    * Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends, and
    * when it was paused and has nothing left to hand out.
    */

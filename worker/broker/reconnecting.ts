@@ -57,6 +57,7 @@ export function reconnecting(broker: Broker, options: ReconnectingOptions): Reco
 }
 
 class SupervisedSession implements ReconnectingSession {
+  readonly redelivers: boolean;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #broker: Broker;
@@ -88,6 +89,8 @@ class SupervisedSession implements ReconnectingSession {
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock);
     this.#desired = new Set(tools);
+    // All sessions of one broker are alike in this.
+    this.redelivers = first.redelivers;
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     this.#setLive(first);

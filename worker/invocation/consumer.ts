@@ -1,7 +1,7 @@
 /**
  * Pulls deliveries, keeps the set of those in flight, and drains it.
  */
-import type { BrokerSession, Delivery } from "../broker/broker.ts";
+import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 
 /** Deliveries in flight beyond slots and waiting line: those that are just being refused. */
 const refusalsInFlight = 16;
@@ -14,7 +14,10 @@ export const maxRequestBytesInFlight = 64 * 1024 * 1024;
 
 /** What became of the deliveries in flight when a drain ended. */
 export interface DrainReport {
+  /** Answered, or refused. */
   readonly finished: number;
+  /** Settled `failed`: another worker takes them, where the broker redelivers. */
+  readonly givenBack: number;
   /** Still unfinished at the deadline. */
   readonly abandoned: number;
 }
@@ -22,11 +25,12 @@ export interface DrainReport {
 /** The loop between a session and the handler. */
 export class Consumer {
   readonly #session: Pick<BrokerSession, "deliveries" | "pause">;
-  readonly #handle: (delivery: Delivery) => Promise<void>;
+  readonly #handle: (delivery: Delivery) => Promise<Settlement>;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
   #requestBytes = 0;
-  #handled = 0;
+  #finished = 0;
+  #givenBack = 0;
   /** The loop; never rejects. */
   #pulling: Promise<void> = Promise.resolve();
   /** In a drain: until the session has handed out the last delivery. */
@@ -38,7 +42,7 @@ export class Consumer {
    */
   constructor(
     session: Pick<BrokerSession, "deliveries" | "pause">,
-    handle: (delivery: Delivery) => Promise<void>,
+    handle: (delivery: Delivery) => Promise<Settlement>,
     maxCalls: number,
   ) {
     this.#session = session;
@@ -64,10 +68,14 @@ export class Consumer {
    */
   async drain(signal: AbortSignal): Promise<DrainReport> {
     // Counted, not subtracted: what the session had received before it was paused is still to come.
-    const handledBefore = this.#handled;
+    const [finishedBefore, givenBackBefore] = [this.#finished, this.#givenBack];
     this.#lastPulled = Promise.all([this.#session.pause(), this.#pulling]);
     await endsOrAborts(this.settled(), signal);
-    return { finished: this.#handled - handledBefore, abandoned: this.#inFlight.size };
+    return {
+      finished: this.#finished - finishedBefore,
+      givenBack: this.#givenBack - givenBackBefore,
+      abandoned: this.#inFlight.size,
+    };
   }
 
   /**
@@ -89,10 +97,11 @@ export class Consumer {
   #take(delivery: Delivery): void {
     const { byteLength } = delivery.payload;
     this.#requestBytes += byteLength;
-    const handled = this.#handle(delivery).finally(() => {
+    const handled = this.#handle(delivery).then((settlement) => {
       this.#inFlight.delete(handled);
       this.#requestBytes -= byteLength;
-      this.#handled++;
+      if (settlement === "failed") this.#givenBack++;
+      else this.#finished++;
     });
     this.#inFlight.add(handled);
   }

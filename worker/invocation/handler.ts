@@ -1,9 +1,9 @@
 /**
- * One delivery: decoded, invoked, answered, settled.
+ * One delivery: decoded, invoked, answered or given back, settled.
  */
-import type { BrokerSession, Delivery } from "../broker/broker.ts";
+import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import {
   type ReplyAddress,
@@ -26,7 +26,7 @@ import { StatusRelay } from "./status-relay.ts";
 /** What the handler works with. */
 export interface HandlerParts {
   readonly namespace: string;
-  readonly session: Pick<BrokerSession, "publish">;
+  readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly invoker: Invoker;
   /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
   readonly largeRequests: Slots;
@@ -34,45 +34,57 @@ export interface HandlerParts {
   readonly log: Logger;
 }
 
-/** The two ways a worker gives up: on running tools, and later on publishing answers. */
+/** The three things that a worker gives up when it stops, one after the other. */
 export interface HandlerSignals {
-  /** Its reason, an InvocationError, answers the calls that are stopped. */
+  /** Calls that have no slot yet. */
+  readonly wait: AbortSignal;
+  /** Every call. */
   readonly run: AbortSignal;
+  /** Publishing answers. */
   readonly publish: AbortSignal;
 }
 
+/** What goes out for a request. */
+interface Reply {
+  readonly payload: Uint8Array;
+  /** Whether the call may run once more if this cannot be published. */
+  readonly mayRunAgain: boolean;
+}
+
 /**
- * Handles one delivery to its settlement. Never throws: what cannot be answered is logged and settled.
- * Everything with a usable reply topic is answered exactly once per run of this function.
+ * Handles one delivery to its settlement, which it tells. Never throws: what cannot be answered is logged and settled.
+ * Everything with a usable reply topic is answered exactly once per run of this function, but for calls that the worker
+ * gives up: those go back to a broker that redelivers, unanswered, unless they must not run again.
  */
 export async function handleDelivery(
   parts: HandlerParts,
   delivery: Delivery,
   signals: HandlerSignals,
-): Promise<void> {
+): Promise<Settlement> {
   const address = readReplyAddress(delivery.properties);
   if (address === undefined) {
     parts.log.warn({ topic: delivery.topic }, "message without a usable replyTo was dropped");
-    await settle(parts, delivery, "rejected");
-    return;
+    return settle(parts, delivery, "rejected");
   }
-  const answer = await answerTo(parts, delivery, address, signals);
+  const reply = await replyTo(parts, delivery, address, signals);
+  if (reply === undefined) return settle(parts, delivery, "failed");
   try {
-    await parts.session.publish({ topic: address.replyTo, payload: answer }, signals.publish);
-    await settle(parts, delivery, "accepted");
+    const { payload } = reply;
+    await parts.session.publish({ topic: address.replyTo, payload }, signals.publish);
   } catch (error) {
     parts.log.error({ err: error, topic: address.replyTo }, "answer could not be published");
-    await settle(parts, delivery, "failed");
+    return settle(parts, delivery, reply.mayRunAgain ? "failed" : "rejected");
   }
+  return settle(parts, delivery, "accepted");
 }
 
-/** The encoded answer; total. */
-async function answerTo(
+/** What goes out, or undefined for a call that is given back. Never throws. */
+async function replyTo(
   parts: HandlerParts,
   delivery: Delivery,
   address: ReplyAddress,
   signals: HandlerSignals,
-): Promise<Uint8Array> {
+): Promise<Reply | undefined> {
   const startMs = parts.clock.monotonicMs();
   let id = unknownId;
   try {
@@ -80,7 +92,8 @@ async function answerTo(
     id = readId(document);
     const invocation = decodeRequest(document, address, parts.clock.nowMs());
     requireSameTool(parts.namespace, delivery.topic, invocation.toolName);
-    return encodeResponse(id, await invoke(parts, invocation, signals));
+    const { answer, mayRunAgain } = await invoke(parts, invocation, signals);
+    return answer && { payload: encodeResponse(id, answer), mayRunAgain };
   } catch (error) {
     const refusal =
       error instanceof InvocationError
@@ -90,7 +103,8 @@ async function answerTo(
           });
     parts.log.warn({ ...failureFacts(refusal), id, topic: delivery.topic }, "invocation refused");
     const executionTimeMs = parts.clock.monotonicMs() - startMs;
-    return encodeResponse(id, { kind: "error", error: refusal, executionTimeMs });
+    const payload = encodeResponse(id, { kind: "error", error: refusal, executionTimeMs });
+    return { payload, mayRunAgain: true };
   }
 }
 
@@ -130,53 +144,80 @@ async function invoke(
   parts: HandlerParts,
   invocation: Invocation,
   signals: HandlerSignals,
-): Promise<InvocationOutcome> {
+): Promise<{ readonly answer: Answer | undefined; readonly mayRunAgain: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
   log.info("invocation received");
+  // A status that waits for the broker when the call is over must not follow its answer, or another worker's.
+  const over = new AbortController();
+  const statusSignal = AbortSignal.any([signals.publish, over.signal]);
   const relay = new StatusRelay(
-    (text) => publishStatus(parts, invocation, text, signals, log),
+    (text) => publishStatus(parts, invocation, text, statusSignal, log),
     parts.clock,
   );
   const outcome = await parts.invoker.invoke(invocation, {
     signal: signals.run,
+    waitSignal: signals.wait,
     log,
     onStatus: (text) => relay.push(text),
   });
   const statuses = await relay.finish();
-  logOutcome(log, outcome, statuses);
-  return outcome;
+  over.abort();
+  const answer = answerOf(outcome, parts.session.redelivers);
+  logEnding(log, answer ?? outcome, statuses);
+  return { answer, mayRunAgain: outcome.mayRunAgain };
+}
+
+/** What a call is answered, or undefined when it is given back: the broker hands it to another worker, or here again. */
+function answerOf(outcome: InvocationOutcome, redelivers: boolean): Answer | undefined {
+  if (outcome.kind !== "given-up") return outcome;
+  if (redelivers && outcome.mayRunAgain) return undefined;
+  const { executionTimeMs } = outcome;
+  return { kind: "error", error: stopped(outcome), executionTimeMs };
+}
+
+/** Agents try `TOOL_NOT_AVAILABLE` again on their own, which a tool that has begun must not be. */
+function stopped({ begun, mayRunAgain }: Pick<GivenUp, "begun"> & { mayRunAgain: boolean }) {
+  if (!begun) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
+  const message = "The tool was stopped because the worker is shutting down";
+  return new InvocationError(
+    "SANDBOX_FAILED",
+    mayRunAgain ? message : `${message}. Its manifest entry forbids to run the call again`,
+  );
 }
 
 async function publishStatus(
   { session, clock }: HandlerParts,
   { taskId, statusTo }: Invocation,
   text: string,
-  signals: HandlerSignals,
+  signal: AbortSignal,
   log: Logger,
 ): Promise<void> {
   // The pipe is read all the same: a tool never waits because nobody wants its statuses.
   if (statusTo === undefined) return;
   try {
     const payload = encodeStatus(taskId, text, clock.nowMs());
-    await session.publish({ topic: statusTo, payload }, signals.publish);
+    await session.publish({ topic: statusTo, payload }, signal);
   } catch (error) {
     log.debug({ err: error }, "status could not be published");
     throw error;
   }
 }
 
-function logOutcome(log: Logger, outcome: InvocationOutcome, statuses: object): void {
-  const facts = { durationMs: outcome.executionTimeMs, statuses };
-  switch (outcome.kind) {
+function logEnding(log: Logger, ending: Answer | GivenUp, statuses: object): void {
+  const facts = { durationMs: ending.executionTimeMs, statuses };
+  switch (ending.kind) {
     case "success":
-      log.info({ ...facts, artifacts: outcome.createdArtifacts.length }, "invocation finished");
+      log.info({ ...facts, artifacts: ending.createdArtifacts.length }, "invocation finished");
       break;
     case "timeout":
       log.warn({ ...facts, code: "SANDBOX_TIMEOUT" }, "invocation timed out");
       break;
     case "error":
-      log.warn({ ...facts, ...failureFacts(outcome.error) }, "invocation failed");
-      log.debug({ err: outcome.error }, "why the invocation failed");
+      log.warn({ ...facts, ...failureFacts(ending.error) }, "invocation failed");
+      log.debug({ err: ending.error }, "why the invocation failed");
+      break;
+    case "given-up":
+      log.info({ ...facts, begun: ending.begun }, "invocation given back");
       break;
   }
 }
@@ -186,14 +227,16 @@ function failureFacts(error: InvocationError): object {
   return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
 }
 
+/** Tells the broker, and the caller, how a delivery ended. Never throws. */
 async function settle(
   parts: HandlerParts,
   delivery: Delivery,
-  outcome: Parameters<Delivery["settle"]>[0],
-): Promise<void> {
+  outcome: Settlement,
+): Promise<Settlement> {
   try {
     await delivery.settle(outcome);
   } catch (error) {
     parts.log.warn({ err: error, topic: delivery.topic, outcome }, "delivery could not be settled");
   }
+  return outcome;
 }

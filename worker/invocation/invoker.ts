@@ -5,7 +5,7 @@ import { statfs } from "node:fs/promises";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import type { Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import {
   type PreparedTool,
@@ -50,60 +50,85 @@ export interface InvokerParts {
 
 /** What a call may use while it runs. */
 export interface CallContext {
-  /** Aborts when the worker gives up on running calls; its reason becomes the call's error. */
+  /** Aborts when the worker gives up on calls, whatever they are at; then the outcome is `given-up`. */
   readonly signal: AbortSignal;
+  /** Aborts when the worker gives up on calls that have no slot yet, with the same outcome. */
+  readonly waitSignal: AbortSignal;
   readonly log: Logger;
   onStatus(text: string): void;
 }
 
 /** Runs calls. */
 export interface Invoker {
-  /** Total: never throws; every failure is an outcome that can be answered. */
+  /** Total: never throws; every failure is an outcome. */
   invoke(invocation: Invocation, context: CallContext): Promise<InvocationOutcome>;
 }
 
 /** Thrown inside the spine for a call whose time is over. */
 class TimeLimitReached extends Error {}
 
+/** How far a call has come, for what may be done with it when it does not get to its end. */
+type Progress = Pick<Extract<InvocationOutcome, { kind: "given-up" }>, "begun" | "mayRunAgain">;
+
 /** Creates the invoker. */
 export function createInvoker(parts: InvokerParts): Invoker {
   return {
     async invoke(invocation, context) {
       const startMs = parts.clock.monotonicMs();
-      const elapsedMs = (): number => Math.round(parts.clock.monotonicMs() - startMs);
-      try {
-        const { toolResult, createdArtifacts } = await run(parts, invocation, context);
-        return { kind: "success", toolResult, createdArtifacts, executionTimeMs: elapsedMs() };
-      } catch (error) {
-        if (error instanceof TimeLimitReached)
-          return { kind: "timeout", executionTimeMs: elapsedMs() };
-        return { kind: "error", error: asInvocationError(error), executionTimeMs: elapsedMs() };
-      }
+      let progress: Progress = { begun: false, mayRunAgain: true };
+      const onBegin = (tool: ToolEntry): void => {
+        progress = { begun: true, mayRunAgain: tool.idempotent };
+      };
+      const ending = await run(parts, invocation, context, onBegin).then(
+        (success) => ({ kind: "success", ...success }) as const,
+        (error: unknown) => endingBy(error, context, progress),
+      );
+      const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
+      return { ...ending, executionTimeMs, mayRunAgain: progress.mayRunAgain };
     },
   };
 }
 
-type Success = Pick<
-  Extract<InvocationOutcome, { kind: "success" }>,
-  "toolResult" | "createdArtifacts"
->;
+type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "createdArtifacts">;
 
+/** How a call ended whose run threw. */
+function endingBy(error: unknown, context: CallContext, { begun }: Progress) {
+  if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
+  if (isGivenUp(error, context)) return { kind: "given-up", begun } as const;
+  return { kind: "error", error: asInvocationError(error) } as const;
+}
+
+/** Whether the worker's giving up made a run throw. What was found wrong with the call before that is still its answer. */
+function isGivenUp(error: unknown, { signal, waitSignal }: CallContext): boolean {
+  if (signal.aborted && !(error instanceof InvocationError)) return true;
+  return [signal, waitSignal].some(({ aborted, reason }) => aborted && hasCause(error, reason));
+}
+
+function hasCause(error: unknown, cause: unknown): boolean {
+  return error === cause || (error instanceof Error && hasCause(error.cause, cause));
+}
+
+/** @param onBegin told right before the tool's process may run */
 async function run(
   parts: InvokerParts,
   invocation: Invocation,
-  { signal, log, onStatus }: CallContext,
+  context: CallContext,
+  onBegin: (tool: ToolEntry) => void,
 ): Promise<Success> {
+  const { signal, log, onStatus } = context;
   const tool = resolveTool(parts, invocation.toolName);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.defaultTimeoutSeconds);
 
-  using _slot = await leaseSlot(parts, times, signal);
+  using _slot = await leaseSlot(parts, times, context);
   await requireFreeDisk(parts);
 
   const scope = parts.scopeOf(invocation.caller);
   await using prepared = await prepare(parts, tool, profile);
   await using sandbox = await acquire(parts, prepared, profile, signal);
   const { workDir } = sandbox;
+  const { preloaded, references } = invocation;
+  log.debug({ preloaded: preloaded.size, references: references.size }, "staging inputs");
   const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
   const paths = { work: insidePaths.work, tools: prepared.toolsPath };
   await stageArguments(workDir, runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes));
@@ -111,14 +136,18 @@ async function run(
   using status = await openStatusChannel(workDir.statusPipe, onStatus);
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
+  onBegin(tool);
   const execution = await sandbox.start(prepared.launch);
-  log.info({ profile: profile.name, limitMs, unenforced: sandbox.unenforced }, "tool started");
-  const { cause, report } = await runToExit(execution, limitMs, signal).catch(asStopped);
+  const { memory } = prepared;
+  const { unenforced } = sandbox;
+  log.info({ profile: profile.name, limitMs, memory, unenforced }, "tool started");
+  const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();
 
-  const result = await readResult(workDir, report, signal);
+  const exceeded = report.exceeded ?? prepared.boundReached?.(report);
+  const result = await readResult(workDir, { ...report, exceeded }, signal);
   const collection = { store: parts.store, scope, limits: profile.limits, log };
   const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
   return { toolResult: result.value, createdArtifacts };
@@ -142,16 +171,6 @@ async function stage(
     if (over.aborted && !signal.aborted) throw new TimeLimitReached();
     throw error;
   }
-}
-
-/** Once its tool has begun, a call that is given up must not be made again by the agent on its own. */
-function asStopped(error: unknown): never {
-  if (!(error instanceof InvocationError)) throw error;
-  throw new InvocationError(
-    "SANDBOX_FAILED",
-    "The tool was stopped because the worker is shutting down",
-    { cause: error },
-  );
 }
 
 function resolveTool(parts: InvokerParts, toolName: string): ToolEntry {
@@ -186,14 +205,16 @@ function resolveProfile(parts: InvokerParts, tool: ToolEntry, invocation: Invoca
 async function leaseSlot(
   { slots, clock }: InvokerParts,
   times: CallTimes,
-  signal: AbortSignal,
+  { signal, waitSignal, log }: CallContext,
 ): Promise<Disposable> {
   const waitMs = remainingLimitMs(times, clock.nowMs());
   if (waitMs <= 0) throw new TimeLimitReached();
   // Not the agent's own deadline: the answer must still find it waiting.
   const over = AbortSignal.timeout(waitMs);
+  const { inUse, capacity, waiting } = slots;
+  if (inUse === capacity) log.debug({ running: inUse, waiting }, "no slot is free");
   try {
-    return await slots.acquire(AbortSignal.any([signal, over]));
+    return await slots.acquire(AbortSignal.any([signal, waitSignal, over]));
   } catch (error) {
     if (error instanceof SlotsFullError) {
       throw new InvocationError(
@@ -202,7 +223,7 @@ async function leaseSlot(
         { cause: error },
       );
     }
-    if (over.aborted && !signal.aborted) throw new TimeLimitReached();
+    if (error === over.reason) throw new TimeLimitReached();
     throw error;
   }
 }
@@ -233,11 +254,12 @@ async function prepare(
 
 async function acquire(
   parts: InvokerParts,
-  { mounts, environment, memoryBound }: PreparedTool,
+  { mounts, environment, memory }: PreparedTool,
   profile: Profile,
   signal: AbortSignal,
 ): Promise<Sandbox> {
-  return parts.backend.acquire({ profile, memoryBound, mounts, environment }, signal);
+  const request = { profile, memoryBound: memory.bound, mounts, environment };
+  return parts.backend.acquire(request, signal);
 }
 
 /** Everything that is not an answer yet becomes one that says nothing of the inside; the log has the cause. */

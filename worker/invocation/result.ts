@@ -45,8 +45,8 @@ const outputNote = z.object({
 });
 
 /**
- * Reads the result of a command that ended by itself. Throws InvocationError: `SANDBOX_FAILED` for a sandbox that did
- * not start, an exit code or a signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result
+ * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that was ended for its
+ * memory; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result
  * that is missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
  */
 export async function readResult(
@@ -54,6 +54,11 @@ export async function readResult(
   report: ExitReport,
   signal: AbortSignal,
 ): Promise<ToolResult> {
+  // What was written before the kill came is a result like others.
+  if (report.exceeded === "memory" && report.exitCode !== 0) {
+    const message = "Tool needs more memory than its sandbox may use";
+    throw new InvocationError("EXECUTION_ERROR", message);
+  }
   if (!report.started) {
     const cause = new Error(report.stderr.text.trim());
     throw new InvocationError("SANDBOX_FAILED", "The sandbox could not be started", { cause });

@@ -15,7 +15,10 @@ export interface Run {
   readonly report: ExitReport;
 }
 
-/** Waits for the end of an execution. Throws the signal's reason, after everything was killed, when it aborts. */
+/**
+ * Waits for the end of an execution. Throws the signal's reason, after everything was killed, when it aborts before the
+ * time limit.
+ */
 export async function runToExit(
   execution: Execution,
   limitMs: number,
@@ -37,8 +40,10 @@ export async function runToExit(
       await execution.stop(0);
       throw signal.reason;
     }
-    const report = cause === "exited" ? await execution.exited : await execution.stop(stopGraceMs);
-    return { cause, report };
+    if (cause === "exited") return { cause, report: await execution.exited };
+    // Who gives up in the grace does not wait for its end.
+    const hurried = aborted.promise.then(() => execution.stop(0));
+    return { cause, report: await Promise.race([execution.stop(stopGraceMs), hurried]) };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);

@@ -64,8 +64,8 @@ export interface CreatedArtifact {
   readonly description: string | undefined;
 }
 
-/** How a call ended. `executionTimeMs` is a whole number of milliseconds since receipt. */
-export type InvocationOutcome =
+/** What a call is answered. `executionTimeMs` is a whole number of milliseconds since receipt. */
+export type Answer =
   | {
       readonly kind: "success";
       readonly toolResult: JsonObject;
@@ -74,3 +74,17 @@ export type InvocationOutcome =
     }
   | { readonly kind: "timeout"; readonly executionTimeMs: number }
   | { readonly kind: "error"; readonly error: InvocationError; readonly executionTimeMs: number };
+
+/** A call that the worker gave up because it shuts down. Whoever handles the call decides whether and what it is answered. */
+export interface GivenUp {
+  readonly kind: "given-up";
+  /** Whether the tool's process may have run. */
+  readonly begun: boolean;
+  readonly executionTimeMs: number;
+}
+
+/** How a call ended. */
+export type InvocationOutcome = (Answer | GivenUp) & {
+  /** Whether the call may run once more, here or elsewhere: its tool has not begun, or the manifest lets it run twice. */
+  readonly mayRunAgain: boolean;
+};

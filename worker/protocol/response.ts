@@ -1,7 +1,7 @@
 /**
  * The outcome of a call as the JSON-RPC answer that real agents accept.
  */
-import type { InvocationOutcome } from "./invocation.ts";
+import type { Answer } from "./invocation.ts";
 import { InvocationError } from "./errors.ts";
 import { maxMessageBytes } from "./limits.ts";
 
@@ -12,10 +12,10 @@ import { maxMessageBytes } from "./limits.ts";
  */
 export function encodeResponse(
   id: string,
-  outcome: InvocationOutcome,
+  answer: Answer,
   maxBytes: number = maxMessageBytes,
 ): Uint8Array {
-  const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, ...body(outcome) }));
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, ...body(answer) }));
   if (bytes.byteLength <= maxBytes) return bytes;
   const error = new InvocationError(
     "RESOURCE_EXHAUSTED",
@@ -24,15 +24,15 @@ export function encodeResponse(
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, error: errorBody(error) }));
 }
 
-function body(outcome: InvocationOutcome): object {
-  switch (outcome.kind) {
+function body(answer: Answer): object {
+  switch (answer.kind) {
     case "success":
       return {
         result: {
-          tool_result: outcome.toolResult,
-          execution_time_ms: Math.round(outcome.executionTimeMs),
+          tool_result: answer.toolResult,
+          execution_time_ms: Math.round(answer.executionTimeMs),
           timed_out: false,
-          created_artifacts: outcome.createdArtifacts.map((artifact) => ({
+          created_artifacts: answer.createdArtifacts.map((artifact) => ({
             filename: artifact.filename,
             version: artifact.version,
             mime_type: artifact.mimeType,
@@ -47,14 +47,14 @@ function body(outcome: InvocationOutcome): object {
       return {
         result: {
           tool_result: {},
-          execution_time_ms: Math.round(outcome.executionTimeMs),
+          execution_time_ms: Math.round(answer.executionTimeMs),
           timed_out: true,
           created_artifacts: [],
           error_code: "SANDBOX_TIMEOUT",
         },
       };
     case "error":
-      return { error: errorBody(outcome.error) };
+      return { error: errorBody(answer.error) };
   }
 }
 

@@ -1,13 +1,15 @@
 /**
- * Makes work directories ahead of need, removes used ones in the background, and sweeps what dead workers left.
+ * Makes work directories ahead of need, removes used ones in the background, and sweeps what dead workers left:
+ * directories and processes.
  */
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { type FileHandle, chmod, chown, mkdir, open, opendir, stat } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { NewId } from "../support/ids.ts";
+import { endOrphans, sandboxMark } from "./orphans.ts";
 import { SandboxError } from "./sandbox.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
@@ -59,6 +61,11 @@ export class WorkDirs implements AsyncDisposable {
     this.root = root;
     this.#alive = alive;
     this.#remover = remover;
+  }
+
+  /** What every process of this worker's sandboxes has to bear, for the sweep of a later worker. */
+  get sandboxMark(): string {
+    return sandboxMark(basename(this.root));
   }
 
   /** Creates the worker's own directory, sweeps those of dead workers and makes the first batch. Throws SandboxError. */
@@ -164,13 +171,15 @@ async function giveTo(ownerId: number, path: string): Promise<void> {
   await chown(path, ownerId, ownerId);
 }
 
-/** Removes the directories of workers that are gone. */
+/** Ends the sandboxes of workers that are gone, and removes their directories. */
 async function sweep(options: WorkDirsOptions, remover: TreeRemover): Promise<void> {
   for await (const entry of await opendir(options.base)) {
     if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
     const path = join(options.base, entry.name);
     if (await isInUse(path)) continue;
-    await remover.remove(path).catch((error: unknown) => options.onRemoveFailed(error));
+    await endOrphans(sandboxMark(entry.name))
+      .then(() => remover.remove(path))
+      .catch((error: unknown) => options.onRemoveFailed(error));
   }
 }
 

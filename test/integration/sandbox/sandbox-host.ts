@@ -5,7 +5,7 @@
 import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readFile, readdir, readlink, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { type TestContext, onTestFinished } from "vitest";
 import {
@@ -114,6 +114,18 @@ export async function processesWith(marker: string): Promise<number[]> {
     ids.map(async (id) => {
       const commandLine = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
       return commandLine.includes(marker) ? [id] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** Ids of the processes, zombies left out, that have a work directory mounted. */
+export async function processesIn(workDir: string): Promise<number[]> {
+  const ids = (await readdir("/proc")).map(Number).filter((id) => id > 0);
+  const found = await Promise.all(
+    ids.map(async (id) => {
+      const mounts = await readFile(`/proc/${id}/mountinfo`, "utf8").catch(() => "");
+      return mounts.includes(`/${basename(workDir)} `) ? [id] : [];
     }),
   );
   return found.flat();

@@ -12,6 +12,7 @@ import {
   readdir,
   rename,
   rm,
+  stat,
   symlink,
   utimes,
   writeFile,
@@ -448,6 +449,30 @@ describe("a directory that everybody can reach, and that changes", () => {
     );
     await rm(base);
     expect(await sourceOf(shared, tools)).not.toBe(tools);
+  });
+});
+
+describe("a file", () => {
+  test("that everybody can get to is shared as it is", async () => {
+    const file = join(await temporaryDirectory(), "program");
+    await writeFile(file, "");
+    await chmod(file, 0o755);
+    const { shared } = await newShared();
+    expect(await sourceOf(shared, file)).toBe(file);
+  });
+
+  test("in a private directory is copied, without what lies beside it", async (context) => {
+    requireRoot(context);
+    const tools = await privateTools();
+    await writeFile(join(tools, "secret.txt"), "");
+    const program = join(tools, "program");
+    await writeFile(program, "a program\n", { mode: 0o700 });
+    const { base, shared, copies } = await newShared();
+    await using share = await shared.share(program);
+    expect(dirname(share.source)).toBe(base);
+    expect(await copies()).toHaveLength(1);
+    expect(await readAsAnother(share.source)).toBe("a program\n");
+    expect((await stat(share.source)).mode & 0o777).toBe(0o755);
   });
 });
 

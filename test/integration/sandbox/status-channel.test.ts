@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { maxLineBytes, openStatusChannel } from "../../../worker/sandbox/status-channel.ts";
@@ -320,9 +320,10 @@ describe("a channel that is given back", () => {
     const told = pipe.statuses.length;
     // The writer's pipe breaks.
     await once(writer, "exit");
-    await sleep(100);
+    await vi.waitFor(async () => expect(await descriptorsOf(pipe.path)).toEqual([]));
+    // What was read before would come in this turn.
+    await nextTurn();
     expect(pipe.statuses).toHaveLength(told);
-    expect(await descriptorsOf(pipe.path)).toEqual([]);
   });
 });
 

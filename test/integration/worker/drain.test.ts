@@ -49,13 +49,17 @@ describe("a drain", () => {
     await vi.waitFor(() => expect(servedTopics(rig)).toEqual([]), { timeout: 2_500 });
     expect(rig.logLines.join("\n")).not.toContain("invocation finished");
     expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 3 } });
-    expect(await drained).toEqual({ finished: 1, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 1, givenBack: 0, abandoned: 0 });
   });
 
   test("with nothing to do ends at once when the broker is away", async () => {
     await using rig = await startRig({ tools });
     await rig.broker[Symbol.asyncDispose]();
-    expect(await rig.worker.drain(2 ** 31 - 1)).toEqual({ finished: 0, abandoned: 0 });
+    expect(await rig.worker.drain(2 ** 31 - 1)).toEqual({
+      finished: 0,
+      givenBack: 0,
+      abandoned: 0,
+    });
   });
 });
 

@@ -93,10 +93,15 @@ describe("the worker process", () => {
         /^str-worker: HEALTH_PORT: "\d+" cannot be listened on: .*EADDRINUSE.*\n$/,
       ),
     });
-    await using toolless = new WorkerProcess({ ...environment, TOOLS_PYTHON_DIR: "/no/such" });
+    await using toolless = new WorkerProcess({
+      ...environment,
+      TOOLS_PYTHON_DIR: "/no/such",
+      TOOLS_NODE_DIR: "/no/others",
+    });
     expect(await exitOf(toolless)).toMatchObject({
       code: 78,
-      output: "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory\n",
+      output:
+        "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory, and neither is /no/others (TOOLS_NODE_DIR)\n",
     });
   });
 

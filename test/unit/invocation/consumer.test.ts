@@ -4,12 +4,13 @@
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
+import type { BrokerSession, Delivery, Settlement } from "../../../worker/broker/broker.ts";
 import { Consumer, maxRequestBytesInFlight } from "../../../worker/invocation/consumer.ts";
 
 /** Deliveries that are being refused are pulled beyond what can run or wait; the consumer's own bound. */
 const refusalsInFlight = 16;
 const never = new AbortController().signal;
+const answered = (): Promise<Settlement> => Promise.resolve("accepted");
 
 function delivery(number: number, sizeBytes = 0): Delivery {
   return {
@@ -68,16 +69,16 @@ class EndlessSession implements Pick<BrokerSession, "deliveries" | "pause"> {
 /** A handler that holds every delivery until it is told otherwise. */
 class Handler {
   readonly topics: string[] = [];
-  readonly #held: (() => void)[] = [];
+  readonly #held: ((settlement: Settlement) => void)[] = [];
 
-  readonly handle = ({ topic }: Delivery): Promise<void> => {
+  readonly handle = ({ topic }: Delivery): Promise<Settlement> => {
     this.topics.push(topic);
     return new Promise((resolve) => this.#held.push(resolve));
   };
 
   /** Finishes the `count` deliveries that were held first. */
-  async finish(count: number): Promise<void> {
-    for (const finish of this.#held.splice(0, count)) finish();
+  async finish(count: number, settlement: Settlement = "accepted"): Promise<void> {
+    for (const finish of this.#held.splice(0, count)) finish(settlement);
     await nextTurn();
   }
 }
@@ -180,7 +181,7 @@ describe("a consumer", () => {
       throw reason;
     }
     const session = { deliveries: broken(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const consumer = new Consumer(session, answered, 1);
     await expect(consumer.run()).rejects.toBe(reason);
   });
 });
@@ -194,7 +195,7 @@ describe("a drain", () => {
     await handler.finish(refusalsInFlight);
     expect(await isSettled(drained)).toBe(false);
     await handler.finish(1);
-    expect(await drained).toEqual({ finished: 1 + refusalsInFlight, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 1 + refusalsInFlight, givenBack: 0, abandoned: 0 });
     expect(consumer.inFlight).toBe(0);
     await running;
   });
@@ -202,12 +203,12 @@ describe("a drain", () => {
   test("with nothing in flight is over as soon as the session has nothing more", async () => {
     const session = new EndlessSession();
     await session.pause();
-    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const consumer = new Consumer(session, answered, 1);
     void consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
     session.end();
-    expect(await drained).toEqual({ finished: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 0, givenBack: 0, abandoned: 0 });
   });
 
   test("waits for, and counts, what the session was just receiving when it was paused", async () => {
@@ -224,14 +225,14 @@ describe("a drain", () => {
     await handler.finish(1);
     expect(await isSettled(drained)).toBe(false);
     await handler.finish(1);
-    expect(await drained).toEqual({ finished: 2, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 2, givenBack: 0, abandoned: 0 });
   });
 
   test("waits for the session to stop its intake", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* none(): AsyncGenerator<Delivery> {}
     const session = { deliveries: none(), pause: () => promise };
-    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const consumer = new Consumer(session, answered, 1);
     await consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -239,7 +240,7 @@ describe("a drain", () => {
     await drained;
   });
 
-  test("ends at its deadline and tells how many it did not wait for", async () => {
+  test("ends at its deadline and tells how many were finished, given back, and not waited for", async () => {
     const { session, handler, consumer } = await startConsumer(1);
     await session.pause();
     await handler.finish(7);
@@ -247,9 +248,11 @@ describe("a drain", () => {
     const deadline = new AbortController();
     const drained = consumer.drain(deadline.signal);
     await nextTurn();
-    await handler.finish(4);
+    await handler.finish(3);
+    await handler.finish(1, "rejected");
+    await handler.finish(2, "failed");
     deadline.abort();
-    expect(await drained).toEqual({ finished: 4, abandoned: inFlight - 4 });
+    expect(await drained).toEqual({ finished: 4, givenBack: 2, abandoned: inFlight - 6 });
   });
 
   test("ends at its deadline also when the session does not stop", async () => {
@@ -257,13 +260,13 @@ describe("a drain", () => {
       await new Promise(() => {});
     }
     const session = { deliveries: stuck(), pause: () => new Promise<void>(() => {}) };
-    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const consumer = new Consumer(session, answered, 1);
     void consumer.run();
     const deadline = new AbortController();
     const drained = consumer.drain(deadline.signal);
     expect(await isSettled(drained)).toBe(false);
     deadline.abort();
-    expect(await drained).toEqual({ finished: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 0, givenBack: 0, abandoned: 0 });
     await consumer.settled(deadline.signal);
   });
 
@@ -271,6 +274,7 @@ describe("a drain", () => {
     const { consumer } = await startConsumer(1);
     expect(await consumer.drain(AbortSignal.abort())).toEqual({
       finished: 0,
+      givenBack: 0,
       abandoned: consumer.inFlight,
     });
   });
@@ -296,7 +300,7 @@ describe("a drain", () => {
       throw new Error("the subscription was revoked");
     }
     const session = { deliveries: broken(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const consumer = new Consumer(session, answered, 1);
     const running = consumer.run();
     const drained = consumer.drain(never);
     await expect(running).rejects.toThrow("revoked");
@@ -306,7 +310,7 @@ describe("a drain", () => {
   test("leaves nothing on a signal that outlives it", async () => {
     const session = new EndlessSession();
     session.end();
-    const consumer = new Consumer(session, () => Promise.resolve(), 1);
+    const consumer = new Consumer(session, answered, 1);
     const signal = new AbortController().signal;
     await consumer.drain(signal);
     expect(getEventListeners(signal, "abort")).toEqual([]);

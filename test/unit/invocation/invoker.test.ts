@@ -2,7 +2,13 @@
  * What the spine answers before anything is opened for a call.
  */
 import { describe, expect, test } from "vitest";
-import { createInvoker } from "../../../worker/invocation/invoker.ts";
+import {
+  type CallContext,
+  type InvokerParts,
+  createInvoker,
+} from "../../../worker/invocation/invoker.ts";
+import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { Invocation } from "../../../worker/protocol/invocation.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { Slots } from "../../../worker/support/slots.ts";
@@ -29,36 +35,136 @@ const unused = (): never => {
   throw new Error("nothing may be opened for this call");
 };
 
+const tool: ToolEntry = {
+  name: "gone",
+  runtime: "python",
+  module: "tools",
+  callable: { kind: "function", name: "gone" },
+  package: undefined,
+  description: undefined,
+  timeoutSeconds: undefined,
+  profile: undefined,
+  idempotent: false,
+  env: [],
+};
+
+function newInvoker(changes: Partial<InvokerParts>) {
+  return createInvoker({
+    resolve: () => tool,
+    slots: new Slots({ capacity: 1, maxWaiting: 1 }),
+    runners: new Map(),
+    backend: { acquire: unused },
+    store: { open: unused, save: unused },
+    scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
+    profiles: builtInProfiles,
+    defaultProfile: "standard",
+    defaultTimeoutSeconds: 60,
+    workBase: "/",
+    minFreeDiskBytes: 0,
+    clock: systemClock,
+    ...changes,
+  });
+}
+
+/** The signals of a call, and what aborts them. */
+function newCall() {
+  const [all, waiting] = [new AbortController(), new AbortController()];
+  const context: CallContext = {
+    signal: all.signal,
+    waitSignal: waiting.signal,
+    log: createLogger("silent", 1),
+    onStatus: () => undefined,
+  };
+  const giveUp = {
+    all: () => all.abort(new Error("the worker is shutting down")),
+    waiting: () => waiting.abort(new Error("the worker is shutting down")),
+  };
+  return { context, giveUp };
+}
+
 describe("a late call for a tool that was removed", () => {
   test("is answered TOOL_NOT_AVAILABLE, which agents try again elsewhere, and opens nothing", async () => {
     const slots = new Slots({ capacity: 1, maxWaiting: 0 });
-    const invoker = createInvoker({
-      resolve: () => undefined,
-      slots,
-      runners: new Map(),
-      backend: { acquire: unused },
-      store: { open: unused, save: unused },
-      scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
-      profiles: builtInProfiles,
-      defaultProfile: "standard",
-      defaultTimeoutSeconds: 1,
-      workBase: "/",
-      minFreeDiskBytes: 0,
-      clock: systemClock,
-    });
-    const outcome = await invoker.invoke(invocation, {
-      signal: new AbortController().signal,
-      log: createLogger("silent", 1),
-      onStatus: () => undefined,
-    });
-    expect(outcome).toMatchObject({
+    const invoker = newInvoker({ resolve: () => undefined, slots });
+    expect(await invoker.invoke(invocation, newCall().context)).toMatchObject({
       kind: "error",
       error: {
         code: "TOOL_NOT_AVAILABLE",
         retryable: true,
         message: "Tool 'gone' is not available on this worker",
       },
+      mayRunAgain: true,
     });
     expect(slots.inUse).toBe(0);
+  });
+
+  test("is answered so by a worker that gives its calls up, too", async () => {
+    const { context, giveUp } = newCall();
+    giveUp.all();
+    giveUp.waiting();
+    expect(
+      await newInvoker({ resolve: () => undefined }).invoke(invocation, context),
+    ).toMatchObject({ kind: "error", error: { code: "TOOL_NOT_AVAILABLE" } });
+  });
+});
+
+describe("a call that is given up", () => {
+  const kinds = [
+    ["every call", "all"],
+    ["those without a slot", "waiting"],
+  ] as const;
+  const neverBegun = { kind: "given-up", begun: false, mayRunAgain: true };
+
+  test.for(kinds)(
+    "with %s while it waits for one has not begun, and leaves the line",
+    async ([, which]) => {
+      const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+      using _taken = await slots.acquire(new AbortController().signal);
+      const { context, giveUp } = newCall();
+      const outcome = newInvoker({ slots }).invoke(invocation, context);
+      expect(slots.waiting).toBe(1);
+      giveUp[which]();
+      expect(await outcome).toMatchObject(neverBegun);
+      expect(slots.waiting).toBe(0);
+    },
+  );
+
+  test.for(kinds)("with %s before it came takes none, though one is free", async ([, which]) => {
+    const { context, giveUp } = newCall();
+    giveUp[which]();
+    expect(await newInvoker({}).invoke(invocation, context)).toMatchObject(neverBegun);
+  });
+
+  test("is not answered with what broke because of that, whatever it was", async () => {
+    const { context, giveUp } = newCall();
+    const scopeOf = (): never => {
+      giveUp.all();
+      throw new Error("the connection was closed");
+    };
+    expect(await newInvoker({ scopeOf }).invoke(invocation, context)).toMatchObject(neverBegun);
+  });
+
+  test.for(kinds)("with %s is answered with what was wrong with it before", async ([, which]) => {
+    const { context, giveUp } = newCall();
+    const scopeOf = (): never => {
+      giveUp[which]();
+      throw new InvocationError("ARTIFACT_ERROR", "there is no such artifact");
+    };
+    expect(await newInvoker({ scopeOf }).invoke(invocation, context)).toMatchObject({
+      kind: "error",
+      error: { code: "ARTIFACT_ERROR" },
+    });
+  });
+
+  test("with those without a slot goes on when it has one", async () => {
+    const { context, giveUp } = newCall();
+    const scopeOf = (): never => {
+      giveUp.waiting();
+      throw new Error("a defect");
+    };
+    expect(await newInvoker({ scopeOf }).invoke(invocation, context)).toMatchObject({
+      kind: "error",
+      error: { code: "INTERNAL_ERROR" },
+    });
   });
 });

@@ -95,6 +95,33 @@ describe("a result", () => {
   });
 });
 
+describe("a tool that was ended for its memory", () => {
+  const killed = {
+    ...wellEnded,
+    exitCode: undefined,
+    signal: "SIGKILL",
+    exceeded: "memory",
+  } as const;
+
+  test.each([
+    ["by the worker", killed],
+    ["before its sandbox was known to have started", { ...killed, started: false }],
+    ["by its interpreter", { ...killed, signal: "SIGABRT" }],
+  ])("%s is answered like one that raises for it, without what it printed", async (_by, report) => {
+    const stderr = { text: "<--- Last few GCs --->", droppedBytes: 0 };
+    expect(await failureOf(undefined, { ...report, stderr })).toMatchObject({
+      code: "EXECUTION_ERROR",
+      message: "Tool needs more memory than its sandbox may use",
+    });
+  });
+
+  test("has its result where it ended before that", async () => {
+    const workDir = await leftWorkDir('{"result": {"a": 1}}');
+    const report = { ...wellEnded, exceeded: "memory" } as const;
+    expect((await readResult(workDir, report, never)).value).toEqual({ a: 1 });
+  });
+});
+
 describe("the notes about outputs", () => {
   test("tell type and description of a file", async () => {
     const { outputs } = await resultOf({

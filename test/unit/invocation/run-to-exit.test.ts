@@ -65,6 +65,22 @@ describe("a run", () => {
     expect(await runToExit(command, 20, never)).toEqual({ cause: "time-limit", report });
   });
 
+  test("that ended at its time limit does not wait for the grace when it is given up", async () => {
+    const command = new Command();
+    const giveUp = new AbortController();
+    command.stop = (graceMs) => {
+      command.stops.push(graceMs);
+      if (graceMs > 0) giveUp.abort(new Error("the worker is shut down"));
+      else command.end(killed);
+      return command.exited;
+    };
+    expect(await runToExit(command, 20, giveUp.signal)).toEqual({
+      cause: "time-limit",
+      report: killed,
+    });
+    expect(command.stops).toEqual([stopGraceMs, 0]);
+  });
+
   test("is given up with the signal's reason, after everything was killed at once", async () => {
     const command = new Command();
     const giveUp = new AbortController();

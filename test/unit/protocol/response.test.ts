@@ -5,7 +5,7 @@ import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
-import type { CreatedArtifact, InvocationOutcome } from "../../../worker/protocol/invocation.ts";
+import type { Answer, CreatedArtifact } from "../../../worker/protocol/invocation.ts";
 import { encodeResponse } from "../../../worker/protocol/response.ts";
 import type { JsonObject } from "../../../worker/support/json.ts";
 
@@ -41,7 +41,7 @@ function textOf(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-function answer(outcome: InvocationOutcome, id = "e524ecb5", maxBytes?: number) {
+function answer(outcome: Answer, id = "e524ecb5", maxBytes?: number) {
   return agentsModel.parse(JSON.parse(textOf(encodeResponse(id, outcome, maxBytes))));
 }
 
@@ -164,7 +164,7 @@ describe("an answer that is too large to be sent", () => {
 });
 
 const text = fc.string({ unit: "binary" });
-const outcomes: fc.Arbitrary<InvocationOutcome> = fc.oneof(
+const outcomes: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant("success" as const),
     toolResult: fc.dictionary(text, fc.jsonValue()) as fc.Arbitrary<JsonObject>,

@@ -84,6 +84,8 @@ async function openConnection(
 }
 
 class DevSession implements BrokerSession {
+  /** The DevBroker forgets a message when it hands it out. */
+  readonly redelivers = false;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #receiving: DevConnection;
@@ -247,7 +249,6 @@ function toDelivery(message: DevMessage): Delivery {
     payload: message.payload,
     redelivered: false,
     properties: Object.fromEntries(properties),
-    // The DevBroker forgets a message when it hands it out.
     settle: () => Promise.resolve(),
   };
 }

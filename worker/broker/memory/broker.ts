@@ -126,6 +126,7 @@ class InProcessBroker implements MemoryBroker {
 }
 
 class MemorySession implements BrokerSession {
+  readonly redelivers = true;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly topics = new Set<string>();

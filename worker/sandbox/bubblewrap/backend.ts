@@ -4,6 +4,8 @@
 import { join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
+import { type MemoryGuard, PollingMemoryGuard } from "../memory-guard.ts";
+import { guardOrphans } from "../orphans.ts";
 import { limitPrefix } from "../rlimits.ts";
 import {
   type Execution,
@@ -46,19 +48,18 @@ export interface BubblewrapBackend extends SandboxBackend {
  * Throws SandboxError when no sandbox can be made here.
  */
 export async function openBubblewrap(options: BubblewrapOptions): Promise<BubblewrapBackend> {
-  const workDirs = await WorkDirs.open({
-    base: options.workBase,
-    ownerId: options.uid,
-    newId: options.newId,
-    onRemoveFailed: options.onRemoveFailed,
-  });
-  try {
-    const host = await probeHost(options, workDirs);
-    return new Backend(options, workDirs, host);
-  } catch (error) {
-    await workDirs[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using opened = new AsyncDisposableStack();
+  const workDirs = opened.use(
+    await WorkDirs.open({
+      base: options.workBase,
+      ownerId: options.uid,
+      newId: options.newId,
+      onRemoveFailed: options.onRemoveFailed,
+    }),
+  );
+  opened.use(await guardOrphans(workDirs.sandboxMark));
+  const host = await probeHost(options, workDirs);
+  return new Backend(options, workDirs, host, opened.move());
 }
 
 class Backend implements BubblewrapBackend {
@@ -66,13 +67,22 @@ class Backend implements BubblewrapBackend {
   readonly host: HostFacts;
   readonly #options: BubblewrapOptions;
   readonly #workDirs: WorkDirs;
+  /** The work directories, and what has to be given back with them. */
+  readonly #opened: AsyncDisposable;
   readonly #shared: SharedDirectories;
+  readonly #guard = new PollingMemoryGuard();
   /** Counts sandboxes, so that those bound to fewer CPUs than there are spread over them. */
   #turn = 0;
 
-  constructor(options: BubblewrapOptions, workDirs: WorkDirs, host: HostFacts) {
+  constructor(
+    options: BubblewrapOptions,
+    workDirs: WorkDirs,
+    host: HostFacts,
+    opened: AsyncDisposable,
+  ) {
     this.#options = options;
     this.#workDirs = workDirs;
+    this.#opened = opened;
     this.#shared = new SharedDirectories(
       join(workDirs.root, "shared"),
       options.uid,
@@ -89,7 +99,15 @@ class Backend implements BubblewrapBackend {
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {
     signal.throwIfAborted();
     const workDir = await this.#workDirs.take();
-    return new ColdSandbox(this.#options, this.host, request, workDir, this.#turn++);
+    return new ColdSandbox(
+      this.#options,
+      this.host,
+      this.#workDirs.sandboxMark,
+      request,
+      workDir,
+      this.#guard,
+      this.#turn++,
+    );
   }
 
   share(directory: string): Promise<SharedDirectory> {
@@ -98,7 +116,7 @@ class Backend implements BubblewrapBackend {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#shared[Symbol.asyncDispose]();
-    await this.#workDirs[Symbol.asyncDispose]();
+    await this.#opened[Symbol.asyncDispose]();
   }
 }
 
@@ -107,35 +125,49 @@ class ColdSandbox implements Sandbox {
   readonly unenforced: readonly Unenforced[];
   readonly #options: BubblewrapOptions;
   readonly #host: HostFacts;
+  readonly #mark: string;
   readonly #request: SandboxRequest;
+  readonly #guard: MemoryGuard;
   readonly #turn: number;
   #execution: Execution | undefined;
 
   constructor(
     options: BubblewrapOptions,
     host: HostFacts,
+    mark: string,
     request: SandboxRequest,
     workDir: WorkDir,
+    guard: MemoryGuard,
     turn: number,
   ) {
     this.workDir = workDir;
-    this.unenforced = host.unenforced;
+    this.unenforced = host.unenforced.filter(
+      (gap) => gap !== "resident-memory" || request.memoryBound === "resident",
+    );
     this.#options = options;
     this.#host = host;
+    this.#mark = mark;
     this.#request = request;
+    this.#guard = guard;
     this.#turn = turn;
   }
 
   async start(launch: Launch): Promise<Execution> {
     if (this.#execution !== undefined) throw new SandboxError("a sandbox is started once");
-    const { profile, mounts, environment } = this.#request;
+    const { profile, memoryBound, mounts, environment } = this.#request;
+    const { limits } = profile;
     const { proc, systemDirectories, hardLimits, cpuIds, seccomp } = this.#host;
     this.#execution = await startBwrap(
       {
         bwrapBin: this.#options.bwrapBin,
+        mark: this.#mark,
         uid: this.#options.uid,
         seccomp,
-        argv: [...limitPrefix(profile.limits, hardLimits, cpuIds, this.#turn), ...launch.argv],
+        memory:
+          memoryBound === "resident"
+            ? { guard: this.#guard, limitBytes: limits.addressSpaceBytes }
+            : undefined,
+        argv: [...limitPrefix(limits, memoryBound, hardLimits, cpuIds, this.#turn), ...launch.argv],
         options: bwrapOptions({
           profile,
           proc,

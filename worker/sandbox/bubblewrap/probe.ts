@@ -2,6 +2,7 @@
  * Finds out by trying what bubblewrap can do on this host.
  */
 import { lstat, readFile, readlink } from "node:fs/promises";
+import { canWatchMemory } from "../memory-guard.ts";
 import { builtInProfiles } from "../profile.ts";
 import { type HardLimits, limitPrefix, parseCpuList, parseHardLimits } from "../rlimits.ts";
 import { SandboxError, type Unenforced } from "../sandbox.ts";
@@ -34,7 +35,7 @@ const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
  */
 export async function probeHost(
   options: { readonly bwrapBin: string; readonly uid: number | undefined; readonly clock: Clock },
-  workDirs: Pick<WorkDirs, "take">,
+  workDirs: Pick<WorkDirs, "take" | "sandboxMark">,
 ): Promise<HostFacts> {
   const facts = {
     version: await version(options.bwrapBin),
@@ -43,13 +44,15 @@ export async function probeHost(
     cpuIds: await allowedCpus(),
     seccomp: isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined,
   };
+  const watchesMemory = await canWatchMemory();
   await using workDir = await workDirs.take();
   const refusals: string[] = [];
   for (const proc of ["fresh", "empty"] as const) {
     const trial = {
       ...options,
+      mark: workDirs.sandboxMark,
       workDir: workDir.path,
-      facts: { ...facts, ...gaps(proc, facts), proc },
+      facts: { ...facts, unenforced: gaps(proc, facts.seccomp, watchesMemory), proc },
     };
     const refusal = await tryProfiles(trial);
     if (refusal === undefined) return trial.facts;
@@ -63,16 +66,19 @@ export async function probeHost(
 
 function gaps(
   proc: ProcVariant,
-  { seccomp }: Pick<HostFacts, "seccomp">,
-): Pick<HostFacts, "unenforced"> {
+  seccomp: HostFacts["seccomp"],
+  watchesMemory: boolean,
+): readonly Unenforced[] {
   const unenforced: Unenforced[] = [];
   if (proc !== "fresh") unenforced.push("fresh-proc");
   if (seccomp === undefined) unenforced.push("seccomp");
-  return { unenforced };
+  if (!watchesMemory) unenforced.push("resident-memory");
+  return unenforced;
 }
 
 interface Trial {
   readonly bwrapBin: string;
+  readonly mark: string;
   readonly uid: number | undefined;
   readonly workDir: string;
   readonly facts: HostFacts;
@@ -86,9 +92,14 @@ async function tryProfiles(trial: Trial): Promise<string | undefined> {
     const execution = await startBwrap(
       {
         bwrapBin: trial.bwrapBin,
+        mark: trial.mark,
         uid: trial.uid,
         seccomp,
-        argv: [...limitPrefix(profile.limits, hardLimits, cpuIds, 0), "/usr/bin/true"],
+        memory: undefined,
+        argv: [
+          ...limitPrefix(profile.limits, "address-space", hardLimits, cpuIds, 0),
+          "/usr/bin/true",
+        ],
         options: bwrapOptions({
           profile,
           proc,

@@ -7,6 +7,8 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import { isJsonObject, parseJson } from "../../support/json.ts";
+import type { MemoryGuard } from "../memory-guard.ts";
+import { markOptions } from "../orphans.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
 
@@ -26,12 +28,16 @@ const signalBase = 128;
 /** What to start. */
 export interface BwrapCommand {
   readonly bwrapBin: string;
+  /** What tells this worker's sandboxes from others'; see `sandboxMark`. */
+  readonly mark: string;
   /** Options for `--args`. */
   readonly options: readonly string[];
   readonly argv: readonly string[];
   /** The system-call filter, or undefined where there is none for this architecture. */
   readonly seccomp: Uint8Array | undefined;
   readonly uid: number | undefined;
+  /** What bounds the sandbox's memory from outside, and to what; undefined when nothing does. */
+  readonly memory: { readonly guard: MemoryGuard; readonly limitBytes: number } | undefined;
 }
 
 /** Options in the form that `--args FD` reads: each ended by a NUL. */
@@ -48,17 +54,21 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
     const { seccomp } = command;
     const child = await startSubprocess({
       file: command.bwrapBin,
-      argv:
-        seccomp === undefined
-          ? ["--args", "3", "--json-status-fd", "4", "--", ...command.argv]
-          : ["--args", "3", "--seccomp", "4", "--json-status-fd", "5", "--", ...command.argv],
+      argv: [
+        ...markOptions(command.mark),
+        ...(seccomp === undefined
+          ? ["--args", "3", "--json-status-fd", "4"]
+          : ["--args", "3", "--seccomp", "4", "--json-status-fd", "5"]),
+        "--",
+        ...command.argv,
+      ],
       env: {},
       uid: command.uid,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
       hasReport: true,
     });
     if (child.report === undefined) throw new Error("the child has no report descriptor");
-    return new BwrapExecution(child, child.report, clock);
+    return new BwrapExecution(child, child.report, clock, command.memory);
   } catch (error) {
     throw new SandboxError(`cannot start ${command.bwrapBin}`, { cause: error });
   }
@@ -81,13 +91,15 @@ export class BwrapExecution implements Execution {
   /** From then on the numbers of the sandbox's processes may be other processes'. */
   #isGone = false;
   #stopping: Promise<ExitReport> | undefined;
+  readonly #graceOver = Promise.withResolvers<void>();
+  #exceeded: ExitReport["exceeded"];
 
-  constructor(child: Subprocess, report: Readable, clock: Clock) {
+  constructor(child: Subprocess, report: Readable, clock: Clock, memory: BwrapCommand["memory"]) {
     this.#child = child;
     this.#clock = clock;
     const { begun, ended } = readReport(report, this.#report);
     this.#begun = begun;
-    this.exited = this.#watch(ended);
+    this.exited = this.#watch(ended, memory);
   }
 
   onOutput(listener: OutputListener): void {
@@ -95,6 +107,7 @@ export class BwrapExecution implements Execution {
   }
 
   stop(graceMs: number): Promise<ExitReport> {
+    if (graceMs === 0) this.#graceOver.resolve();
     this.#stopping ??= this.#stop(graceMs);
     return this.#stopping;
   }
@@ -106,7 +119,7 @@ export class BwrapExecution implements Execution {
     await settlesWithin(this.#begun, beginTimeoutMs, this.#clock);
     if (graceMs > 0) {
       await this.#terminate();
-      await settlesWithin(exited, graceMs, this.#clock);
+      await settlesWithin(Promise.race([exited, this.#graceOver.promise]), graceMs, this.#clock);
     }
     await this.#killAll();
     return exited;
@@ -128,8 +141,9 @@ export class BwrapExecution implements Execution {
     this.#child.kill("SIGKILL");
   }
 
-  async #watch(reported: Promise<void>): Promise<ExitReport> {
+  async #watch(reported: Promise<void>, memory: BwrapCommand["memory"]): Promise<ExitReport> {
     try {
+      using _guarded = await this.#guard(memory);
       const exit = await this.#child.exited;
       await reported;
       await this.#awaitLastProcess();
@@ -137,10 +151,24 @@ export class BwrapExecution implements Execution {
       // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
       // the end of the stream is not waited for.
       await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
-      return { ...ending(this.#report, exit), exceeded: undefined, ...this.#child.output() };
+      return { ...ending(this.#report, exit), exceeded: this.#exceeded, ...this.#child.output() };
     } finally {
       this.#child.close();
     }
+  }
+
+  /** Has the sandbox's memory watched from the birth of its first process on. */
+  async #guard(memory: BwrapCommand["memory"]): Promise<Disposable | undefined> {
+    if (memory === undefined) return undefined;
+    await this.#begun;
+    const firstPid = this.#report.childPid;
+    if (firstPid === undefined) return undefined;
+    const onExceeded = (): void => {
+      if (this.#isGone) return;
+      this.#exceeded = "memory";
+      void this.#killAll();
+    };
+    return memory.guard.watch({ firstPid, limitBytes: memory.limitBytes, onExceeded });
   }
 
   async #awaitLastProcess(): Promise<void> {

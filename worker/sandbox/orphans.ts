@@ -1,0 +1,110 @@
+/**
+ * Ends sandboxes whose worker is dead.
+ *
+ * bubblewrap is to die with its parent, and the sandbox's first process with bubblewrap. But each asks for that some
+ * milliseconds after it was born, and the kernel grants it only from then on; a worker that is killed meanwhile leaves a
+ * sandbox that goes on, or a process that waits for ever to be let go. So every bubblewrap bears a mark of its worker on its
+ * command line, and a small process beside the worker outlives it and kills whoever bears the mark.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { SandboxError } from "./sandbox.ts";
+
+/** The shell takes 2 MB, where another Node would take 45. What it needs is built in, but for sleep(1). */
+const shell = "/bin/sh";
+
+/** Seconds between two looks at all processes. */
+const lookSeconds = 0.05;
+/** Looks after which those that are still there are given up. */
+const maxLooks = 100;
+/** Looks in a row that find nobody before a guard leaves: what its worker did last may just be beginning. */
+const quietLooksOfGuard = 10;
+
+/** An option that bubblewrap gets for its word alone: no variable is called like that. */
+const markOption = "--unsetenv";
+
+/**
+ * What the shell does: waits for the end of its input, which comes with the worker's. Then it kills whoever bears the mark
+ * until it finds nobody, so many times in a row, and exits with 1 when somebody stays. It reads and kills in one breath, so
+ * that no other process can have got the number meanwhile. Command lines lose their NULs as they are read.
+ */
+const script = `
+exec 2> /dev/null
+trap '' HUP INT TERM
+read -r end
+looks=0
+quiet=0
+while [ "$quiet" -lt "$2" ]; do
+  [ "$looks" -lt ${maxLooks} ] || exit 1
+  [ "$looks" -eq 0 ] || sleep ${lookSeconds}
+  looks=$((looks + 1))
+  quiet=$((quiet + 1))
+  for process in /proc/[0-9]*; do
+    line=
+    read -r line < "$process/cmdline"
+    case "$line" in
+      *"${markOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}" ;;
+    esac
+  done
+done
+`;
+
+/**
+ * The mark of a worker, by the name of its directory. Everybody on the host can read command lines, so the name cannot be
+ * told from it.
+ */
+export function sandboxMark(workerName: string): string {
+  const digest = createHash("sha256").update(workerName).digest("hex");
+  return `str-sandbox-${digest.slice(0, 24)}`;
+}
+
+/** The options by which a bubblewrap bears a mark, to be the first on its command line. */
+export function markOptions(mark: string): readonly string[] {
+  return [markOption, mark];
+}
+
+/**
+ * Starts the process that kills whoever bears the mark as soon as this process is dead. The caller disposes it after its
+ * last sandbox is gone. Throws SandboxError.
+ */
+export async function guardOrphans(mark: string): Promise<AsyncDisposable> {
+  const child = await start(mark, quietLooksOfGuard);
+  return {
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await exitCodeOf(child);
+    },
+  };
+}
+
+/** Kills whoever bears the mark, now. Rejects when somebody stays. */
+export async function endOrphans(mark: string): Promise<void> {
+  const child = await start(mark, 1);
+  child.stdin?.end();
+  if ((await exitCodeOf(child)) !== 0)
+    throw new SandboxError("a sandbox of a dead worker cannot be ended");
+}
+
+/** In a session of its own, so that what a terminal sends to the worker does not reach it. */
+async function start(mark: string, quietLooks: number): Promise<ChildProcess> {
+  const child = spawn(shell, ["-c", script, "str-orphans", mark, String(quietLooks)], {
+    cwd: "/",
+    env: {},
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  // It may be killed before it is told anything.
+  child.stdin?.on("error", () => undefined);
+  try {
+    await once(child, "spawn");
+  } catch (error) {
+    throw new SandboxError(`cannot start ${shell}`, { cause: error });
+  }
+  return child;
+}
+
+async function exitCodeOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  return child.exitCode;
+}
