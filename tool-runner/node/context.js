@@ -100,7 +100,7 @@ export class Context {
    * @param {string} encoding
    */
   async loadArtifactText(param, encoding = "utf-8") {
-    const decoder = new TextDecoder(encoding, {});
+    const decoder = new TextDecoder(encoding, { fatal: true });
     const content = await this.loadArtifact(param);
     return content === null ? null : decoder.decode(content);
   }

@@ -109,17 +109,19 @@ test("ten thousand statuses cost a tool well under a second", async () => {
 
 describe("while the reader is behind", () => {
   const lines = 100;
-  /** Sends more than a pipe holds, says how the event loop fares, then waits for the reader. */
-  const body = `
+  /** Sends more than a pipe holds, and says how the event loop fares. */
+  const sending = `
     const fs = await import("node:fs");
     const sent = Array.from({ length: ${lines} }, (_, n) => ctx.sendStatus(n + " " + "x".repeat(4000)));
     for (let n = 0; n < 10; n += 1) await new Promise((resolve) => setTimeout(resolve, 5));
-    fs.writeFileSync("output/went-on", "");
-    return { sent: await Promise.all(sent) }`;
+    fs.writeFileSync("output/went-on", "");`;
 
-  test("the tool goes on, a promise waits, and nothing is lost", async () => {
-    const directory = await toolsDirectory({});
-    const pipe = join(directory, "slow.pipe");
+  /** Runs a tool whose pipe is read once the tool has gone on; calls `onRead` with the texts after each reading. */
+  async function runSlowly(
+    body: string,
+    onRead: (texts: readonly string[], wasAnswered: boolean) => void,
+  ) {
+    const pipe = join(await toolsDirectory({}), "slow.pipe");
     execFileSync("mkfifo", [pipe]);
     const descriptor = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
     onTestFinished(() => closeSync(descriptor));
@@ -131,27 +133,44 @@ describe("while the reader is behind", () => {
       },
     });
     await vi.waitFor(() => expect(existsSync(join(workDir, "output/went-on"))).toBe(true), 10_000);
-    expect(existsSync(join(workDir, "result.json"))).toBe(false);
 
     let received = "";
     const drain = (): void => {
+      const wasAnswered = existsSync(join(workDir, "result.json"));
       const chunk = Buffer.alloc(1_000_000);
       try {
         received += chunk.toString("utf8", 0, readSync(descriptor, chunk));
       } catch {
         // Nothing there at the moment.
       }
+      onRead(received.split("\n").slice(0, -1), wasAnswered);
     };
     const timer = setInterval(drain, 2);
-    const run = await running;
-    clearInterval(timer);
+    const run = await running.finally(() => clearInterval(timer));
     drain();
+    return run;
+  }
+
+  test("the tool goes on, a promise waits, and nothing is lost", async () => {
+    let received: readonly string[] = [];
+    const run = await runSlowly(`${sending} return { sent: await Promise.all(sent) }`, (texts) => {
+      received = texts;
+    });
     expect(run.document).toMatchObject({
       result: { sent: Array.from({ length: lines }, () => true) },
     });
-    expect(received.split("\n").map((line) => /\d+/.exec(line)?.[0])).toEqual([
-      ...Array.from({ length: lines }, (_, n) => `${n}`),
-      undefined,
-    ]);
+    expect(received.map((line) => /\d+/.exec(line)?.[0])).toEqual(
+      Array.from({ length: lines }, (_, n) => `${n}`),
+    );
+  });
+
+  test("the answer waits, too, for what the tool has sent", async () => {
+    const receivedBeforeAnswer: number[] = [];
+    const run = await runSlowly(`${sending} return { ok: true }`, (texts, wasAnswered) => {
+      if (wasAnswered) receivedBeforeAnswer.push(texts.length);
+    });
+    expect(run.document).toMatchObject({ result: { ok: true } });
+    // What one reading finds after the answer is all there was in the pipe.
+    expect(new Set(receivedBeforeAnswer)).toEqual(new Set([lines]));
   });
 });
