@@ -104,7 +104,9 @@ export default defineConfig(
     languageOptions: {
       globals: {
         Atomics: false,
+        Buffer: false,
         SharedArrayBuffer: false,
+        TextDecoder: false,
         URL: false,
         console: false,
         process: false,

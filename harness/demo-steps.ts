@@ -45,7 +45,15 @@ export const quickCall: ToolCall = { tool: "echo_tool", args: { message: "tick" 
 
 /** The steps in the order of the telling. */
 export async function prepareSteps(scene: Scene): Promise<readonly Step[]> {
-  return [echo, await processFile(scene), compute, network(scene), host(scene), failure];
+  return [
+    echo,
+    await processFile(scene),
+    typescript,
+    compute,
+    network(scene),
+    host(scene),
+    failure,
+  ];
 }
 
 const echo: Step = {
@@ -85,6 +93,16 @@ async function processFile({ store, downloads, textFile, signal }: Scene): Promi
     },
   };
 }
+
+const typescript: Step = {
+  title: "A tool written in TypeScript, run as it is",
+  call: { tool: "add_business_days", args: { date: "2027-02-26", days: 10 } },
+  async judge(result) {
+    const toolResult = succeeded(result);
+    expect(toolResult["date"] === "2027-03-12", "ten business days are two weeks");
+    return [json(toolResult)];
+  },
+};
 
 const compute: Step = {
   title: "Code that a model wrote runs under the profile restrictive",

@@ -40,6 +40,8 @@ describe("ARCHITECTURE.md", () => {
     ...Object.keys(rooms).map((room) => [`worker/${room}/`, "**/*.ts"] as const),
     ["harness/", "**/*.ts"],
     ["tool-runner/python/", "**/*.py"],
+    ["tool-runner/node/", "**/*.{js,d.ts}"],
+    ["bench/", "*.{ts,py}"],
   ] as const)("lists the files of %s, and no others", (folder, pattern) => {
     const listed = firstColumn(`### \`${folder}\``).flatMap(codes);
     expect(listed.toSorted()).toEqual(filesIn(folder, pattern));

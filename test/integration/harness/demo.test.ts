@@ -45,7 +45,7 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     expect(stdout).toContain("✓ refused ('1.1.1.1', 53)");
     expect(stdout).toContain("✓ refused /etc/shadow");
     expect(stdout).toContain("✓ TOOL_ERROR: -300 celsius is below absolute zero");
-    expect(stdout).toMatch(/\n6 of 6 calls ended as they should; median overhead \d+ ms.*\n$/);
+    expect(stdout).toMatch(/\n7 of 7 calls ended as they should; median overhead \d+ ms.*\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(await readdir(TMPDIR)).toEqual([]);
   });
@@ -69,7 +69,7 @@ exec /usr/bin/bwrap "$@"
     expect(stdout).toMatch(
       /✗ expected that all 2 attempts are refused; .*REACHED \('127\.0\.0\.1'/,
     );
-    expect(stdout).toMatch(/\n5 of 6 calls ended as they should/);
+    expect(stdout).toMatch(/\n6 of 7 calls ended as they should/);
     expect(await readdir(TMPDIR)).toEqual(["bwrap"]);
   });
 
