@@ -143,7 +143,7 @@ export class Context {
     return this.saveArtifact(filename, content, { ...about, mimeType });
   }
 
-  listArtifacts() {
+  async listArtifacts() {
     return Object.fromEntries(this.#artifacts);
   }
 
@@ -156,7 +156,7 @@ export class Context {
    * @param {string} key
    * @param {unknown} otherwise
    */
-  getConfig(key, otherwise = null) {
+  async getConfig(key, otherwise = null) {
     return hasOwn(this.#config, key) ? this.#config[key] : otherwise;
   }
 

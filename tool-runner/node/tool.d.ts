@@ -41,7 +41,10 @@ export interface ArtifactDescription {
   readonly description?: string | undefined;
 }
 
-/** What a tool knows of its call, and its ways to the outside: status updates, artifacts, configuration. */
+/**
+ * What a tool knows of its call, and its ways to the outside: status updates, artifacts, configuration.
+ * Every method returns a promise.
+ */
 export interface ToolContext {
   /** The caller, as the request says it. */
   readonly userId: string;
@@ -90,13 +93,13 @@ export interface ToolContext {
   saveArtifactText(filename: string, content: string, about?: ArtifactDescription): Promise<string>;
 
   /** Path of every input artifact by parameter name. A copy. */
-  listArtifacts(): Record<string, string>;
+  listArtifacts(): Promise<Record<string, string>>;
 
   /** Names of the output artifacts that exist now, sorted. */
   listOutputArtifacts(): Promise<string[]>;
 
   /** A value of the tool's configuration, which may be a secret; `otherwise`, or null, where it has no such key. */
-  getConfig(key: string, otherwise?: unknown): unknown;
+  getConfig(key: string, otherwise?: unknown): Promise<unknown>;
 }
 
 /** What a context that is made by hand knows. Everything has a default. */

@@ -176,7 +176,7 @@ function answerOf(outcome: InvocationOutcome, redelivers: boolean): Answer | und
 }
 
 /** Agents try `TOOL_NOT_AVAILABLE` again on their own, which a tool that has begun must not be. */
-function stopped({ begun, mayRunAgain }: Pick<GivenUp, "begun"> & { mayRunAgain: boolean }) {
+function stopped({ begun, mayRunAgain }: GivenUp & InvocationOutcome): InvocationError {
   if (!begun) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
   const message = "The tool was stopped because the worker is shutting down";
   return new InvocationError(

@@ -28,11 +28,11 @@ test("a tool can ask for its configuration", async () => {
   expect(
     await resultOf(
       `return {
-        known: ctx.getConfig("key"),
-        absent: ctx.getConfig("absent"),
-        otherwise: ctx.getConfig("absent", 7),
-        off: ctx.getConfig("off", 7),
-        inherited: ctx.getConfig("constructor"),
+        known: await ctx.getConfig("key"),
+        absent: await ctx.getConfig("absent"),
+        otherwise: await ctx.getConfig("absent", 7),
+        off: await ctx.getConfig("off", 7),
+        inherited: await ctx.getConfig("constructor"),
       }`,
       { toolConfig: { key: { deep: [1] }, off: null } },
     ),
@@ -93,8 +93,8 @@ describe("input artifacts", () => {
 
   test("are listed with their paths, in a copy", async () => {
     const body = `
-      ctx.listArtifacts().report = "changed";
-      return Object.fromEntries(Object.entries(ctx.listArtifacts()).map(([k, v]) => [k, v.split("/").at(-1)]))`;
+      (await ctx.listArtifacts()).report = "changed";
+      return Object.fromEntries(Object.entries(await ctx.listArtifacts()).map(([k, v]) => [k, v.split("/").at(-1)]))`;
     expect(await resultOf(body, { artifacts })).toEqual({
       report: "q3.csv",
       "files[0]": "one.txt",

@@ -11,8 +11,8 @@ import { toolsDirectory } from "./run-node-tool.ts";
 test("needs nothing", async () => {
   const ctx = createToolContext();
   expect(ctx).toMatchObject({ userId: "", sessionId: "", appName: "", taskId: "" });
-  expect(ctx.getConfig("key")).toBeNull();
-  expect(ctx.listArtifacts()).toEqual({});
+  expect(await ctx.getConfig("key")).toBeNull();
+  expect(await ctx.listArtifacts()).toEqual({});
   expect(await ctx.loadArtifact("report")).toBeNull();
   expect(await ctx.sendStatus("to nobody")).toBe(false);
   expect(plain({})).toEqual({ hello: "you" });
@@ -30,7 +30,7 @@ test("knows what it was told", async () => {
     onStatus: (text) => void statuses.push(text),
   });
   expect(await asynchronous({ name: "n" }, ctx)).toEqual({ args: { name: "n" }, user: "ada" });
-  expect(ctx.getConfig("key")).toBe(5);
+  expect(await ctx.getConfig("key")).toBe(5);
   expect(await ctx.loadArtifactText("report")).toBe("a,b");
   expect(await ctx.sendStatus("heard")).toBe(true);
   expect(statuses).toEqual(["heard"]);

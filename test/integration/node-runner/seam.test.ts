@@ -23,7 +23,7 @@ describe("the arguments file", () => {
       "f.mjs": `
         import { readdirSync } from "node:fs";
         const files = readdirSync(".");
-        export const f = (_args, ctx) => ({ files, password: ctx.getConfig("password") });`,
+        export const f = async (_args, ctx) => ({ files, password: await ctx.getConfig("password") });`,
     });
     const run = await runTool("f.mjs", "f", { toolsDir, toolConfig: { password: "hunter2" } });
     expect(run.document).toMatchObject({
@@ -54,7 +54,7 @@ describe("the arguments file", () => {
       optional.map((name, index) => [name, index % 2 === 0 ? undefined : null]),
     );
     const body =
-      "return { user: ctx.userId, config: ctx.getConfig('x'), artifacts: ctx.listArtifacts() }";
+      "return { user: ctx.userId, config: await ctx.getConfig('x'), artifacts: await ctx.listArtifacts() }";
     expect(await answerOf(body, { members })).toEqual({
       result: { user: "", config: null, artifacts: {} },
       outputs: {},

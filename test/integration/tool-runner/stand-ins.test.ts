@@ -123,6 +123,34 @@ describe("an installed package wins", () => {
     expect(await resultOf(source, files)).toEqual({ real: "real", ctx: "user-42" });
   });
 
+  test.for([
+    ["classes", ""],
+    ["strings", "from __future__ import annotations"],
+  ])("when an artifact is made for annotations that are %s", async ([, first]) => {
+    const source = [
+      first,
+      "from typing import List",
+      "from solace_agent_mesh.agent.tools.artifact_types import Artifact",
+      "def run(one: Artifact, files: List[Artifact]):",
+      "    return {'classes': [type(each).__qualname__ for each in (one, *files)]}",
+    ].join("\n");
+    const files = {
+      "tool.py": source,
+      "solace_agent_mesh/agent/tools/artifact_types.py": [
+        "class Real:",
+        "    class Artifact:",
+        "        def __init__(self, content, filename, version, mime_type, metadata): pass",
+        "Artifact = Real.Artifact",
+      ].join("\n"),
+    };
+    const artifact = { filename: "a.txt", content: "a" };
+    const run = await runTool("tool", "run", {
+      toolsDir: await toolsDir(files),
+      artifacts: { one: artifact, "files[0]": artifact },
+    });
+    expect(run.document).toMatchObject({ result: { classes: ["Real.Artifact", "Real.Artifact"] } });
+  });
+
   const usesGoogle = [
     "from google.adk.tools import ToolContext",
     "from google.genai import types",

@@ -13,9 +13,8 @@ _CONFIG_NAME = "tool_config"
 _CONTEXT = "ToolContext"
 _FACADE = "ToolContextFacade"
 _SANDBOX_FACADE = "SandboxToolContextFacade"
-# An annotation that asks for an artifact, unless it is in a dict.
+# An annotation that asks for an artifact.
 _ARTIFACT = "Artifact"
-_DICTS = frozenset(("dict", "Dict", "Mapping"))
 # A parameter annotated with one of these wants data from the caller, never the context.
 _DATA_WORDS = frozenset(
     "str int float complex bool bytes list dict tuple set frozenset "
@@ -38,7 +37,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
     if signature is None:
         return (), call.args
     parameters = signature.parameters
-    wanting_artifacts = [each for each in parameters if _is_artifact(each)]
+    wanting_artifacts = [each for each in parameters if _ARTIFACT in each.words]
     injected = {
         parameter.name: context_for(kind, context)
         for parameter, kind in _context_parameters(signature, call.args, wanting_artifacts)
@@ -135,10 +134,6 @@ def class_in(annotation: object, name: str) -> "type | None":
             if found:
                 return found
     return None
-
-
-def _is_artifact(parameter: Parameter) -> bool:
-    return _ARTIFACT in parameter.words and _DICTS.isdisjoint(parameter.words)
 
 
 def _quoted(names: "list[str]") -> str:
