@@ -123,15 +123,16 @@ describe("an installed package wins", () => {
     expect(await resultOf(source, files)).toEqual({ real: "real", ctx: "user-42" });
   });
 
+  const module = "solace_agent_mesh.agent.tools.artifact_types";
+
   test.for([
-    ["classes", ""],
-    ["strings", "from __future__ import annotations"],
-  ])("when an artifact is made for annotations that are %s", async ([, first]) => {
+    ["classes", `import ${module} as at`, "at.Artifact"],
+    ["strings", `from __future__ import annotations\nfrom ${module} import Artifact`, "Artifact"],
+  ])("when artifacts are made for annotations that are %s", async ([, imports, name]) => {
     const source = [
-      first,
+      imports,
       "from typing import List",
-      "from solace_agent_mesh.agent.tools.artifact_types import Artifact",
-      "def run(one: Artifact, files: List[Artifact]):",
+      `def run(one: ${name}, files: List[${name}]):`,
       "    return {'classes': [type(each).__qualname__ for each in (one, *files)]}",
     ].join("\n");
     const files = {
