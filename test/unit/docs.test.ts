@@ -109,7 +109,7 @@ describe("a table has what the code has:", () => {
       return network === "host" ? "what name service and TLS need" : "three entries";
     };
     const expected: Readonly<Record<string, (profile: Profile) => string>> = {
-      "address space of each process": ({ limits }) => mebibytes(limits.addressSpaceBytes),
+      "address space of each process": ({ limits }) => mebibytes(limits.memoryBytes),
       "CPU time of each process": ({ limits }) => `${limits.cpuSeconds} s`,
       CPUs: ({ limits }) => String(limits.cpus),
       "largest file": ({ limits }) => mebibytes(limits.fileSizeBytes),

@@ -219,7 +219,7 @@ class NodeRunner implements ToolRunner {
 }
 
 function flags({ limits }: Profile): readonly string[] {
-  const heapMebibytes = Math.floor((limits.addressSpaceBytes * heapShare) / bytesPerMebibyte);
+  const heapMebibytes = Math.floor((limits.memoryBytes * heapShare) / bytesPerMebibyte);
   return [
     `--max-old-space-size=${heapMebibytes}`,
     // No signal opens a debugger on the network that a tool may share with the host.

@@ -7,7 +7,7 @@ const MiB = 1024 * 1024;
 /** Bounds of one sandbox process or of the sandbox; sizes in bytes, times in seconds. */
 export interface Limits {
   /** Memory: RLIMIT_AS of each process or, for tools that are bound otherwise, what the sandbox's processes hold. */
-  readonly addressSpaceBytes: number;
+  readonly memoryBytes: number;
   /** RLIMIT_CPU of each process; the kernel kills it beyond. */
   readonly cpuSeconds: number;
   /** CPUs the processes are placed on (affinity). */
@@ -44,7 +44,7 @@ export const tightestProfile = "restrictive";
 export const restrictiveProfile: Profile = {
   name: tightestProfile,
   limits: {
-    addressSpaceBytes: 512 * MiB,
+    memoryBytes: 512 * MiB,
     cpuSeconds: 60,
     cpus: 1,
     fileSizeBytes: 64 * MiB,
@@ -64,7 +64,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
     {
       name: "standard",
       limits: {
-        addressSpaceBytes: 1024 * MiB,
+        memoryBytes: 1024 * MiB,
         cpuSeconds: 300,
         cpus: 2,
         fileSizeBytes: 256 * MiB,
@@ -79,7 +79,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
     {
       name: "permissive",
       limits: {
-        addressSpaceBytes: 4096 * MiB,
+        memoryBytes: 4096 * MiB,
         cpuSeconds: 600,
         cpus: 4,
         fileSizeBytes: 1024 * MiB,

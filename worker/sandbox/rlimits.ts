@@ -11,7 +11,7 @@ export type HardLimits = Readonly<Record<RlimitName, number>>;
 
 /** Our limits that are rlimits, with their prlimit(1) option and their row in /proc/self/limits. */
 const rlimits = {
-  addressSpaceBytes: { option: "as", row: "Max address space" },
+  memoryBytes: { option: "as", row: "Max address space" },
   cpuSeconds: { option: "cpu", row: "Max cpu time" },
   fileSizeBytes: { option: "fsize", row: "Max file size" },
   openFiles: { option: "nofile", row: "Max open files" },
@@ -38,7 +38,7 @@ export function parseHardLimits(procSelfLimits: string): HardLimits {
  * The prefix that puts a command under `limits`, soft and hard alike, clamped to the current hard limits: a tighter
  * limit of the worker's own stays, and never makes a call fail.
  *
- * @param memoryBound whether the limit of memory is one of them; without it `limits.addressSpaceBytes` is left out
+ * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is left out
  * @param cpuIds CPUs the worker may use; the command is placed on the `limits.cpus` of them that start at `turn`
  *   (so that concurrent calls spread). With no more CPUs than the limit there is nothing to bound.
  */
@@ -52,7 +52,7 @@ export function limitPrefix(
   const names =
     memoryBound === "address-space"
       ? rlimitNames
-      : rlimitNames.filter((name) => name !== "addressSpaceBytes");
+      : rlimitNames.filter((name) => name !== "memoryBytes");
   const options = names.map((name) => {
     const value = Math.min(limits[name], hard[name]);
     return `--${rlimits[name].option}=${value}:${value}`;

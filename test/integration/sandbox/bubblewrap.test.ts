@@ -169,7 +169,7 @@ describe("a command in a sandbox", () => {
       { profile },
     );
     const [addressSpace, cpu, fileSize, openFiles, core, processes] = stdout.text.split("\n");
-    expect(Number(addressSpace) * 1024).toBe(profile.limits.addressSpaceBytes);
+    expect(Number(addressSpace) * 1024).toBe(profile.limits.memoryBytes);
     expect(Number(cpu)).toBe(profile.limits.cpuSeconds);
     expect(Number(fileSize) * 512).toBe(profile.limits.fileSizeBytes);
     expect(Number(openFiles)).toBe(profile.limits.openFiles);

@@ -138,9 +138,7 @@ describe("a Node tool", () => {
         "Max processes": String(limits.processes),
         "Max core file size": "0",
       },
-      flags: expect.arrayContaining([
-        `--max-old-space-size=${(0.75 * limits.addressSpaceBytes) / MiB}`,
-      ]),
+      flags: expect.arrayContaining([`--max-old-space-size=${(0.75 * limits.memoryBytes) / MiB}`]),
       argv: [expect.any(String), "/sandbox/runner/main.js"],
     });
   });

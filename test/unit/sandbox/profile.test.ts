@@ -14,7 +14,7 @@ describe("the built-in profiles", () => {
   test("have the limits of the design document's table", () => {
     const table = [...builtInProfiles].map(([name, { limits, network }]) => [
       name,
-      limits.addressSpaceBytes / MiB,
+      limits.memoryBytes / MiB,
       limits.cpuSeconds,
       limits.cpus,
       limits.fileSizeBytes / MiB,

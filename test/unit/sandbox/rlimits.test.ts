@@ -17,7 +17,7 @@ const { limits: restrictive } = builtInProfiles.get("restrictive")!;
 const { limits: standard } = builtInProfiles.get("standard")!;
 
 const unlimited: HardLimits = {
-  addressSpaceBytes: Infinity,
+  memoryBytes: Infinity,
   cpuSeconds: Infinity,
   fileSizeBytes: Infinity,
   openFiles: Infinity,
@@ -41,7 +41,7 @@ Max address space         unlimited            4294967296           bytes
 describe("the hard limits of a process", () => {
   test("are read from the kernel's table, the hard column of it", () => {
     expect(parseHardLimits(procSelfLimits)).toEqual({
-      addressSpaceBytes: 4_294_967_296,
+      memoryBytes: 4_294_967_296,
       cpuSeconds: Infinity,
       fileSizeBytes: 2048,
       openFiles: 524_288,

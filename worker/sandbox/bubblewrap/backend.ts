@@ -165,7 +165,7 @@ class ColdSandbox implements Sandbox {
         seccomp,
         memory:
           memoryBound === "resident"
-            ? { guard: this.#guard, limitBytes: limits.addressSpaceBytes }
+            ? { guard: this.#guard, limitBytes: limits.memoryBytes }
             : undefined,
         argv: [...limitPrefix(limits, memoryBound, hardLimits, cpuIds, this.#turn), ...launch.argv],
         options: bwrapOptions({
