@@ -51,9 +51,6 @@ export interface ToolCatalog extends AsyncDisposable {
   /** The last manifest that could be used; replaced as a whole, never changed. */
   readonly manifest: Manifest;
 
-  /** Why the file as it is now cannot be used, or undefined while it can: for health and the operator. */
-  readonly lastProblem: ManifestError | undefined;
-
   /**
    * What changed since the catalog was opened, until it is disposed of. Every iteration starts there.
    *
@@ -72,7 +69,7 @@ export interface ToolCatalog extends AsyncDisposable {
  * Loads the manifest and follows its file.
  *
  * Throws ManifestError when the file cannot be used now: a worker does not start on a broken manifest. Later only the
- * log and `lastProblem` tell. Rejects with the signal's reason when it aborts.
+ * log tells. Rejects with the signal's reason when it aborts.
  *
  * | event                                          | level | facts                                    |
  * |------------------------------------------------|-------|------------------------------------------|
@@ -106,7 +103,8 @@ class FileCatalog implements ToolCatalog {
   #parsed: Manifest;
   /** The part of it that is served. */
   #manifest: Manifest;
-  #lastProblem: ManifestError | undefined;
+  /** Whether the file as it is now can be used. */
+  #isUsable = true;
   #swapped = Promise.withResolvers<void>();
   /** The end of the work in progress: a reload and a second try of refused tools must not overtake each other. */
   #busy: Promise<void> = Promise.resolve();
@@ -123,10 +121,6 @@ class FileCatalog implements ToolCatalog {
 
   get manifest(): Manifest {
     return this.#manifest;
-  }
-
-  get lastProblem(): ManifestError | undefined {
-    return this.#lastProblem;
   }
 
   get changes(): AsyncIterable<ManifestChange> {
@@ -189,15 +183,15 @@ class FileCatalog implements ToolCatalog {
     const { log, path } = this.#options;
     try {
       const { manifest, warnings } = parseState(state, this.#options);
-      if (this.#lastProblem !== undefined) {
-        this.#lastProblem = undefined;
+      if (!this.#isUsable) {
+        this.#isUsable = true;
         log.info({ revision: manifest.revision }, "manifest usable again");
       }
       logWarnings(log, path, warnings);
       await this.#serve(manifest);
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
-      this.#lastProblem = error;
+      this.#isUsable = false;
       const { revision } = this.#manifest;
       log.error({ err: error, revision }, "manifest not usable, last good one kept");
     }
