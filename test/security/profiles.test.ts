@@ -85,6 +85,7 @@ describe("a sandbox", () => {
           "PYTHONDONTWRITEBYTECODE",
           "PYTHONPATH",
           "TMPDIR",
+          "_SAM_SANDBOX_LIGHT",
         ]);
       });
 
