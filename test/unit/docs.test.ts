@@ -6,6 +6,7 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
+import { type BenchReport, formatReport } from "../../bench/report.ts";
 import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/screen.ts";
@@ -142,6 +143,14 @@ describe("a table has what the code has:", () => {
   test("the fields in docs/manifest.md", () => {
     const fields = Object.keys(toolSchemas([...builtInProfiles.keys()]).python.shape);
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
+  });
+
+  test("the results in docs/benchmarks.md, of a run whose numbers are kept", () => {
+    const reports = globSync("bench/results/*.json", { cwd: root }).map(
+      (path) => JSON.parse(read(path)) as BenchReport,
+    );
+    const text = read("docs/benchmarks.md");
+    expect(reports.filter((report) => text.includes(formatReport(report)))).toHaveLength(1);
   });
 
   test("the limits in docs/protocol.md", () => {
