@@ -51,7 +51,11 @@ async function startDev(
     cli,
     port,
     temporary: temporary.path,
-    [Symbol.asyncDispose]: () => cli[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await cli[Symbol.asyncDispose]();
+      // A worker notices that its supervisor is gone, and uses its directory until then.
+      await whenNoWorkerIsLeft(port);
+    },
   };
 }
 
@@ -69,13 +73,20 @@ async function servedTimes({ cli }: Dev, count: number): Promise<void> {
 }
 
 /** Processes of a worker, by the port that only it was given. */
-async function workersOf({ port }: Dev): Promise<readonly string[]> {
+async function workersOf({ port }: Pick<Dev, "port">): Promise<readonly string[]> {
   const found: string[] = [];
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
     if (environment.includes(`DEV_BROKER_PORT=${port}\0`)) found.push(pid);
   }
   return found;
+}
+
+async function whenNoWorkerIsLeft(port: string): Promise<void> {
+  await vi.waitFor(async () => expect(await workersOf({ port })).toEqual([]), {
+    timeout: 30_000,
+    interval: 50,
+  });
 }
 
 /** As a terminal does it: every process of the group hears it. */
@@ -187,10 +198,7 @@ describe("harness dev", { timeout: timeoutMs }, () => {
     expect(await workersOf(dev)).toHaveLength(1);
     dev.cli.child.kill("SIGKILL");
     await dev.cli.finished;
-    await vi.waitFor(async () => expect(await workersOf(dev)).toEqual([]), {
-      timeout: 30_000,
-      interval: 200,
-    });
+    await whenNoWorkerIsLeft(dev.port);
   });
 
   test("refuses a directory of tools that is not there", async () => {
