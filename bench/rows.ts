@@ -82,6 +82,7 @@ export async function openBench(): Promise<Bench> {
       { name: "cold start, TypeScript", run: cold("node_typed") },
       { name: "end to end, Python", run: endToEnd("python_light") },
       { name: "end to end, JavaScript", run: endToEnd("node_light") },
+      { name: "end to end, TypeScript", run: endToEnd("node_typed") },
     ],
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
