@@ -13,17 +13,23 @@ import { UsageError } from "./context.ts";
 import type { ToolCall } from "./messages.ts";
 import type { Assignment } from "./option-values.ts";
 
-/** A value for a parameter; several for one parameter make a list. */
+/** A value for a parameter. */
 type Entry<T> = readonly [parameter: string, value: T];
 
 /** What a call brings along. */
 export interface CallInputs {
   readonly artifacts: readonly Entry<ArtifactInput>[];
   readonly preloaded: readonly Entry<PreloadedArtifact>[];
+  /** The parameters that take a list, also of one. */
+  readonly lists: ReadonlySet<string>;
 }
 
-/** Finds every file of `--artifact` and `--preload`. Throws UsageError. */
+/**
+ * Finds every file of `--artifact` and `--preload`. A parameter that is given several times, or as `PARAM[]`, or whose
+ * argument is an array takes a list. Throws UsageError.
+ */
 export async function readInputs(options: {
+  readonly args: JsonObject;
   readonly artifact: readonly Assignment[];
   readonly preload: readonly Assignment[];
 }): Promise<CallInputs> {
@@ -33,7 +39,19 @@ export async function readInputs(options: {
   return {
     artifacts: await entries(options.artifact, readArtifactInput),
     preloaded: await entries(options.preload, readPreload),
+    lists: listsOf([...options.artifact, ...options.preload], options.args),
   };
+}
+
+function listsOf(assignments: readonly Assignment[], args: JsonObject): ReadonlySet<string> {
+  const grouped = Map.groupBy(assignments, ({ parameter }) => parameter);
+  const isList = ([parameter, group]: readonly [string, readonly Assignment[]]): boolean =>
+    group.length > 1 || group.some(({ isElement }) => isElement) || hasArray(args, parameter);
+  return new Set([...grouped].filter(isList).map(([parameter]) => parameter));
+}
+
+function hasArray(args: JsonObject, parameter: string): boolean {
+  return Object.hasOwn(args, parameter) && Array.isArray(args[parameter]);
 }
 
 function entries<T>(
@@ -61,10 +79,11 @@ export async function stageInputs(
   for (const [parameter, input] of inputs.artifacts) {
     references.push([parameter, await toReference(input, store, signal)]);
   }
+  const { preloaded, lists } = inputs;
   return {
-    args: withFilenames(args, [...references, ...inputs.preloaded]),
-    references: byRequestKey(references),
-    preloaded: byRequestKey(inputs.preloaded),
+    args: withFilenames(args, [...references, ...preloaded], lists),
+    references: byRequestKey(references, lists),
+    preloaded: byRequestKey(preloaded, lists),
   };
 }
 
@@ -115,16 +134,16 @@ function notAFile(option: string, parameter: string, text: string, exists: boole
   return new UsageError(`${option} ${parameter}: ${text} ${what}`);
 }
 
-/**
- * Values by the key under which a request has them: `param`, or `param[0]`, `param[1]` for a parameter that was given
- * several times.
- */
-export function byRequestKey<T>(entries: readonly Entry<T>[]): ReadonlyMap<string, T> {
+/** Values by the key under which a request has them: `param`, or `param[0]`, `param[1]` for one of the lists. */
+export function byRequestKey<T>(
+  entries: readonly Entry<T>[],
+  lists: ReadonlySet<string>,
+): ReadonlyMap<string, T> {
   const grouped = Map.groupBy(entries, ([parameter]) => parameter);
   return new Map(
     [...grouped].flatMap(([parameter, group]) =>
       group.map(([, value], index): [string, T] => [
-        group.length === 1 ? parameter : `${parameter}[${index}]`,
+        lists.has(parameter) ? `${parameter}[${index}]` : parameter,
         value,
       ]),
     ),
@@ -135,12 +154,13 @@ export function byRequestKey<T>(entries: readonly Entry<T>[]): ReadonlyMap<strin
 export function withFilenames(
   args: JsonObject,
   files: readonly Entry<{ readonly filename: string }>[],
+  lists: ReadonlySet<string>,
 ): JsonObject {
   const names = [...Map.groupBy(files, ([parameter]) => parameter)]
     .filter(([parameter]) => !Object.hasOwn(args, parameter))
     .map(([parameter, group]): [string, Json] => {
       const filenames = group.map(([, { filename }]) => filename);
-      return [parameter, filenames.length === 1 ? (filenames[0] ?? null) : filenames];
+      return [parameter, lists.has(parameter) ? filenames : (filenames[0] ?? null)];
     });
   return { ...args, ...Object.fromEntries(names) };
 }

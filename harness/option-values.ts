@@ -10,9 +10,10 @@ import type { BrokerAddress } from "./client.ts";
 /** The port of a DevBroker that nobody said the port of. */
 export const defaultPort = 55_555;
 
-/** `PARAM=TEXT`. */
+/** `PARAM=TEXT`, or `PARAM[]=TEXT` for an element of a list. */
 export interface Assignment {
   readonly parameter: string;
+  readonly isElement: boolean;
   readonly text: string;
 }
 
@@ -54,12 +55,16 @@ export function collectAssignment(
   previous: readonly Assignment[],
 ): readonly Assignment[] {
   const at = text.indexOf("=");
-  const parameter = text.slice(0, Math.max(at, 0));
+  const name = text.slice(0, Math.max(at, 0));
+  const isElement = name.endsWith("[]");
+  const parameter = isElement ? name.slice(0, -2) : name;
   const value = text.slice(at + 1);
   if (parameter === "" || parameter.includes("[") || value === "") {
-    throw new InvalidArgumentError("Accepted: PARAM=FILE; repeat the option for a list.");
+    throw new InvalidArgumentError(
+      "Accepted: PARAM=FILE, or PARAM[]=FILE for a list; repeat the option for more.",
+    );
   }
-  return [...previous, { parameter, text: value }];
+  return [...previous, { parameter, isElement, text: value }];
 }
 
 export function parseToolName(text: string): string {

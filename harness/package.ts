@@ -27,8 +27,11 @@ const toolRunnerDir = join(packageRoot, "tool-runner");
 /** What Python tools import. */
 export const pythonToolPath = join(toolRunnerDir, "python");
 
+/** What authors of Node tools install, for its types and their tests. */
+export const nodeToolPackage = join(toolRunnerDir, "node");
+
 /** What Node tools import as `secure-tool-runtime/tool`. */
-export const nodeToolModule = join(toolRunnerDir, "node", "tool.js");
+export const nodeToolModule = join(nodeToolPackage, "tool.js");
 
 /** What makes Node find it where it is not installed. */
 export const nodeToolHook = join(root, "harness", "tool", `tool-runtime-hook${extension}`);

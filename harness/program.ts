@@ -91,13 +91,13 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(
       filesOption(
         "--artifact <param=file[:version]>",
-        "save FILE in the artifact store and pass its new version; where there is no local file of that name, NAME:VERSION passes a version that the store has already; repeat for a list",
+        "save FILE in the artifact store and pass its new version; where there is no local file of that name, NAME:VERSION passes a version that the store has already; repeat for a list, PARAM[]=… for a list of one",
       ),
     )
     .addOption(
       filesOption(
         "--preload <param=file>",
-        "send FILE's content inside the request; repeat for a list",
+        "send FILE's content inside the request; repeat for a list, PARAM[]=FILE for a list of one",
       ),
     )
     .addOption(configOption())

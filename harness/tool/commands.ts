@@ -40,12 +40,15 @@ function addRun(tool: Command, context: Context, finish: (exitCode: number) => v
     )
     .addOption(argsOption())
     .addOption(
-      filesOption("--artifact <param=file>", "pass FILE as an artifact; repeat for a list"),
+      filesOption(
+        "--artifact <param=file>",
+        "pass FILE as an artifact; repeat for a list, PARAM[]=FILE for a list of one",
+      ),
     )
     .addOption(
       filesOption(
         "--preload <param=file>",
-        "pass FILE inside the request as agents do with small artifacts; repeat for a list",
+        "pass FILE inside the request as agents do with small artifacts; repeat for a list, PARAM[]=FILE for a list of one",
       ),
     )
     .addOption(configOption())

@@ -3,20 +3,27 @@
  */
 import { createRequire } from "node:module";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Runtime } from "../../worker/manifest/manifest.ts";
 import { type Context, UsageError, exit } from "../context.ts";
-import { harnessCommandPath, nodeToolHook, pythonToolPath } from "../package.ts";
+import { harnessCommandPath, nodeToolHook, nodeToolPackage, pythonToolPath } from "../package.ts";
 import { findPython } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
 import { quote, shortPath } from "../worker-command.ts";
 import { withEntry } from "./manifest-entry.ts";
 import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
-import { exampleArgs, toolFiles } from "./templates.ts";
+import { exampleArgs, nodeCompanions, toolFiles } from "./templates.ts";
 
 /** Seconds that the manifest grants a new tool. */
 const timeoutSeconds = 30;
+
+/** The types of the oldest Node that tools run under. */
+const nodeTypes = "@types/node@24";
+
+/** What is found where an editor finds the types. */
+const runtimeModule = "secure-tool-runtime/tool";
+const nodeTypesFile = "@types/node/package.json";
 
 /** The command line, without the name. */
 export interface ToolNewOptions {
@@ -58,20 +65,11 @@ export async function newTool(
   const { out } = context;
   for (const path of created) out.line(printable(`created ${path}`));
   out.line(printable(`${manifest === undefined ? "created" : "extended"} ${manifestPath}`));
-  out.line(
-    nextSteps(tool, options, `${toolPath}:${maker.names.callable}`, maker.testCommand(testPath)),
-  );
+  out.line(nextSteps(tool, options, `${toolPath}:${maker.names.callable}`, maker, testPath));
   return exit.success;
 }
 
 type NewFile = readonly [path: string, text: string];
-
-/** Tells Node, whatever stands in directories above, that the files are modules. */
-const nodePackage = `{
-  "private": true,
-  "type": "module"
-}
-`;
 
 /** What differs from language to language. */
 interface Maker {
@@ -80,21 +78,25 @@ interface Maker {
   companions(directory: string): Promise<readonly NewFile[]>;
   /** A command that runs a test outside of any sandbox. */
   testCommand(path: string): string;
+  /** A command that lets editors know the types a test imports, where they do not yet. */
+  typesCommand(path: string): string | undefined;
 }
 
 async function makerOf(tool: string, runtime: Runtime, { environment }: Context): Promise<Maker> {
   if (runtime === "node") {
     return {
       names: nodeNames(tool),
-      companions: async (directory) => {
-        const path = join(directory, "package.json");
-        return (await isThere(path)) ? [] : [[path, nodePackage]];
-      },
+      companions: (directory) => missingOf(directory, nodeCompanions),
       testCommand: (path) => {
         // As a URL: Node takes a relative path for the name of a package.
         const url = pathToFileURL(nodeToolHook).href;
-        const hook = resolvesRuntime(path) ? "" : `--import ${quote(url)} `;
+        const hook = resolves(path, runtimeModule) ? "" : `--import ${quote(url)} `;
         return `${quote(shortPath(process.execPath))} ${hook}${quote(path)}`;
+      },
+      typesCommand: (path) => {
+        if (resolves(path, runtimeModule) && resolves(path, nodeTypesFile)) return undefined;
+        const packages = `${quote(nodeToolPackage)} ${nodeTypes}`;
+        return `npm install --prefix ${quote(dirname(path))} --save-dev ${packages}`;
       },
     };
   }
@@ -102,15 +104,29 @@ async function makerOf(tool: string, runtime: Runtime, { environment }: Context)
   return {
     names: await pythonNames(tool, pythonBin),
     companions: async () => [],
+    typesCommand: () => undefined,
     testCommand: (path) =>
       `PYTHONPATH=${quote(shortPath(pythonToolPath))} ${quote(pythonBin)} ${quote(path)}`,
   };
 }
 
-/** Whether Node finds this package from a file: it is installed above it, or the file lies in it. */
-function resolvesRuntime(path: string): boolean {
+/** The files that are not there yet. */
+async function missingOf(
+  directory: string,
+  texts: Readonly<Record<string, string>>,
+): Promise<readonly NewFile[]> {
+  const missing: NewFile[] = [];
+  for (const [name, text] of Object.entries(texts)) {
+    const path = join(directory, name);
+    if (!(await isThere(path))) missing.push([path, text]);
+  }
+  return missing;
+}
+
+/** Whether Node finds a module of a package from a file: it is installed above it, or the file lies in it. */
+function resolves(path: string, module: string): boolean {
   try {
-    createRequire(resolve(path)).resolve("secure-tool-runtime/tool");
+    createRequire(resolve(path)).resolve(module);
     return true;
   } catch {
     return false;
@@ -157,17 +173,25 @@ function alreadyThere(path: string): UsageError {
   return new UsageError(`${path} is there already, and is not overwritten`);
 }
 
-function nextSteps(tool: string, { dir }: ToolNewOptions, target: string, test: string): string {
+function nextSteps(
+  tool: string,
+  { dir }: ToolNewOptions,
+  target: string,
+  maker: Maker,
+  testPath: string,
+): string {
+  const types = maker.typesCommand(testPath);
   const harness = quote(shortPath(harnessCommandPath));
   const args = quote(exampleArgs);
   return [
     "",
     "Run its test:",
-    `  ${test}`,
+    `  ${maker.testCommand(testPath)}`,
     "Run it in a sandbox:",
     `  ${harness} tool run ${quote(target)} --args ${args}`,
     "Serve it, and call it from another terminal:",
     `  ${harness} dev --tools ${quote(dir)}`,
     `  ${harness} invoke --broker 127.0.0.1 --wait-for-worker --tool ${quote(tool)} --args ${args}`,
+    ...(types === undefined ? [] : ["Let your editor know the types, once:", `  ${types}`]),
   ].join("\n");
 }

@@ -7,6 +7,30 @@ import type { ToolNames } from "./names.ts";
 /** Arguments that every new tool understands. */
 export const exampleArgs = `{"text": "one two three"}`;
 
+/** Files that a directory of Node tools needs once, by name. */
+export const nodeCompanions = {
+  /** Tells Node, whatever stands in directories above, that the files are modules. */
+  "package.json": `{
+  "private": true,
+  "type": "module"
+}
+`,
+  /** Tells editors and tsc what of TypeScript runs as it is. */
+  "tsconfig.json": `{
+  "compilerOptions": {
+    "target": "esnext",
+    "module": "nodenext",
+    "types": ["node"],
+    "strict": true,
+    "noEmit": true,
+    "allowImportingTsExtensions": true,
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true
+  }
+}
+`,
+} as const;
+
 /** Files of a new tool, by name. */
 export interface ToolFiles {
   readonly tool: { readonly name: string; readonly text: string };

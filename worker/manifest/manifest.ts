@@ -25,7 +25,7 @@ export interface ToolEntry {
   readonly timeoutSeconds: number | undefined;
   /** Name of the profile the operator chose, or undefined when the manifest does not say. */
   readonly profile: string | undefined;
-  /** Whether a call may run again when its first run may have begun. */
+  /** Whether a call that has begun may be handed to another worker, by one that shuts down or cannot publish the answer. */
   readonly idempotent: boolean;
   /** Names of the worker's environment variables that this tool may see. */
   readonly env: readonly string[];

@@ -186,7 +186,9 @@ function commonShape(profileNames: readonly string[]) {
     idempotent: z
       .boolean(flag)
       .nullish()
-      .describe("Whether a call may run again when its first run may have begun. Default: true."),
+      .describe(
+        "Whether a worker that shuts down, or cannot publish the answer, may hand a call that has begun to another worker. Default: true.",
+      ),
     env: z
       .array(
         z

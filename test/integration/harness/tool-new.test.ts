@@ -5,9 +5,11 @@ import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
+import { installTypes, typeCheck } from "../../support/type-check.ts";
 import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
+const checkout = join(import.meta.dirname, "../../..");
 
 /** A developer's directory, which is not in this checkout. */
 let project: string;
@@ -24,11 +26,12 @@ const toolNew = (...args: readonly string[]): Promise<CliResult> =>
 const type = (command: string): Promise<CliResult> =>
   runCli(["-c", command], { HOME: project }, { cwd: project, command: ["sh"] });
 
-/** The commands that it prints, in order: test, run, serve, call. */
-function commandsOf(stdout: string): readonly [string, string, string, string] {
+/** The commands that it prints, in order: test, run, serve, call. For Node one more, which installs types. */
+function commandsOf(stdout: string): readonly [string, string, string, string, ...string[]] {
   const commands = [...stdout.matchAll(/^ {2}(\S.*)$/gm)].map(([, command = ""]) => command);
-  expect(commands).toHaveLength(4);
-  return commands as unknown as readonly [string, string, string, string];
+  expect(commands.slice(4)).toEqual(commands.filter((command) => command.startsWith("npm ")));
+  expect([4, 5]).toContain(commands.length);
+  return commands as unknown as readonly [string, string, string, string, ...string[]];
 }
 
 async function filesIn(directory: string): Promise<readonly string[]> {
@@ -41,7 +44,7 @@ async function filesIn(directory: string): Promise<readonly string[]> {
 
 const made = {
   python: ["python/my_tool.py", "python/test_my_tool.py"],
-  node: ["node/my-tool.test.ts", "node/my-tool.ts", "node/package.json"],
+  node: ["node/my-tool.test.ts", "node/my-tool.ts", "node/package.json", "node/tsconfig.json"],
 };
 
 describe("harness tool new", { timeout: timeoutMs }, () => {
@@ -104,6 +107,37 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
     }
     dev.child.kill("SIGINT");
     expect((await dev.finished).exitCode).toBe(0);
+  });
+
+  test("makes a Node tool and test that pass tsc with its tsconfig.json, which is the guide's", async () => {
+    const { stdout } = await toolNew("my-tool", "--runtime", "node");
+    const directory = join(project, "tools", "node");
+    await installTypes(directory);
+    expect(await typeCheck(directory)).toBe("");
+    const guide = await readFile(join(checkout, "docs/write-a-typescript-tool.md"), "utf8");
+    const config = await readFile(join(directory, "tsconfig.json"), "utf8");
+    expect(guide).toContain(`\`\`\`json\n${config}\`\`\`\n`);
+
+    expect(commandsOf(stdout)[4]).toBe(
+      `npm install --prefix tools/node --save-dev ${join(checkout, "tool-runner/node")} @types/node@24`,
+    );
+    expect(guide).toMatch(/^npm install --save-dev ".*\/tool-runner\/node" @types\/node@24$/m);
+    const second = await toolNew("second", "--runtime", "node");
+    expect(commandsOf(second.stdout)).toHaveLength(4);
+  });
+
+  test("keeps the package.json and the tsconfig.json that are there", async () => {
+    const directory = join(project, "tools", "node");
+    await mkdir(directory, { recursive: true });
+    for (const name of ["package.json", "tsconfig.json"]) {
+      await writeFile(join(directory, name), '{ "type": "module" }');
+    }
+    const { exitCode, stdout } = await toolNew("my-tool", "--runtime", "node");
+    expect(exitCode).toBe(0);
+    expect(stdout).not.toMatch(/created .*\.json$/m);
+    for (const name of ["package.json", "tsconfig.json"]) {
+      expect(await readFile(join(directory, name), "utf8")).toBe('{ "type": "module" }');
+    }
   });
 
   test("makes Node files that are modules also below a package that is none", async () => {

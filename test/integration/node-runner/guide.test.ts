@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { createToolContext } from "secure-tool-runtime/tool";
+import { installTypes, typeCheck } from "../../support/type-check.ts";
 import type { RunOptions, ToolRun } from "../tool-runner/run-tool.ts";
 import {
   node,
@@ -89,6 +90,25 @@ test("the tests of the first tool", async () => {
     env: { PATH: "/usr/bin:/bin" },
   });
   expect(stdout).toMatch(/^. pass 2$/m);
+});
+
+test("its tools pass tsc with its tsconfig.json", async () => {
+  const files = {
+    "words.ts": block("ts", "countWords"),
+    "repeat.ts": importing + block("ts", "repeat"),
+    "compress.ts": block("ts", "compress"),
+    "package.json": '{ "private": true, "type": "module" }',
+    "tsconfig.json": block("json", "compilerOptions"),
+  };
+  const directory = await toolsDirectory(files);
+  await installTypes(directory);
+  expect(await typeCheck(directory)).toBe("");
+  const checked = { "wrong.ts": block("ts", "compress").replaceAll("listArtifacts", "listAll") };
+  const broken = await toolsDirectory({ ...files, ...checked });
+  await installTypes(broken);
+  expect(await typeCheck(broken)).toMatch(
+    /^[^\n]*wrong\.ts\(\d+,\d+\): error TS\d+: [^\n]*listAll[^\n]*\n$/,
+  );
 });
 
 test("its table names every member of the context", () => {
