@@ -247,6 +247,24 @@ describe("files of harness invoke", { timeout: timeoutMs }, () => {
     });
   });
 
+  test.for([
+    ["PARAM[]=FILE", "files[]", {}, ["a.txt"]],
+    ["an array in --args", "files", { files: ["named.txt"] }, ["named.txt"]],
+  ] as const)("%s makes a list of one", async ([, parameter, args, filenames]) => {
+    const { run, worker, directory } = await setScene((_request, reply) => reply.result({}));
+    const file = join(directory, "a.txt");
+    await writeFile(file, "a");
+    for (const option of ["--artifact", "--preload"]) {
+      const call = ["--tool", "t", "--args", JSON.stringify(args), option, `${parameter}=${file}`];
+      expect(await run(...call)).toMatchObject({ exitCode: 0 });
+    }
+    const staged = { "files[0]": expect.objectContaining({ filename: "a.txt" }) as object };
+    expect(worker.requests.map(({ params }) => params)).toMatchObject([
+      { args: { files: filenames }, artifact_references: staged, preloaded_artifacts: {} },
+      { args: { files: filenames }, artifact_references: {}, preloaded_artifacts: staged },
+    ]);
+  });
+
   test("--artifact NAME:VERSION refers to a stored version; a local file of that very name wins", async () => {
     const { run, worker, directory } = await setScene((_request, reply) => reply.result({}));
     const odd = join(directory, "odd:7");

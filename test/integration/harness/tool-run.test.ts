@@ -18,7 +18,7 @@ const files: Readonly<Record<string, string>> = {
 `,
   "tools.py": `import os, socket, sys, time
 from secure_tool_runtime import ToolContext, ToolError
-from secure_tool_runtime import DynamicTool
+from secure_tool_runtime import Artifact, DynamicTool
 from greeting import greet
 
 class Greeter(DynamicTool):
@@ -56,6 +56,9 @@ def looks(ctx: ToolContext, data: str = "", more: str = "") -> dict:
         "variable": os.environ.get("FOR_THE_TOOL"),
         "other": os.environ.get("NOT_FOR_THE_TOOL"),
     }
+
+def lists(files: "list[Artifact]", named: "list[Artifact]") -> dict:
+    return {"files": [each.as_text() for each in files], "named": [each.as_text() for each in named]}
 
 def connects(port: int) -> dict:
     try:
@@ -225,6 +228,16 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
       variable: "yes",
       other: null,
     });
+  });
+
+  test("passes lists of one file", async () => {
+    const input = join(directory, "input.txt");
+    const { exitCode, stdout, stderr } = await toolRun("tools.py:lists", [
+      ...["--artifact", `files[]=${input}`, "--preload", `named=${input}`],
+      ...["--args", '{"named": ["input.txt"]}'],
+    ]);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    expect(JSON.parse(stdout)).toEqual({ files: ["from a file"], named: ["from a file"] });
   });
 
   test("runs under the profile that is asked for", async () => {

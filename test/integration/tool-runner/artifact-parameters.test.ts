@@ -77,6 +77,18 @@ describe("a list parameter gets each of its artifacts", () => {
     });
   });
 
+  test.for<[name: string, files: string | string[] | undefined]>([
+    ["several", "one.txt"],
+    ["several", ["one.txt"]],
+    ["several", undefined],
+    ["several_or_none", "one.txt"],
+  ])("of one where the call gives a single artifact: %s(%j)", async ([name, files]) => {
+    expect(await call(name, { args: { files }, artifacts: { files: one } })).toEqual({
+      result: { files: [object(one)] },
+      outputs: {},
+    });
+  });
+
   test("an empty list stays one", async () => {
     expect(await call("several", { args: { files: [] } })).toEqual({
       result: { files: [] },
@@ -93,6 +105,8 @@ describe("without an artifact", () => {
     ["perhaps_required", { input_file: "q3.csv" }, { input_file: "q3.csv" }],
     ["artifact_or_name", { input_file: "q3.csv" }, { input_file: "q3.csv" }],
     ["several_or_none", {}, { files: null }],
+    ["several_or_none", { files: null }, { files: null }],
+    ["name_or_several", { files: "a.txt" }, { files: "a.txt" }],
   ])("%s(%j) keeps what it has", async ([name, args, given]) => {
     expect(await call(name, { args })).toEqual({ result: given, outputs: {} });
   });
@@ -111,13 +125,22 @@ describe("without an artifact", () => {
       { files: ["a.txt"] },
       'several() takes an artifact as "files", and the call brings none as "files[0]"',
     ],
+    [
+      "several",
+      { files: "a.txt" },
+      'several() takes an artifact as "files", and the call brings none as "files"',
+    ],
   ])("%s(%j) is an error", async ([name, args, error]) => {
     expect(await call(name, { args })).toEqual({ error, error_code: "EXECUTION_ERROR" });
   });
 
-  test.for(["several", "several_or_none"])("%s never gets a part of a list", async (name) => {
+  test.for([
+    ["several", "files[0]"],
+    ["several_or_none", "files[0]"],
+    ["several", "files"],
+  ] as const)("%s never gets a part of a list, such as %s", async ([name, entry]) => {
     const args = { files: ["one.txt", "two.txt"] };
-    expect(await call(name, { args, artifacts: { "files[0]": one } })).toEqual({
+    expect(await call(name, { args, artifacts: { [entry]: one } })).toEqual({
       error: `${name}() takes an artifact as "files", and the call brings none as "files[1]"`,
       error_code: "EXECUTION_ERROR",
     });

@@ -35,6 +35,8 @@ describe("a tool that fits the arguments gets them", () => {
     ["returns_awaitable", { message: "m" }, { message: "m" }],
     ["cached", { message: "m" }, { message: "m" }],
     ["callable_object", { message: "m" }, { message: "m" }],
+    ["any_number_after_data", { city: "Oslo" }, { city: "Oslo", count: 0 }],
+    ["any_number_of_data", { a: 1 }, { count: 0, kwargs: { a: 1 } }],
     ["builtin", { message: "m" }, { message: "m" }],
   ])("%s(%j)", async ([name, args, given]) => {
     expect(await call(name, args)).toEqual({ result: given, outputs: {} });
@@ -54,6 +56,13 @@ describe("the context reaches a tool that takes it", () => {
     ["partial", { message: "m" }, { ctx: context, prefix: "p", message: "m" }],
     ["bound_method", { message: "m" }, { message: "m", ctx: context }],
     ["positional_only", {}, { a: context, b: 2, c: 3 }],
+    ["decorated_without_wraps", { message: "m" }, { ctx: context, message: "m" }],
+    ["asynchronous_without_wraps", { args: 1 }, { ctx: context, args: 1 }],
+    ["any_number", { a: 1 }, { first: context, count: 1, kwargs: { a: 1 } }],
+    ["any_number_alone", {}, { first: context, count: 1 }],
+    ["any_number_before_keywords", { message: "m" }, { first: context, count: 1, message: "m" }],
+    ["any_number_beside_context", { a: 1 }, { count: 0, ctx: context, kwargs: { a: 1 } }],
+    ["passing_method", { a: 1 }, { first: context, count: 1, kwargs: { a: 1 } }],
   ])("%s(%j)", async ([name, args, given]) => {
     expect(await call(name, args)).toEqual({ result: given, outputs: {} });
   });
@@ -140,6 +149,11 @@ describe("arguments that do not fit are refused by name", () => {
       'context_first_any_name() does not take the argument "nothing"; it takes message',
     ],
     ["bound_method", {}, 'bound_method() is missing the argument "message"'],
+    [
+      "any_number_alone",
+      { a: 1 },
+      'any_number_alone() does not take the argument "a"; it takes no arguments',
+    ],
   ])("%s(%j)", async ([name, args, error]) => {
     expect(await call(name, args)).toEqual({ error, error_code: "EXECUTION_ERROR" });
   });

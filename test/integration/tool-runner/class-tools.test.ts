@@ -74,6 +74,22 @@ describe("the context and the artifacts that a class names", () => {
     });
   });
 
+  test("a list is one of one where the call gives a single artifact", async () => {
+    const args = { report: "q3.csv", files: "one.txt" };
+    const artifacts = { report, files: files["files[0]"] };
+    expect(await call("Everything", { args, artifacts })).toMatchObject({
+      result: { data: { files: ["1"] } },
+    });
+  });
+
+  test("a list that is only named is an error", async () => {
+    const args = { report: "q3.csv", files: "one.txt" };
+    expect(await call("Everything", { args, artifacts: { report } })).toEqual({
+      error: 'Everything() takes an artifact as "files", and the call brings none as "files"',
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+
   test("a required one that the call does not bring is an error", async () => {
     expect(await call("Everything", { args: { report: "q3.csv" } })).toEqual({
       error: absent,

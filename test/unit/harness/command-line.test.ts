@@ -56,30 +56,40 @@ describe("a JSON object", () => {
 
 describe("an assignment", () => {
   test("ends its parameter at the first equals sign", () => {
-    expect(collectAssignment("p=a=b:1", [])).toEqual([{ parameter: "p", text: "a=b:1" }]);
+    expect(collectAssignment("p=a=b:1", [])).toEqual([
+      { parameter: "p", isElement: false, text: "a=b:1" },
+    ]);
   });
 
   test("is added to those before it", () => {
-    const before = [{ parameter: "p", text: "a" }];
-    expect(collectAssignment("p=b", before)).toEqual([...before, { parameter: "p", text: "b" }]);
+    const before = [{ parameter: "p", isElement: false, text: "a" }];
+    expect(collectAssignment("p[]=b", before)).toEqual([
+      ...before,
+      { parameter: "p", isElement: true, text: "b" },
+    ]);
   });
 
-  test.for(["", "p", "=f", "p=", "p[0]=f"])('"%s" is refused', (text) => {
-    expect(() => collectAssignment(text, [])).toThrow(/PARAM=FILE/);
-  });
+  test.for(["", "p", "=f", "p=", "p[0]=f", "[]=f", "p[][]=f", "p[]="])(
+    '"%s" is refused',
+    (text) => {
+      expect(() => collectAssignment(text, [])).toThrow(/PARAM=FILE/);
+    },
+  );
 });
 
 describe("artifacts of a request", () => {
-  test("have their parameter's name, or an index when there are several", () => {
+  test("have their parameter's name, or an index in a list", () => {
     const entries = [
       ["one", "a"],
       ["many", "b"],
       ["many", "c"],
+      ["alone", "d"],
     ] as const;
-    expect([...byRequestKey(entries)]).toEqual([
+    expect([...byRequestKey(entries, new Set(["many", "alone"]))]).toEqual([
       ["one", "a"],
       ["many[0]", "b"],
       ["many[1]", "c"],
+      ["alone[0]", "d"],
     ]);
   });
 
@@ -90,23 +100,28 @@ describe("artifacts of a request", () => {
       ["many", file("b")],
       ["many", file("c")],
       ["given", file("d")],
+      ["alone", file("e")],
     ] as const;
-    expect(withFilenames({ given: null, other: 1 }, files)).toEqual({
+    const lists = new Set(["many", "alone"]);
+    expect(withFilenames({ given: null, other: 1 }, files, lists)).toEqual({
       given: null,
       other: 1,
       one: "a",
       many: ["b", "c"],
+      alone: ["e"],
     });
   });
 
   property.prop([fc.array(fc.tuple(fc.constantFrom("a", "b", "__proto__"), fc.string()))])(
     "are all there, under keys of their own",
     (entries) => {
-      const keyed = byRequestKey(entries);
+      const names = entries.map(([name]) => name);
+      const lists = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+      const keyed = byRequestKey(entries, lists);
       expect([...keyed.values()].sort()).toEqual(entries.map(([, value]) => value).sort());
       const files = entries.map(([name, filename]) => [name, { filename }] as const);
-      const args = withFilenames({}, files);
-      expect(Object.keys(args).sort()).toEqual([...new Set(entries.map(([name]) => name))].sort());
+      const args = withFilenames({}, files, lists);
+      expect(Object.keys(args).sort()).toEqual([...new Set(names)].sort());
     },
   );
 });

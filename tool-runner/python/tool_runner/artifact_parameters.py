@@ -50,9 +50,13 @@ def _list(name: str, is_optional: bool, make: type, call: Call) -> dict:
     artifacts = []
     while f"{name}[{len(artifacts)}]" in call.artifact_paths:
         artifacts.append(_artifact(f"{name}[{len(artifacts)}]", make, call))
+    if not artifacts and name in call.artifact_paths:
+        artifacts.append(_artifact(name, make, call))
     # A part of what was asked for is never what was asked for.
     if len(artifacts) < count and (artifacts or not is_optional):
         raise _absent(name, f"{name}[{len(artifacts)}]", call)
+    if isinstance(given, str) and not artifacts and not is_optional:
+        raise _absent(name, name, call)
     return {name: artifacts} if artifacts else {}
 
 

@@ -38,10 +38,8 @@ def bind(function: object, call: Call, context: object) -> tuple:
         return (), call.args
     parameters = signature.parameters
     wanting_artifacts = [each for each in parameters if _ARTIFACT in each.words]
-    injected = {
-        parameter.name: context_for(kind, context)
-        for parameter, kind in _context_parameters(signature, call.args, wanting_artifacts)
-    }
+    wanting_context = _context_parameters(signature, call.args, wanting_artifacts)
+    injected = {parameter.name: context_for(kind, context) for parameter, kind in wanting_context}
     if _CONFIG_NAME not in call.args and any(each.name == _CONFIG_NAME for each in parameters):
         injected[_CONFIG_NAME] = call.tool_config
     accepted = [each.name for each in parameters if each.name not in injected]
@@ -59,6 +57,8 @@ def bind(function: object, call: Call, context: object) -> tuple:
     if missing:
         raise BadArguments(f"{call.function}() is missing {_quoted(missing)}")
 
+    if not wanting_context and _is_open(signature.leading_rest):
+        return [context], values
     by_position = [each for each in parameters if each.kind is POSITIONAL_ONLY]
     return [values.pop(each.name, each.default) for each in by_position], values
 
@@ -102,6 +102,11 @@ def _context_parameters(
         and first.name != _CONFIG_NAME
     )
     return [(first, _CONTEXT)] if takes_context else []
+
+
+def _is_open(rest: "Parameter | None") -> bool:
+    """Whether `*args` get the context: a decorator's function that only passes on says nothing else of the tool's."""
+    return rest is not None and _DATA_WORDS.isdisjoint(rest.words)
 
 
 def _kind_of(parameter: Parameter, signature: Signature) -> "str | None":
