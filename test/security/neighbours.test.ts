@@ -58,10 +58,10 @@ describe("between two calls", () => {
   });
   afterAll(() => rig[Symbol.asyncDispose]());
 
-  test("nothing passes that the earlier one left in files or in shared memory", async () => {
+  test("nothing passes that the earlier one left in files, shared memory or message queues", async () => {
     expect(await rig.call("leaves_notes")).toMatchObject({
       kind: "success",
-      toolResult: { shared_memory: true },
+      toolResult: { queue: true },
     });
     expect(await rig.call("finds_notes")).toMatchObject({
       kind: "success",

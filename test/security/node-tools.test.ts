@@ -7,18 +7,69 @@ import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { type Rig, nodeTool, nodeToolPerProfile, startRig } from "../support/rig.ts";
 
 /** Modules of the rig: each is compiled ahead. */
-const modules = 5;
+const modules = 6;
 const profiles = [...builtInProfiles.keys()];
 const secret = "s3cr3t-marker";
 
-/** Sends itself the signal for a debugger, and gives that time to open. */
+/**
+ * Sends itself the signal for a debugger, then the same to a Node that heeds it, and looks when that one's debugger is open:
+ * nothing tells that a signal has had no effect.
+ */
 const signals = `
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import inspector from "node:inspector";
 export const run = async () => {
   process.kill(process.pid, "SIGUSR1");
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  return { debugger: inspector.url() ?? null };
+  const child = spawn(process.execPath, ["--inspect-port=0", "-e", "console.log('ready'); setInterval(() => {}, 1e6)"]);
+  await once(child.stdout, "data");
+  child.kill("SIGUSR1");
+  const [said] = await once(child.stderr, "data");
+  child.kill("SIGKILL");
+  return { debugger: inspector.url() ?? null, other: String(said).includes("Debugger listening") };
 };
+`;
+
+/** Does what tools do beyond reading and writing, and tells what it gave. */
+const works = `
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+
+// Exports a memory of one page, and a function that adds two numbers.
+const adder = Buffer.from(
+  "0061736d0100000001070160027f7f017f030201000503010001070d02036d656d02000361646400000a09010700200020016a0b",
+  "hex",
+);
+const inThread =
+  "const { parentPort, workerData } = require('node:worker_threads');" +
+  "Atomics.add(workerData, 0, 7); parentPort.postMessage('said');";
+
+async function thread() {
+  const shared = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(inThread, { eval: true, workerData: shared });
+  const [said] = await once(worker, "message");
+  await once(worker, "exit");
+  return said + shared[0];
+}
+
+async function child() {
+  const [code] = await once(spawn(process.execPath, ["-e", "process.exit(7)"]), "exit");
+  return code;
+}
+
+async function webAssembly() {
+  const { instance } = await WebAssembly.instantiate(adder);
+  instance.exports.mem.grow(1);
+  return [instance.exports.add(3, 4), instance.exports.mem.buffer.byteLength];
+}
+
+export const run = async () => ({
+  thread: await thread(),
+  child: await child(),
+  shell: execFileSync("/bin/sh", ["-c", "echo one | tr o 0"], { encoding: "utf8" }),
+  webAssembly: await webAssembly(),
+});
 `;
 
 /** Leaves word of where it was run: when it is imported, and when it is called. */
@@ -40,6 +91,7 @@ describe("a Node tool", () => {
       tools: {
         ...nodeToolPerProfile("looks.ts", "around"),
         ...nodeToolPerProfile("looks.ts", "writes"),
+        ...nodeToolPerProfile("works.js", "run"),
         cached: nodeTool("looks.ts", "cached"),
         other_cached: nodeTool("copy-of-looks.ts", "cached"),
         leaves_word: nodeTool("leaves-word.js", "run"),
@@ -50,6 +102,7 @@ describe("a Node tool", () => {
       nodeFiles: {
         "leaves-word.js": leavesWord,
         "signals.js": signals,
+        "works.js": works,
         "copy-of-looks.ts": await readFile(
           new URL("../fixtures/tools-node/looks.ts", import.meta.url),
           "utf8",
@@ -128,6 +181,15 @@ describe("a Node tool", () => {
     },
   );
 
+  test.each(profiles)("does all that tools do under %s", async (profile) => {
+    expect(await result(`run_${profile}`)).toEqual({
+      thread: "said7",
+      child: 7,
+      shell: "0ne\n",
+      webAssembly: [7, 131_072],
+    });
+  });
+
   test("gets compiled code of its own module only", async () => {
     const own = await result<{ files: string[] }>("cached");
     const other = await result<{ files: string[] }>("other_cached");
@@ -154,6 +216,6 @@ describe("a Node tool", () => {
   });
 
   test("opens no debugger on the host's network by a signal", async () => {
-    expect(await result("signals")).toEqual({ debugger: null });
+    expect(await result("signals")).toEqual({ debugger: null, other: true });
   });
 });

@@ -13,9 +13,9 @@ import { startBwrap } from "../../worker/sandbox/bubblewrap/process.ts";
 import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
 import {
   type SyscallNumbers,
-  clone3,
   inspectedCalls,
   refusedCalls,
+  unknownCalls,
 } from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { systemClock } from "../../worker/support/clock.ts";
@@ -30,6 +30,7 @@ const { arch } = process;
 const numberOf = (numbers: SyscallNumbers): number | undefined =>
   isFilteredArch(arch) ? numbers[arch] : undefined;
 const refused = numbersByName(refusedCalls);
+const unknown = numbersByName(unknownCalls);
 const inspected = numbersByName(inspectedCalls);
 
 function numbersByName(calls: Readonly<Record<string, SyscallNumbers>>): Record<string, number> {
@@ -53,7 +54,7 @@ const namespaceFlags = {
 
 /** The tools of system_calls.py with what they are called with. */
 const attempts = {
-  makes: { calls: { ...refused, clone3: numberOf(clone3) ?? -1 } },
+  makes: { calls: { ...refused, ...unknown } },
   clones: { number: inspected["clone"] ?? -1, flags: namespaceFlags },
   opens_sockets: {
     socket_number: inspected["socket"] ?? -1,
@@ -62,6 +63,7 @@ const attempts = {
   types_into_terminal: { ioctl_number: inspected["ioctl"] ?? -1 },
   changes_personality: { number: inspected["personality"] ?? -1 },
   calls_otherwise: {},
+  hides_memory: { secret_number: unknown["memfd_secret"] ?? -1 },
 } as const;
 type Attempt = keyof typeof attempts;
 
@@ -136,8 +138,12 @@ describe("a tool", () => {
       expect(Object.keys(refused).length).toBeGreaterThan(45);
       expect(await attempt("makes", profile)).toEqual({
         ...allOf(Object.keys(refused), "EPERM"),
-        clone3: "ENOSYS",
+        ...allOf(Object.keys(unknown), "ENOSYS"),
       });
+    });
+
+    test.each(profiles)("holds no memory that no bound counts under %s", async (profile) => {
+      expect(await attempt("hides_memory", profile)).toEqual(allOf(waysToHideMemory, "ENOSYS"));
     });
 
     test.each(profiles)("clones no namespace under %s", async (profile) => {
@@ -219,7 +225,15 @@ describe("a tool", () => {
       const made = await bare("makes");
       const answered = Object.keys(made).filter((name) => made[name] !== "EPERM");
       expect(answered).toEqual(expect.arrayContaining(openToEverybody));
-      expect(made["clone3"]).not.toBe("ENOSYS");
+      const missing = Object.keys(unknown).filter((name) => made[name] === "ENOSYS");
+      // Of the calls that the kernel may lack this is one that it may be told to lack.
+      expect(["memfd_secret"]).toEqual(expect.arrayContaining(missing));
+      expect(await bare("hides_memory")).toMatchObject({
+        "an unmapped file in memory": "held",
+        "shared memory of System V": "held",
+        "a message queue of System V": "held",
+        "semaphores of System V": "held",
+      });
 
       expect(Object.values(await bare("clones"))).not.toContain("EPERM");
       // A packet socket needs a capability.
@@ -258,6 +272,8 @@ describe("a tool", () => {
       "tempfile and mmap": 4,
       ssl: "SSLContext",
       alarm: ["rung"],
+      "callbacks of ctypes": [1, 2, 3],
+      "shared memory": 3,
       sleep: null,
       sched_setaffinity: true,
     });
@@ -284,6 +300,15 @@ const openToEverybody = [
   "iopl",
   "ioperm",
 ].filter((name) => name in refused);
+
+/** What `hides_memory` tries. */
+const waysToHideMemory = [
+  "an unmapped file in memory",
+  "a secret file in memory",
+  "shared memory of System V",
+  "a message queue of System V",
+  "semaphores of System V",
+];
 
 const noKeys = {
   left: allOf(["thread", "process", "session", "user", "user session"], "EPERM"),

@@ -29,7 +29,7 @@ import {
   maxToolNameBytes,
   maxTopicBytes,
 } from "../../worker/protocol/topics.ts";
-import { refusedCalls } from "../../worker/sandbox/bubblewrap/syscalls.ts";
+import { refusedCalls, unknownCalls } from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import { maxLineBytes } from "../../worker/sandbox/status-channel.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
@@ -55,11 +55,12 @@ function section(page: string, heading: string): readonly string[] {
 }
 
 /** The rows of the first table below a heading, without its head. */
-function tableOf(page: string, heading: string): readonly string[] {
-  const rows = section(page, heading)
+function tableOf(page: string, heading: string, title = ""): readonly string[] {
+  const tables = section(page, heading)
     .join("\n")
-    .match(/^\|.*(?:\n\|.*)*/m)?.[0];
-  if (rows === undefined) throw new Error(`${page} has no table below "${heading}"`);
+    .matchAll(/^\|.*(?:\n\|.*)*/gm);
+  const rows = [...tables].map(([table]) => table).find((table) => table.startsWith(`| ${title}`));
+  if (rows === undefined) throw new Error(`${page} has no table ${title} below "${heading}"`);
   return rows.split("\n").slice(2);
 }
 
@@ -133,11 +134,14 @@ describe("a table has what the code has:", () => {
     );
   });
 
-  test("the refused system calls in docs/sandbox.md", () => {
-    const documented = tableOf("docs/sandbox.md", "System calls").flatMap((row) =>
+  test.each([
+    ["EPERM", "Refused with `EPERM`", refusedCalls],
+    ["ENOSYS", "Answered with `ENOSYS`", unknownCalls],
+  ])("the system calls that fail with %s in docs/sandbox.md", (_, title, calls) => {
+    const documented = tableOf("docs/sandbox.md", "System calls", title).flatMap((row) =>
       [...cellsOf(row)[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
     );
-    expect(documented.sort()).toEqual(Object.keys(refusedCalls).sort());
+    expect(documented.sort()).toEqual(Object.keys(calls).sort());
   });
 
   test("the fields in docs/manifest.md", () => {

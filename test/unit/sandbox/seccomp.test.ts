@@ -8,9 +8,9 @@ import { isFilteredArch, seccompProgram } from "../../../worker/sandbox/bubblewr
 import {
   type FilteredArch,
   type SyscallNumbers,
-  clone3,
   inspectedCalls,
   refusedCalls,
+  unknownCalls,
 } from "../../../worker/sandbox/bubblewrap/syscalls.ts";
 import { BpfProgram, maxInstructions } from "./bpf-interpreter.ts";
 
@@ -41,7 +41,7 @@ const everydayCalls = {
     ...{ fork: 57, vfork: 58, execve: 59, exit: 60, wait4: 61, kill: 62, fcntl: 72, mkdir: 83 },
     ...{ prctl: 157, arch_prctl: 158, setrlimit: 160, futex: 202, sched_setaffinity: 203 },
     ...{ exit_group: 231, openat: 257, set_robust_list: 273, epoll_pwait: 281, pipe2: 293 },
-    ...{ prlimit64: 302, seccomp: 317, getrandom: 318, memfd_create: 319, statx: 332, rseq: 334 },
+    ...{ prlimit64: 302, seccomp: 317, getrandom: 318, statx: 332, rseq: 334 },
     ...{ pidfd_send_signal: 424, pidfd_open: 434, close_range: 436, openat2: 437 },
   },
   arm64: {
@@ -50,7 +50,7 @@ const everydayCalls = {
     ...{ bind: 200, listen: 201, execve: 221, exit: 93, wait4: 260, kill: 129, fcntl: 25 },
     ...{ mkdirat: 34, prctl: 167, setrlimit: 164, futex: 98, sched_setaffinity: 122 },
     ...{ exit_group: 94, openat: 56, set_robust_list: 99, epoll_pwait: 22, pipe2: 59 },
-    ...{ prlimit64: 261, seccomp: 277, getrandom: 278, memfd_create: 279, statx: 291, rseq: 293 },
+    ...{ prlimit64: 261, seccomp: 277, getrandom: 278, statx: 291, rseq: 293 },
     ...{ pidfd_send_signal: 424, pidfd_open: 434, close_range: 436, openat2: 437 },
   },
 } satisfies Record<FilteredArch, Record<string, number>>;
@@ -97,8 +97,9 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     expect(decide(numbers[arch]!, ...Array<bigint>(6).fill(2n ** 64n - 1n))).toBe("EPERM");
   });
 
-  test("says that there is no clone3, so that callers take clone", () => {
-    expect(decide(clone3[arch]!)).toBe("ENOSYS");
+  test.each(Object.entries(unknownCalls))("says that there is no %s", (_, numbers) => {
+    expect(decide(numbers[arch]!)).toBe("ENOSYS");
+    expect(decide(numbers[arch]!, ...Array<bigint>(6).fill(2n ** 64n - 1n))).toBe("ENOSYS");
   });
 
   test.each(Object.entries(namespaceFlags))("refuses a clone with %s", (_, flag) => {
@@ -162,7 +163,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
   const named = new Set([
     ...refused.map(([, numbers]) => numbers[arch]),
     ...Object.values(inspected),
-    clone3[arch],
+    ...Object.values(unknownCalls).map((numbers) => numbers[arch]),
   ]);
 
   propertyTest.prop([uint32, sixArguments])(
@@ -219,6 +220,14 @@ describe("the calls of the filter", () => {
     );
   });
 
+  test("that there are not, for callers, are these, on every architecture", () => {
+    expect(Object.keys(unknownCalls).toSorted().join(" ")).toMatchInlineSnapshot(
+      `"clone3 memfd_create memfd_secret msgget semget shmget"`,
+    );
+    const numbers = Object.values(unknownCalls).flatMap(({ x64, arm64 }) => [x64, arm64]);
+    expect(numbers).not.toContain(undefined);
+  });
+
   test("are refused on every architecture that has them", () => {
     const without = Object.entries(refusedCalls).filter(([, { arm64 }]) => arm64 === undefined);
     expect(without.map(([name]) => name)).toEqual(["iopl", "ioperm", "modify_ldt"]);
@@ -234,7 +243,11 @@ describe("the calls of the filter", () => {
       const path = headers[arch];
       context.skip(!existsSync(path), `${path} is not there: install linux-libc-dev`);
       const header = numbersOf(path);
-      const ours: Record<string, SyscallNumbers> = { ...refusedCalls, ...inspectedCalls, clone3 };
+      const ours: Record<string, SyscallNumbers> = {
+        ...refusedCalls,
+        ...inspectedCalls,
+        ...unknownCalls,
+      };
       const known = Object.entries(ours).flatMap(([name, numbers]) => {
         const number = numbers[arch];
         return number === undefined ? [] : [[name, number] as const];

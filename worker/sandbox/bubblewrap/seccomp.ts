@@ -4,9 +4,9 @@
 import {
   type FilteredArch,
   type SyscallNumbers,
-  clone3,
   inspectedCalls,
   refusedCalls,
+  unknownCalls,
 } from "./syscalls.ts";
 
 /** One instruction: struct sock_filter of linux/filter.h. */
@@ -71,7 +71,8 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
 
 /**
  * The filter for an architecture, as bytes of struct sock_filter. It kills on calls of another architecture, answers
- * `clone3` as unknown, refuses calls that no tool needs with EPERM, and lets everything else pass.
+ * calls that some kernels do not have with ENOSYS, refuses those that no tool needs with EPERM, and lets everything else
+ * pass.
  */
 export function seccompProgram(arch: FilteredArch): Uint8Array {
   return encode([
@@ -79,7 +80,7 @@ export function seccompProgram(arch: FilteredArch): Uint8Array {
     ...unlessEqual(auditArchs[arch], [giveBack(actions.killProcess)]),
     load(offsets.number),
     ...(arch === "x64" ? refuseX32() : []),
-    ...onCall(clone3[arch], [giveBack(actions.fail(errnos.ENOSYS))]),
+    ...failing(unknownCalls, arch, errnos.ENOSYS),
     ...inspect(arch, "clone", [
       load(offsets.argument(0)),
       { code: opcodes.jumpIfAnyBit, ifTrue: 0, ifFalse: 1, operand: namespaceFlags },
@@ -96,9 +97,7 @@ export function seccompProgram(arch: FilteredArch): Uint8Array {
     ...inspect(arch, "personality", allowOnly(harmlessPersonalities, errnos.EPERM)),
     ...inspect(arch, "socket", allowOnly(Object.values(socketFamilies), errnos.EAFNOSUPPORT)),
     ...inspect(arch, "socketpair", allowOnly(Object.values(socketFamilies), errnos.EAFNOSUPPORT)),
-    ...Object.values(refusedCalls).flatMap((numbers: SyscallNumbers) =>
-      onCall(numbers[arch], [giveBack(actions.fail(errnos.EPERM))]),
-    ),
+    ...failing(refusedCalls, arch, errnos.EPERM),
     giveBack(actions.allow),
   ]);
 }
@@ -123,6 +122,17 @@ function unlessEqual(operand: number, block: readonly Instruction[]): readonly I
 /** Runs `block` for a call; nothing for a call that the architecture does not have. */
 function onCall(number: number | undefined, block: readonly Instruction[]): readonly Instruction[] {
   return number === undefined ? [] : onEqual(number, block);
+}
+
+/** Fails each of the calls, whatever its arguments. */
+function failing(
+  calls: Readonly<Record<string, SyscallNumbers>>,
+  arch: FilteredArch,
+  errno: number,
+): readonly Instruction[] {
+  return Object.values(calls).flatMap((numbers) =>
+    onCall(numbers[arch], [giveBack(actions.fail(errno))]),
+  );
 }
 
 /** A block that decides a call by its arguments. It must not fall through: the call's number is loaded no longer. */

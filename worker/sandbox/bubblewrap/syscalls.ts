@@ -24,8 +24,21 @@ export const inspectedCalls = {
   socketpair: call(53, 199),
 } as const;
 
-/** The call that callers give up for `clone` when it does not exist; its flags lie in memory a filter cannot read. */
-export const clone3 = everywhere(435);
+/**
+ * Calls that some kernels do not have, so that callers know what to do without them: they take another way, or say what is
+ * missing.
+ */
+export const unknownCalls: Readonly<Record<string, SyscallNumbers>> = {
+  // Its flags lie in memory that a filter cannot read. Callers take `clone`.
+  clone3: everywhere(435),
+  // Memory without a mapping, which neither RLIMIT_AS nor what processes hold counts: files that are in no file system,
+  memfd_create: call(319, 279),
+  memfd_secret: everywhere(447),
+  // and objects of System V, see sysvipc(7). Without one of them there is nothing for the other calls on them.
+  shmget: call(29, 194),
+  semget: call(64, 190),
+  msgget: call(68, 186),
+};
 
 /** Calls that no tool needs, and that reach parts of the kernel with a history. */
 export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
