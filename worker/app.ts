@@ -119,6 +119,7 @@ function openBackend(config: Config, host: Host): Promise<BubblewrapBackend> {
     clock: host.clock,
     newId,
     onRemoveFailed: (error) => log.warn({ err: error }, "work directory could not be removed"),
+    onGuardLost: (error) => log.warn({ err: error }, "guard of sandboxes lost"),
   });
 }
 
@@ -147,6 +148,7 @@ function openLanguages(config: Config, host: Host, backend: BubblewrapBackend): 
           nodeBin: sandbox.nodeBin,
           toolsDir: toolsNodeDir,
           runnerDir: toolRunnerDir("node"),
+          clock: host.clock,
           newId,
           log: host.log.child({ part: "node" }),
         }),

@@ -7,6 +7,7 @@ import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import { maxTools } from "../manifest/schema.ts";
 import { type Profile, restrictiveProfile } from "../sandbox/profile.ts";
 import {
   type ExitReport,
@@ -17,6 +18,7 @@ import {
   insidePaths,
 } from "../sandbox/sandbox.ts";
 import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CompileCaches } from "./compile-cache.ts";
@@ -57,6 +59,7 @@ export interface NodeRunnerOptions {
   /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
   readonly scratchDir: string;
   readonly backend: Pick<SandboxBackend, "share" | "acquire">;
+  readonly clock: Pick<Clock, "monotonicMs">;
   readonly newId: NewId;
   readonly log: Logger;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
@@ -133,17 +136,21 @@ class NodeRunner implements ToolRunner {
     this.#shared = shared;
     this.#caches = new CompileCaches({
       ...options,
+      // Those of one manifest never displace each other.
+      maxModules: maxTools,
       run: (module, take, signal) => this.#runAhead(module, take, signal),
     });
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
-    const cache = await this.#caches.find(tool.module);
+    await using held = new AsyncDisposableStack();
+    const cache = held.use(await this.#caches.lease(tool.module));
     const cacheMounts =
-      cache === undefined ? [] : [{ source: cache, target: insidePaths.compileCache }];
+      cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
-    const tools = await this.#options.backend.share(this.#options.toolsDir);
+    const tools = held.use(await this.#options.backend.share(this.#options.toolsDir));
+    const owned = held.move();
     return {
       mounts: [...this.#mountsWith(tools), ...cacheMounts],
       environment: this.#environment(tool, variables),
@@ -151,12 +158,12 @@ class NodeRunner implements ToolRunner {
       toolsPath: insidePaths.nodeTools,
       launch: { argv: this.#argv(profile, join(insidePaths.work, workDirNames.args)) },
       boundReached: ranOutOfHeap,
-      [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
 
   warm({ module }: ToolEntry): void {
-    void this.#caches.find(module);
+    void this.#caches.want(module);
   }
 
   async refuse(tool: ToolEntry): Promise<string | undefined> {
@@ -200,8 +207,9 @@ class NodeRunner implements ToolRunner {
     const stop = (): void => void execution.stop(0).catch(() => undefined);
     over.addEventListener("abort", stop, { once: true });
     if (over.aborted) stop();
-    await execution.exited;
+    const { started } = await execution.exited;
     over.throwIfAborted();
+    if (!started) throw new SandboxError("the sandbox for the module could not be started");
     await take(sandbox.workDir);
   }
 

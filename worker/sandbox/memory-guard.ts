@@ -31,7 +31,13 @@ export interface MemoryGuard {
  */
 export class PollingMemoryGuard implements MemoryGuard {
   readonly #watched = new Set<WatchedSandbox>();
+  readonly #onLooked: () => void;
   #timer: NodeJS.Timeout | undefined;
+
+  /** @param onLooked told after each look at all watched sandboxes; it must not throw */
+  constructor(onLooked: () => void = () => undefined) {
+    this.#onLooked = onLooked;
+  }
 
   watch(sandbox: WatchedSandbox): Disposable {
     this.#watched.add(sandbox);
@@ -60,6 +66,7 @@ export class PollingMemoryGuard implements MemoryGuard {
     const tookMs = performance.now() - beganMs;
     this.#timer =
       this.#watched.size === 0 ? undefined : this.#lookIn(Math.max(lookMs, pausePerLook * tookMs));
+    this.#onLooked();
   }
 }
 

@@ -9,6 +9,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import type { Clock } from "../support/clock.ts";
 import { SandboxError } from "./sandbox.ts";
 
 /** The shell takes 2 MB, where another Node would take 45. What it needs is built in, but for sleep(1). */
@@ -20,6 +21,8 @@ const lookSeconds = 0.05;
 const maxLooks = 100;
 /** Looks in a row that find nobody before a guard leaves: what its worker did last may just be beginning. */
 const quietLooksOfGuard = 10;
+/** Least milliseconds between two starts of a guard in place of a lost one. */
+const restartPauseMs = 10_000;
 
 /** An option that bubblewrap gets for its word alone: no variable is called like that. */
 const markOption = "--unsetenv";
@@ -65,17 +68,74 @@ export function markOptions(mark: string): readonly string[] {
 }
 
 /**
- * Starts the process that kills whoever bears the mark as soon as this process is dead. The caller disposes it after its
- * last sandbox is gone. Throws SandboxError.
+ * Starts the process that kills whoever bears the mark as soon as this process is dead, and another one whenever it ends
+ * before. The caller disposes it after its last sandbox is gone. Throws SandboxError when the first one cannot be started.
+ *
+ * @param onLost told each time that the guard has ended or another one cannot be started; it must not throw
  */
-export async function guardOrphans(mark: string): Promise<AsyncDisposable> {
-  const child = await start(mark, quietLooksOfGuard);
-  return {
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await exitCodeOf(child);
-    },
-  };
+export async function guardOrphans(
+  mark: string,
+  clock: Pick<Clock, "monotonicMs" | "sleep">,
+  onLost: (error: SandboxError) => void,
+): Promise<AsyncDisposable> {
+  return new Guard(mark, clock, onLost, await start(mark, quietLooksOfGuard));
+}
+
+class Guard implements AsyncDisposable {
+  readonly #mark: string;
+  readonly #clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly #onLost: (error: SandboxError) => void;
+  readonly #stopping = new AbortController();
+  readonly #kept: Promise<void>;
+  #child: ChildProcess;
+  /** On the monotonic clock. */
+  #restartedAtMs = -Infinity;
+
+  constructor(
+    mark: string,
+    clock: Pick<Clock, "monotonicMs" | "sleep">,
+    onLost: (error: SandboxError) => void,
+    child: ChildProcess,
+  ) {
+    this.#mark = mark;
+    this.#clock = clock;
+    this.#onLost = onLost;
+    this.#child = child;
+    this.#kept = this.#keepOne();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    this.#child.kill("SIGKILL");
+    await this.#kept;
+  }
+
+  async #keepOne(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await exitCodeOf(this.#child);
+      if (signal.aborted) return;
+      const { signalCode, exitCode } = this.#child;
+      this.#onLost(new SandboxError(`the guard ended with ${signalCode ?? exitCode}`));
+      while (!(await this.#restart())) if (signal.aborted) return;
+      // It may have been asked to stop while the new one was being started.
+      if (signal.aborted) this.#child.kill("SIGKILL");
+    }
+  }
+
+  /** Starts another one when it is time to. False when that is not possible, or the guard is to stop. */
+  async #restart(): Promise<boolean> {
+    const pauseMs = this.#restartedAtMs + restartPauseMs - this.#clock.monotonicMs();
+    try {
+      await this.#clock.sleep(Math.max(0, pauseMs), this.#stopping.signal);
+      this.#restartedAtMs = this.#clock.monotonicMs();
+      this.#child = await start(this.#mark, quietLooksOfGuard);
+      return true;
+    } catch (error) {
+      if (error instanceof SandboxError) this.#onLost(error);
+      return false;
+    }
+  }
 }
 
 /** Kills whoever bears the mark, now. Rejects when somebody stays. */

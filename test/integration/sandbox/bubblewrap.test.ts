@@ -512,6 +512,7 @@ describe("a backend", () => {
         clock: systemClock,
         newId,
         onRemoveFailed: () => undefined,
+        onGuardLost: () => undefined,
       });
       await expect(opening).rejects.toThrow(
         expect.objectContaining({

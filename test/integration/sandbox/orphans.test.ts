@@ -11,9 +11,11 @@ import {
   markOptions,
   sandboxMark,
 } from "../../../worker/sandbox/orphans.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 
 const orphans = new URL("../../../worker/sandbox/orphans.ts", import.meta.url).href;
+const clockModule = new URL("../../../worker/support/clock.ts", import.meta.url).href;
 const patience = { timeout: 10_000, interval: 20 };
 
 /** A process that goes on until it is killed, with words on its command line. */
@@ -62,27 +64,64 @@ describe("a guard", () => {
   test("that is given back kills nobody and is gone", async () => {
     const mark = sandboxMark(newId());
     const marked = await goesOn(...markOptions(mark));
-    const guard = await guardOrphans(mark);
+    const lost: Error[] = [];
+    const guard = await guardOrphans(mark, systemClock, (error) => void lost.push(error));
     const pid = await guardOf(process.pid, mark);
     await guard[Symbol.asyncDispose]();
     expect(await guardOf(process.pid, mark)).toBeUndefined();
     expect(() => process.kill(pid!, 0)).toThrow("ESRCH");
     expect(isKilled(marked)).toBe(false);
+    expect(lost).toEqual([]);
+  });
+
+  test("that is killed is told of, and another one takes over", async () => {
+    const mark = sandboxMark(newId());
+    const marked = await goesOn(...markOptions(mark));
+    const worker = await guardedWorker(mark);
+    const first = await guardOf(worker.pid!, mark);
+    const told = once(worker.stdout!, "data");
+    process.kill(first!, "SIGKILL");
+    expect(String((await told)[0])).toBe("the guard ended with SIGKILL\n");
+    const second = await vi.waitFor(async () => {
+      const pid = await guardOf(worker.pid!, mark);
+      expect(pid).toBeDefined();
+      return pid;
+    }, patience);
+    expect(second).not.toBe(first);
+    expect(isKilled(marked)).toBe(false);
+    worker.kill("SIGKILL");
+    await vi.waitFor(() => expect(isKilled(marked)).toBe(true), patience);
+  });
+
+  test("that is killed again and again comes back after a pause, which its end cuts short", async () => {
+    const mark = sandboxMark(newId());
+    const pauses: number[] = [];
+    const clock = {
+      monotonicMs: () => 0,
+      sleep: (ms: number, signal?: AbortSignal) => {
+        pauses.push(ms);
+        return systemClock.sleep(ms, signal);
+      },
+    };
+    const guard = await guardOrphans(mark, clock, () => undefined);
+    for (const looked of [1, 2]) {
+      const pid = await vi.waitFor(async () => {
+        const found = await guardOf(process.pid, mark);
+        expect(found).toBeDefined();
+        return found;
+      }, patience);
+      process.kill(pid!, "SIGKILL");
+      await vi.waitFor(() => expect(pauses).toHaveLength(looked), patience);
+    }
+    expect(pauses).toEqual([0, 10_000]);
+    await guard[Symbol.asyncDispose]();
+    expect(await guardOf(process.pid, mark)).toBeUndefined();
   });
 
   test("acts when its worker is killed, also when it was asked to end before", async () => {
     const mark = sandboxMark(newId());
     const marked = await goesOn(...markOptions(mark));
-    const program = `
-      const { guardOrphans } = await import("${orphans}");
-      await guardOrphans("${mark}");
-      console.log("ready");
-    `;
-    const worker = spawn(process.execPath, ["--input-type=module", "-e", program], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    onTestFinished(() => void worker.kill("SIGKILL"));
-    await once(worker.stdout, "data");
+    const worker = await guardedWorker(mark);
     const guard = await guardOf(worker.pid!, mark);
     // Service managers send it to every process of the worker.
     process.kill(guard!, "SIGTERM");
@@ -91,6 +130,22 @@ describe("a guard", () => {
     await vi.waitFor(() => expect(() => process.kill(guard!, 0)).toThrow("ESRCH"), patience);
   });
 });
+
+/** A process with a guard, which says on its output what it is told of it. */
+async function guardedWorker(mark: string): Promise<ChildProcess> {
+  const program = `
+    const { guardOrphans } = await import("${orphans}");
+    const { systemClock } = await import("${clockModule}");
+    await guardOrphans("${mark}", systemClock, ({ message }) => console.log(message));
+    console.log("ready");
+  `;
+  const worker = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => void worker.kill("SIGKILL"));
+  await once(worker.stdout, "data");
+  return worker;
+}
 
 /** The guard for a mark among the children of a process. */
 async function guardOf(parent: number, mark: string): Promise<number | undefined> {

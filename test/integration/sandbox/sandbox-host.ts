@@ -73,6 +73,9 @@ export async function openBackend(context: TestContext): Promise<BubblewrapBacke
     onRemoveFailed(error) {
       throw error;
     },
+    onGuardLost(error) {
+      throw error;
+    },
   });
 }
 

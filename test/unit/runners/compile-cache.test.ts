@@ -13,10 +13,15 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { CompileCaches, type CompileCacheOptions } from "../../../worker/runners/compile-cache.ts";
+import {
+  CompileCaches,
+  type CompileCacheOptions,
+  firstPauseMs,
+  maxTries,
+} from "../../../worker/runners/compile-cache.ts";
 import { OpenWorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -44,6 +49,8 @@ const leaves =
 /** Caches of `a.js` and `b.js`, with the runs that were made. */
 async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {}) {
   const toolsDir = await temporaryDirectory();
+  const scratchDir = await temporaryDirectory();
+  const clock = { ms: 0, monotonicMs: () => clock.ms };
   for (const module of ["a.js", "b.js"]) await writeFile(join(toolsDir, module), "1");
   const runs: string[] = [];
   const lines: string[] = [];
@@ -55,7 +62,9 @@ async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {
   });
   const caches = new CompileCaches({
     toolsDir,
-    scratchDir: await temporaryDirectory(),
+    scratchDir,
+    maxModules: 10,
+    clock,
     newId,
     log: createLogger("debug", log),
     run: async (module, take) => {
@@ -70,20 +79,31 @@ async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {
     ...changes,
   });
   onTestFinished(() => caches[Symbol.asyncDispose]());
+  /** What the next call of a module gets, without making use of it. */
+  const find = async (module: string): Promise<string | undefined> => {
+    await using lease = await caches.lease(module);
+    return lease?.directory;
+  };
   /** The cache of a module, once there is one. */
   const made = (module: string) =>
     vi.waitFor(async () => {
-      const directory = await caches.find(module);
+      const directory = await find(module);
       expect(directory).toBeDefined();
       return directory!;
     }, waitingMs);
-  return { caches, toolsDir, runs, lines, made };
+  /** Resolves when so many runs have ended with these words in all. */
+  const ended = (words: string, count: number) =>
+    vi.waitFor(
+      () => expect(lines.filter((line) => line.includes(words))).toHaveLength(count),
+      waitingMs,
+    );
+  return { caches, clock, toolsDir, scratchDir, runs, find, made, ended };
 }
 
 describe("a module's cache", () => {
   test("is what a run of it left, for later calls, readable by everybody", async () => {
-    const { caches, runs, made } = await newCaches(leaves({ "0a1b2c3d": "code" }));
-    expect(await caches.find("a.js")).toBeUndefined();
+    const { find, runs, made } = await newCaches(leaves({ "0a1b2c3d": "code" }));
+    expect(await find("a.js")).toBeUndefined();
     const directory = await made("a.js");
     expect(await readFile(join(directory, version, "0a1b2c3d"), "utf8")).toBe("code");
     for (const [path, mode] of [
@@ -92,7 +112,7 @@ describe("a module's cache", () => {
       [join(directory, version, "0a1b2c3d"), 0o644],
     ] as const)
       expect((await stat(path)).mode & 0o777).toBe(mode);
-    expect(await caches.find("a.js")).toBe(directory);
+    expect(await find("a.js")).toBe(directory);
     expect(runs).toEqual(["a.js"]);
   });
 
@@ -101,25 +121,96 @@ describe("a module's cache", () => {
     expect(await made("a.js")).not.toBe(await made("b.js"));
   });
 
-  test("is made anew when the module's file changes, and serves until then", async () => {
-    let content = "old";
-    const { caches, toolsDir, runs, made } = await newCaches((output) =>
-      leaves({ "1": content })(output),
+  test("is made anew when the module's file changes, with nothing of the former one, which serves until then", async () => {
+    let files = { "1": "old" } as Record<string, string>;
+    const { toolsDir, scratchDir, runs, find, made, ended } = await newCaches((output) =>
+      leaves(files)(output),
     );
-    const directory = await made("a.js");
-    content = "new";
+    const former = await made("a.js");
+    files = { "2": "new" };
     await writeFile(join(toolsDir, "a.js"), "another one");
-    expect(await caches.find("a.js")).toBe(directory);
-    await vi.waitFor(async () =>
-      expect(await readFile(join(directory, version, "1"), "utf8")).toBe("new"),
-    );
+    expect(await find("a.js")).toBe(former);
+    await ended("module compiled ahead", 2);
+    const present = await made("a.js");
+    expect(await readdir(present, { recursive: true })).toEqual([version, join(version, "2")]);
+    expect(await readdir(scratchDir)).toEqual([basename(present)]);
     expect(runs).toEqual(["a.js", "a.js"]);
-    expect(await readdir(join(directory, version))).toEqual(["1"]);
+  });
+
+  test("stays for the calls that mount it when a new one is made, and goes with the last of them", async () => {
+    const { caches, toolsDir, scratchDir, made, ended } = await newCaches(leaves({ "1": "code" }));
+    const former = await made("a.js");
+    const leases = [await caches.lease("a.js"), await caches.lease("a.js")];
+    await writeFile(join(toolsDir, "a.js"), "another one");
+    await caches.want("a.js");
+    await ended("module compiled ahead", 2);
+    const present = await made("a.js");
+    expect(present).not.toBe(former);
+    for (const lease of leases) {
+      expect(await readFile(join(lease!.directory, version, "1"), "utf8")).toBe("code");
+      await lease![Symbol.asyncDispose]();
+    }
+    expect(await readdir(scratchDir)).toEqual([basename(present)]);
+  });
+
+  test("is given up for another module's when there are too many, the one that was called least recently", async () => {
+    const { toolsDir, scratchDir, runs, find, made } = await newCaches(leaves({ "1": "code" }), {
+      maxModules: 2,
+    });
+    await writeFile(join(toolsDir, "c.js"), "1");
+    const a = await made("a.js");
+    await made("b.js");
+    await find("a.js");
+    const c = await made("c.js");
+    await vi.waitFor(
+      async () =>
+        expect((await readdir(scratchDir)).sort()).toEqual([basename(a), basename(c)].sort()),
+      waitingMs,
+    );
+    expect(await find("a.js")).toBe(a);
+    await made("b.js");
+    expect(runs).toEqual(["a.js", "b.js", "c.js", "b.js"]);
+  });
+
+  test("is tried again after pauses that grow when the run itself fails, and not for ever", async () => {
+    const runs: number[] = [];
+    const { caches, clock, scratchDir, ended } = await newCaches(leaves({}), {
+      run: async () => {
+        runs.push(clock.ms);
+        throw new Error("no sandbox");
+      },
+    });
+    const dueMs = Array.from({ length: maxTries }, (_, run) => (2 ** run - 1) * firstPauseMs);
+    for (const [run, ms] of dueMs.entries()) {
+      clock.ms = ms - 1;
+      await caches.want("a.js");
+      clock.ms = ms;
+      await caches.want("a.js");
+      await ended("could not be compiled ahead", run + 1);
+    }
+    clock.ms *= 100;
+    await caches.want("a.js");
+    await caches[Symbol.asyncDispose]();
+    expect(runs.slice(1)).toEqual(dueMs.slice(1));
+    expect(await readdir(scratchDir)).toEqual([]);
+  });
+
+  test("is there when a later try succeeds", async () => {
+    let isFull = true;
+    const { caches, clock, made, ended } = await newCaches(async (output) => {
+      if (isFull) throw new Error("no space left on device");
+      await leaves({ "1": "code" })(output);
+    });
+    await caches.want("a.js");
+    await ended("could not be compiled ahead", 1);
+    isFull = false;
+    clock.ms += firstPauseMs;
+    await made("a.js");
   });
 
   test("is none for a module that is not there", async () => {
-    const { caches, runs } = await newCaches(leaves({}));
-    expect(await caches.find("absent.js")).toBeUndefined();
+    const { runs, find } = await newCaches(leaves({}));
+    expect(await find("absent.js")).toBeUndefined();
     expect(runs).toEqual([]);
   });
 
@@ -159,14 +250,17 @@ describe("of what a run left", () => {
     ["a directory of another name", (output) => mkdir(join(output, "cache")).then(() => {})],
     ["a link for the directory", (output) => symlink("/etc", join(output, version))],
   ])("%s is no cache, and tried again only when the file changes", async (_what, leave) => {
-    const { caches, toolsDir, runs, lines } = await newCaches(leave);
-    await caches.find("a.js");
-    await vi.waitFor(() => expect(lines.join("")).toContain("could not be compiled ahead"));
-    expect(await caches.find("a.js")).toBeUndefined();
+    const { caches, clock, toolsDir, scratchDir, runs, find, ended } = await newCaches(leave);
+    await caches.want("a.js");
+    await ended("could not be compiled ahead", 1);
+    clock.ms = Number.MAX_SAFE_INTEGER;
+    expect(await find("a.js")).toBeUndefined();
     expect(runs).toEqual(["a.js"]);
     await writeFile(join(toolsDir, "a.js"), "corrected");
-    await caches.find("a.js");
+    await caches.want("a.js");
+    await ended("could not be compiled ahead", 2);
     expect(runs).toEqual(["a.js", "a.js"]);
+    expect(await readdir(scratchDir)).toEqual([]);
   });
 });
 
@@ -179,9 +273,9 @@ test("closing calls off the run under way, begins no other, and waits for it", a
       events.push(`end ${module}`);
     },
   });
-  await caches.find("a.js");
-  await caches.find("b.js");
+  await caches.want("a.js");
+  await caches.want("b.js");
   await caches[Symbol.asyncDispose]();
   expect(events).toEqual(["begin a.js", "end a.js"]);
-  expect(await caches.find("b.js")).toBeUndefined();
+  expect(await caches.lease("b.js")).toBeUndefined();
 });

@@ -13,6 +13,7 @@ import type {
   SandboxBackend,
   SandboxRequest,
 } from "../../../worker/sandbox/sandbox.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
@@ -62,6 +63,7 @@ async function newOptions(changes: Partial<NodeRunnerOptions> = {}) {
     runnerDir,
     scratchDir: toolsDir,
     backend,
+    clock: systemClock,
     newId,
     log: createLogger("silent", 1),
     workerEnvironment: {},

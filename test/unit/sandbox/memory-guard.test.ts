@@ -2,18 +2,25 @@
  * What counts as held by a sandbox, and who is told when it is too much. Real processes stand for sandboxes.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
+import { EventEmitter, once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  PollingMemoryGuard,
-  canWatchMemory,
-  lookMs,
-} from "../../../worker/sandbox/memory-guard.ts";
+import { PollingMemoryGuard, canWatchMemory } from "../../../worker/sandbox/memory-guard.ts";
 
 const MiB = 1024 * 1024;
 /** Looks that a guard gets to see something that is already there. */
-const manyLooksMs = 10 * lookMs;
+const manyLooks = 3;
+
+/** A guard, and a wait until it has looked so often from now on. */
+function newGuard() {
+  let looks = 0;
+  const looked = new EventEmitter();
+  const guard = new PollingMemoryGuard(() => looked.emit("look", ++looks));
+  const hasLooked = async (): Promise<void> => {
+    const enough = looks + manyLooks;
+    while (looks < enough) await once(looked, "look");
+  };
+  return { guard, hasLooked };
+}
 
 /** A process that has said that it holds what it is to hold. */
 async function holding(file: string, argv: readonly string[]): Promise<ChildProcess> {
@@ -41,13 +48,14 @@ const holds = (mebibytes: number): string =>
 
 /** Whether a guard finds that a process and what descends from it hold more than so many mebibytes. */
 async function isBeyond(child: ChildProcess, mebibytes: number): Promise<boolean> {
+  const { guard, hasLooked } = newGuard();
   const told = Promise.withResolvers<true>();
-  using _watch = new PollingMemoryGuard().watch({
+  using _watch = guard.watch({
     firstPid: child.pid!,
     limitBytes: mebibytes * MiB,
     onExceeded: () => told.resolve(true),
   });
-  return await Promise.race([told.promise, sleep(manyLooksMs, false)]);
+  return await Promise.race([told.promise, hasLooked().then(() => false)]);
 }
 
 test("this host shows what a guard looks at", async () => {
@@ -105,7 +113,7 @@ sys.stdin.read()`;
 describe("a guard", () => {
   test("tells of each sandbox once, of those that are beyond their own limit", async () => {
     const [large, small] = await Promise.all([node(holds(100)), node(holds(1))]);
-    const guard = new PollingMemoryGuard();
+    const { guard, hasLooked } = newGuard();
     const told: string[] = [];
     const watch = (name: string, child: ChildProcess, mebibytes: number): Disposable =>
       guard.watch({
@@ -116,10 +124,10 @@ describe("a guard", () => {
     using _small = watch("small", small, 90);
     using _large = watch("large", large, 90);
     using _allowed = watch("allowed", large, 400);
-    await sleep(manyLooksMs);
+    await hasLooked();
     expect(told).toEqual(["large"]);
     using _later = watch("later", large, 90);
-    await sleep(manyLooksMs);
+    await hasLooked();
     expect(told).toEqual(["large", "later"]);
   });
 
@@ -141,14 +149,19 @@ describe("a guard", () => {
 
   test("tells nothing when its watch is over", async () => {
     const child = await node(holds(100));
+    const { guard, hasLooked } = newGuard();
     const told: string[] = [];
-    const watch = new PollingMemoryGuard().watch({
-      firstPid: child.pid!,
-      limitBytes: MiB,
-      onExceeded: () => void told.push("too late"),
-    });
-    watch[Symbol.dispose]();
-    await sleep(manyLooksMs);
+    const watch = (name: string, mebibytes: number): Disposable =>
+      guard.watch({
+        firstPid: child.pid!,
+        limitBytes: mebibytes * MiB,
+        onExceeded: () => void told.push(name),
+      });
+    const over = watch("too late", 1);
+    // One that goes on, to be looked at.
+    using _allowed = watch("allowed", 400);
+    over[Symbol.dispose]();
+    await hasLooked();
     expect(told).toEqual([]);
   });
 });

@@ -34,6 +34,8 @@ export interface BubblewrapOptions {
   readonly clock: Clock;
   readonly newId: NewId;
   onRemoveFailed(error: unknown): void;
+  /** Told each time that the process which ends the sandboxes of a dead worker has ended or cannot be started again. */
+  onGuardLost(error: unknown): void;
 }
 
 /** A backend that also says what it found on this host. */
@@ -57,7 +59,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
       onRemoveFailed: options.onRemoveFailed,
     }),
   );
-  opened.use(await guardOrphans(workDirs.sandboxMark));
+  opened.use(await guardOrphans(workDirs.sandboxMark, options.clock, options.onGuardLost));
   const host = await probeHost(options, workDirs);
   return new Backend(options, workDirs, host, opened.move());
 }
