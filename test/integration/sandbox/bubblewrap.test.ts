@@ -462,7 +462,8 @@ describe("a sandbox", () => {
     for (let runNumber = 0; runNumber < 20; runNumber++) {
       await run(backend, `${command} & exit ${runNumber % 2}`);
     }
-    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before));
+    // Fewer, where the first count met one that was about to be closed: directories are made ahead in the background.
+    await vi.waitFor(async () => expect(await openDescriptors()).toBeLessThanOrEqual(before));
     expect(await processesWith(marker)).toEqual([]);
     expect(await ownZombies()).toEqual([]);
   });
