@@ -153,7 +153,7 @@ async function workDirsBelow(workBase: string) {
   return {
     all: entries.filter((entry) => /^worker-[^/]+\/[0-9a-f]{24}$/.test(entry)),
     used: entries.filter((entry) =>
-      /^worker-[^/]+\/[^/]+\/(?:(?:in|out)put\/|.*\.json$)/.test(entry),
+      /^worker-[^/]+\/[0-9a-f]{24}\/(?:(?:in|out)put\/|.*\.json$)/.test(entry),
     ),
   };
 }
