@@ -3,6 +3,7 @@
  */
 import type { Foundation } from "../../worker/app.ts";
 import type {
+  Enforcement,
   Execution,
   Launch,
   OutputListener,
@@ -26,7 +27,8 @@ export interface SandboxObserver {
 /** The backend with an observer in each of its sandboxes. The inner one stays its owner's. */
 export function observed(backend: Backend, observer: SandboxObserver): Backend {
   return {
-    kind: backend.kind,
+    description: backend.description,
+    unenforced: backend.unenforced,
     host: backend.host,
     scratchDir: backend.scratchDir,
     share: (directory) => backend.share(directory),
@@ -37,7 +39,9 @@ export function observed(backend: Backend, observer: SandboxObserver): Backend {
 }
 
 class ObservedSandbox implements Sandbox {
+  readonly backend: Sandbox["backend"];
   readonly workDir: WorkDir;
+  readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   readonly #inner: Sandbox;
   readonly #observer: SandboxObserver;
@@ -45,6 +49,8 @@ class ObservedSandbox implements Sandbox {
 
   constructor(inner: Sandbox, observer: SandboxObserver) {
     this.workDir = inner.workDir;
+    this.backend = inner.backend;
+    this.enforcement = inner.enforcement;
     this.unenforced = inner.unenforced;
     this.#inner = inner;
     this.#observer = observer;

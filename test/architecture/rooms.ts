@@ -13,10 +13,11 @@ export const rooms: Readonly<Record<string, number>> = {
   sandbox: 2,
   runners: 3,
   invocation: 4,
+  doctor: 5,
 };
 
 /** The files directly in worker/ wire the rooms together and may import them all. */
-export const topRank = 5;
+export const topRank = 6;
 
 /** Folders of these rooms are adapters, one technology each, loaded by the files named here only. */
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {

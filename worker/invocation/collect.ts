@@ -5,7 +5,7 @@ import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts
 import { guessMimeType } from "../artifacts/mime.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
-import type { Limits } from "../sandbox/profile.ts";
+import type { Limits } from "../protocol/resource-limits.ts";
 import type { LeftFile, WorkDir } from "../sandbox/work-dir.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { OutputNote } from "./result.ts";

@@ -1,10 +1,10 @@
 /**
  * The spine: one call from a checked request to its outcome, read from top to bottom.
  */
-import { statfs } from "node:fs/promises";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
 import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import {
@@ -13,8 +13,9 @@ import {
   type ToolRunner,
   runnerArgs,
 } from "../runners/runner.ts";
-import { type Profile, type Profiles, chooseProfileName } from "../sandbox/profile.ts";
+import type { Profile } from "../sandbox/profile.ts";
 import {
+  type ExitReport,
   type Sandbox,
   type SandboxBackend,
   SandboxError,
@@ -22,30 +23,23 @@ import {
 } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work-dir.ts";
 import { openStatusChannel } from "../sandbox/status-channel.ts";
-import type { Clock } from "../support/clock.ts";
-import { type Slots, SlotsFullError } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { type CapacityParts, freeBytes, leaseSlot, requireFreeDisk } from "./capacity.ts";
 import { collectOutputs } from "./collect.ts";
-import { type CallTimes, callTimes, remainingLimitMs } from "./limits.ts";
+import { Journal } from "./journal.ts";
+import { type CallTimes, TimeLimitReached, callTimes, remainingLimitMs } from "./limits.ts";
+import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
 import { readResult } from "./result.ts";
 import { runToExit } from "./run-to-exit.ts";
 import { stageArguments, stageArtifacts } from "./stage.ts";
 
 /** What the invoker works with; `app.ts` wires it. */
-export interface InvokerParts {
-  readonly resolve: (toolName: string) => ToolEntry | undefined;
-  readonly slots: Slots;
+export interface InvokerParts extends ResolveParts, CapacityParts {
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly backend: Pick<SandboxBackend, "acquire">;
   readonly store: Pick<ArtifactStore, "open" | "save">;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
-  readonly profiles: Profiles;
-  readonly defaultProfile: string;
   readonly defaultTimeoutSeconds: number;
-  /** Directory whose file system must have `minFreeDiskBytes` free. */
-  readonly workBase: string;
-  readonly minFreeDiskBytes: number;
-  readonly clock: Clock;
 }
 
 /** What a call may use while it runs. */
@@ -64,27 +58,19 @@ export interface Invoker {
   invoke(invocation: Invocation, context: CallContext): Promise<InvocationOutcome>;
 }
 
-/** Thrown inside the spine for a call whose time is over. */
-class TimeLimitReached extends Error {}
-
-/** How far a call has come, for what may be done with it when it does not get to its end. */
-type Progress = Pick<Extract<InvocationOutcome, { kind: "given-up" }>, "begun" | "mayRunAgain">;
-
 /** Creates the invoker. */
 export function createInvoker(parts: InvokerParts): Invoker {
   return {
     async invoke(invocation, context) {
       const startMs = parts.clock.monotonicMs();
-      let progress: Progress = { begun: false, mayRunAgain: true };
-      const onBegin = (tool: ToolEntry): void => {
-        progress = { begun: true, mayRunAgain: tool.idempotent };
-      };
-      const ending = await run(parts, invocation, context, onBegin).then(
+      const journal = new Journal();
+      const ending = await run(parts, invocation, context, journal).then(
         (success) => ({ kind: "success", ...success }) as const,
-        (error: unknown) => endingBy(error, context, progress),
+        (error: unknown) => endingBy(error, context, journal),
       );
       const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
-      return { ...ending, executionTimeMs, mayRunAgain: progress.mayRunAgain };
+      const { execution, mayRunAgain } = journal;
+      return { ...ending, executionTimeMs, execution, mayRunAgain };
     },
   };
 }
@@ -92,7 +78,7 @@ export function createInvoker(parts: InvokerParts): Invoker {
 type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "createdArtifacts">;
 
 /** How a call ended whose run threw. */
-function endingBy(error: unknown, context: CallContext, { begun }: Progress) {
+function endingBy(error: unknown, context: CallContext, { begun }: Journal) {
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
   if (isGivenUp(error, context)) return { kind: "given-up", begun } as const;
   return { kind: "error", error: asInvocationError(error) } as const;
@@ -108,12 +94,11 @@ function hasCause(error: unknown, cause: unknown): boolean {
   return error === cause || (error instanceof Error && hasCause(error.cause, cause));
 }
 
-/** @param onBegin told right before the tool's process may run */
 async function run(
   parts: InvokerParts,
   invocation: Invocation,
   context: CallContext,
-  onBegin: (tool: ToolEntry) => void,
+  journal: Journal,
 ): Promise<Success> {
   const { signal, log, onStatus } = context;
   const tool = resolveTool(parts, invocation.toolName);
@@ -136,21 +121,33 @@ async function run(
   using status = await openStatusChannel(workDir.statusPipe, onStatus);
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
-  onBegin(tool);
+  journal.begin(tool);
   const execution = await sandbox.start(prepared.launch);
-  const { memory } = prepared;
-  const { unenforced } = sandbox;
-  log.info({ profile: profile.name, limitMs, memory, unenforced }, "tool started");
+  const { backend, enforcement, unenforced } = sandbox;
+  log.info({ profile: profile.name, backend, limitMs, enforcement, unenforced }, "tool started");
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
+  journal.ended(profile, sandbox, limitMs, report);
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();
 
-  const exceeded = report.exceeded ?? prepared.boundReached?.(report);
+  const exceeded = report.exceeded ?? reached(prepared.boundReached?.(report), profile, report);
   const result = await readResult(workDir, { ...report, exceeded }, signal);
   const collection = { store: parts.store, scope, limits: profile.limits, log };
   const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
+  journal.collected(createdArtifacts);
   return { toolResult: result.value, createdArtifacts };
+}
+
+/** A limit that the interpreter says it ended at. */
+function reached(
+  limit: LimitName | undefined,
+  { limits }: Profile,
+  { usage }: ExitReport,
+): LimitReached | undefined {
+  if (limit === undefined) return undefined;
+  const peak = limit === "memoryBytes" ? usage.peakMemoryBytes : undefined;
+  return { limit, bound: limits[limit], peak };
 }
 
 /** Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a slot for ever. */
@@ -171,75 +168,6 @@ async function stage(
     if (over.aborted && !signal.aborted) throw new TimeLimitReached();
     throw error;
   }
-}
-
-function resolveTool(parts: InvokerParts, toolName: string): ToolEntry {
-  const tool = parts.resolve(toolName);
-  if (tool !== undefined) return tool;
-  throw new InvocationError(
-    "TOOL_NOT_AVAILABLE",
-    `Tool '${toolName}' is not available on this worker`,
-  );
-}
-
-function resolveProfile(parts: InvokerParts, tool: ToolEntry, invocation: Invocation): Profile {
-  const requested = invocation.requestedProfile;
-  if (requested !== undefined && !parts.profiles.has(requested)) {
-    throw new InvocationError(
-      "INVALID_REQUEST",
-      `Invalid request: params.sandbox_profile: unknown profile, expected one of ${[...parts.profiles.keys()].join(", ")}`,
-    );
-  }
-  const name = chooseProfileName({
-    manifest: tool.profile,
-    requested,
-    fallback: parts.defaultProfile,
-  });
-  const profile = parts.profiles.get(name);
-  if (profile === undefined)
-    throw new Error(`profile "${name}" of tool "${tool.name}" does not exist`);
-  return profile;
-}
-
-/** Waits for a slot, as long as a tool that then starts could still be answered. */
-async function leaseSlot(
-  { slots, clock }: InvokerParts,
-  times: CallTimes,
-  { signal, waitSignal, log }: CallContext,
-): Promise<Disposable> {
-  const waitMs = remainingLimitMs(times, clock.nowMs());
-  if (waitMs <= 0) throw new TimeLimitReached();
-  // Not the agent's own deadline: the answer must still find it waiting.
-  const over = AbortSignal.timeout(waitMs);
-  const { inUse, capacity, waiting } = slots;
-  if (inUse === capacity) log.debug({ running: inUse, waiting }, "no slot is free");
-  try {
-    return await slots.acquire(AbortSignal.any([signal, waitSignal, over]));
-  } catch (error) {
-    if (error instanceof SlotsFullError) {
-      throw new InvocationError(
-        "RESOURCE_EXHAUSTED",
-        `The worker is busy: ${slots.capacity} calls run and ${error.maxWaiting} wait already`,
-        { cause: error },
-      );
-    }
-    if (error === over.reason) throw new TimeLimitReached();
-    throw error;
-  }
-}
-
-async function requireFreeDisk({ workBase, minFreeDiskBytes }: InvokerParts): Promise<void> {
-  const free = await freeBytes(workBase);
-  if (free >= minFreeDiskBytes) return;
-  throw new InvocationError(
-    "RESOURCE_EXHAUSTED",
-    `Insufficient disk space to execute the tool: ${free} bytes are free, ${minFreeDiskBytes} are needed`,
-  );
-}
-
-async function freeBytes(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize;
 }
 
 async function prepare(

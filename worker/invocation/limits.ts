@@ -8,6 +8,9 @@ import { agentPatienceSeconds } from "../protocol/limits.ts";
 /** Milliseconds before the agent gives up that are kept for stopping the tool and answering. */
 const answerReserveMs = 5_000;
 
+/** Thrown inside the spine for a call whose time is over. */
+export class TimeLimitReached extends Error {}
+
 /** Times of a call, in milliseconds. */
 export interface CallTimes {
   /** What the tool is granted. */

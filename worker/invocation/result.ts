@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { type ErrorCode, InvocationError } from "../protocol/errors.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
+import type { LimitName } from "../protocol/resource-limits.ts";
 import type { CapturedOutput, ExitReport } from "../sandbox/sandbox.ts";
 import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
 import { decodeJson } from "../support/json-decoder.ts";
@@ -44,9 +45,23 @@ const outputNote = z.object({
   description: z.string().max(2_000).nullish().catch(undefined),
 });
 
+/** What a call is told that was ended for a limit. */
+const messages: Readonly<Record<LimitName, string>> = {
+  memoryBytes: "Tool needs more memory than its sandbox may use",
+  cpuSeconds: "Tool needs more processor time than its sandbox may use",
+  cpus: "Tool needs more processors than its sandbox may use",
+  processes: "Tool needs more processes than its sandbox may have",
+  openFiles: "Tool needs more open files than its sandbox may have",
+  fileSizeBytes: "Tool writes a larger file than its sandbox may hold",
+  tmpBytes: "Tool needs more temporary space than its sandbox has",
+  diskBytes: "Tool needs more disk than its sandbox may use",
+  files: "Tool makes more files than its sandbox may hold",
+  statusBytes: "Tool writes more statuses than its sandbox may",
+};
+
 /**
- * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that was ended for its
- * memory; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result
+ * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that was ended for a
+ * limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result
  * that is missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
  */
 export async function readResult(
@@ -55,9 +70,9 @@ export async function readResult(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   // What was written before the kill came is a result like others.
-  if (report.exceeded === "memory" && report.exitCode !== 0) {
-    const message = "Tool needs more memory than its sandbox may use";
-    throw new InvocationError("EXECUTION_ERROR", message);
+  if (report.exceeded !== undefined && report.exitCode !== 0) {
+    const { exceeded: limit } = report;
+    throw new InvocationError("EXECUTION_ERROR", messages[limit.limit], { limit });
   }
   if (!report.started) {
     const cause = new Error(report.stderr.text.trim());

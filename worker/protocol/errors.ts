@@ -2,6 +2,8 @@
  * The closed list of error codes on the wire and the one error class that carries them.
  */
 
+import type { LimitReached } from "./resource-limits.ts";
+
 /** What a caller needs to know about a code. Codes are strings on the wire, never JSON-RPC integers. */
 interface ErrorCodeFacts {
   /** True when the same request may succeed elsewhere or later; agents retry only `TOOL_NOT_AVAILABLE` by themselves. */
@@ -49,16 +51,23 @@ export class InvocationError extends Error {
   readonly code: ErrorCode;
   /** Whether the message is the tool's own, and so may repeat arguments and secrets: it is for its caller alone. */
   readonly isToolsText: boolean;
+  /** The limit that ended the call, when one did. */
+  readonly limit: LimitReached | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly isToolsText?: boolean } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly isToolsText?: boolean;
+      readonly limit?: LimitReached | undefined;
+    } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.name = "InvocationError";
     this.code = code;
     this.isToolsText = options.isToolsText ?? false;
+    this.limit = options.limit;
   }
 
   /** Whether trying again, here later or on another worker, can help. */

@@ -3,6 +3,7 @@
  */
 import type { JsonObject } from "../support/json.ts";
 import type { InvocationError } from "./errors.ts";
+import type { ExecutionReport } from "./execution.ts";
 
 /** An artifact in the shared store, as a request names it. */
 export interface ArtifactReference {
@@ -64,16 +65,24 @@ export interface CreatedArtifact {
   readonly description: string | undefined;
 }
 
-/** What a call is answered. `executionTimeMs` is a whole number of milliseconds since receipt. */
-export type Answer =
-  | {
-      readonly kind: "success";
-      readonly toolResult: JsonObject;
-      readonly createdArtifacts: readonly CreatedArtifact[];
-      readonly executionTimeMs: number;
-    }
-  | { readonly kind: "timeout"; readonly executionTimeMs: number }
-  | { readonly kind: "error"; readonly error: InvocationError; readonly executionTimeMs: number };
+/** What a call is answered. */
+export type Answer = AnswerFacts &
+  (
+    | {
+        readonly kind: "success";
+        readonly toolResult: JsonObject;
+        readonly createdArtifacts: readonly CreatedArtifact[];
+      }
+    | { readonly kind: "timeout" }
+    | { readonly kind: "error"; readonly error: InvocationError }
+  );
+
+interface AnswerFacts {
+  /** Whole milliseconds since receipt. */
+  readonly executionTimeMs: number;
+  /** Undefined for a call that no sandbox ran for. */
+  readonly execution?: ExecutionReport | undefined;
+}
 
 /** A call that the worker gave up because it shuts down. Whoever handles the call decides whether and what it is answered. */
 export interface GivenUp {

@@ -3,6 +3,7 @@
  */
 import type { Answer } from "./invocation.ts";
 import { InvocationError } from "./errors.ts";
+import { type ExecutionReport, executionBody, limitBody } from "./execution.ts";
 import { maxMessageBytes } from "./limits.ts";
 
 /**
@@ -21,10 +22,14 @@ export function encodeResponse(
     "RESOURCE_EXHAUSTED",
     `The response has ${bytes.byteLength} bytes; at most ${maxBytes} can be sent. Return large data as an artifact.`,
   );
-  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, error: errorBody(error) }));
+  return Buffer.from(
+    JSON.stringify({ jsonrpc: "2.0", id, error: errorBody(error, answer.execution) }),
+  );
 }
 
 function body(answer: Answer): object {
+  const { execution } = answer;
+  const facts = execution && { execution: executionBody(execution) };
   switch (answer.kind) {
     case "success":
       return {
@@ -40,6 +45,7 @@ function body(answer: Answer): object {
             // An undefined member is left out by JSON.stringify: agents refuse nothing, but expect no nulls.
             description: artifact.description,
           })),
+          ...facts,
         },
       };
     case "timeout":
@@ -51,13 +57,22 @@ function body(answer: Answer): object {
           timed_out: true,
           created_artifacts: [],
           error_code: "SANDBOX_TIMEOUT",
+          ...facts,
         },
       };
     case "error":
-      return { error: errorBody(answer.error) };
+      return { error: errorBody(answer.error, execution) };
   }
 }
 
-function errorBody(error: InvocationError): object {
-  return { code: error.code, message: error.message };
+/** `data` is left out when there is nothing to say in it. */
+function errorBody(
+  { code, message, limit }: InvocationError,
+  execution: ExecutionReport | undefined,
+): object {
+  const data = {
+    ...(limit && limitBody(limit)),
+    ...(execution && { execution: executionBody(execution) }),
+  };
+  return { code, message, ...(Object.keys(data).length > 0 && { data }) };
 }

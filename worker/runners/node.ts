@@ -6,6 +6,7 @@ import { realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
+import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { maxTools } from "../manifest/schema.ts";
 import { type Profile, restrictiveProfile } from "../sandbox/profile.ts";
@@ -236,7 +237,7 @@ function flags({ limits }: Profile): readonly string[] {
 }
 
 /** V8 has no exception for a full heap: it says so, in Node's words or in its own, and aborts. */
-function ranOutOfHeap({ signal, stderr }: ExitReport): ExitReport["exceeded"] {
+function ranOutOfHeap({ signal, stderr }: ExitReport): LimitName | undefined {
   const hasSaidSo = /^(?:FATAL ERROR:|# Fatal) .*\bout of memory\b/m.test(stderr.text);
-  return signal !== undefined && hasSaidSo ? "memory" : undefined;
+  return signal !== undefined && hasSaidSo ? "memoryBytes" : undefined;
 }

@@ -3,6 +3,7 @@
  */
 import type { Invocation } from "../protocol/invocation.ts";
 import type { JsonObject } from "../support/json.ts";
+import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport, Launch, MemoryBound, ReadOnlyMount } from "../sandbox/sandbox.ts";
@@ -24,7 +25,7 @@ export interface PreparedTool extends AsyncDisposable {
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;
   /** The bound that the interpreter says it ended at, for languages that have no exception for it. */
-  boundReached?(report: ExitReport): ExitReport["exceeded"];
+  boundReached?(report: ExitReport): LimitName | undefined;
 }
 
 /** An input artifact as it lies in the work directory. */

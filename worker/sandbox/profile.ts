@@ -1,38 +1,27 @@
 /**
  * Sandbox profiles: what a tool may use and see, as one table of data (design document, section 9.1).
  */
+import type { Limits } from "../protocol/resource-limits.ts";
 
 const MiB = 1024 * 1024;
 
-/** Bounds of one sandbox process or of the sandbox; sizes in bytes, times in seconds. */
-export interface Limits {
-  /** Memory: RLIMIT_AS of each process or, for tools that are bound otherwise, what the sandbox's processes hold. */
-  readonly memoryBytes: number;
-  /** RLIMIT_CPU of each process; the kernel kills it beyond. */
-  readonly cpuSeconds: number;
-  /** CPUs the processes are placed on (affinity). */
-  readonly cpus: number;
-  /** RLIMIT_FSIZE: largest file a process may write. */
-  readonly fileSizeBytes: number;
-  /** RLIMIT_NOFILE of each process. */
-  readonly openFiles: number;
-  /** RLIMIT_NPROC: processes and threads of the sandbox together. */
-  readonly processes: number;
-  /** Size of the private /tmp; /dev/shm and the permissive /var have the same. */
-  readonly tmpBytes: number;
-}
+/** Sandbox technologies that a profile can ask for. `host` isolates nothing. */
+export type BackendKind = "bubblewrap" | "host";
 
 /** A profile. Every name below it receives this record, never the name. */
 export interface Profile {
   readonly name: string;
+  readonly backend: BackendKind;
   readonly limits: Limits;
-  /** `none`: an empty network namespace. `host`: the host's network, with its certificates and name service files. */
-  readonly network: "none" | "host";
+  readonly network: NetworkMode;
   /** Whether the host's /etc is visible read-only. */
   readonly readsEtc: boolean;
   /** Whether a private /var exists. */
   readonly hasVar: boolean;
 }
+
+/** `none`: an empty network namespace. `host`: the host's network, with its certificates and name service files. */
+export type NetworkMode = "none" | "host";
 
 /** Profiles by name. */
 export type Profiles = ReadonlyMap<string, Profile>;
@@ -43,6 +32,7 @@ export const tightestProfile = "restrictive";
 /** The profile of that name. */
 export const restrictiveProfile: Profile = {
   name: tightestProfile,
+  backend: "bubblewrap",
   limits: {
     memoryBytes: 512 * MiB,
     cpuSeconds: 60,
@@ -51,6 +41,9 @@ export const restrictiveProfile: Profile = {
     openFiles: 128,
     processes: 32,
     tmpBytes: 64 * MiB,
+    diskBytes: 256 * MiB,
+    files: 10_000,
+    statusBytes: 1 * MiB,
   },
   network: "none",
   readsEtc: false,
@@ -63,6 +56,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
     restrictiveProfile,
     {
       name: "standard",
+      backend: "bubblewrap" as const,
       limits: {
         memoryBytes: 1024 * MiB,
         cpuSeconds: 300,
@@ -71,6 +65,9 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
         openFiles: 512,
         processes: 128,
         tmpBytes: 256 * MiB,
+        diskBytes: 1024 * MiB,
+        files: 50_000,
+        statusBytes: 4 * MiB,
       },
       network: "host" as const,
       readsEtc: false,
@@ -78,6 +75,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
     },
     {
       name: "permissive",
+      backend: "bubblewrap" as const,
       limits: {
         memoryBytes: 4096 * MiB,
         cpuSeconds: 600,
@@ -86,6 +84,9 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
         openFiles: 1024,
         processes: 512,
         tmpBytes: 1024 * MiB,
+        diskBytes: 4096 * MiB,
+        files: 200_000,
+        statusBytes: 16 * MiB,
       },
       network: "host" as const,
       readsEtc: true,

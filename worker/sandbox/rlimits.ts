@@ -3,7 +3,7 @@
  *
  * Inside, because RLIMIT_NPROC then counts the sandbox's own processes: each sandbox has a user namespace of its own.
  */
-import type { Limits } from "./profile.ts";
+import type { Limits } from "../protocol/resource-limits.ts";
 import type { MemoryBound } from "./sandbox.ts";
 
 /** The hard limits that the worker itself runs under; `Infinity` where there is none. See proc_pid_limits(5). */

@@ -1,7 +1,8 @@
 /**
  * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes are one shape.
  */
-import type { Profile } from "./profile.ts";
+import type { LimitName, LimitReached, Mechanism } from "../protocol/resource-limits.ts";
+import type { BackendKind, Profile } from "./profile.ts";
 import type { WorkDir } from "./work-dir.ts";
 
 /** Paths as they are inside every sandbox, whatever they are on the host. */
@@ -64,11 +65,26 @@ export interface ExitReport {
   readonly exitCode: number | undefined;
   /** Signal that ended the command, as far as is known. */
   readonly signal: string | undefined;
-  /** The bound of ours that the sandbox was killed for, or undefined when it was not. */
-  readonly exceeded: "memory" | undefined;
+  /** The limit that the sandbox was ended for, or undefined when it was for none. */
+  readonly exceeded: LimitReached | undefined;
+  readonly usage: Usage;
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
 }
+
+/** What a sandbox used. A member is undefined where nobody measured it: a short call can end between two looks. */
+export interface Usage {
+  readonly wallMs: number;
+  /** Processor time of all processes. */
+  readonly cpuMs: number | undefined;
+  /** The most that was held at once, as {@link LimitReached} counts memory. */
+  readonly peakMemoryBytes: number | undefined;
+  /** The most processes and threads at once. */
+  readonly peakProcesses: number | undefined;
+}
+
+/** Who keeps each limit. */
+export type Enforcement = Readonly<Record<LimitName, Mechanism>>;
 
 /** Told of output as it comes. It must not throw. */
 export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
@@ -84,6 +100,8 @@ export interface Execution {
    * later call without a grace ends that of an earlier one.
    */
   stop(graceMs: number): Promise<ExitReport>;
+  /** Ends everything at once for a limit that somebody else watches; the report names it. The first limit counts. */
+  end(limit: LimitReached): void;
 }
 
 /**
@@ -95,7 +113,9 @@ export type Unenforced = "fresh-proc" | "seccomp" | "resident-memory";
 
 /** One single-use sandbox. Disposing it kills what still runs and gives the work directory back for removal. */
 export interface Sandbox extends AsyncDisposable {
+  readonly backend: BackendKind;
   readonly workDir: WorkDir;
+  readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   /** Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be spawned. */
   start(launch: Launch): Promise<Execution>;
@@ -108,7 +128,12 @@ export interface SharedDirectory extends AsyncDisposable {
 
 /** A sandbox technology. Its owner disposes it after the last sandbox is gone. */
 export interface SandboxBackend extends AsyncDisposable {
-  readonly kind: string;
+  /** One line for the operator: technology and version. */
+  readonly description: string;
+  /** Directory for this process alone, which sandboxes can reach; removed with the backend. */
+  readonly scratchDir: string;
+  /** What this host does not allow, whatever a sandbox is made for. */
+  readonly unenforced: readonly Unenforced[];
   /** Makes a sandbox; the caller owns it. Throws SandboxError. */
   acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox>;
   /** Makes the present content of a directory, or of a file, mountable, by copying where it must. Throws SandboxError. */

@@ -44,7 +44,11 @@ describe("a sandbox of restrictive, which has 512 MiB,", () => {
       [4, 150],
     ] as const) {
       const report = await take(context, "resident", processes, mebibytes);
-      expect(report).toMatchObject({ exitCode: undefined, signal: "SIGKILL", exceeded: "memory" });
+      expect(report).toMatchObject({
+        exitCode: undefined,
+        signal: "SIGKILL",
+        exceeded: { limit: "memoryBytes" },
+      });
       expect(report.stdout.text).toBe("");
       expect(await processesWith(program.trim().slice(0, 40))).toEqual([]);
     }

@@ -13,6 +13,7 @@ import {
 } from "../../../worker/invocation/result.ts";
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
+import { unmeasured } from "../../support/usage.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
 
 const never = new AbortController().signal;
@@ -22,6 +23,7 @@ const wellEnded: ExitReport = {
   exitCode: 0,
   signal: undefined,
   exceeded: undefined,
+  usage: unmeasured,
   stdout: { text: "", droppedBytes: 0 },
   stderr: { text: "", droppedBytes: 0 },
 };
@@ -96,11 +98,12 @@ describe("a result", () => {
 });
 
 describe("a tool that was ended for its memory", () => {
+  const exceeded = { limit: "memoryBytes", bound: 512, peak: 600 } as const;
   const killed = {
     ...wellEnded,
     exitCode: undefined,
     signal: "SIGKILL",
-    exceeded: "memory",
+    exceeded,
   } as const;
 
   test.each([
@@ -112,12 +115,13 @@ describe("a tool that was ended for its memory", () => {
     expect(await failureOf(undefined, { ...report, stderr })).toMatchObject({
       code: "EXECUTION_ERROR",
       message: "Tool needs more memory than its sandbox may use",
+      limit: exceeded,
     });
   });
 
   test("has its result where it ended before that", async () => {
     const workDir = await leftWorkDir('{"result": {"a": 1}}');
-    const report = { ...wellEnded, exceeded: "memory" } as const;
+    const report = { ...wellEnded, exceeded } as const;
     expect((await readResult(workDir, report, never)).value).toEqual({ a: 1 });
   });
 });

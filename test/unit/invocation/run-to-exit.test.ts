@@ -4,6 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { type Run, runToExit, stopGraceMs } from "../../../worker/invocation/run-to-exit.ts";
 import { type Execution, type ExitReport, SandboxError } from "../../../worker/sandbox/sandbox.ts";
+import { unmeasured } from "../../support/usage.ts";
 
 const never = new AbortController().signal;
 const nothing = { text: "", droppedBytes: 0 };
@@ -12,6 +13,7 @@ const report: ExitReport = {
   exitCode: 0,
   signal: undefined,
   exceeded: undefined,
+  usage: unmeasured,
   stdout: nothing,
   stderr: nothing,
 };
@@ -23,7 +25,7 @@ class Command implements Execution {
   readonly exited = this.#end.promise;
   readonly stops: number[] = [];
 
-  end(ending: ExitReport): void {
+  finish(ending: ExitReport): void {
     this.#end.resolve(ending);
   }
 
@@ -33,9 +35,11 @@ class Command implements Execution {
 
   onOutput(): void {}
 
+  end(): void {}
+
   async stop(graceMs: number): Promise<ExitReport> {
     this.stops.push(graceMs);
-    this.end(killed);
+    this.finish(killed);
     return this.exited;
   }
 }
@@ -44,7 +48,7 @@ describe("a run", () => {
   test("ends with the command", async () => {
     const command = new Command();
     const run = runToExit(command, 60_000, never);
-    command.end(report);
+    command.finish(report);
     expect(await run).toEqual({ cause: "exited", report } satisfies Run);
     expect(command.stops).toEqual([]);
   });
@@ -59,7 +63,7 @@ describe("a run", () => {
     const command = new Command();
     command.stop = (graceMs) => {
       command.stops.push(graceMs);
-      command.end(report);
+      command.finish(report);
       return command.exited;
     };
     expect(await runToExit(command, 20, never)).toEqual({ cause: "time-limit", report });
@@ -71,7 +75,7 @@ describe("a run", () => {
     command.stop = (graceMs) => {
       command.stops.push(graceMs);
       if (graceMs > 0) giveUp.abort(new Error("the worker is shut down"));
-      else command.end(killed);
+      else command.finish(killed);
       return command.exited;
     };
     expect(await runToExit(command, 20, giveUp.signal)).toEqual({
@@ -112,7 +116,7 @@ describe("a run", () => {
     const command = new Command();
     const run = runToExit(command, 60_000, never);
     expect(timers()).toBe(before + 1);
-    command.end(report);
+    command.finish(report);
     await run;
     expect(timers()).toBe(before);
   });

@@ -17,6 +17,7 @@ import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
+import { unmeasured } from "../../support/usage.ts";
 
 const never = new AbortController().signal;
 const profile = builtInProfiles.get("standard")!;
@@ -220,13 +221,14 @@ describe("a call of a Node tool", () => {
       exitCode: signal === undefined ? 1 : undefined,
       signal,
       exceeded: undefined,
+      usage: unmeasured,
       stdout: { text: "", droppedBytes: 0 },
       stderr: {
         text: `<--- Last few GCs --->\n${words}\n----- Native stack trace -----\n`,
         droppedBytes: 0,
       },
     };
-    expect(prepared.boundReached?.(report)).toBe(isSo ? "memory" : undefined);
+    expect(prepared.boundReached?.(report)).toBe(isSo ? "memoryBytes" : undefined);
   });
 });
 

@@ -8,6 +8,7 @@ import { type MemoryGuard, PollingMemoryGuard } from "../memory-guard.ts";
 import { guardOrphans } from "../orphans.ts";
 import { limitPrefix } from "../rlimits.ts";
 import {
+  type Enforcement,
   type Execution,
   type Launch,
   type Sandbox,
@@ -41,8 +42,6 @@ export interface BubblewrapOptions {
 /** A backend that also says what it found on this host. */
 export interface BubblewrapBackend extends SandboxBackend {
   readonly host: HostFacts;
-  /** Directory for this process alone, which sandboxes can reach; removed with the backend. */
-  readonly scratchDir: string;
 }
 
 /**
@@ -65,7 +64,6 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
 }
 
 class Backend implements BubblewrapBackend {
-  readonly kind = "bubblewrap";
   readonly host: HostFacts;
   readonly #options: BubblewrapOptions;
   readonly #workDirs: WorkDirs;
@@ -92,6 +90,14 @@ class Backend implements BubblewrapBackend {
       options.clock,
     );
     this.host = host;
+  }
+
+  get description(): string {
+    return this.host.version;
+  }
+
+  get unenforced(): readonly Unenforced[] {
+    return this.host.unenforced;
   }
 
   get scratchDir(): string {
@@ -122,7 +128,22 @@ class Backend implements BubblewrapBackend {
   }
 }
 
+const enforcement: Enforcement = {
+  memoryBytes: "guard",
+  cpuSeconds: "none",
+  cpus: "none",
+  processes: "kernel",
+  openFiles: "kernel",
+  fileSizeBytes: "kernel",
+  tmpBytes: "kernel",
+  diskBytes: "none",
+  files: "none",
+  statusBytes: "none",
+};
+
 class ColdSandbox implements Sandbox {
+  readonly backend = "bubblewrap";
+  readonly enforcement: Enforcement;
   readonly workDir: WorkDir;
   readonly unenforced: readonly Unenforced[];
   readonly #options: BubblewrapOptions;
@@ -146,6 +167,7 @@ class ColdSandbox implements Sandbox {
     this.unenforced = host.unenforced.filter(
       (gap) => gap !== "resident-memory" || request.memoryBound === "resident",
     );
+    this.enforcement = enforcement;
     this.#options = options;
     this.#host = host;
     this.#mark = mark;

@@ -7,6 +7,7 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import { isJsonObject, parseJson } from "../../support/json.ts";
+import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { MemoryGuard } from "../memory-guard.ts";
 import { markOptions } from "../orphans.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
@@ -112,6 +113,11 @@ export class BwrapExecution implements Execution {
     return this.#stopping;
   }
 
+  end(limit: LimitReached): void {
+    this.#exceeded ??= limit;
+    void this.#killAll();
+  }
+
   async #stop(graceMs: number): Promise<ExitReport> {
     const { exited } = this;
     // A bubblewrap that is killed between the birth of the sandbox's first process and letting it go leaves that
@@ -142,6 +148,7 @@ export class BwrapExecution implements Execution {
   }
 
   async #watch(reported: Promise<void>, memory: BwrapCommand["memory"]): Promise<ExitReport> {
+    const startMs = this.#clock.monotonicMs();
     try {
       using _guarded = await this.#guard(memory);
       const exit = await this.#child.exited;
@@ -151,7 +158,18 @@ export class BwrapExecution implements Execution {
       // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
       // the end of the stream is not waited for.
       await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
-      return { ...ending(this.#report, exit), exceeded: this.#exceeded, ...this.#child.output() };
+      const usage = {
+        wallMs: this.#clock.monotonicMs() - startMs,
+        cpuMs: undefined,
+        peakMemoryBytes: undefined,
+        peakProcesses: undefined,
+      };
+      return {
+        ...ending(this.#report, exit),
+        exceeded: this.#exceeded,
+        usage,
+        ...this.#child.output(),
+      };
     } finally {
       this.#child.close();
     }
@@ -165,8 +183,7 @@ export class BwrapExecution implements Execution {
     if (firstPid === undefined) return undefined;
     const onExceeded = (): void => {
       if (this.#isGone) return;
-      this.#exceeded = "memory";
-      void this.#killAll();
+      this.end({ limit: "memoryBytes", bound: memory.limitBytes, peak: undefined });
     };
     return memory.guard.watch({ firstPid, limitBytes: memory.limitBytes, onExceeded });
   }

@@ -1,0 +1,69 @@
+/**
+ * What an attack is: a hostile tool, what it aims at, and who says whether it was held.
+ */
+import type { InvocationOutcome } from "../protocol/invocation.ts";
+import type { Profile } from "../sandbox/profile.ts";
+
+/** What an attack is after. */
+export type AttackGroup =
+  "files" | "processes" | "privileges" | "kernel" | "network" | "traces" | "limits" | "worker";
+
+/**
+ * What is planted for an attack to reach, and how much it may take. The same members for the real sandbox, where they
+ * are of this host, and for the control, where they are of a scratch system; see attacks/README.md.
+ */
+export interface Target {
+  /** A file with {@link Target.token} in it that every user of the host can read. */
+  readonly secretFile: string;
+  /** An empty directory that every user of the host can write to. */
+  readonly openDirectory: string;
+  /** A process with the token in its environment, on its command line and in its memory. */
+  readonly siblingPid: number;
+  /** What proves that something was reached; new for each run. */
+  readonly token: string;
+  /** Port of a service on 127.0.0.1 that answers with the token. */
+  readonly loopbackPort: number;
+  /** A listening socket in the file system, and one by an abstract name, that answer with the token. */
+  readonly socketPath: string;
+  readonly abstractSocket: string;
+  /** Bounds that are in force, in the units of their names. Nothing takes more than twice as much. */
+  readonly limits: Readonly<Record<string, number>>;
+}
+
+/** What was seen of one run in the real sandbox. */
+export interface Observation {
+  readonly outcome: InvocationOutcome;
+  /** Texts of statuses that would have been published. */
+  readonly statuses: readonly string[];
+  /** Contents of artifacts that were saved, by name. */
+  readonly artifacts: ReadonlyMap<string, Uint8Array>;
+  /** Longest time in milliseconds that the worker's event loop stood still meanwhile. */
+  readonly longestStallMs: number;
+  readonly target: Target;
+}
+
+/** Whether an attack was held, and how one sees it. */
+export interface Verdict {
+  readonly held: boolean;
+  readonly evidence: string;
+}
+
+/** One attack. */
+export interface Attack {
+  /** Name of its program below `attacks/`, without `.py`. */
+  readonly id: string;
+  readonly group: AttackGroup;
+  /** What it tries, in a few words. */
+  readonly title: string;
+  /**
+   * Why it is not promised to be held under a profile on this host, or undefined when it is: `host` networks reach
+   * loopback, for example.
+   */
+  notPromised?(profile: Profile, unenforced: readonly string[]): string | undefined;
+  /** Judges a run; without it the program's own `reached` counts, and a run without an answer of its own is an error. */
+  judge?(observation: Observation): Verdict;
+  /** What the control runs besides: `naive-worker` reads what the program left as an unprotected worker would. */
+  readonly control?: "naive-worker";
+  /** Whether `npm test` runs it; all of them run in `npm run test:full` and in `str-worker doctor --attack`. */
+  readonly isFast: boolean;
+}

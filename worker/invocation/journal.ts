@@ -1,0 +1,49 @@
+/**
+ * What is known of a call so far: for whoever answers it, also when it does not get to its end.
+ */
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { ExecutionReport } from "../protocol/execution.ts";
+import type { CreatedArtifact } from "../protocol/invocation.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import type { ExitReport, Sandbox } from "../sandbox/sandbox.ts";
+
+/** Filled in by the spine as it goes. */
+export class Journal {
+  /** Whether the tool's process may have run. */
+  begun = false;
+  /** Whether the call may run once more, here or elsewhere. */
+  mayRunAgain = true;
+  /** The sandbox that ran for it, when it has ended. */
+  execution: ExecutionReport | undefined;
+
+  /** To be called right before the tool's process may run. */
+  begin(tool: ToolEntry): void {
+    this.begun = true;
+    this.mayRunAgain = tool.idempotent;
+  }
+
+  /** To be called when no process of the sandbox is alive. */
+  ended(
+    profile: Profile,
+    sandbox: Pick<Sandbox, "backend" | "enforcement" | "unenforced">,
+    timeLimitMs: number,
+    report: ExitReport,
+  ): void {
+    this.execution = {
+      profile: profile.name,
+      backend: sandbox.backend,
+      limits: profile.limits,
+      enforcedBy: sandbox.enforcement,
+      timeLimitMs,
+      unenforced: sandbox.unenforced,
+      usage: { ...report.usage, outputBytes: 0 },
+    };
+  }
+
+  /** To be called when the outputs are saved. */
+  collected(artifacts: readonly CreatedArtifact[]): void {
+    if (this.execution === undefined) return;
+    const outputBytes = artifacts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    this.execution = { ...this.execution, usage: { ...this.execution.usage, outputBytes } };
+  }
+}

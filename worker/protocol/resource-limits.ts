@@ -1,0 +1,95 @@
+/**
+ * The limits of a sandbox: what each is called in the worker, in files of the operator, and in answers.
+ */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** What a limit counts, as answers say it. */
+export type LimitUnit = "bytes" | "seconds" | "count";
+
+/** How one limit is spelled and what is accepted for it. */
+export interface LimitFacts {
+  /** In answers. */
+  readonly word: string;
+  readonly unit: LimitUnit;
+  /** In the manifest and the profiles file. */
+  readonly field: string;
+  /** What 1 in the field stands for, in the limit's own unit. */
+  readonly scale: number;
+  /** Least and greatest whole number that the field accepts. */
+  readonly min: number;
+  readonly max: number;
+  readonly description: string;
+}
+
+const mebibytes = { unit: "bytes", scale: MiB } as const;
+const plain = { unit: "count", scale: 1 } as const;
+
+/** Every limit, in the order of the documentation. Sizes are of the whole sandbox unless the description says otherwise. */
+export const limitFacts = {
+  memoryBytes: {
+    ...{ word: "memory", field: "memory_mb", min: 16, max: 1_048_576, ...mebibytes },
+    description:
+      "memory of the sandbox, files in private memory included; and address space of each Python process",
+  },
+  cpuSeconds: {
+    ...{ word: "cpu_time", field: "cpu_seconds", unit: "seconds", scale: 1, min: 1, max: 86_400 },
+    description: "processor time of all processes together",
+  },
+  cpus: {
+    ...{ word: "cpus", field: "cpus", min: 1, max: 1_024, ...plain },
+    description: "processors that the processes may run on",
+  },
+  processes: {
+    ...{ word: "processes", field: "processes", min: 4, max: 32_768, ...plain },
+    description: "processes and threads",
+  },
+  openFiles: {
+    ...{ word: "open_files", field: "open_files", min: 16, max: 1_048_576, ...plain },
+    description: "open files of each process",
+  },
+  fileSizeBytes: {
+    ...{ word: "file_size", field: "file_size_mb", min: 1, max: 1_048_576, ...mebibytes },
+    description: "largest file, and largest output",
+  },
+  tmpBytes: {
+    ...{ word: "tmp", field: "tmp_mb", min: 1, max: 1_048_576, ...mebibytes },
+    description: "`/tmp`, `/dev/shm` and, where there is one, `/var`, each",
+  },
+  diskBytes: {
+    ...{ word: "disk", field: "disk_mb", min: 1, max: 1_048_576, ...mebibytes },
+    description: "what the tool may add to its work directory",
+  },
+  files: {
+    ...{ word: "files", field: "files", min: 16, max: 10_000_000, ...plain },
+    description: "files and directories that the tool may make, on disk and in private memory",
+  },
+  statusBytes: {
+    ...{ word: "status", field: "status_kb", unit: "bytes", scale: KiB, min: 1, max: 1_048_576 },
+    description: "what the tool may write to its status pipe",
+  },
+} as const satisfies Record<string, LimitFacts>;
+
+/** A limit of a sandbox. */
+export type LimitName = keyof typeof limitFacts;
+
+/** Every limit, in the order of the documentation. */
+export const limitNames = Object.keys(limitFacts) as readonly LimitName[];
+
+/** A bound for each limit: bytes, seconds or a number, as {@link limitFacts} says. */
+export type Limits = Readonly<Record<LimitName, number>>;
+
+/**
+ * Who keeps a limit. `kernel`: nothing gets past it. `guard`: the worker looks at what is used and ends the sandbox
+ * beyond; between two looks it can be more. `none`: nobody, on this host.
+ */
+export type Mechanism = "kernel" | "guard" | "none";
+
+/** A limit that ended a call. */
+export interface LimitReached {
+  readonly limit: LimitName;
+  readonly bound: number;
+  /** The most that was seen, in the limit's unit; undefined where nobody measures it. */
+  readonly peak: number | undefined;
+}
