@@ -21,7 +21,14 @@ export interface Ending {
   readonly stderr: string;
 }
 
-const timeoutMs = 180_000;
+/** How a program is run: in the project's root, as a user, for three minutes, unless said otherwise. */
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  readonly timeoutMs?: number;
+}
+
+const usualTimeoutMs = 180_000;
 
 /** The environment of a user's shell, for child processes. */
 export function userEnvironment(extra: Record<string, string> = {}): Record<string, string> {
@@ -37,10 +44,10 @@ export function userEnvironment(extra: Record<string, string> = {}): Record<stri
 export function run(
   command: string,
   args: readonly string[],
-  options: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
+  options: RunOptions = {},
 ): Promise<Ending> {
   return new Promise((resolve, reject) => {
-    const { cwd = root, env = userEnvironment() } = options;
+    const { cwd = root, env = userEnvironment(), timeoutMs = usualTimeoutMs } = options;
     const ended = (error: ExecFileException | null, stdout: string, stderr: string): void => {
       if (typeof error?.code === "string") {
         reject(new Error(`cannot start ${command}`, { cause: error }));

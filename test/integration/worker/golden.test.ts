@@ -166,6 +166,9 @@ const differences: Readonly<Record<string, { rows: readonly string[]; answer: ob
   },
 };
 
+/** What only answers of this worker tell: the row "`execution`" of the table of differences. */
+const execution = expect.objectContaining({ profile: "standard", backend: "bubblewrap" }) as object;
+
 /** What an answer says, without the time that it took. */
 function resultOf(exchanges: ReadonlyMap<string, Exchange>, name: string): object {
   const { result = {} } = exchanges.get(name)!.response.payload;
@@ -250,7 +253,10 @@ describe("a recorded invocation is answered as it was", () => {
       const envelope = { jsonrpc: "2.0", id: exchange.request.payload.id };
       const expected = differences[name]?.answer ?? resultOf(recorded, name);
       if ("code" in expected) {
-        expect(answer.payload).toEqual({ ...envelope, error: expected });
+        expect(answer.payload).toEqual({
+          ...envelope,
+          error: { ...expected, data: { execution } },
+        });
         return;
       }
       expect(answer.payload).toEqual({
@@ -261,6 +267,7 @@ describe("a recorded invocation is answered as it was", () => {
           created_artifacts: [],
           ...expected,
           execution_time_ms: expect.any(Number) as number,
+          execution,
         },
       });
       expect(Number.isInteger(answer.payload.result!["execution_time_ms"])).toBe(true);
@@ -320,6 +327,10 @@ describe("each difference", () => {
       created_artifacts: [],
       ...answer,
     });
+  });
+
+  test("of every answer is documented: what it tells of the execution", () => {
+    expect(documentedRows()).toContain("What an answer tells of the execution");
   });
 
   test("is of a case that was recorded", () => {
