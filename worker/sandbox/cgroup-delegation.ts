@@ -1,0 +1,116 @@
+/**
+ * Makes a group of version 2 ready for groups below it.
+ *
+ * A group that passes controllers on must have no process of its own (cgroups(7), "no internal processes" rule), and the
+ * worker was started in it, as by systemd's `Delegate=yes` and in containers. So the worker goes to a group below first.
+ *
+ *   before   G: worker            after   G: passes memory and pids on
+ *                                         ├─ str-worker: worker, and what it starts for itself
+ *                                         └─ str-sandbox-…: one for each sandbox
+ */
+import { join } from "node:path";
+import { type CgroupFiles, isErrno } from "./cgroup-files.ts";
+import { CgroupRefusal, refusalOf } from "./cgroup-refusal.ts";
+import { procStat } from "./proc-stat.ts";
+
+/** The group that the worker goes to. */
+const workerGroup = "str-worker";
+/** Rounds in which all processes of a group are moved: they may have children meanwhile. */
+const maxMoveRounds = 16;
+/** Generations between a process and this one: more is taken for none. */
+const maxGenerations = 64;
+
+/**
+ * Has `directory`, the group of this process, pass controllers on, and moves this process and its descendants out of
+ * the way if they are all that is in there. Throws CgroupRefusal, and then everything is as before. Disposing undoes it,
+ * unless groups are left that it would take the controllers from.
+ */
+export function passOn(
+  files: CgroupFiles,
+  directory: string,
+  controllers: readonly string[],
+): Disposable {
+  const control = join(directory, "cgroup.subtree_control");
+  const present = (files.read(control) ?? "").trim().split(" ");
+  const missing = controllers.filter((controller) => !present.includes(controller));
+  if (missing.length === 0) return { [Symbol.dispose]: () => undefined };
+  const write = (sign: "+" | "-"): void =>
+    files.write(control, missing.map((controller) => sign + controller).join(" "));
+  const takeBack = (): void => {
+    const others = files.groupsIn(directory).filter((name) => name !== workerGroup);
+    if (others.length === 0) write("-");
+  };
+  try {
+    write("+");
+    return { [Symbol.dispose]: takeBack };
+  } catch (error) {
+    if (!isErrno(error, "EBUSY")) throw refusalOf(error, directory);
+  }
+  const stepped = stepAside(files, directory);
+  try {
+    write("+");
+  } catch (error) {
+    stepped[Symbol.dispose]();
+    throw refusalOf(error, directory);
+  }
+  return {
+    [Symbol.dispose]: () => {
+      takeBack();
+      stepped[Symbol.dispose]();
+    },
+  };
+}
+
+/** Moves all processes of the group to one below; disposing moves them back. Throws CgroupRefusal. */
+function stepAside(files: CgroupFiles, directory: string): Disposable {
+  const strangers = files.processesIn(directory).filter((pid) => !descends(pid));
+  if (strangers.length > 0) {
+    const message = `${directory} holds ${strangers.length} other processes`;
+    throw new CgroupRefusal("not-alone", message);
+  }
+  const below = join(directory, workerGroup);
+  const stepBack = (): void => {
+    moveAll(files, below, directory);
+    files.remove(below);
+  };
+  try {
+    files.make(below);
+  } catch (error) {
+    // A worker that was killed leaves its own.
+    if (!isErrno(error, "EEXIST")) throw refusalOf(error, directory);
+  }
+  try {
+    moveAll(files, directory, below);
+  } catch (error) {
+    stepBack();
+    throw refusalOf(error, directory);
+  }
+  return { [Symbol.dispose]: stepBack };
+}
+
+function moveAll(files: CgroupFiles, from: string, to: string): void {
+  for (let round = 0; round < maxMoveRounds; round++) {
+    const pids = files.processesIn(from);
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      try {
+        files.write(join(to, "cgroup.procs"), String(pid));
+      } catch (error) {
+        // It ended meanwhile.
+        if (!isErrno(error, "ESRCH")) throw error;
+      }
+    }
+  }
+  throw new Error(`${from} does not get empty`);
+}
+
+/** Whether a process is this one or comes from it. */
+function descends(pid: number): boolean {
+  let ancestor: number | undefined = pid;
+  for (let generation = 0; generation < maxGenerations; generation++) {
+    if (ancestor === process.pid) return true;
+    if (ancestor === undefined || ancestor <= 1) return false;
+    ancestor = procStat(ancestor, "parent");
+  }
+  return false;
+}

@@ -1,0 +1,145 @@
+/**
+ * The group of one sandbox: a directory in each hierarchy that keeps something.
+ */
+import { join } from "node:path";
+import type { Clock } from "../support/clock.ts";
+import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
+import type { CgroupDialect, CgroupLimits } from "./cgroup-dialect.ts";
+import { type CgroupFiles, isErrno } from "./cgroup-files.ts";
+import { SandboxError } from "./sandbox.ts";
+
+/** Milliseconds until a group that does not get empty is given up: a killed process frees its memory first. */
+const removeTimeoutMs = 10_000;
+/** Milliseconds between two attempts to remove a group, doubling from the first to the last. */
+const removePauseMs = { first: 1, last: 50 };
+
+/** A group below which sandboxes' groups are made, and what it keeps of them. */
+export interface CgroupParent {
+  readonly directory: string;
+  readonly controls: readonly CgroupControl[];
+}
+
+/** What groups are made of. */
+export interface CgroupMakings {
+  readonly files: CgroupFiles;
+  readonly dialect: CgroupDialect;
+  readonly parents: readonly CgroupParent[];
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  /** Told of a group that could not be removed. */
+  onRemoveFailed(error: unknown): void;
+}
+
+/** A group in every hierarchy of `parents`. */
+export class CgroupOfSandbox implements SandboxCgroup {
+  readonly #makings: CgroupMakings;
+  readonly #name: string;
+
+  private constructor(makings: CgroupMakings, name: string) {
+    this.#makings = makings;
+    this.#name = name;
+  }
+
+  /** Makes it, with its limits. Throws the system's error, and then nothing is left. */
+  static make(makings: CgroupMakings, name: string, limits: CgroupLimits): CgroupOfSandbox {
+    const { files, dialect, parents } = makings;
+    const made: string[] = [];
+    try {
+      const settings = dialect.settings(limits);
+      for (const { directory, controls } of parents) {
+        const group = join(directory, name);
+        files.make(group);
+        made.push(group);
+        for (const { control, file, value, isOptional } of settings) {
+          if (!controls.includes(control)) continue;
+          writeSetting(files, join(group, file), String(value), isOptional === true);
+        }
+      }
+      return new CgroupOfSandbox(makings, name);
+    } catch (error) {
+      for (const group of made) files.remove(group);
+      throw error;
+    }
+  }
+
+  /** A group that somebody else has made. */
+  static adopt(makings: CgroupMakings, name: string): CgroupOfSandbox {
+    return new CgroupOfSandbox(makings, name);
+  }
+
+  async add(pid: number): Promise<void> {
+    for (const group of this.#groups()) {
+      try {
+        await this.#makings.files.move(join(group, "cgroup.procs"), pid);
+      } catch (error) {
+        throw new SandboxError(`cannot move a process into ${group}`, { cause: error });
+      }
+    }
+  }
+
+  read(): CgroupUsage {
+    const { files, dialect, parents } = this.#makings;
+    return dialect.usage((control, file) => {
+      const parent = parents.find(({ controls }) => controls.includes(control));
+      return parent && files.read(join(parent.directory, this.#name, file));
+    });
+  }
+
+  kill(): void {
+    for (const group of this.#groups()) kill(this.#makings.files, group);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(
+      this.#groups().map((group) =>
+        remove(group, this.#makings).catch((error: unknown) => this.#makings.onRemoveFailed(error)),
+      ),
+    );
+  }
+
+  #groups(): readonly string[] {
+    return this.#makings.parents.map(({ directory }) => join(directory, this.#name));
+  }
+}
+
+function writeSetting(files: CgroupFiles, path: string, value: string, isOptional: boolean): void {
+  try {
+    files.write(path, value);
+  } catch (error) {
+    if (!isOptional || !isErrno(error, "ENOENT")) throw error;
+  }
+}
+
+/** All at once by the file that kernels have from 5.14 on in version 2, else one by one. */
+function kill(files: CgroupFiles, group: string): void {
+  try {
+    files.write(join(group, "cgroup.kill"), "1");
+  } catch {
+    // What this worker cannot see has number 0, and to signal 0 would mean the worker's own process group.
+    for (const pid of files.processesIn(group)) if (pid > 0) killOne(pid);
+  }
+}
+
+function killOne(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // Already gone.
+  }
+}
+
+async function remove(group: string, makings: CgroupMakings): Promise<void> {
+  const { files, clock } = makings;
+  const deadlineMs = clock.monotonicMs() + removeTimeoutMs;
+  for (let pauseMs = removePauseMs.first; ; pauseMs = Math.min(pauseMs * 2, removePauseMs.last)) {
+    try {
+      files.remove(group);
+      return;
+    } catch (error) {
+      if (isErrno(error, "ENOENT")) return;
+      if (!isErrno(error, "EBUSY") || clock.monotonicMs() > deadlineMs)
+        throw new SandboxError(`cannot remove ${group}`, { cause: error });
+    }
+    kill(files, group);
+    await clock.sleep(pauseMs);
+  }
+}
