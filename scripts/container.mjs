@@ -1,0 +1,74 @@
+/**
+ * Builds the image of the Dockerfile and runs the demo in it, once for each way to run a container that matters.
+ *
+ *     node scripts/container.mjs [--base IMAGE] [--keep]
+ *
+ * With Docker or podman, whichever answers. Where no registry can be reached, a base is made by debootstrap (podman,
+ * as root). Prints a table and exits 0 when every row came out as expected, 1 when one did not, and 69 (EX_UNAVAILABLE
+ * of sysexits(3)) with the reason when no container can be made here.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { findBase } from "./container/base.mjs";
+import { Unavailable, findEngine } from "./container/engine.mjs";
+import { rows } from "./container/rows.mjs";
+
+const image = "str-worker-check";
+const exitUnavailable = 69;
+const buildTimeoutMs = 15 * 60_000;
+const rowTimeoutMs = 3 * 60_000;
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+try {
+  process.exitCode = check();
+} catch (error) {
+  if (!(error instanceof Unavailable)) throw error;
+  process.stderr.write(`container: ${error.message}\n`);
+  process.exitCode = exitUnavailable;
+}
+
+function check() {
+  const options = { base: { type: "string" }, keep: { type: "boolean", default: false } };
+  const { base: asked, keep } = parseArgs({ options }).values;
+  const engine = findEngine();
+  const scratch = mkdtempSync(join(tmpdir(), "str-container-"));
+  try {
+    const base = asked ?? findBase(engine, root, scratch);
+    say(`building with ${engine.name} on ${base}`);
+    engine.mustRun(
+      ["build", ...engine.buildFlags, "--build-arg", `BASE=${base}`, "--tag", image, root],
+      buildTimeoutMs,
+    );
+    const failures = rows(engine.name, root).filter((row) => !comesOut(engine, row)).length;
+    say(failures === 0 ? "every row came out as expected" : `${failures} rows did not`);
+    return failures === 0 ? 0 : 1;
+  } finally {
+    if (!keep) engine.run(["rmi", "--force", image], rowTimeoutMs);
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Runs the demo in a container of the row's flags, and tells what came of it. */
+function comesOut(engine, { flags, expected }) {
+  const demo = ["--entrypoint", "harness", image, "demo"];
+  const { status, output } = engine.run(
+    ["run", "--rm", "--network=none", ...engine.runFlags, ...flags, ...demo],
+    rowTimeoutMs,
+  );
+  const isRight =
+    expected.refusedWith === undefined
+      ? status === 0
+      : status !== 0 && expected.refusedWith.test(output);
+  const what = expected.refusedWith === undefined ? "runs" : "is refused";
+  say(`${isRight ? "ok  " : "FAIL"} ${what}: ${flags.join(" ")}`);
+  if (!isRight) process.stdout.write(`${output.trim()}\n`);
+  return isRight;
+}
+
+function say(text) {
+  process.stdout.write(`container: ${text}\n`);
+}

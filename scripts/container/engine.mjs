@@ -1,0 +1,49 @@
+/**
+ * Docker or podman: whichever can run a container here.
+ */
+import { spawnSync } from "node:child_process";
+
+const lookTimeoutMs = 30_000;
+const maxOutputBytes = 64 * 1024 * 1024;
+/** The engines' own defaults can be above what this process may grant, and then no container starts. */
+const ulimits = ["--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096"];
+
+/** No container can be made on this host. The message says why. */
+export class Unavailable extends Error {}
+
+/** The engine to use. Throws Unavailable. */
+export function findEngine() {
+  for (const name of ["docker", "podman"]) {
+    // A client whose daemon is away answers `--version`, and nothing else.
+    if (run(name, ["info"], lookTimeoutMs).status === 0) return engine(name);
+  }
+  throw new Unavailable("neither docker nor podman answers on this host");
+}
+
+function engine(name) {
+  return {
+    name,
+    runFlags: ulimits,
+    // The build fetches packages with the host's own network and name service.
+    buildFlags: ["--network=host", ...ulimits],
+    run: (args, timeoutMs) => run(name, args, timeoutMs),
+    mustRun: (args, timeoutMs) => {
+      const { status, output } = run(name, args, timeoutMs);
+      if (status !== 0) throw new Error(`${name} ${args[0]} failed:\n${output}`);
+    },
+  };
+}
+
+/** Runs a program to its end; `status` is undefined when it could not be started or took too long. */
+export function run(program, args, timeoutMs, input = undefined) {
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    encoding: "utf8",
+    timeout: timeoutMs,
+    maxBuffer: maxOutputBytes,
+    stdio: [input ?? "ignore", "pipe", "pipe"],
+  });
+  return {
+    status: status ?? undefined,
+    output: `${stdout ?? ""}${stderr ?? ""}${error === undefined ? "" : error.message}`,
+  };
+}

@@ -1,0 +1,22 @@
+/**
+ * The image is built and runs the demo in every way that docs/containers.md speaks of, where there is an engine.
+ */
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { root, run } from "../package/processes.ts";
+
+/** What the script says when no container can be made here. */
+const unavailable = 69;
+const timeoutMs = 30 * 60_000;
+
+test(
+  "a container runs the demo without root and without any capability",
+  async (context) => {
+    const script = join(root, "scripts", "container.mjs");
+    const { status, stdout, stderr } = await run("node", [script], { timeoutMs });
+    context.skip(status === unavailable, stderr.trim().split("\n")[0]);
+    expect(stdout).toContain("every row came out as expected");
+    expect(status).toBe(0);
+  },
+  timeoutMs,
+);
