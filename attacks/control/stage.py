@@ -1,0 +1,220 @@
+"""Plants what attacks look for in a scratch system, and runs one attack there, with nothing that would hold it.
+
+Started by worker/doctor/control.ts in a sandbox with namespaces of its own and all capabilities in them. Reads its
+order, one JSON object, from descriptor 3. The last line that it prints is what came of the attack.
+"""
+
+import json
+import os
+import resource
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+
+TOOLS = "/stage/tools"
+SCRATCH = "/scratch"
+WORK_BASE = SCRATCH + "/work"
+WORK_DIR = WORK_BASE + "/call"
+SECRET = SCRATCH + "/secret"
+SOCKET = SCRATCH + "/socket"
+ABSTRACT = "str-attack-control"
+
+# Seconds that one call of an attack may take.
+PATIENCE_SECONDS = 12
+# What an attack's processes get of each limit; attacks take at most twice as much.
+ROOM = 4
+# As much as a pipe holds, so that writing an answer never waits.
+MAX_ANSWER_BYTES = 60_000
+HTTP_PORT = 80
+DNS_PORT = 53
+
+
+def main():
+    with os.fdopen(3) as file:
+        order = json.load(file)
+    target = plant(order)
+    answer = None
+    for turn in range(1, order["rounds"] + 1):
+        answer = perform(order, {**target, "round": turn})
+    print(json.dumps(answer), flush=True)
+    # The sandbox's first command ends, and with it everything that the attack left.
+    os._exit(0)
+
+
+def perform(order, target):
+    """One call: what the program answered, or what the naive worker says of it."""
+
+    def run(stdout=None):
+        return run_program(order["id"], target, stdout)
+
+    if order.get("control") == "naive-worker":
+        sys.path.insert(0, os.path.dirname(__file__))
+        import naive_worker
+
+        return naive_worker.serve(order["id"], WORK_DIR, target, run)
+    # Nobody reads statuses, but they can be written.
+    status_pipe = os.open(WORK_DIR + "/status.pipe", os.O_RDWR)
+    answer, status = run()
+    os.close(status_pipe)
+    return answer or {"reached": False, "evidence": f"no answer; exit status {status}"}
+
+
+def run_program(attack, target, stdout=None):
+    """
+    Runs the program in a process of its own, with its standard output at a descriptor or nowhere.
+    Its answer, or None, and its exit status, negative for a signal.
+    """
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        try:
+            become_tool(target["limits"], stdout)
+            program = runpy.run_path(f"{TOOLS}/{attack}.py", run_name=attack)
+            os.write(writing, json.dumps(program["attack"](target)).encode()[:MAX_ANSWER_BYTES])
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    os.close(writing)
+    status = end_of(pid)
+    os.set_blocking(reading, False)
+    try:
+        answer = os.read(reading, MAX_ANSWER_BYTES)
+    except BlockingIOError:
+        # A process that it left has the other end.
+        answer = b""
+    os.close(reading)
+    return (json.loads(answer) if answer else None), status
+
+
+def become_tool(limits, stdout):
+    os.chdir(WORK_DIR)
+    sys.path.insert(0, TOOLS)
+    nothing = os.open("/dev/null", os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing if stdout is None else stdout, 1)
+    for kind, most in (
+        (resource.RLIMIT_AS, limits["memory_bytes"]),
+        (resource.RLIMIT_CPU, limits["cpu_seconds"]),
+        (resource.RLIMIT_FSIZE, limits["file_size_bytes"]),
+        (resource.RLIMIT_NOFILE, limits["open_files"]),
+        (resource.RLIMIT_NPROC, limits["processes"]),
+    ):
+        # Beyond the soft limit there is room, for what tries to raise it.
+        resource.setrlimit(kind, (ROOM * most, 2 * ROOM * most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_of(pid):
+    """Waits for a process, kills it when it takes too long, and tells its exit status."""
+    process = os.pidfd_open(pid)
+    if not select.select([process], [], [], PATIENCE_SECONDS)[0]:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+    os.close(process)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def plant(order):
+    token, metadata, variable = order["token"], order["metadata_address"], order["variable"]
+    for name in (SCRATCH + "/open", WORK_DIR + "/input", WORK_DIR + "/output"):
+        os.makedirs(name)
+    os.mkfifo(WORK_DIR + "/status.pipe")
+    for path in (
+        SECRET,
+        "/root/.ssh/id_ed25519",
+        "/home/somebody/.netrc",
+        "/etc/passwd",
+        "/etc/shadow",
+        "/etc/machine-id",
+    ):
+        put(path, token)
+    for path in (WORK_BASE + "/neighbour/data", "/tmp/neighbour", "/dev/shm/neighbour"):
+        put(path, "neighbour " + token)
+    # Left open, as by a program that starts others without closing what is its own.
+    os.open(SECRET, os.O_RDONLY)
+    add_address("lo", metadata)
+    loopback = listen(socket.AF_INET, ("127.0.0.1", 0))
+    port = loopback.getsockname()[1]
+    serve(
+        token,
+        [
+            loopback,
+            listen(socket.AF_INET, (metadata, HTTP_PORT)),
+            listen(socket.AF_UNIX, SOCKET),
+            listen(socket.AF_UNIX, "\0" + ABSTRACT),
+        ],
+    )
+    return {
+        "token": token,
+        "secret_file": SECRET,
+        "open_directory": SCRATCH + "/open",
+        "sibling_pid": start_sibling(token, variable),
+        "worker_pid": os.getpid(),
+        "work_base": WORK_BASE,
+        "variable": variable,
+        "loopback_port": port,
+        "metadata_address": metadata,
+        "name_servers": ["127.0.0.1"],
+        "socket_path": SOCKET,
+        "abstract_socket": ABSTRACT,
+        "limits": order["limits"],
+    }
+
+
+def put(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def listen(family, address):
+    listening = socket.socket(family)
+    listening.bind(address)
+    listening.listen()
+    return listening
+
+
+def serve(token, streams):
+    """A process that says the token to who connects, and "no such name" to who asks for a name."""
+    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    names.bind(("127.0.0.1", DNS_PORT))
+    if os.fork() == 0:
+        while True:
+            for ready in select.select([*streams, names], [], [])[0]:
+                if ready is names:
+                    query, peer = names.recvfrom(512)
+                    names.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
+                else:
+                    with ready.accept()[0] as connection:
+                        connection.sendall(token.encode())
+    for served in (*streams, names):
+        served.close()
+
+
+def start_sibling(token, variable):
+    pid = os.fork()
+    if pid == 0:
+        script = "secret=$0; while :; do sleep 1; done"
+        os.execve("/bin/sh", ["sh", "-c", script, token], {variable: token, "PATH": "/usr/bin:/bin"})
+    return pid
+
+
+def add_address(interface, address):
+    """Gives an interface one more IPv4 address: RTM_NEWADDR, see rtnetlink(7)."""
+    new_address, flags, local = 20, 0x0405, 2
+    body = struct.pack("BBBBI", socket.AF_INET, 32, 0, 0, socket.if_nametoindex(interface))
+    body += struct.pack("HH4s", 8, local, socket.inet_aton(address))
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        netlink.send(struct.pack("IHHII", 16 + len(body), new_address, flags, 1, 0) + body)
+        error = -struct.unpack_from("i", netlink.recv(4096), 16)[0]
+    if error != 0:
+        raise OSError(error, os.strerror(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Places itself on more processors than it was placed on."""
+
+import os
+
+from support.attempts import answer, error_name
+
+# More than a host has.
+_ALL = range(4096)
+
+
+def attack(target):
+    given = os.sched_getaffinity(0)
+    held = []
+    # One that may use all has nothing to undo, so it gives some away first.
+    for wanted in ({min(given)}, _ALL):
+        try:
+            os.sched_setaffinity(0, wanted)
+        except OSError as error:
+            held.append(f"sched_setaffinity: {error_name(error)}")
+        if wanted is not _ALL:
+            placed = os.sched_getaffinity(0)
+    gained = os.sched_getaffinity(0) - placed
+    return answer([f"processors {sorted(gained)} gained"] if gained else [], [*held, f"stays on {sorted(placed)}"])

@@ -1,0 +1,7 @@
+"""Never opens its status pipe, for which a reader waits."""
+
+from support.leaving import leave
+
+
+def attack(target):
+    leave()

@@ -1,0 +1,72 @@
+"""Several ways to one end, for attacks: all are tried, and each is told of."""
+
+import errno
+import os
+import signal
+import traceback
+
+
+def answer(reached, held):
+    """An attack's answer: `reached` and `held` are lists of what was seen."""
+    if reached:
+        return {"reached": True, "evidence": "; ".join(reached)}
+    return {"reached": False, "evidence": "; ".join(held)}
+
+
+def attempt(ways):
+    """
+    Goes each of `ways`, functions by name. One that gives back a text has reached what it is after, and the text is the
+    evidence; one that gives back None, or raises OSError, has not.
+    """
+    reached, refused = [], {}
+    for name, way in ways.items():
+        try:
+            evidence = way()
+        except OSError as error:
+            refused.setdefault(error_name(error), []).append(name)
+            continue
+        if evidence is None:
+            refused.setdefault("nothing", []).append(name)
+        else:
+            reached.append(f"{name}: {evidence}")
+    return answer(reached, [f"{outcome}: {', '.join(names)}" for outcome, names in refused.items()])
+
+
+def error_name(error):
+    """EPERM for an OSError of that kind."""
+    return errno.errorcode.get(error.errno, str(error))
+
+
+def in_child(way):
+    """Goes one way in a process of its own, so that what it changes about itself stays there."""
+
+    def go():
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_report(way, writing))
+        os.close(writing)
+        with os.fdopen(reading, "rb") as report:
+            text = report.read().decode()
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if status < 0:
+            raise ChildProcessError(f"ended by {signal.Signals(-status).name}")
+        if status > 0:
+            raise OSError(status, os.strerror(status))
+        return text or None
+
+    return go
+
+
+def _report(way, writing):
+    """Writes down what it gives back; the exit code is the error number, 0 for none."""
+    try:
+        text = way()
+        if text is not None:
+            os.write(writing, text.encode())
+        return 0
+    except OSError as error:
+        return error.errno or errno.EIO
+    except BaseException:
+        traceback.print_exc()
+        return errno.EIO

@@ -1,0 +1,346 @@
+/**
+ * The attacks that are quick, in this host's real sandbox; and the suite itself, whether it sees what does not hold.
+ */
+import { cp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Attack } from "../../../worker/doctor/attack.ts";
+import { attackLimits } from "../../../worker/doctor/attack-profile.ts";
+import { attacks } from "../../../worker/doctor/catalog.ts";
+import {
+  type AttackReport,
+  allHeld,
+  attackJson,
+  attackTable,
+} from "../../../worker/doctor/attack-report.ts";
+import { insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { attackHere } from "../../support/attack-run.ts";
+import { reachableDirectory } from "../../support/rig.ts";
+import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
+
+const profiles = ["restrictive", "standard"];
+const programs = new URL("../../../attacks", import.meta.url).pathname;
+
+/** What is said of each attack, by its id, under the first profile. */
+function verdicts({ rows }: AttackReport): Record<string, string> {
+  return Object.fromEntries(rows.map(({ id, verdict }) => [id, verdict]));
+}
+
+function named(...ids: readonly string[]): readonly Attack[] {
+  const found = attacks.filter(({ id }) => ids.includes(id));
+  expect(found.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  return found;
+}
+
+describe("this host's sandbox", () => {
+  let report: AttackReport;
+
+  beforeAll(async () => {
+    report = await attackHere({ attacks: attacks.filter(({ isFast }) => isFast), profiles });
+  });
+
+  test.each(profiles)("holds what is promised, and lets tools work, under %s", (profile) => {
+    const rows = report.rows.filter((row) => row.profile === profile);
+    expect(rows.length).toBeGreaterThan(20);
+    expect(rows.filter(({ verdict }) => verdict === "not-held" || verdict === "broken")).toEqual(
+      [],
+    );
+    expect(report.profiles.find(({ name }) => name === profile)).toMatchObject({ works: true });
+    expect(allHeld(report)).toBe(true);
+  });
+
+  test("is seen to be reached around where a profile says so", () => {
+    const network = (profile: string) =>
+      report.rows.find((row) => row.id === "reach_loopback_service" && row.profile === profile);
+    expect(network("restrictive")).toMatchObject({ verdict: "held" });
+    expect(network("standard")).toMatchObject({
+      verdict: "not-promised",
+      reason: "the profile standard has the host's network",
+      evidence: expect.stringContaining("it says"),
+    });
+  });
+});
+
+describe("a hole", () => {
+  let directory: string;
+
+  beforeAll(async () => {
+    directory = await reachableDirectory();
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  const holes: readonly (readonly [string, Weakness, readonly string[], readonly string[]])[] = [
+    [
+      "a directory of the host, read-only",
+      { first: ["--ro-bind", "/var/tmp", "/var/tmp"] },
+      ["read_host_secret", "reach_socket_file"],
+      ["write_outside", "inherited_environment"],
+    ],
+    [
+      "the work directories of other calls",
+      {
+        shell: `known="\${0%/*}/edited/known"
+                touch $known
+                for other in $(cat $known); do
+                  [ -d $other ] && own=(--bind $other /var/\${other##*/} "\${own[@]}")
+                done
+                grep -zxB1 ${insidePaths.work} $options | tr '\\0' '\\n' | head -n 1 >> $known`,
+      },
+      ["read_sibling_work_dir"],
+      ["read_host_secret"],
+    ],
+    [
+      "a directory of the host, writable",
+      { first: ["--bind", "/var/tmp", "/var/tmp"] },
+      ["write_outside"],
+      ["reach_loopback_service"],
+    ],
+    [
+      "the host's network",
+      { last: ["--share-net"] },
+      ["reach_loopback_service", "reach_abstract_socket", "listen_on_host", "resolve_names"],
+      ["read_host_secret", "open_raw_sockets"],
+    ],
+    [
+      // Where /proc hides processes of other users, of other user namespaces as well, nothing of them can be read.
+      "the host's processes",
+      {
+        edit: "s|^--unshare-all$|--unshare-user\\x00--unshare-uts|; s|^--proc$|--ro-bind\\x00/proc|",
+      },
+      ["list_host_processes"],
+      ["inherited_environment"],
+    ],
+    [
+      "variables and options of who started it",
+      {
+        shell: `export LEFT=$(cat /var/tmp/str-attack-*/secret)
+                own+=(--setenv LEFT "$LEFT")`,
+      },
+      [
+        "first_process_environment",
+        "first_process_arguments",
+        "worker_environment",
+        "inherited_environment",
+      ],
+      ["inherited_descriptors"],
+    ],
+    [
+      "descriptors of who started it",
+      { shell: "exec 251< /etc/hostname" },
+      ["inherited_descriptors"],
+      ["read_host_secret"],
+    ],
+  ];
+
+  test.each(holes)("is found: %s", async (_what, weakness, found, held) => {
+    const report = await attackHere(
+      { attacks: named(...found, ...held), profiles: ["restrictive"], bwrapBin: "/usr/bin/bwrap" },
+      { SANDBOX_BWRAP_BIN: await weakBubblewrap(directory, weakness) },
+    );
+    expect(verdicts(report)).toEqual({
+      ...Object.fromEntries(found.map((id) => [id, "not-held"])),
+      ...Object.fromEntries(held.map((id) => [id, "held"])),
+    });
+    expect(allHeld(report)).toBe(false);
+  });
+});
+
+describe("what proves nothing", () => {
+  const own = { group: "files", title: "of this test", isFast: true } as const;
+  let directory: string;
+
+  beforeAll(async () => {
+    directory = await reachableDirectory();
+    await cp(programs, directory, { recursive: true });
+    const write = (id: string, body: string): Promise<void> =>
+      writeFile(join(directory, `${id}.py`), `import os\n\n\ndef attack(target):\n    ${body}\n`);
+    await write("never", 'return {"reached": False, "evidence": "it does not try"}');
+    await write("always", 'return {"reached": True, "evidence": "it says so"}');
+    await write("raises", "raise ValueError(1)");
+    await write("ends", "os._exit(3)");
+    await write(
+      "tells_limits",
+      'import resource; return {"reached": True, "evidence": str(resource.getrlimit(resource.RLIMIT_CPU)[0])}',
+    );
+    await write("sleeps", 'import time; time.sleep(9); return {"reached": True, "evidence": ""}');
+    await write("says_nothing", "return None");
+    await write(
+      "adds_up",
+      [
+        'path = target["open_directory"] + "/rounds"',
+        'open(path, "a").write(str(target["round"]))',
+        'return {"reached": True, "evidence": open(path).read()}',
+      ].join("; "),
+    );
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  test("is broken, however little it reached", async () => {
+    const report = await attackHere({
+      attacks: [
+        { ...own, id: "never" },
+        { ...own, id: "raises" },
+        { ...own, id: "ends" },
+        { ...own, id: "says_nothing" },
+        { ...own, id: "read_host_secret", manifest: { package: "there-is-none-of-this-name" } },
+      ],
+      profiles: ["restrictive"],
+      programsDir: directory,
+    });
+    expect(new Set(Object.values(verdicts(report)))).toEqual(new Set(["broken"]));
+    expect(allHeld(report)).toBe(false);
+  });
+
+  test("is not promised, or has no control, where the catalog says why", async () => {
+    const report = await attackHere({
+      attacks: [
+        { ...own, id: "always", notPromised: () => "because" },
+        { ...own, id: "never", noControl: () => "as this is a test" },
+        { ...own, id: "read_host_secret", notPromised: ({ name }) => name },
+      ],
+      profiles: ["restrictive"],
+      programsDir: directory,
+    });
+    expect(report.rows.map(({ verdict, reason }) => [verdict, reason])).toEqual([
+      ["not-promised", "because"],
+      ["no-control", "as this is a test"],
+      ["not-promised", "restrictive"],
+    ]);
+    expect(allHeld(report)).toBe(true);
+  });
+
+  test("an attack that reaches counts, whatever its control does", async () => {
+    const report = await attackHere({
+      attacks: [
+        { ...own, id: "always", noControl: () => "as this is a test" },
+        { ...own, id: "tells_limits" },
+        { ...own, id: "inherited_environment", manifest: { env: ["STR_ATTACK_TOKEN"] } },
+        { ...own, id: "never", judge: () => ({ held: false, evidence: "the worker saw it" }) },
+      ],
+      profiles: ["restrictive"],
+      programsDir: directory,
+    });
+    expect(report.rows.map(({ verdict, evidence }) => [verdict, evidence])).toEqual([
+      ["not-held", "it says so"],
+      ["not-held", String(attackLimits.cpuSeconds)],
+      ["not-held", expect.stringContaining("STR_ATTACK_TOKEN is")],
+      ["not-held", "the worker saw it"],
+    ]);
+  });
+
+  test("a single call, where an attack takes several", async () => {
+    const weak = await reachableDirectory();
+    try {
+      const first = ["--bind", "/var/tmp", "/var/tmp"];
+      const report = await attackHere(
+        {
+          attacks: [{ ...own, id: "adds_up", rounds: 3 }],
+          profiles: ["restrictive"],
+          programsDir: directory,
+          bwrapBin: "/usr/bin/bwrap",
+        },
+        { SANDBOX_BWRAP_BIN: await weakBubblewrap(weak, { first }) },
+      );
+      expect(report.rows).toMatchObject([
+        { verdict: "not-held", evidence: "123", control: { reached: true, evidence: "123" } },
+      ]);
+    } finally {
+      await rm(weak, { recursive: true, force: true });
+    }
+  });
+
+  test("a sandbox in which nothing works", async () => {
+    const weak = await reachableDirectory();
+    try {
+      const bwrapBin = await weakBubblewrap(weak, { edit: "s|^/dev/shm$|/dev/other|" });
+      const report = await attackHere(
+        { attacks: [], profiles: ["restrictive"] },
+        { SANDBOX_BWRAP_BIN: bwrapBin },
+      );
+      expect(report.profiles).toMatchObject([
+        { works: false, evidence: expect.stringContaining("/dev/shm") },
+      ]);
+      expect(allHeld(report)).toBe(false);
+    } finally {
+      await rm(weak, { recursive: true, force: true });
+    }
+  });
+
+  test("an attack that is given up", async () => {
+    const stopping = new AbortController();
+    const rows: string[] = [];
+    const attacked = attackHere(
+      {
+        attacks: [
+          { ...own, id: "read_host_secret" },
+          { ...own, id: "sleeps" },
+          { ...own, id: "always" },
+        ],
+        profiles: ["restrictive"],
+        programsDir: directory,
+        onRow: ({ id }) => {
+          rows.push(id);
+          stopping.abort(new Error("enough"));
+        },
+      },
+      {},
+      stopping.signal,
+    );
+    const startMs = performance.now();
+    await expect(attacked).rejects.toThrow("enough");
+    // The next one would take nine seconds twice.
+    expect(performance.now() - startMs).toBeLessThan(8_000);
+    expect(rows).toEqual(["read_host_secret"]);
+  });
+
+  test("a profile that there is not", async () => {
+    await expect(attackHere({ attacks: [], profiles: ["lenient"] })).rejects.toThrow(/lenient/);
+  });
+});
+
+describe("the report", () => {
+  const control = { reached: true, evidence: "reached it", durationMs: 5 };
+  const row = { group: "files", title: "try", profile: "p", durationMs: 7, control } as const;
+  const report: AttackReport = {
+    profiles: [{ name: "p", works: true, evidence: "works", unenforced: ["seccomp"] }],
+    rows: [
+      { ...row, id: "good", verdict: "held", reason: undefined, evidence: "e".repeat(200) },
+      { ...row, id: "bad", verdict: "not-held", reason: undefined, evidence: "read it" },
+    ],
+  };
+
+  test("is a table with everything that is known of what failed", () => {
+    expect(attackTable(report)).toBe(
+      [
+        `held          p  good  ${"e".repeat(89)}…`,
+        "NOT HELD      p  bad   read it",
+        "",
+        "NOT HELD: bad under p (try)",
+        "  in the sandbox: read it",
+        "  where nothing holds it: reached it",
+        "",
+        "p: 1 held, 1 NOT HELD; tools work; not enforced here: seccomp",
+      ].join("\n"),
+    );
+  });
+
+  test("is JSON for machines", () => {
+    expect(JSON.parse(attackJson(report))).toEqual({
+      ok: false,
+      profiles: [{ profile: "p", works: true, evidence: "works", unenforced: ["seccomp"] }],
+      attacks: [
+        expect.objectContaining({ id: "good", verdict: "held" }),
+        {
+          id: "bad",
+          group: "files",
+          title: "try",
+          profile: "p",
+          verdict: "not-held",
+          evidence: "read it",
+          ms: 7,
+          control: { reached: true, evidence: "reached it", ms: 5 },
+        },
+      ],
+    });
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * Attacks as `str-worker doctor --attack` runs them, for tests; and some of them from the command line, for who writes
+ * them: `node test/support/attack-run.ts [--profile NAME] [ID…]`.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createHost } from "../../worker/app.ts";
+import { type AttackChoice, attackHost } from "../../worker/attack.ts";
+import { readConfig } from "../../worker/config.ts";
+import type { AttackReport } from "../../worker/doctor/attack-report.ts";
+import { attacks } from "../../worker/doctor/catalog.ts";
+import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
+import { createLogger } from "../../worker/telemetry/logger.ts";
+import { reachableDirectory } from "./rig.ts";
+
+/** Runs attacks in a worker of the test's own. */
+export async function attackHere(
+  choice: AttackChoice,
+  variables: Readonly<Record<string, string>> = {},
+  signal: AbortSignal = AbortSignal.timeout(600_000),
+): Promise<AttackReport> {
+  // As the worker's main does: what started the tests may have left its own open.
+  closeInheritedDescriptors();
+  const base = await reachableDirectory();
+  try {
+    const environment = {
+      SAM_NAMESPACE: "attacks",
+      DEV_BROKER_HOST: "127.0.0.1",
+      MANIFEST_PATH: join(base, "none.yaml"),
+      SANDBOX_WORK_DIR: join(base, "work"),
+      SANDBOX_MIN_FREE_DISK_MB: "1",
+      ARTIFACT_SERVICE_TYPE: "memory",
+      ...variables,
+    };
+    const host = createHost(createLogger("error", 2), environment);
+    return await attackHost(readConfig(environment), host, choice, signal);
+  } finally {
+    await rm(base, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  const [first, second, ...rest] = process.argv.slice(2);
+  const isProfile = first === "--profile" && second !== undefined;
+  const ids = isProfile ? rest : process.argv.slice(2);
+  await attackHere({
+    attacks: attacks.filter(({ id }) => ids.length === 0 || ids.includes(id)),
+    profiles: isProfile ? [second] : ["restrictive", "standard"],
+    onRow: ({ id, profile, verdict, reason, evidence, durationMs, control }) => {
+      const told = control.reached ? "reached" : "not reached";
+      console.log(`${verdict}  ${id} (${profile}, ${durationMs} ms)${reason ? `: ${reason}` : ""}`);
+      console.log(`  sandbox: ${evidence}`);
+      console.log(`  control: ${told}, ${control.durationMs} ms: ${control.evidence}`);
+    },
+  });
+}

@@ -1,0 +1,101 @@
+/**
+ * The catalog of attacks, its programs and its page belong together.
+ */
+import { readFileSync, readdirSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { Attack } from "../../../worker/doctor/attack.ts";
+import { attackJson, attackVerdicts } from "../../../worker/doctor/attack-report.ts";
+import { attacks } from "../../../worker/doctor/catalog.ts";
+import { limitNames } from "../../../worker/protocol/resource-limits.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import type { Enforcement } from "../../../worker/sandbox/sandbox.ts";
+
+const programs = new URL("../../../attacks/", import.meta.url);
+/** Its tables are what this test expects: `npx vitest run test/unit/doctor/catalog.test.ts` tells what to write. */
+const page = readFileSync(new URL("../../../docs/attacks.md", import.meta.url), "utf8");
+
+describe("the catalog of attacks", () => {
+  test("has every program below attacks/ once, and no other", () => {
+    const files = readdirSync(programs).filter((name) => name.endsWith(".py"));
+    const ids = attacks.map(({ id }) => `${id}.py`);
+    expect(ids.toSorted()).toEqual(files.toSorted());
+  });
+
+  test("is told in docs/attacks.md, group by group", () => {
+    for (const [group, own] of Map.groupBy(attacks, (attack) => attack.group)) {
+      expect(tableOf(group)).toEqual(own.map(row));
+    }
+  });
+
+  test("leaves nothing unpromised but what a profile opens and what nobody can count", () => {
+    const ids = attacks.filter((attack) => unpromised(attack) !== "").map(({ id }) => id);
+    expect(ids.toSorted()).toEqual([
+      "cpu_in_short_lives",
+      "disk_mapped",
+      "disk_on_its_way",
+      "inotify_instances",
+      "listen_on_host",
+      "memory_shared",
+      "reach_abstract_socket",
+      "reach_loopback_service",
+      "reach_metadata_service",
+      "read_host_configuration",
+      "resolve_names",
+    ]);
+  });
+});
+
+test("docs/attacks.md shows the JSON as it is", () => {
+  const shown = JSON.parse(/^```json\n(.*?)^```$/ms.exec(page)?.[1] ?? "") as object;
+  const control = { reached: true, evidence: "", durationMs: 1 };
+  const what = { id: "a", group: "files", title: "", profile: "p" } as const;
+  const row = { ...what, verdict: "held", reason: undefined, evidence: "", durationMs: 1 } as const;
+  const made = JSON.parse(
+    attackJson({
+      profiles: [{ name: "p", works: true, evidence: "", unenforced: [] }],
+      rows: [{ ...row, control }],
+    }),
+  ) as object;
+  expect(keysOf(shown)).toEqual(keysOf(made));
+});
+
+test("docs/attacks.md explains every verdict", () => {
+  const rows = [...page.matchAll(/^\| `([a-z-]+)` +\| (.+?) +\|/gm)].map(([, word, words]) => [
+    word,
+    words,
+  ]);
+  for (const verdict of Object.entries(attackVerdicts)) expect(rows).toContainEqual(verdict);
+});
+
+/** The names of members, in their order, also of what is within. */
+function keysOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(keysOf);
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.entries(value).map(([key, member]) => [key, keysOf(member)]);
+}
+
+/** The rows of the table below the heading of a group. */
+function tableOf(group: string): readonly string[] {
+  const [, section = ""] = page.split(`\n### ${group}\n`);
+  const lines = section.split("\n### ")[0]?.split("\n## ")[0]?.split("\n") ?? [];
+  return lines.filter((line) => line.startsWith("| `"));
+}
+
+function row(attack: Attack): string {
+  return `| \`${attack.id}\` | ${attack.title} | ${unpromised(attack)} |`;
+}
+
+/** Under which built-in profiles, or on which hosts, it is not promised that an attack is held. */
+function unpromised(attack: Attack): string {
+  const everywhere = profilesWithout(attack, "kernel");
+  if (everywhere.length === builtInProfiles.size) return "any";
+  if (everywhere.length > 0) return everywhere.join(", ");
+  return profilesWithout(attack, "guard").length > 0 ? "any, without control groups" : "";
+}
+
+function profilesWithout(attack: Attack, by: "kernel" | "guard"): readonly string[] {
+  const enforcement = Object.fromEntries(limitNames.map((name) => [name, by])) as Enforcement;
+  return [...builtInProfiles.values()]
+    .filter((profile) => attack.notPromised?.(profile, [], enforcement) !== undefined)
+    .map(({ name }) => name);
+}

@@ -1,0 +1,115 @@
+/**
+ * Who judges the attacks on limits and on the worker: by what the worker saw, not by what the attack says.
+ */
+import { readFile, readdir } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import type { Attack, Observation } from "../../../worker/doctor/attack.ts";
+import { limitsAttacks } from "../../../worker/doctor/catalog/limits.ts";
+import { workerAttacks } from "../../../worker/doctor/catalog/worker.ts";
+import { InvocationError } from "../../../worker/protocol/errors.ts";
+import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
+import type { JsonObject } from "../../../worker/support/json.ts";
+
+const programs = new URL("../../../attacks/", import.meta.url);
+const token = "0123456789abcdef";
+const attacks = new Map([...limitsAttacks, ...workerAttacks].map((attack) => [attack.id, attack]));
+
+const facts = { executionTimeMs: 10, execution: undefined, mayRunAgain: false };
+
+function success(toolResult: JsonObject = {}): InvocationOutcome {
+  return { kind: "success", toolResult, createdArtifacts: [], ...facts };
+}
+
+const timeout: InvocationOutcome = { kind: "timeout", ...facts };
+
+function failure(...error: ConstructorParameters<typeof InvocationError>): InvocationOutcome {
+  return { kind: "error", error: new InvocationError(...error), ...facts };
+}
+
+function verdict(id: string, outcome: InvocationOutcome, seen: Partial<Observation> = {}) {
+  const attack = attacks.get(id) as Attack & Required<Pick<Attack, "judge">>;
+  return attack.judge({
+    outcome,
+    statuses: [],
+    artifacts: new Map(),
+    longestStallMs: 5,
+    durationMs: 50,
+    target: { token, limits: { diskBytes: 100 } } as Observation["target"],
+    ...seen,
+  });
+}
+
+describe("an attack on a limit", () => {
+  const ended = (limit: "diskBytes" | "memoryBytes" | "files") =>
+    failure("EXECUTION_ERROR", "Tool needs more", { limit: { limit, bound: 100, peak: 150 } });
+
+  test("is held when it was refused more, by its own words", () => {
+    const evidence = "held 90 bytes";
+    expect(verdict("disk_in_files", success({ reached: false, evidence }))).toEqual({
+      held: true,
+      evidence,
+    });
+    expect(verdict("disk_in_files", success({ reached: true, evidence })).held).toBe(false);
+  });
+
+  test("is held when the call was ended for that limit, or for the one that stands in for it", () => {
+    expect(verdict("disk_in_files", ended("diskBytes"))).toEqual({
+      held: true,
+      evidence: "ended for disk: 100 bytes, 150 seen",
+    });
+    expect(verdict("disk_in_files", ended("files")).held).toBe(true);
+  });
+
+  test.each<[string, InvocationOutcome]>([
+    ["for another limit", ended("memoryBytes")],
+    ["and nobody says for which limit", failure("SANDBOX_FAILED", "was ended by SIGKILL")],
+    ["in an answer that is not its own", success({ status: "fine" })],
+    ["by its time limit", timeout],
+  ])("is not held when it ended %s", (_how, outcome) => {
+    expect(verdict("disk_in_files", outcome).held).toBe(false);
+  });
+});
+
+describe("an attack on the worker", () => {
+  const noResult = failure("INTERNAL_ERROR", "The tool ended without a result");
+
+  test("is held when it was answered by the right code, in time, and nothing was published", () => {
+    expect(verdict("result_link", noResult)).toEqual({
+      held: true,
+      evidence: "INTERNAL_ERROR after 50 ms, at most 5 ms held up",
+    });
+  });
+
+  test.each<[string, InvocationOutcome, Partial<Observation>]>([
+    ["it was answered by another code", success(), {}],
+    ["the answer was late", noResult, { durationMs: 10_001 }],
+    ["the worker stood still", noResult, { longestStallMs: 1_001 }],
+    ["an error has the secret", failure("INTERNAL_ERROR", `no: ${token}`), {}],
+    ["a status has the secret", noResult, { statuses: [token] }],
+    ["an artifact has the secret", noResult, { artifacts: new Map([["a", Buffer.from(token)]]) }],
+    ["an artifact's name has the secret", noResult, { artifacts: new Map([[token, Buffer.of()]]) }],
+    ["a status steers terminals", noResult, { statuses: ["\u001b[2J"] }],
+    ["a status turns text around", noResult, { statuses: ["\u202egpj.exe"] }],
+    ["a status is half a character", noResult, { statuses: ["\ud800"] }],
+    ["a status is too long", noResult, { statuses: ["x".repeat(4_097)] }],
+    ["an artifact's name breaks lines", noResult, { artifacts: new Map([["a\nb", Buffer.of()]]) }],
+  ])("is not held when %s", (_what, outcome, seen) => {
+    expect(verdict("result_link", outcome, seen).held).toBe(false);
+  });
+
+  test("is not held when its result has the secret", () => {
+    expect(verdict("output_link", success()).held).toBe(true);
+    expect(verdict("output_link", success({ text: token })).held).toBe(false);
+  });
+});
+
+describe("the attacks on limits and on the worker", () => {
+  test("are programs, and all that have an unprotected worker as control harm it in a way that is known", async () => {
+    const names = await readdir(programs);
+    const harms = await readFile(new URL("control/naive_worker.py", programs), "utf8");
+    for (const { id, control } of attacks.values()) {
+      expect(names).toContain(`${id}.py`);
+      expect(harms.includes(`    "${id}": (`)).toBe(control === "naive-worker");
+    }
+  });
+});

@@ -1,0 +1,104 @@
+/**
+ * What the doctor prints, and that its page says the same.
+ */
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import {
+  type Diagnosis,
+  diagnosisJson,
+  diagnosisTable,
+  isFit,
+} from "../../../worker/doctor/report.ts";
+import { type HostCheck, checkNames } from "../../../worker/sandbox/host-check.ts";
+
+const held: HostCheck = {
+  name: "user-namespaces",
+  state: "held",
+  finding: "they can be made",
+  remedy: undefined,
+};
+const missing: HostCheck = {
+  name: "seccomp",
+  state: "missing",
+  finding: "bubblewrap says: it cannot",
+  remedy: `${"a kernel ".repeat(12)}with filters`,
+};
+
+function diagnosis(changes: Partial<Diagnosis> = {}): Diagnosis {
+  return {
+    technology: "bubblewrap 0.8.0",
+    checks: [held, missing],
+    minimum: ["user-namespaces"],
+    ...changes,
+  };
+}
+
+describe("the table of the doctor", () => {
+  test("has a line for each check, and the remedy below it", () => {
+    expect(diagnosisTable(diagnosis())).toMatchInlineSnapshot(`
+      "bubblewrap 0.8.0
+
+      held     user-namespaces  they can be made
+      missing  seccomp *        bubblewrap says: it cannot
+                                -> a kernel a kernel a kernel a kernel a kernel a kernel a kernel a kernel
+                                a kernel a kernel a kernel a kernel with filters
+
+      * not asked for by SANDBOX_MINIMUM
+      This host holds what SANDBOX_MINIMUM asks for."
+    `);
+  });
+
+  test("says when a worker does not start", () => {
+    const table = diagnosisTable(diagnosis({ minimum: ["seccomp"] }));
+    expect(table).toContain("\nThis host does not hold what SANDBOX_MINIMUM asks for: a worker");
+    expect(table).toContain("seccomp  ");
+  });
+});
+
+describe("the JSON of the doctor", () => {
+  test("has every check with null for no remedy", () => {
+    expect(JSON.parse(diagnosisJson(diagnosis()))).toEqual({
+      ok: true,
+      sandbox: "bubblewrap 0.8.0",
+      minimum: ["user-namespaces"],
+      checks: [
+        {
+          name: "user-namespaces",
+          state: "held",
+          required: true,
+          finding: held.finding,
+          remedy: null,
+        },
+        {
+          name: "seccomp",
+          state: "missing",
+          required: false,
+          finding: missing.finding,
+          remedy: missing.remedy,
+        },
+      ],
+    });
+  });
+
+  test("is not ok below the minimum, and partly held is below", () => {
+    expect(JSON.parse(diagnosisJson(diagnosis({ minimum: ["seccomp"] })))).toMatchObject({
+      ok: false,
+    });
+    const partly = diagnosis({
+      checks: [held, { ...missing, state: "partly" }],
+      minimum: ["seccomp"],
+    });
+    expect(isFit(partly)).toBe(false);
+  });
+});
+
+test("docs/doctor.md has every check, in order, and every member of the JSON", () => {
+  const page = readFileSync(new URL("../../../docs/doctor.md", import.meta.url), "utf8");
+  const section = page.split("\n## Checks\n")[1]!.split("\n## ")[0]!;
+  const names = [...section.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name);
+  expect(names).toEqual(checkNames);
+  const members = JSON.parse(diagnosisJson(diagnosis())) as { checks: readonly object[] };
+  for (const name of Object.keys(members)) expect(page).toContain(`\`${name}\``);
+  for (const name of Object.keys(members.checks[0]!))
+    expect(page).toContain(`\`checks[].${name}\``);
+});

@@ -1,0 +1,79 @@
+/**
+ * Wires the worker that is attacked: the one of the configuration, with tools, store and bounds of the attacks.
+ */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Host, openFoundation, wireInvoker } from "./app.ts";
+import type { Config } from "./config.ts";
+import type { AttackReport } from "./doctor/attack-report.ts";
+import type { AttackedOptions, AttackedWorker } from "./doctor/attacked-worker.ts";
+import { type AttackOptions, runAttacks } from "./doctor/run-attacks.ts";
+import type { Logger } from "./telemetry/logger.ts";
+
+/** Calls that run at once while attacks do: the attack and its neighbour. */
+const concurrency = 2;
+/** Outside of what sandboxes have of their own; where it cannot be written to, as in many containers, the work directory. */
+const plantsDir = "/var/tmp";
+const programsFromSource = "../attacks";
+const programsFromDist = "../../attacks";
+
+/** What an operator, or a test, decides. */
+export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles"> &
+  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onRow">>;
+
+/** Attacks the sandbox of this host as the configuration has it. Throws what opening a worker throws. */
+export function attackHost(
+  config: Config,
+  host: Host,
+  choice: AttackChoice,
+  signal: AbortSignal,
+): Promise<AttackReport> {
+  const { bwrapBin, workDir, uid } = config.sandbox;
+  const quiet = { ...host, log: quietLog(host.log) };
+  return runAttacks(
+    {
+      programsDir: programsDir(),
+      plantsDirs: [plantsDir, workDir],
+      bwrapBin,
+      uid: process.getuid?.() === 0 ? uid : undefined,
+      log: quiet.log,
+      open: (options, whileOpening) => openAttacked(config, quiet, options, whileOpening),
+      ...choice,
+    },
+    signal,
+  );
+}
+
+async function openAttacked(
+  config: Config,
+  host: Host,
+  { manifestPath, toolsDir, environment, store, limited }: AttackedOptions,
+  signal: AbortSignal,
+): Promise<AttackedWorker> {
+  const attackedConfig: Config = {
+    ...config,
+    manifestPath,
+    toolsPythonDir: toolsDir,
+    // Attacks are in Python; nobody waits for another language.
+    toolsNodeDir: join(toolsDir, "none"),
+    sandbox: { ...config.sandbox, maxConcurrent: concurrency, maxQueued: concurrency },
+    artifacts: { ...config.artifacts, store: { kind: "memory" } },
+  };
+  const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
+  const foundation = await openFoundation(attackedConfig, attackedHost, signal);
+  const profiles = limited(foundation.profiles);
+  const parts = { ...foundation, profiles, store };
+  const { invoker } = wireInvoker(attackedConfig, attackedHost, parts);
+  return { ...parts, invoker };
+}
+
+/** A worker warns of what tools do wrong, and here they all do. Who asks for more hears everything. */
+function quietLog(log: Logger): Logger {
+  const level = log.isLevelEnabled("debug") ? log.level : "error";
+  return log.child({ part: "attack" }, { level });
+}
+
+function programsDir(): string {
+  const path = import.meta.url.endsWith(".ts") ? programsFromSource : programsFromDist;
+  return fileURLToPath(new URL(path, import.meta.url));
+}

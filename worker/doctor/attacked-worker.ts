@@ -1,0 +1,34 @@
+/**
+ * The worker that is attacked, as the wiring opens it: everything that calls go through in production, with tools, store
+ * and bounds of the attacks.
+ */
+import type { ArtifactStore } from "../artifacts/store.ts";
+import type { Invoker } from "../invocation/invoker.ts";
+import type { ToolCatalog } from "../manifest/catalog.ts";
+import type { Runtime } from "../manifest/manifest.ts";
+import type { ToolRunner } from "../runners/runner.ts";
+import type { Profiles } from "../sandbox/profile.ts";
+import type { SandboxBackend } from "../sandbox/sandbox.ts";
+
+/** What a worker has to be opened with to be attacked. */
+export interface AttackedOptions {
+  readonly manifestPath: string;
+  /** In place of TOOLS_PYTHON_DIR. */
+  readonly toolsDir: string;
+  /** Variables that the worker has besides its own. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** In place of the artifact store. */
+  readonly store: ArtifactStore;
+  /** In place of the profiles: the same with lower limits. */
+  limited(profiles: Profiles): Profiles;
+}
+
+/** The parts of a worker that attacks need. At least two calls run at once. */
+export interface AttackedWorker extends AsyncDisposable {
+  readonly invoker: Invoker;
+  readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;
+  readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "prepare">>;
+  readonly catalog: Pick<ToolCatalog, "resolve">;
+  /** Those that calls run under. */
+  readonly profiles: Profiles;
+}

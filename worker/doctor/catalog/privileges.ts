@@ -1,0 +1,148 @@
+/**
+ * Attacks on what a sandbox may do: capabilities, users, namespaces, mounts, devices, limits.
+ */
+import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import type { Attack } from "../attack.ts";
+
+/** The kernel grants this to no user namespace, and the control's capabilities are in one. */
+const onlyOutside = (what: string) => () =>
+  `the kernel lets nobody ${what} by a capability of a user namespace`;
+
+/** Where a container masks its /proc, a control has none either. */
+function needsProc(unenforced: readonly string[]): string | undefined {
+  return unenforced.includes("fresh-proc") ? "no /proc can be mounted on this host" : undefined;
+}
+
+export const privilegesAttacks: readonly Attack[] = [
+  {
+    id: "capabilities",
+    group: "privileges",
+    title: "find a capability of its own or of the sandbox's first process",
+    isFast: true,
+  },
+  {
+    id: "become_root",
+    group: "privileges",
+    title: "become user 0, or give itself capabilities",
+    isFast: true,
+  },
+  {
+    id: "set_id_programs",
+    group: "privileges",
+    title: "gain something by programs such as su",
+    isFast: false,
+    noControl: () => "bubblewrap lets no program gain anything, also in the control",
+  },
+  {
+    id: "remount_writable",
+    group: "privileges",
+    title: "make read-only mounts writable",
+    isFast: true,
+  },
+  {
+    id: "mount_file_system",
+    group: "privileges",
+    title: "mount something by mount(2)",
+    isFast: true,
+  },
+  {
+    id: "mount_by_descriptor",
+    group: "privileges",
+    title: "mount something by fsopen and open_tree",
+    isFast: false,
+  },
+  {
+    id: "change_root",
+    group: "privileges",
+    title: "leave through another root directory",
+    isFast: false,
+  },
+  {
+    id: "unshare_namespaces",
+    group: "privileges",
+    title: "make namespaces by unshare",
+    isFast: true,
+  },
+  {
+    id: "clone_namespaces",
+    group: "privileges",
+    title: "make namespaces by clone",
+    isFast: false,
+  },
+  {
+    id: "clone3_namespaces",
+    group: "privileges",
+    title: "make namespaces by clone3",
+    isFast: false,
+  },
+  {
+    id: "nested_bubblewrap",
+    group: "privileges",
+    title: "make a sandbox of its own",
+    isFast: false,
+    noControl: (unenforced) =>
+      existsSync("/usr/bin/bwrap")
+        ? needsProc(unenforced)
+        : "there is no /usr/bin/bwrap to make one with",
+  },
+  {
+    id: "join_namespaces",
+    group: "privileges",
+    title: "enter namespaces of the worker and of others",
+    isFast: true,
+  },
+  {
+    id: "devices",
+    group: "privileges",
+    title: "open disks and other devices",
+    isFast: true,
+  },
+  {
+    id: "make_device",
+    group: "privileges",
+    title: "make a device file for a disk or for memory",
+    isFast: false,
+    noControl: onlyOutside("make devices"),
+  },
+  {
+    id: "kernel_settings",
+    group: "privileges",
+    title: "open core_pattern and other settings for writing",
+    isFast: true,
+    noControl: needsProc,
+  },
+  {
+    id: "raise_limits",
+    group: "privileges",
+    title: "raise limits on what a process may use",
+    isFast: true,
+  },
+  {
+    id: "cpu_placement",
+    group: "privileges",
+    title: "use more processors than it was given",
+    isFast: true,
+    noControl: () => (availableParallelism() === 1 ? "this host has one processor" : undefined),
+  },
+  {
+    id: "priority",
+    group: "privileges",
+    title: "be served before other processes",
+    isFast: false,
+    noControl: onlyOutside("be served first"),
+  },
+  {
+    id: "first_process_program",
+    group: "privileges",
+    title: "change the host's bubblewrap through the first process",
+    isFast: true,
+    noControl: () => "bubblewrap does not belong to the sandboxes' user, as it should",
+  },
+  {
+    id: "signal_everything",
+    group: "privileges",
+    title: "send signals to every process there is",
+    isFast: false,
+  },
+];

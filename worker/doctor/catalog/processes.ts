@@ -1,0 +1,65 @@
+/**
+ * Attacks on other processes of the host.
+ */
+import type { Attack } from "../attack.ts";
+
+/** Where a container masks its /proc, a control has none either. */
+function needsProc(unenforced: readonly string[]): string | undefined {
+  return unenforced.includes("fresh-proc") ? "no /proc can be mounted on this host" : undefined;
+}
+
+export const processesAttacks: readonly Attack[] = [
+  {
+    id: "inherited_environment",
+    group: "processes",
+    title: "find the worker's variables among its own",
+    isFast: true,
+  },
+  {
+    id: "inherited_descriptors",
+    group: "processes",
+    title: "use descriptors that were left open",
+    isFast: true,
+  },
+  {
+    id: "first_process_environment",
+    group: "processes",
+    title: "read what variables the sandbox was started with",
+    isFast: true,
+    noControl: needsProc,
+  },
+  {
+    id: "first_process_arguments",
+    group: "processes",
+    title: "read host paths on the sandbox's command line",
+    isFast: false,
+    noControl: needsProc,
+  },
+  {
+    id: "worker_environment",
+    group: "processes",
+    title: "read variables of the worker and of others in /proc",
+    isFast: true,
+    noControl: needsProc,
+  },
+  {
+    id: "list_host_processes",
+    group: "processes",
+    title: "see processes of the host",
+    isFast: false,
+  },
+  {
+    id: "read_sibling_memory",
+    group: "processes",
+    title: "read the memory of another process through /proc",
+    isFast: true,
+    noControl: needsProc,
+  },
+  {
+    id: "enter_sibling_root",
+    group: "processes",
+    title: "reach files and descriptors of another process",
+    isFast: true,
+    noControl: needsProc,
+  },
+];

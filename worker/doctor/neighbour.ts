@@ -1,0 +1,40 @@
+/**
+ * Another call that runs while an attack does, with a secret wherever a call can have one.
+ */
+import { systemClock } from "../support/clock.ts";
+import { settlesWithin } from "../support/within.ts";
+import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.ts";
+import { endingOf } from "./attack-verdict.ts";
+
+/** A call that runs. Disposing ends it. */
+export interface Neighbour extends AsyncDisposable {
+  /** Why it is not there, or undefined when everything is in its place. */
+  readonly problem: string | undefined;
+}
+
+/** Starts the neighbour and waits until everything is in its place, or will not be. Never throws. */
+export async function startNeighbour(
+  { invoker, log }: Pick<CallParts, "invoker" | "log">,
+  toolName: string,
+  token: string,
+): Promise<Neighbour> {
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const ready = Promise.withResolvers<undefined>();
+  const call = invoker.invoke(invocationOf(toolName, { token }), {
+    signal,
+    waitSignal: signal,
+    log,
+    onStatus: () => ready.resolve(undefined),
+  });
+  const ended = call.then((outcome) => `the neighbour has ended: ${endingOf({ outcome })}`);
+  const known = Promise.race([ready.promise, ended]);
+  const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock);
+  return {
+    problem: isKnown ? await known : "the neighbour says nothing",
+    async [Symbol.asyncDispose]() {
+      leaving.abort(new Error("the attack is over"));
+      await call;
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * What attacks find on this host if a sandbox does not hold: everything of it made for them, and removed afterwards.
+ */
+import { randomBytes } from "node:crypto";
+import { getServers } from "node:dns";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, type ListenOptions, type Server, createServer, isIP } from "node:net";
+import { join } from "node:path";
+import { SandboxError } from "../sandbox/sandbox.ts";
+import { type Subprocess, startSubprocess } from "../sandbox/subprocess.ts";
+import type { Target } from "./attack.ts";
+
+/** Where clouds tell machines about themselves. */
+const metadataAddress = "169.254.169.254";
+/** What the planted variable is called. */
+const variable = "STR_ATTACK_TOKEN";
+
+/** What is planted on this host. Disposing it removes everything. */
+export interface Plants extends AsyncDisposable {
+  readonly token: string;
+  readonly variable: string;
+  /** A directory that every user of the host can read. */
+  readonly directory: string;
+  readonly target: Omit<Target, "limits" | "round" | "workBase">;
+}
+
+/**
+ * Plants everything.
+ *
+ * @param bases directories to plant in, of which the first that can be written to is taken: such as every user of the
+ *   host can pass, and not `/tmp`, of which every sandbox has its own, so that it would hide a leak
+ * @param uid host uid of the sandboxes, or undefined for the worker's own
+ */
+export async function plant(bases: readonly string[], uid: number | undefined): Promise<Plants> {
+  await using planted = new AsyncDisposableStack();
+  const token = randomBytes(16).toString("hex");
+  const directory = await makeDirectory(bases);
+  planted.defer(() => rm(directory, { recursive: true, force: true }));
+
+  const secretFile = join(directory, "secret");
+  await writeFile(secretFile, token);
+  await chmod(secretFile, 0o644);
+  const openDirectory = join(directory, "open");
+  await mkdir(openDirectory);
+  await chmod(openDirectory, 0o777);
+
+  const sibling = await startSibling(token, uid);
+  planted.defer(async () => {
+    sibling.kill("SIGKILL");
+    await sibling.exited;
+    sibling.close();
+  });
+  const socketPath = join(directory, "socket");
+  const abstractSocket = `str-attack-${randomBytes(8).toString("hex")}`;
+  const loopback = planted.use(await answer(token, { host: "127.0.0.1", port: 0 }));
+  planted.use(await answer(token, { path: socketPath }));
+  await chmod(socketPath, 0o666);
+  planted.use(await answer(token, { path: `\0${abstractSocket}` }));
+
+  const owned = planted.move();
+  return {
+    token,
+    variable,
+    directory,
+    target: {
+      token,
+      secretFile,
+      openDirectory,
+      siblingPid: sibling.pid,
+      workerPid: process.pid,
+      variable,
+      loopbackPort: (loopback.address() as AddressInfo).port,
+      metadataAddress,
+      nameServers: getServers().filter((server) => isIP(server) !== 0),
+      socketPath,
+      abstractSocket,
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function makeDirectory(bases: readonly string[]): Promise<string> {
+  const failures: unknown[] = [];
+  for (const base of bases) {
+    try {
+      const directory = await mkdtemp(join(base, "str-attack-"));
+      await chmod(directory, 0o755);
+      return directory;
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  throw new SandboxError(`no directory to plant anything in: ${bases.join(", ")}`, {
+    cause: failures.at(-1),
+  });
+}
+
+/** A shell that waits until the other end of its descriptor 3 is closed, which happens with this process at the latest. */
+function startSibling(token: string, uid: number | undefined): Promise<Subprocess> {
+  return startSubprocess({
+    file: "/bin/sh",
+    argv: ["-c", 'secret=$0; read -r line <&3; : "$secret"', token],
+    env: { [variable]: token },
+    uid,
+    hasReport: true,
+  });
+}
+
+/** A service that says the token to everybody. */
+async function answer(token: string, where: ListenOptions): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.write(token);
+    socket.destroySoon();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(where, resolve);
+  });
+  return server;
+}

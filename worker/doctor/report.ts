@@ -1,0 +1,81 @@
+/**
+ * What `str-worker doctor` prints: checks of this host as a table for people, and as JSON for machines.
+ */
+import {
+  type CheckName,
+  type HostCheck,
+  type HostExamination,
+  unmetChecks,
+} from "../sandbox/host-check.ts";
+
+/** Columns of a line; terminals have 80 at least, log viewers mostly more. */
+const lineWidth = 100;
+/** Marks checks that the minimum does not ask for. */
+const extraMark = "*";
+
+/** What was found, and what was asked for. */
+export interface Diagnosis extends HostExamination {
+  readonly minimum: readonly CheckName[];
+}
+
+/** Whether a worker with this minimum starts here. */
+export function isFit({ checks, minimum }: Diagnosis): boolean {
+  return unmetChecks(checks, minimum).length === 0;
+}
+
+/** The JSON, in the form that docs/doctor.md promises. */
+export function diagnosisJson(diagnosis: Diagnosis): string {
+  const { technology, checks, minimum } = diagnosis;
+  const body = {
+    ok: isFit(diagnosis),
+    sandbox: technology,
+    minimum,
+    checks: checks.map(({ name, state, finding, remedy }) => ({
+      name,
+      state,
+      required: minimum.includes(name),
+      finding,
+      remedy: remedy ?? null,
+    })),
+  };
+  return JSON.stringify(body, undefined, 2);
+}
+
+/** The table: state, check, what was found, and below it what to do about it. */
+export function diagnosisTable(diagnosis: Diagnosis): string {
+  const { technology, checks, minimum } = diagnosis;
+  const label = ({ name }: HostCheck): string =>
+    minimum.includes(name) ? name : `${name} ${extraMark}`;
+  const stateWidth = widest(checks.map(({ state }) => state));
+  const labelWidth = widest(checks.map(label));
+  const rows = checks.flatMap((check) => {
+    const head = `${check.state.padEnd(stateWidth)}  ${label(check).padEnd(labelWidth)}  `;
+    const texts = [check.finding, ...(check.remedy === undefined ? [] : [`-> ${check.remedy}`])];
+    const lines = texts.flatMap((text) => wrapped(text, lineWidth - head.length));
+    return lines.map((line, index) => (index === 0 ? head : " ".repeat(head.length)) + line);
+  });
+  const extras = checks.some(({ name }) => !minimum.includes(name))
+    ? [`${extraMark} not asked for by SANDBOX_MINIMUM`]
+    : [];
+  return [technology, "", ...rows, "", ...extras, conclusion(diagnosis)].join("\n");
+}
+
+function conclusion(diagnosis: Diagnosis): string {
+  if (isFit(diagnosis)) return "This host holds what SANDBOX_MINIMUM asks for.";
+  return "This host does not hold what SANDBOX_MINIMUM asks for: a worker does not start here.";
+}
+
+function widest(texts: readonly string[]): number {
+  return Math.max(...texts.map(({ length }) => length));
+}
+
+/** Words in lines of at most `width` columns; a longer word has a line of its own. */
+function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

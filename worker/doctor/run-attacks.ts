@@ -1,0 +1,185 @@
+/**
+ * Runs attacks in this host's real sandbox, each with its control, and says what was held.
+ */
+import { join } from "node:path";
+import { openStore } from "../artifacts/open.ts";
+import { type Profile, isolates } from "../sandbox/profile.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import type { Attack, Observation, Target } from "./attack.ts";
+import { type CallParts, RecordingStore, callAttack } from "./attack-call.ts";
+import { attackLimits, loweredProfiles } from "./attack-profile.ts";
+import type { AttackReport, AttackRow, AttackedProfile } from "./attack-report.ts";
+import { layOutTools, neighbourTool, toolName, usefulTool } from "./attack-tools.ts";
+import { endingOf, judge, ownAnswer, verdictOn } from "./attack-verdict.ts";
+import type { AttackedOptions, AttackedWorker } from "./attacked-worker.ts";
+import { type ControlRun, runControl } from "./control.ts";
+import { type Neighbour, startNeighbour } from "./neighbour.ts";
+import { type Plants, plant } from "./plants.ts";
+
+/** What attacks are run with. */
+export interface AttackOptions {
+  readonly attacks: readonly Attack[];
+  /** Names of profiles. */
+  readonly profiles: readonly string[];
+  /** The project's `attacks/`. */
+  readonly programsDir: string;
+  /** Directories for what is planted, of which the first that can be used is: see {@link plant}. */
+  readonly plantsDirs: readonly string[];
+  readonly bwrapBin: string;
+  /** Host uid of the sandboxes, or undefined for the worker's own. */
+  readonly uid: number | undefined;
+  readonly log: Logger;
+  /** Opens the worker that is attacked; `runAttacks` disposes it. */
+  open(options: AttackedOptions, signal: AbortSignal): Promise<AttackedWorker>;
+  /** Told of each row as it comes. */
+  onRow?(row: AttackRow): void;
+}
+
+/**
+ * Runs every attack under every profile, one after the other. Throws what `open` throws, and SandboxError for a profile
+ * that does not exist or has no sandbox: attacks never run on the bare host.
+ */
+export async function runAttacks(
+  options: AttackOptions,
+  signal: AbortSignal,
+): Promise<AttackReport> {
+  const { attacks, programsDir } = options;
+  await using plants = await plant(options.plantsDirs, options.uid);
+  const { directory, toolsDir, manifestPath } = await layOutTools(
+    join(plants.directory, "stage"),
+    programsDir,
+    attacks,
+    options.profiles,
+    plants.token,
+  );
+  await using store = new RecordingStore(await openStore({ kind: "memory" }));
+  const environment = { [plants.variable]: plants.token };
+  await using worker = await options.open(
+    { manifestPath, toolsDir, environment, store, limited: loweredProfiles },
+    signal,
+  );
+  const profiles = options.profiles.map((name) => attackable(worker, name));
+  const run = new Run(options, plants, worker, store, directory);
+
+  const checked: AttackedProfile[] = [];
+  for (const profile of profiles) checked.push(await run.checkUse(profile, signal));
+  const rows: AttackRow[] = [];
+  for (const attack of attacks) {
+    const control = await run.control(attack, signal);
+    for (const profile of profiles) {
+      const row = await run.attempt(attack, profile, control, signal);
+      // What was given up says nothing.
+      signal.throwIfAborted();
+      options.onRow?.(row);
+      rows.push(row);
+    }
+  }
+  return { profiles: checked, rows };
+}
+
+function attackable({ profiles }: AttackedWorker, name: string): Profile {
+  const profile = profiles.get(name);
+  if (profile === undefined) throw new SandboxError(`there is no profile "${name}"`);
+  if (!isolates(profile))
+    throw new SandboxError(`profile "${name}" has no sandbox, so nothing is attacked in it`);
+  return profile;
+}
+
+/** One run: a worker with everything planted around it. */
+class Run {
+  readonly #options: AttackOptions;
+  readonly #plants: Plants;
+  readonly #worker: AttackedWorker;
+  readonly #call: CallParts;
+  readonly #stageDirectory: string;
+
+  constructor(
+    options: AttackOptions,
+    plants: Plants,
+    worker: AttackedWorker,
+    store: RecordingStore,
+    stageDirectory: string,
+  ) {
+    this.#options = options;
+    this.#plants = plants;
+    this.#worker = worker;
+    this.#call = { invoker: worker.invoker, store, log: options.log };
+    this.#stageDirectory = stageDirectory;
+  }
+
+  /** Whether a tool that does nothing wrong works: in a sandbox where nothing does, everything would be held. */
+  async checkUse(profile: Profile, signal: AbortSignal): Promise<AttackedProfile> {
+    const observation = await this.#observe(usefulTool, profile, 1, signal);
+    const answer = ownAnswer(observation);
+    return {
+      name: profile.name,
+      works: answer?.reached === false,
+      evidence: answer?.evidence ?? endingOf(observation),
+      unenforced: this.#unenforced(observation, profile),
+    };
+  }
+
+  async control(attack: Attack, signal: AbortSignal): Promise<ControlRun> {
+    const { bwrapBin, uid, profiles } = this.#options;
+    const { backend, catalog, runners } = this.#worker;
+    const [name = ""] = profiles;
+    const profile = attackable(this.#worker, name);
+    const tool = catalog.resolve(toolName(name, usefulTool));
+    const runner = runners.get("python");
+    if (tool === undefined || runner === undefined)
+      throw new SandboxError("there is no Python that attacks can be run with");
+    await using python = await runner.prepare(tool, profile);
+    const hasProc = !backend.facts(profile).unenforced.includes("fresh-proc");
+    const stageDirectory = this.#stageDirectory;
+    const parts = { bwrapBin, uid, python, stageDirectory, limits: attackLimits, hasProc };
+    return await runControl(attack, this.#plants, parts, signal);
+  }
+
+  async attempt(
+    attack: Attack,
+    profile: Profile,
+    control: ControlRun,
+    signal: AbortSignal,
+  ): Promise<AttackRow> {
+    const { id, group, title, rounds = 1 } = attack;
+    await using neighbour = attack.needsNeighbour ? await this.#neighbour(profile) : undefined;
+    const observation = await this.#observe(id, profile, rounds, signal);
+    const { held, evidence } =
+      neighbour?.problem === undefined
+        ? judge(attack, observation)
+        : { held: undefined, evidence: neighbour.problem };
+    const unenforced = this.#unenforced(observation, profile);
+    const { enforcement } = this.#worker.backend.facts(profile);
+    const notPromised = attack.notPromised?.(profile, unenforced, enforcement);
+    const { verdict, reason } = verdictOn(attack, notPromised, unenforced, held, control);
+    const { durationMs } = observation;
+    const what = { id, group, title, profile: profile.name };
+    return { ...what, verdict, reason, evidence, durationMs, control };
+  }
+
+  #neighbour({ name }: Profile): Promise<Neighbour> {
+    return startNeighbour(this.#call, toolName(name, neighbourTool), this.#plants.token);
+  }
+
+  #unenforced({ outcome }: Observation, profile: Profile): readonly string[] {
+    const execution = outcome.kind === "given-up" ? undefined : outcome.execution;
+    return execution?.unenforced ?? this.#worker.backend.facts(profile).unenforced;
+  }
+
+  /** The last of as many calls as there are rounds. */
+  async #observe(
+    id: string,
+    { name, limits }: Profile,
+    rounds: number,
+    signal: AbortSignal,
+  ): Promise<Observation> {
+    const workBase = this.#worker.backend.scratchDir;
+    const callRound = (round: number): Promise<Observation> => {
+      const target: Target = { ...this.#plants.target, workBase, limits, round };
+      return callAttack(this.#call, toolName(name, id), target, signal);
+    };
+    for (let round = 1; round < rounds; round++) await callRound(round);
+    return callRound(rounds);
+  }
+}
