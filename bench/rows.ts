@@ -75,6 +75,8 @@ export async function openBench(): Promise<Bench> {
     rows: [
       { name: "posix_spawn /bin/true", run: () => floor.run() },
       { name: "bwrap + true", run: () => runInSandbox(base, ["/usr/bin/true"], []) },
+      { name: "design document's bwrap + true", run: () => runPlainly(base) },
+      { name: "hardened sandbox + true", run: () => runHardened(foundation) },
       { name: "bwrap + python", run: () => python("-c", "pass") },
       { name: "bwrap + node", run: () => node("-e", "0") },
       { name: "cold start, Python", run: cold("python_light") },
@@ -138,6 +140,32 @@ function standardProfile(): Profile {
   return profile;
 }
 
+/** A sandbox of ours with all that belongs to it, from acquisition to the removal of its work directory. */
+async function runHardened({ backend }: Foundation): Promise<void> {
+  const { signal } = new AbortController();
+  const request = {
+    profile: standardProfile(),
+    memoryBound: "address-space",
+    mounts: [],
+    devices: [],
+    environment: new Map([["PATH", "/usr/bin"]]),
+  } as const;
+  await using sandbox = await backend.acquire(request, signal);
+  const execution = await sandbox.start({ argv: ["/usr/bin/true"] });
+  const { exitCode, stderr } = await execution.exited;
+  if (exitCode !== 0) throw new Error(stderr.text);
+}
+
+/** The command line of the design document, section 7, for the profile `standard`: what hardening is compared with. */
+async function runPlainly(workDir: string): Promise<void> {
+  const namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts"];
+  const files = ["--ro-bind", "/", "/", "--tmpfs", "/tmp", "--bind", workDir, workDir];
+  await runBwrap([
+    ...["--die-with-parent", "--new-session", ...namespaces, ...files, "--chdir", workDir],
+    ...["--", "/usr/bin/true"],
+  ]);
+}
+
 /** bubblewrap with the standard profile's options, and nothing of ours around it: no limits, no filter, no clean-up. */
 async function runInSandbox(
   workDir: string,
@@ -147,22 +175,29 @@ async function runInSandbox(
   const options = bwrapOptions({
     profile: standardProfile(),
     proc: "fresh",
+    limitsNested: true,
+    namesHost: true,
     systemDirectories: ["bin", "sbin", "lib", "lib64"].map((name) => ({
       path: `/${name}`,
       linkTarget: `usr/${name}`,
     })),
     workDir,
     mounts,
+    devices: [],
     environment: new Map([["PATH", "/usr/bin"]]),
   });
+  await runBwrap(["--args", "3", "--", ...command], [encodeArgs(options)]);
+}
+
+async function runBwrap(argv: readonly string[], inputs: readonly string[] = []): Promise<void> {
   const child = await startSubprocess({
     file: "/usr/bin/bwrap",
-    argv: ["--args", "3", "--", ...command],
+    argv,
     env: {},
     uid: process.getuid?.() === 0 ? sandboxUid : undefined,
-    inputs: [encodeArgs(options)],
+    inputs,
   });
   const { exitCode } = await child.exited;
   await child.closed;
-  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${child.output().stderr.text}`);
+  if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${child.output().stderr.text}`);
 }

@@ -181,9 +181,9 @@ describe("the rules themselves", () => {
   });
 
   test("know a package by its home", () => {
-    expect(packageViolation("worker/manifest/parse.ts", "yaml")).toBeUndefined();
+    expect(packageViolation("worker/support/yaml-document.ts", "yaml")).toBeUndefined();
     expect(packageViolation("worker/config.ts", "zod")).toBeUndefined();
-    expect(packageViolation("worker/broker/open.ts", "yaml")).toMatch(/worker\/manifest/);
+    expect(packageViolation("worker/broker/open.ts", "yaml")).toMatch(/worker\/support/);
     expect(packageViolation("worker/broker/open.ts", "left-pad")).toMatch(/no room/);
   });
 

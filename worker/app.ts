@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { openStore } from "./artifacts/open.ts";
 import { artifactScope } from "./artifacts/scope.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
-import type { Config, Environment } from "./config.ts";
+import { type Config, ConfigError, type Environment } from "./config.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
@@ -13,8 +13,13 @@ import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import type { ToolRunner } from "./runners/runner.ts";
-import { type BubblewrapBackend, openBubblewrap } from "./sandbox/bubblewrap/backend.ts";
-import { type Profiles, builtInProfiles } from "./sandbox/profile.ts";
+import { openBackends } from "./sandbox/backends.ts";
+import { examineHost } from "./sandbox/bubblewrap/backend.ts";
+import { HostAccess } from "./sandbox/host-access.ts";
+import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
+import type { Profiles } from "./sandbox/profile.ts";
+import { loadProfiles } from "./sandbox/profiles-file.ts";
+import type { SandboxBackend } from "./sandbox/sandbox.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
 import { newId } from "./support/ids.ts";
 import { Slots } from "./support/slots.ts";
@@ -30,11 +35,12 @@ export interface Host {
 
 /** The parts below the broker. Disposing gives everything back in reverse order of opening. */
 export interface Foundation extends AsyncDisposable {
-  readonly backend: BubblewrapBackend;
+  readonly backend: SandboxBackend;
   readonly store: ArtifactStore;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly catalog: ToolCatalog;
   readonly profiles: Profiles;
+  readonly hostAccess: HostAccess;
 }
 
 /** The tool runners as seen from here, in source and in `dist/` alike. */
@@ -48,7 +54,7 @@ export function createHost(log: Logger, environment: Environment): Host {
 
 /**
  * Opens sandbox, store, runners and manifest, and proves each of them usable. Either everything is open or nothing.
- * Throws SandboxError, StoreError or ManifestError.
+ * Throws ConfigError, ProfilesError, SandboxError, StoreError or ManifestError.
  */
 export async function openFoundation(
   config: Config,
@@ -56,16 +62,19 @@ export async function openFoundation(
   signal: AbortSignal,
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
-  const profiles = builtInProfiles;
-  const backend = parts.use(await openBackend(config, host));
+  const profiles = await loadProfiles(config.sandbox.profilesFile);
+  requireDefaultProfile(config, profiles);
+  const backend = parts.use(await openBackend(config, host, profiles));
   const store = parts.use(await openStore(config.artifacts.store));
   await store.check(signal);
   const runners = parts.use(await openLanguages(config, host, backend));
+  const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
-      admit: (tool, whileAsking) => runners.refuse(tool, whileAsking),
+      admit: async (tool, whileAsking) =>
+        (await hostAccess.refuse(tool)) ?? runners.refuse(tool, whileAsking),
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -78,6 +87,7 @@ export async function openFoundation(
     runners: runners.byRuntime,
     catalog,
     profiles,
+    hostAccess,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -88,7 +98,7 @@ export function wireInvoker(
   host: Host,
   foundation: Foundation,
 ): { readonly invoker: Invoker; readonly slots: Slots } {
-  const { catalog, runners, backend, store, profiles } = foundation;
+  const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
   const slots = new Slots({
     capacity: config.sandbox.maxConcurrent,
     maxWaiting: config.sandbox.maxQueued,
@@ -102,6 +112,7 @@ export function wireInvoker(
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
     profiles,
     defaultProfile: config.sandbox.defaultProfile,
+    hostAccess,
     defaultTimeoutSeconds: config.defaultTimeoutSeconds,
     workBase: config.sandbox.workDir,
     minFreeDiskBytes: config.sandbox.minFreeDiskBytes,
@@ -110,20 +121,70 @@ export function wireInvoker(
   return { invoker, slots };
 }
 
-function openBackend(config: Config, host: Host): Promise<BubblewrapBackend> {
-  const log = host.log.child({ part: "sandbox" });
-  return openBubblewrap({
-    bwrapBin: config.sandbox.bwrapBin,
-    workBase: config.sandbox.workDir,
-    uid: process.getuid?.() === 0 ? config.sandbox.uid : undefined,
-    clock: host.clock,
-    newId,
-    onRemoveFailed: (error) => log.warn({ err: error }, "work directory could not be removed"),
-    onGuardLost: (error) => log.warn({ err: error }, "guard of sandboxes lost"),
-  });
+/** Only now it is known which profiles there are. */
+function requireDefaultProfile({ sandbox }: Config, profiles: Profiles): void {
+  const { defaultProfile } = sandbox;
+  if (profiles.has(defaultProfile)) return;
+  const names = [...profiles.keys()].join(", ");
+  throw new ConfigError([
+    `SANDBOX_DEFAULT_PROFILE: "${defaultProfile}" is not a profile; accepted: one of ${names}`,
+  ]);
 }
 
-function openLanguages(config: Config, host: Host, backend: BubblewrapBackend): Promise<Runners> {
+function createHostAccess({ sandbox }: Config): HostAccess {
+  const { allowedMounts, allowedDevices } = sandbox;
+  return new HostAccess({ allowedMounts, allowedDevices, isForeign: isRoot() });
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** Finds out what this host allows sandboxes, and leaves nothing behind. Throws SandboxError where nobody can say. */
+export async function examineSandboxes(config: Config, host: Host): Promise<HostExamination> {
+  const { version, checks } = await examineHost(backendOptions(config, host));
+  return { technology: version, checks };
+}
+
+function openBackend(config: Config, host: Host, profiles: Profiles): Promise<SandboxBackend> {
+  const { allowUnsafe } = config.sandbox;
+  return openBackends({ ...backendOptions(config, host), profiles, allowUnsafe });
+}
+
+/** Logs what an operator can do better: to give what sandboxes lack on this host, and not to run the worker as root. */
+export function logAdvice(config: Config, { log }: Host, foundation: Foundation): void {
+  for (const { name, state, finding, remedy } of checksOf(foundation)) {
+    const facts = { part: "sandbox", check: name, state, finding, remedy };
+    if (state !== "held") log.info(facts, "check not held");
+  }
+  if (!isRoot()) return;
+  const advice = "start the worker as an ordinary user, who needs no capability";
+  log.info({ sandboxUid: config.sandbox.uid, advice }, "root is not needed");
+}
+
+/** What was tried on this host for any of the profiles, once. */
+function checksOf({ backend, profiles }: Foundation): Iterable<HostCheck> {
+  const all = [...profiles.values()].flatMap((profile) => backend.facts(profile).checks);
+  return new Map(all.map((check) => [check.name, check])).values();
+}
+
+function backendOptions(config: Config, host: Host) {
+  const log = host.log.child({ part: "sandbox" });
+  const { bwrapBin, workDir, uid, minimum } = config.sandbox;
+  return {
+    bwrapBin,
+    workBase: workDir,
+    uid: isRoot() ? uid : undefined,
+    minimum,
+    clock: host.clock,
+    newId,
+    onRemoveFailed: (error: unknown) =>
+      log.warn({ err: error }, "work directory could not be removed"),
+    onGuardLost: (error: unknown) => log.warn({ err: error }, "guard of sandboxes lost"),
+  };
+}
+
+function openLanguages(config: Config, host: Host, backend: SandboxBackend): Promise<Runners> {
   const { toolsPythonDir, toolsNodeDir, sandbox } = config;
   const { scratchDir } = backend;
   const common = { backend, scratchDir, workerEnvironment: host.environment };

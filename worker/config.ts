@@ -5,6 +5,8 @@ import type { z } from "zod";
 import type { StoreConfig } from "./artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "./artifacts/scope.ts";
 import type { BrokerConfig } from "./broker/open.ts";
+import type { CheckName } from "./sandbox/host-check.ts";
+import { builtInProfiles } from "./sandbox/profile.ts";
 import type { logLevels } from "./telemetry/logger.ts";
 import { acceptedBy, variables } from "./variables.ts";
 
@@ -36,7 +38,15 @@ export interface SandboxConfig {
   readonly pythonBin: string;
   readonly nodeBin: string;
   readonly workDir: string;
+  /** Whether there is such a profile is known when the profiles file is read. */
   readonly defaultProfile: string;
+  readonly profilesFile: string | undefined;
+  readonly allowedMounts: readonly string[];
+  readonly allowedDevices: readonly string[];
+  /** Whether profiles may ask for a backend that isolates nothing. */
+  readonly allowUnsafe: boolean;
+  /** Checks that the host has to hold for the worker to start. */
+  readonly minimum: readonly CheckName[];
   readonly maxConcurrent: number;
   readonly maxQueued: number;
   /** Host uid of sandboxes when the worker is root. */
@@ -65,17 +75,45 @@ export class ConfigError extends Error {
 export function readConfig(environment: Environment): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = variables.safeParse(set);
-  const problems = parsed.success
-    ? []
-    : [...new Set(parsed.error.issues.map(({ path }) => problem(path[0], set)))];
-  if (set["ARTIFACT_SCOPE"] === "custom" && set["ARTIFACT_SCOPE_VALUE"] === undefined) {
-    problems.push(problem("ARTIFACT_SCOPE_VALUE", set));
-  }
-  if (set["ARTIFACT_SCOPE_VALUE"] !== undefined && !isUsableRoot(set["ARTIFACT_SCOPE_VALUE"])) {
-    problems.push(problem("ARTIFACT_SCOPE_VALUE", set));
-  }
+  const wrong = new Set(parsed.error?.issues.map(({ path }) => path[0]));
+  if (!isKnownProfile(set)) wrong.add("SANDBOX_DEFAULT_PROFILE");
+  if (!isUsableScope(set)) wrong.add("ARTIFACT_SCOPE_VALUE");
+  const problems = [...wrong].map((name) => problem(name, set));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  return toConfig(parsed.data);
+  const config = toConfig(parsed.data);
+  if (config.sandbox.allowUnsafe && !isForDevelopment(config.broker)) {
+    throw new ConfigError(["SANDBOX_ALLOW_UNSAFE: is for development, with a DevBroker"]);
+  }
+  return config;
+}
+
+/**
+ * The configuration of sandboxes alone, for `str-worker doctor`: other variables may be wrong or missing, and what would
+ * come of them has no meaning. Throws ConfigError.
+ */
+export function readSandboxConfig(environment: Environment): Config {
+  const own = Object.entries(environment).filter(
+    ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL",
+  );
+  const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "nobody" };
+  return readConfig({ ...Object.fromEntries(own), ...nobody });
+}
+
+/** Whether nobody but developers can call tools through this broker. */
+function isForDevelopment({ kind }: { readonly kind: string }): boolean {
+  return kind === "dev";
+}
+
+/** Whether the default profile can exist: those of a file are known when it is read. */
+function isKnownProfile(set: Environment): boolean {
+  const name = set["SANDBOX_DEFAULT_PROFILE"];
+  if (name === undefined || set["SANDBOX_PROFILES_FILE"] !== undefined) return true;
+  return builtInProfiles.has(name);
+}
+
+function isUsableScope(set: Environment): boolean {
+  const value = set["ARTIFACT_SCOPE_VALUE"];
+  return value === undefined ? set["ARTIFACT_SCOPE"] !== "custom" : isUsableRoot(value);
 }
 
 /** Whether artifacts can be kept below a scope of this name. */
@@ -117,6 +155,11 @@ function toConfig(values: z.infer<typeof variables>): Config {
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
+      profilesFile: values.SANDBOX_PROFILES_FILE,
+      allowedMounts: values.SANDBOX_ALLOWED_MOUNTS ?? [],
+      allowedDevices: values.SANDBOX_ALLOWED_DEVICES ?? [],
+      allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",
+      minimum: values.SANDBOX_MINIMUM,
       maxConcurrent: values.SANDBOX_MAX_CONCURRENT,
       maxQueued: values.SANDBOX_MAX_QUEUED,
       uid: values.SANDBOX_UID,

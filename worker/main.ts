@@ -7,8 +7,17 @@ import { type Host, createHost } from "./app.ts";
 import { BrokerError } from "./broker/broker.ts";
 import { StoreError } from "./artifacts/store.ts";
 import { check } from "./check.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import {
+  type Config,
+  ConfigError,
+  type Environment,
+  readConfig,
+  readSandboxConfig,
+} from "./config.ts";
+import type { DoctorChoice } from "./doctor.ts";
+import { standBehindInit } from "./init.ts";
 import { ManifestError } from "./manifest/manifest.ts";
+import { ProfilesError } from "./sandbox/profiles-file.ts";
 import { SandboxError, type SandboxSetting } from "./sandbox/sandbox.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
@@ -19,6 +28,8 @@ import { Worker } from "./worker.ts";
 /** Exit codes of sysexits(3), and of a shell for a signal. */
 const exit = {
   ok: 0,
+  /** The doctor found something that should hold and does not. */
+  unfit: 1,
   usage: 64,
   unavailable: 69,
   software: 70,
@@ -30,12 +41,19 @@ const exit = {
 const [stdout, stderr] = [1, 2];
 
 const usage = `Usage: str-worker [--check | --help | --version]
+       str-worker doctor [--json] [--attack [--profile NAME]]
 
 Runs tools for agents. Everything is configured by environment variables.
 
   --check    validate configuration, manifest, sandbox and store, print what was found, exit
   --help     print this text
   --version  print the version
+
+  doctor            say what this host allows sandboxes, and how to give what is missing; needs
+                    no other variables than those called SANDBOX_...
+  --json            for machines
+  --attack          run hostile tools in this host's sandboxes instead, and say what was held
+  --profile NAME    under this profile only
 
 Example:
   SAM_NAMESPACE=ed_test DEV_BROKER_HOST=127.0.0.1 MANIFEST_PATH=/tools/manifest.yaml str-worker
@@ -50,7 +68,9 @@ ${describeVariables()
 `;
 
 async function main(argv: readonly string[]): Promise<number> {
+  standBehindInit(process.env);
   const [option, ...rest] = argv;
+  if (option === "doctor") return runDoctor(rest);
   if (rest.length > 0) return refuseUsage(rest.join(" "));
   switch (option) {
     case "--help":
@@ -60,9 +80,9 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${readVersion()}\n`);
       return exit.ok;
     case "--check":
-      return withConfig(runCheck, stderr);
+      return withConfig(readConfig, runCheck, stderr);
     case undefined:
-      return withConfig(runWorker, stdout);
+      return withConfig(readConfig, runWorker, stdout);
     default:
       return refuseUsage(option);
   }
@@ -74,11 +94,12 @@ function refuseUsage(argument: string): number {
 }
 
 async function withConfig(
+  read: (environment: Environment) => Config,
   run: (config: Config, host: Host) => Promise<number>,
   logDescriptor: number,
 ): Promise<number> {
   try {
-    const config = readConfig(process.env);
+    const config = read(process.env);
     closeInheritedDescriptors();
     const host = createHost(createLogger(config.logLevel, logDescriptor), process.env);
     return await run(config, host);
@@ -91,6 +112,47 @@ async function withConfig(
 async function runCheck(config: Config, host: Host): Promise<number> {
   process.stdout.write(`${await check(config, host, new AbortController().signal)}\n`);
   return exit.ok;
+}
+
+async function runDoctor(options: readonly string[]): Promise<number> {
+  const choice = readDoctorChoice(options);
+  if (typeof choice === "string") return refuseUsage(choice);
+  const consult = async (config: Config, host: Host): Promise<number> => {
+    const stopped = new AbortController();
+    for (const signal of ["SIGTERM", "SIGINT"] as const)
+      process.once(signal, () => stopped.abort(new StoppedError(signal)));
+    // Who does not ask for it does not load the attacks.
+    const { consultDoctor } = await import("./doctor.ts");
+    const { text, isGood } = await consultDoctor(config, host, choice, stopped.signal);
+    process.stdout.write(`${text}\n`);
+    return isGood ? exit.ok : exit.unfit;
+  };
+  return withConfig(readSandboxConfig, consult, stderr);
+}
+
+/** What is asked for, or the argument that cannot be understood. */
+function readDoctorChoice(options: readonly string[]): DoctorChoice | string {
+  let [isJson, isAttack] = [false, false];
+  let profile: string | undefined;
+  const rest = options.values();
+  for (const option of rest) {
+    switch (option) {
+      case "--json":
+        isJson = true;
+        break;
+      case "--attack":
+        isAttack = true;
+        break;
+      case "--profile":
+        profile = rest.next().value;
+        if (profile === undefined) return "--profile without a name";
+        break;
+      default:
+        return option;
+    }
+  }
+  if (profile !== undefined && !isAttack) return "--profile without --attack";
+  return { isJson, isAttack, profile };
 }
 
 /** A first SIGTERM or SIGINT drains, a second one stops at once. */
@@ -144,15 +206,32 @@ function signalled(): PromiseWithResolvers<NodeJS.Signals> {
   return Promise.withResolvers();
 }
 
+/** A signal came. */
+class StoppedError extends Error {
+  readonly signal: "SIGTERM" | "SIGINT";
+
+  constructor(signal: "SIGTERM" | "SIGINT") {
+    super(`stopped by ${signal}`);
+    this.signal = signal;
+  }
+}
+
 function exitCodeOf(error: unknown): number {
+  if (error instanceof StoppedError) return exit.signalBase + constants.signals[error.signal];
   if (error instanceof BrokerError) return error.transient ? exit.unavailable : exit.config;
-  const isConfiguration = [ConfigError, ManifestError, SandboxError, StoreError].some(
-    (kind) => error instanceof kind,
-  );
+  const isConfiguration = [
+    ConfigError,
+    ManifestError,
+    ProfilesError,
+    SandboxError,
+    StoreError,
+  ].some((kind) => error instanceof kind);
   return isConfiguration ? exit.config : exit.software;
 }
 
 const variableOf: Readonly<Record<SandboxSetting, string>> = {
+  allowUnsafe: "SANDBOX_ALLOW_UNSAFE",
+  minimum: "SANDBOX_MINIMUM",
   workDir: "SANDBOX_WORK_DIR",
   bwrapBin: "SANDBOX_BWRAP_BIN",
   pythonBin: "SANDBOX_PYTHON_BIN",

@@ -3,7 +3,9 @@
  */
 import { z } from "zod";
 import { maxTimeoutSeconds } from "./protocol/limits.ts";
+import { entryNameSchema } from "./protocol/operator-fields.ts";
 import { namespaceProblem } from "./protocol/topics.ts";
+import { checkNames, defaultMinimum } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
 import { logLevels } from "./telemetry/logger.ts";
 
@@ -16,6 +18,14 @@ interface VariableFacts {
 
 const text = z.string();
 const absolutePath = z.string().startsWith("/");
+const absolutePaths = z
+  .string()
+  .regex(/^\/[^:]*(?::\/[^:]*)*$/)
+  .transform((paths) => paths.split(":"));
+const checkList = z
+  .string()
+  .transform((names) => names.split(",").map((name) => name.trim()))
+  .pipe(z.array(z.enum(checkNames)));
 const wholeNumber = (min: number, max: number) =>
   z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(min).max(max));
 
@@ -124,10 +134,37 @@ export const variables = z.object({
     "Directory for the work directories of calls.",
   ),
   SANDBOX_DEFAULT_PROFILE: withDefault(
-    z.enum(profileNames),
-    `one of ${profileNames.join(", ")}`,
+    entryNameSchema,
+    `one of ${profileNames.join(", ")}, or a profile of \`SANDBOX_PROFILES_FILE\``,
     "standard",
     "Profile of a call when the manifest names none; a request can only tighten it.",
+  ),
+  SANDBOX_PROFILES_FILE: optional(
+    absolutePath,
+    "an absolute path",
+    "File with profiles of your own. Unset: the built-in ones only.",
+  ),
+  SANDBOX_ALLOWED_MOUNTS: optional(
+    absolutePaths,
+    "absolute paths with `:` between them",
+    "Files and directories of the host that tools may have mounted, with what lies below them. Unset: none.",
+  ),
+  SANDBOX_ALLOWED_DEVICES: optional(
+    absolutePaths,
+    "absolute paths with `:` between them",
+    "Device files of the host, or directories of such, that tools may use. Unset: none.",
+  ),
+  SANDBOX_ALLOW_UNSAFE: withDefault(
+    z.enum(["0", "1"]),
+    "0 or 1",
+    "0",
+    "Set to 1, it allows own profiles with the backend `host`, which isolates nothing. For development, with a DevBroker only.",
+  ),
+  SANDBOX_MINIMUM: withDefault(
+    checkList,
+    `one or more of ${checkNames.join(", ")}, with \`,\` between them`,
+    defaultMinimum.join(","),
+    "Checks of `str-worker doctor` that this host has to hold; below it the worker does not start.",
   ),
   SANDBOX_MAX_CONCURRENT: withDefault(
     wholeNumber(1, 1_000),

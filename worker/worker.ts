@@ -1,7 +1,7 @@
 /**
  * The worker's life: start, run, drain, stop.
  */
-import { type Foundation, type Host, openFoundation, wireInvoker } from "./app.ts";
+import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } from "./app.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -9,7 +9,6 @@ import { Consumer, type DrainReport } from "./invocation/consumer.ts";
 import { handleDelivery } from "./invocation/handler.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { invokeTopic } from "./protocol/topics.ts";
-import { clampedLimits } from "./sandbox/rlimits.ts";
 import { Slots } from "./support/slots.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 
@@ -78,7 +77,7 @@ export class Worker implements AsyncDisposable {
 
   /**
    * Opens everything, in order, and takes calls. Either the worker runs or nothing is left open.
-   * Throws SandboxError, StoreError, ManifestError or BrokerError, or the signal's reason.
+   * Throws ConfigError, ProfilesError, SandboxError, StoreError, ManifestError or BrokerError, or the signal's reason.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#state = "starting";
@@ -90,6 +89,7 @@ export class Worker implements AsyncDisposable {
       }
       await this.#connect(foundation, signal);
       this.#state = "running";
+      logAdvice(this.#config, this.#host, foundation);
       this.#host.log.info(startupFacts(this.#config, foundation), "worker ready");
       warmTools(foundation);
     } catch (error) {
@@ -233,25 +233,23 @@ function warmTools({ catalog, runners }: Foundation): void {
   for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
 }
 
-/** What an operator wants to see at start: names, topics, store, limits, and what the host cannot enforce. */
+/** What an operator wants to see at start: names, topics, store, and what sandboxes are on this host. */
 export function startupFacts(config: Config, foundation: Foundation): object {
   const { backend, store, runners, catalog, profiles } = foundation;
-  const { hardLimits, version, unenforced } = backend.host;
+  const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));
   return {
     namespace: config.namespace,
     workerId: config.workerId,
     topics: [...catalog.manifest.tools.keys()].map((tool) => invokeTopic(config.namespace, tool)),
     unavailableTools: Object.fromEntries(catalog.manifest.unavailable),
     store: store.kind,
-    sandbox: version,
-    runners: [...runners.values()].map((runner) => runner.description),
-    memory: Object.fromEntries(
-      [...runners.values()].map(({ runtime, memory }) => [runtime, memory]),
+    sandboxes: Object.fromEntries(
+      all.map(({ profile, technology, enforcement, unenforced, checks }) => [
+        profile.backend,
+        { technology, enforcement, unenforced, checks },
+      ]),
     ),
-    profiles: [...profiles.values()].map((profile) => ({
-      ...profile,
-      clampedByHost: clampedLimits(profile.limits, hardLimits),
-    })),
-    unenforced,
+    runners: [...runners.values()].map((runner) => runner.description),
+    profiles: all.map(({ profile, clamped }) => ({ ...profile, clampedByHost: clamped })),
   };
 }

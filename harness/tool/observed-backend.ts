@@ -1,19 +1,17 @@
 /**
  * A sandbox backend whose sandboxes show what they print, and can be looked into before their work directory goes.
  */
-import type { Foundation } from "../../worker/app.ts";
 import type {
   Enforcement,
   Execution,
   Launch,
   OutputListener,
   Sandbox,
+  SandboxBackend,
   SandboxRequest,
   Unenforced,
 } from "../../worker/sandbox/sandbox.ts";
 import type { WorkDir } from "../../worker/sandbox/work-dir.ts";
-
-type Backend = Foundation["backend"];
 
 /** Who watches. */
 export interface SandboxObserver {
@@ -25,12 +23,10 @@ export interface SandboxObserver {
 }
 
 /** The backend with an observer in each of its sandboxes. The inner one stays its owner's. */
-export function observed(backend: Backend, observer: SandboxObserver): Backend {
+export function observed(backend: SandboxBackend, observer: SandboxObserver): SandboxBackend {
   return {
-    description: backend.description,
-    unenforced: backend.unenforced,
-    host: backend.host,
     scratchDir: backend.scratchDir,
+    facts: (profile) => backend.facts(profile),
     share: (directory) => backend.share(directory),
     acquire: async (request: SandboxRequest, signal: AbortSignal) =>
       new ObservedSandbox(await backend.acquire(request, signal), observer),
@@ -54,6 +50,10 @@ class ObservedSandbox implements Sandbox {
     this.unenforced = inner.unenforced;
     this.#inner = inner;
     this.#observer = observer;
+  }
+
+  locate(insidePath: string): string {
+    return this.#inner.locate(insidePath);
   }
 
   async start(launch: Launch): Promise<Execution> {

@@ -94,7 +94,7 @@ export async function runTool(
     ),
   );
   const staged = await stageInputs(inputs, options.args, spine.artifacts, context.signal);
-  const { answer, cause, executionTimeMs } = await call(
+  const { answer, cause, executionTimeMs, unenforced } = await call(
     spine,
     { ...staged, ...fixedPart(options) },
     context,
@@ -108,7 +108,7 @@ export async function runTool(
       context.err.line(`saved ${printable(path)}`);
     }
   }
-  tellOfRun(tool, executionTimeMs, profile, spine, context);
+  tellOfRun(tool, executionTimeMs, profile, unenforced, context);
   return exitCodeOf(answer);
 }
 
@@ -144,6 +144,8 @@ interface CallEnd {
   /** Of an error. */
   readonly cause: unknown;
   readonly executionTimeMs: number;
+  /** What its sandbox did not have of what it should have. */
+  readonly unenforced: readonly string[];
 }
 
 /** Sends the call through the codecs of the wire: what a real agent could not send or read fails here, too. */
@@ -162,6 +164,7 @@ async function call(
     answer: decodeAnswer(encodeResponse(invocation.id, outcome)),
     cause: outcome.kind === "error" ? outcome.error.cause : undefined,
     executionTimeMs: outcome.executionTimeMs,
+    unenforced: outcome.execution?.unenforced ?? [],
   };
 }
 
@@ -187,7 +190,7 @@ function tellOfRun(
   { callable }: Target,
   executionTimeMs: number,
   profile: string,
-  { unenforced }: Spine,
+  unenforced: readonly string[],
   { err }: Context,
 ): void {
   const lack = unenforced.length > 0 ? `, without ${unenforced.join(" and ")} on this host` : "";

@@ -44,8 +44,6 @@ export interface Spine extends AsyncDisposable {
   readonly invoker: Invoker;
   /** Of the caller, in memory. */
   readonly artifacts: CallArtifacts;
-  /** What this host does not allow. */
-  readonly unenforced: readonly string[];
   readonly log: Logger;
 }
 
@@ -71,7 +69,6 @@ export async function openSpine(options: SpineOptions, context: Context): Promis
   return {
     invoker,
     artifacts: new CallArtifacts(foundation.store, scope),
-    unenforced: foundation.backend.host.unenforced,
     log,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

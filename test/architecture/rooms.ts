@@ -67,7 +67,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "lru-cache": ["worker/broker/dev/", "worker/invocation/"],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
-  yaml: ["harness/tool/", "worker/manifest/"],
+  yaml: ["harness/tool/", "worker/support/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
     "worker/config.ts",
@@ -76,6 +76,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/manifest/",
     "worker/protocol/",
     "worker/runners/",
+    "worker/sandbox/profiles-file.ts",
   ],
 };
 

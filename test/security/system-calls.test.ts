@@ -2,6 +2,7 @@
  * The system-call filter, as tools meet it: what it refuses under every profile, what the same calls do without it, and
  * what tools are made of and still works.
  */
+import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -161,6 +162,10 @@ describe("a tool", () => {
       expect(found["socket"]).toMatchObject({ 1: "done", 2: "done" });
       expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socketpair")));
       expect(found["socketpair"]).toMatchObject({ 1: "done" });
+      const protocols = Object.entries(found["netlink"]!);
+      expect(protocols.filter(([, outcome]) => outcome !== "EPROTONOSUPPORT")).toEqual([
+        ["0", "done"],
+      ]);
     });
 
     test.each(profiles)("types into no terminal, not even its own, under %s", async (profile) => {
@@ -168,6 +173,7 @@ describe("a tool", () => {
         TIOCSTI: "EPERM",
         "TIOCSTI with a bit above": "EPERM",
         TIOCLINUX: "EPERM",
+        TIOCSETD: "EPERM",
         TCGETS: "done",
       });
     });
@@ -237,12 +243,17 @@ describe("a tool", () => {
 
       expect(Object.values(await bare("clones"))).not.toContain("EPERM");
       // A packet socket needs a capability.
-      expect(await bare("opens_sockets")).toMatchObject({ socket: { 17: "EPERM" } });
+      expect(await bare("opens_sockets")).toMatchObject({
+        socket: { 17: "EPERM" },
+        // Generic netlink.
+        netlink: { 16: "done" },
+      });
       expect(await bare("types_into_terminal")).toMatchObject({
         // Hosts with dev.tty.legacy_tiocsti 0 refuse it by themselves.
         TIOCSTI: expect.stringMatching(/^(done|EIO)$/),
         "TIOCSTI with a bit above": "ENOTTY",
         TIOCLINUX: "ENOTTY",
+        TIOCSETD: "done",
       });
       expect(await bare("changes_personality")).toMatchObject({ ADDR_NO_RANDOMIZE: "done" });
       if (arch === "x64") expect(await bare("calls_otherwise")).toMatchObject({ x32: "went on" });
@@ -275,10 +286,19 @@ describe("a tool", () => {
       "callbacks of ctypes": [1, 2, 3],
       "shared memory": 3,
       sleep: null,
-      sched_setaffinity: true,
+      OpenMP: hasOpenMp ? 4 : expect.anything(),
+      sched_getaffinity: true,
     });
   });
 });
+
+/** The library is there where a compiler or a numerical library of the distribution is. */
+const hasOpenMp = [
+  "/usr/lib",
+  "/usr/lib64",
+  "/usr/lib/x86_64-linux-gnu",
+  "/usr/lib/aarch64-linux-gnu",
+].some((directory) => existsSync(`${directory}/libgomp.so.1`));
 
 /** Calls that the kernel itself refuses to nobody, so that only the filter can have. */
 const openToEverybody = [
@@ -297,6 +317,7 @@ const openToEverybody = [
   "process_madvise",
   "name_to_handle_at",
   "clock_settime",
+  "sched_setaffinity",
   "iopl",
   "ioperm",
 ].filter((name) => name in refused);
@@ -375,7 +396,7 @@ async function startWorkerWithKeyring(rig: Rig) {
 /** Makes attempts in a sandbox like a tool's, but without the filter. */
 async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0]) {
   const backend = await openBackend(context);
-  const { proc, systemDirectories } = backend.host;
+  const { proc, limitsNested, namesHost, systemDirectories } = backend.host;
   const workDir = join(backend.scratchDir, "bare");
   await mkdir(workDir);
   onTestFinished(async () => {
@@ -391,14 +412,18 @@ async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0])
         mark: "str-sandbox-of-a-test",
         uid: sandboxUid,
         seccomp: undefined,
-        memory: undefined,
+        placement: [],
+        totals: undefined,
         argv: ["/usr/bin/python3", "-B", "-c", program, name, JSON.stringify(attempts[name])],
         options: bwrapOptions({
           profile: builtInProfiles.get("restrictive")!,
           proc,
+          limitsNested,
+          namesHost,
           systemDirectories,
           workDir,
           mounts: [{ source: rig.toolsDir, target: "/tools/python" }],
+          devices: [],
           environment: new Map([["PYTHONPATH", "/tools/python"]]),
         }),
       },

@@ -1,8 +1,8 @@
 /**
  * A whole worker for tests: a real DevBroker, a real worker in this process, an agent, all in temporary directories.
  */
-import { chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
 import { Agent, type CallResult } from "../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../harness/dev-broker.ts";
@@ -27,6 +27,11 @@ export interface RigTool {
   readonly class_name?: string;
   readonly timeout_seconds?: number;
   readonly sandbox_profile?: string;
+  readonly limits?: Readonly<Record<string, number>>;
+  readonly network?: "none" | "host";
+  readonly isolate?: boolean;
+  readonly mounts?: readonly { readonly source: string; readonly target?: string }[];
+  readonly devices?: readonly string[];
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
@@ -53,7 +58,7 @@ export interface RigOptions {
   readonly tools: Readonly<Record<string, RigTool>>;
   /** Variables on top of the rig's own. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Modules that the rig's tool directory holds beside the fixtures, by file name. */
+  /** Modules that the rig's tool directory holds beside the fixtures, by path below it. */
   readonly files?: Readonly<Record<string, string>>;
   /** The same for the directory of Node tools. */
   readonly nodeFiles?: Readonly<Record<string, string>>;
@@ -125,7 +130,11 @@ async function makeToolsDir(
   mode = 0o755,
 ): Promise<void> {
   await cp(fixtures, directory, { recursive: true });
-  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(directory, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
   await chmod(directory, mode);
 }
 

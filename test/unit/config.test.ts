@@ -42,6 +42,14 @@ describe("a configuration of nothing but what is required", () => {
         nodeBin: process.execPath,
         workDir: "/sandbox/work",
         defaultProfile: "standard",
+        profilesFile: undefined,
+        allowedMounts: [],
+        allowedDevices: [],
+        allowUnsafe: false,
+        minimum: [
+          ...["user-namespaces", "nested-namespaces", "proc", "network-namespace"],
+          ...["seccomp", "rlimits", "tmpfs", "guard"],
+        ],
         maxConcurrent: 4,
         maxQueued: 100,
         uid: 60_001,
@@ -86,7 +94,11 @@ describe("every variable", () => {
       SANDBOX_PYTHON_BIN: "/opt/python3",
       SANDBOX_NODE_BIN: "/opt/node",
       SANDBOX_WORK_DIR: "/var/work",
-      SANDBOX_DEFAULT_PROFILE: "restrictive",
+      SANDBOX_DEFAULT_PROFILE: "my-own",
+      SANDBOX_PROFILES_FILE: "/etc/profiles.yaml",
+      SANDBOX_ALLOWED_MOUNTS: "/srv/data:/srv/models/",
+      SANDBOX_ALLOWED_DEVICES: "/dev/nvidia0",
+      SANDBOX_MINIMUM: "seccomp,cgroups",
       SANDBOX_MAX_CONCURRENT: "16",
       SANDBOX_MAX_QUEUED: "0",
       SANDBOX_UID: "1234",
@@ -118,7 +130,12 @@ describe("every variable", () => {
         pythonBin: "/opt/python3",
         nodeBin: "/opt/node",
         workDir: "/var/work",
-        defaultProfile: "restrictive",
+        defaultProfile: "my-own",
+        profilesFile: "/etc/profiles.yaml",
+        allowedMounts: ["/srv/data", "/srv/models/"],
+        allowedDevices: ["/dev/nvidia0"],
+        allowUnsafe: false,
+        minimum: ["seccomp", "cgroups"],
         maxConcurrent: 16,
         maxQueued: 0,
         uid: 1234,
@@ -143,6 +160,8 @@ describe("every variable", () => {
 
 const port = "a port, 1 to 65535";
 const path = "an absolute path";
+const paths = "absolute paths with `:` between them";
+const profile = "one of restrictive, standard, permissive, or a profile of `SANDBOX_PROFILES_FILE`";
 const namespace =
   "the agents' namespace, spelled exactly as they spell it: letters, digits, `.`, `_`, `-` and `/`";
 
@@ -173,7 +192,12 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_PYTHON_BIN", "python3", path],
     ["SANDBOX_NODE_BIN", "node", path],
     ["SANDBOX_WORK_DIR", "work", path],
-    ["SANDBOX_DEFAULT_PROFILE", "lax", "one of restrictive, standard, permissive"],
+    ["SANDBOX_DEFAULT_PROFILE", "lax", profile],
+    ["SANDBOX_DEFAULT_PROFILE", "no name", profile],
+    ["SANDBOX_PROFILES_FILE", "profiles.yaml", path],
+    ["SANDBOX_ALLOWED_MOUNTS", "/a:b", paths],
+    ["SANDBOX_ALLOWED_MOUNTS", "/a:", paths],
+    ["SANDBOX_ALLOWED_DEVICES", "nvidia0", paths],
     ["SANDBOX_MAX_CONCURRENT", "0", "a whole number, 1 to 1000"],
     ["SANDBOX_MAX_CONCURRENT", "1001", "a whole number, 1 to 1000"],
     ["SANDBOX_MAX_QUEUED", "10001", "a whole number, 0 to 10000"],
@@ -260,6 +284,9 @@ describe("the table of variables", () => {
       "SAM_NAMESPACE",
       "DEV_BROKER_HOST",
       "SANDBOX_NODE_BIN",
+      "SANDBOX_PROFILES_FILE",
+      "SANDBOX_ALLOWED_MOUNTS",
+      "SANDBOX_ALLOWED_DEVICES",
       "ARTIFACT_SCOPE_VALUE",
     ]);
     expect(defaults).toContainEqual(["SANDBOX_MIN_FREE_DISK_MB", "500"]);

@@ -14,6 +14,7 @@ import { describeVariables } from "../../worker/variables.ts";
 import { maxOutputFiles } from "../../worker/invocation/collect.ts";
 import { stopGraceMs } from "../../worker/invocation/run-to-exit.ts";
 import { statusBurst, statusesPerSecond } from "../../worker/invocation/status-relay.ts";
+import { maxHostParts } from "../../worker/manifest/host-fields.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
@@ -23,6 +24,7 @@ import {
   maxMessageBytes,
   maxTimeoutSeconds,
 } from "../../worker/protocol/limits.ts";
+import { limitFacts, limitNames } from "../../worker/protocol/resource-limits.ts";
 import { decodeRequest } from "../../worker/protocol/request.ts";
 import {
   maxNamespaceBytes,
@@ -31,6 +33,12 @@ import {
 } from "../../worker/protocol/topics.ts";
 import { refusedCalls, unknownCalls } from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
+import {
+  maxOwnProfiles,
+  maxProfilesBytes,
+  parseProfiles,
+  profilesJsonSchema,
+} from "../../worker/sandbox/profiles-file.ts";
 import { maxLineBytes } from "../../worker/sandbox/status-channel.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
@@ -80,6 +88,11 @@ function blocks(text: string, language: string): readonly string[] {
   );
 }
 
+interface ProfileFields {
+  readonly required: readonly string[];
+  readonly properties: object;
+}
+
 const thousands = (value: number): string => value.toLocaleString("en-US");
 const mebibytes = (bytes: number): string => `${bytes / 1024 / 1024} MiB`;
 
@@ -111,13 +124,16 @@ describe("a table has what the code has:", () => {
       return network === "host" ? "what name service and TLS need" : "three entries";
     };
     const expected: Readonly<Record<string, (profile: Profile) => string>> = {
-      "address space of each process": ({ limits }) => mebibytes(limits.memoryBytes),
-      "CPU time of each process": ({ limits }) => `${limits.cpuSeconds} s`,
+      "memory of the sandbox": ({ limits }) => mebibytes(limits.memoryBytes),
+      "CPU time of the sandbox": ({ limits }) => `${limits.cpuSeconds} s`,
       CPUs: ({ limits }) => String(limits.cpus),
       "largest file": ({ limits }) => mebibytes(limits.fileSizeBytes),
       "open files of each process": ({ limits }) => String(limits.openFiles),
       "processes and threads of the sandbox": ({ limits }) => String(limits.processes),
       "`/tmp` and `/dev/shm`, each": ({ limits }) => mebibytes(limits.tmpBytes),
+      "what the tool adds to its work directory": ({ limits }) => mebibytes(limits.diskBytes),
+      "files that the tool makes": ({ limits }) => limits.files.toLocaleString("en-US"),
+      "what the tool writes to its status pipe": ({ limits }) => mebibytes(limits.statusBytes),
       "`/var`": ({ hasVar, limits }) =>
         hasVar ? `private, ${mebibytes(limits.tmpBytes)}` : "none",
       "`/etc`": etc,
@@ -131,6 +147,25 @@ describe("a table has what the code has:", () => {
       Object.entries(expected).map(
         ([label, cell]) => `| ${label} | ${profiles.map(cell).join(" | ")} |`,
       ),
+    );
+  });
+
+  test("the fields and the limits in docs/profiles.md", () => {
+    const { required, properties } = (
+      profilesJsonSchema() as { properties: { profiles: { additionalProperties: ProfileFields } } }
+    ).properties.profiles.additionalProperties;
+    const fields = tableOf("docs/profiles.md", "Fields").map(cellsOf);
+    expect(fields.map(([field, isRequired]) => [field, isRequired])).toEqual(
+      Object.keys(properties).map((name) => [
+        `\`${name}\``,
+        required.includes(name) ? "yes" : "no",
+      ]),
+    );
+    expect(tableOf("docs/profiles.md", "Limits")).toEqual(
+      limitNames.map((name) => {
+        const { field, min, max, description } = limitFacts[name];
+        return `| \`${field}\` | ${thousands(min)} | ${thousands(max)} | ${description} |`;
+      }),
     );
   });
 
@@ -229,6 +264,12 @@ describe("a sentence says the number that the code has:", () => {
     ["docs/manifest.md", `larger than ${thousands(maxManifestBytes)} bytes`],
     ["docs/manifest.md", `more than ${maxTools} tools`],
     ["docs/manifest.md", `at most ${maxEnvNames}.`],
+    ["docs/manifest.md", `read-only, at most ${maxHostParts}:`],
+    ["docs/manifest.md", `such as a GPU's, at most ${maxHostParts}:`],
+    [
+      "docs/profiles.md",
+      `A file has at most ${maxOwnProfiles} profiles and ${thousands(maxProfilesBytes)} bytes`,
+    ],
     ["docs/manifest.md", `at most ${maxToolNameBytes} bytes`],
     ["docs/configuration.md", `at most ${maxNamespaceBytes} bytes`],
     ["docs/protocol.md", `SIGTERM and ${stopGraceMs / 1000} seconds`],
@@ -348,8 +389,17 @@ async function helpOf(command: string): Promise<string> {
 }
 
 describe("an example is accepted:", () => {
+  test("every profiles file", () => {
+    const files = blocks(read("docs/profiles.md"), "yaml");
+    expect(files.length).toBeGreaterThan(0);
+    for (const text of files) {
+      const names = [...parseProfiles(Buffer.from(text), "example").keys()];
+      expect(names.length).toBeGreaterThan(builtInProfiles.size);
+    }
+  });
+
   test("every manifest, without a warning", () => {
-    const manifests = blocks(everyPage, "yaml");
+    const manifests = blocks(everyPage, "yaml").filter((text) => /^tools:/m.test(text));
     expect(manifests.length).toBeGreaterThan(2);
     for (const text of manifests) {
       const options = { path: "example", profileNames: [...builtInProfiles.keys()] };

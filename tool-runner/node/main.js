@@ -20,6 +20,7 @@ import { describe, printStack, warn } from "./telling.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process, setImmediate, setTimeout } = globalThis;
+const { existsSync } = process.getBuiltinModule("node:fs");
 const { hasOwn } = Object;
 const { execPath, execve, exit, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
@@ -230,6 +231,9 @@ class Run {
 async function loadTool(call) {
   const file = `${call.tools_dir}/${call.module}`;
   const url = urlOf(file);
+  if (!existsSync(`${call.tools_dir}/../node_modules/secure-tool-runtime`)) {
+    (await import("./own-module.js")).provideOwnModule();
+  }
   let tool;
   try {
     tool = exportOf(await import(url), call.function);

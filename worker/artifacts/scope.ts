@@ -149,7 +149,7 @@ function refused(named: Named, value: string, why: string): StoreError {
 }
 
 /** The start of a value, in characters that are safe in a log line and on a terminal. */
-function quote(value: string): string {
+export function quote(value: string): string {
   const start = value.length > maxQuotedUnits ? `${value.slice(0, maxQuotedUnits)}…` : value;
   return JSON.stringify(start).replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

@@ -2,13 +2,14 @@
  * Saves what a tool left in `output/` as artifacts.
  */
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
+import { quote } from "../artifacts/scope.ts";
 import { guessMimeType } from "../artifacts/mime.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import type { LeftFile, WorkDir } from "../sandbox/work-dir.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { OutputNote } from "./result.ts";
+import type { OutputNote, OutputNotes } from "./result.ts";
 
 /** Output files of one call. */
 export const maxOutputFiles = 100;
@@ -33,7 +34,7 @@ export interface Collection {
  */
 export async function collectOutputs(
   workDir: WorkDir,
-  notes: ReadonlyMap<string, OutputNote>,
+  notes: OutputNotes,
   collection: Collection,
   signal: AbortSignal,
 ): Promise<readonly CreatedArtifact[]> {
@@ -65,7 +66,9 @@ function checkSizes(files: readonly LeftFile[], maxFileBytes: number): void {
   for (const { name, sizeBytes } of files) {
     // The apparent size: a sparse file is as large to its reader as it says.
     if (sizeBytes > maxFileBytes) {
-      throw refused(`output "${name}" has ${sizeBytes} bytes, at most ${maxFileBytes} are allowed`);
+      throw refused(
+        `output ${quote(name)} has ${sizeBytes} bytes, at most ${maxFileBytes} are allowed`,
+      );
     }
     totalBytes += sizeBytes;
   }
@@ -92,7 +95,7 @@ async function save(
     return { filename: file.name, version, mimeType, sizeBytes, description: note?.description };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    throw refused(`output "${file.name}" could not be saved: ${error.message}`, error);
+    throw refused(`output ${quote(file.name)} could not be saved: ${error.message}`, error);
   }
 }
 

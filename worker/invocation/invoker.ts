@@ -13,13 +13,13 @@ import {
   type ToolRunner,
   runnerArgs,
 } from "../runners/runner.ts";
+import type { GrantedParts } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import {
   type ExitReport,
   type Sandbox,
   type SandboxBackend,
   SandboxError,
-  insidePaths,
 } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work-dir.ts";
 import { openStatusChannel } from "../sandbox/status-channel.ts";
@@ -28,7 +28,7 @@ import { type CapacityParts, freeBytes, leaseSlot, requireFreeDisk } from "./cap
 import { collectOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
 import { type CallTimes, TimeLimitReached, callTimes, remainingLimitMs } from "./limits.ts";
-import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
+import { type ResolveParts, resolveHostParts, resolveProfile, resolveTool } from "./resolve.ts";
 import { readResult } from "./result.ts";
 import { runToExit } from "./run-to-exit.ts";
 import { stageArguments, stageArtifacts } from "./stage.ts";
@@ -110,12 +110,13 @@ async function run(
 
   const scope = parts.scopeOf(invocation.caller);
   await using prepared = await prepare(parts, tool, profile);
-  await using sandbox = await acquire(parts, prepared, profile, signal);
+  const hostParts = await resolveHostParts(parts, tool);
+  await using sandbox = await acquire(parts, prepared, hostParts, profile, signal);
   const { workDir } = sandbox;
   const { preloaded, references } = invocation;
   log.debug({ preloaded: preloaded.size, references: references.size }, "staging inputs");
   const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
-  const paths = { work: insidePaths.work, tools: prepared.toolsPath };
+  const paths = { tools: prepared.toolsPath, locate: (path: string) => sandbox.locate(path) };
   await stageArguments(workDir, runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes));
 
   using status = await openStatusChannel(workDir.statusPipe, onStatus);
@@ -123,8 +124,15 @@ async function run(
   if (limitMs <= 0) throw new TimeLimitReached();
   journal.begin(tool);
   const execution = await sandbox.start(prepared.launch);
+  const { statusBytes } = profile.limits;
+  status.bound(statusBytes, (peak) =>
+    execution.end({ limit: "statusBytes", bound: statusBytes, peak }),
+  );
   const { backend, enforcement, unenforced } = sandbox;
   log.info({ profile: profile.name, backend, limitMs, enforcement, unenforced }, "tool started");
+  if (unenforced.includes("isolation")) {
+    log.warn({ profile: profile.name, backend }, "tool runs without isolation");
+  }
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
   journal.ended(profile, sandbox, limitMs, report);
@@ -182,11 +190,18 @@ async function prepare(
 
 async function acquire(
   parts: InvokerParts,
-  { mounts, environment, memory }: PreparedTool,
+  { mounts, environment, memoryBound }: PreparedTool,
+  hostParts: GrantedParts,
   profile: Profile,
   signal: AbortSignal,
 ): Promise<Sandbox> {
-  const request = { profile, memoryBound: memory.bound, mounts, environment };
+  const request = {
+    profile,
+    memoryBound,
+    mounts: [...mounts, ...hostParts.mounts],
+    devices: hostParts.devices,
+    environment,
+  };
   return parts.backend.acquire(request, signal);
 }
 

@@ -1,26 +1,25 @@
 /**
- * What a request names, found: its tool, and the profile that it runs under.
+ * What a request names, found: its tool, the profile that it runs under, and what it has of the host.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation } from "../protocol/invocation.ts";
-import { type Profile, type Profiles, chooseProfileName } from "../sandbox/profile.ts";
+import { type GrantedParts, type HostAccess, NotGrantedError } from "../sandbox/host-access.ts";
+import { type Profile, type Profiles, chooseProfile } from "../sandbox/profile.ts";
 
 /** Where they are looked for. */
 export interface ResolveParts {
   readonly resolve: (toolName: string) => ToolEntry | undefined;
   readonly profiles: Profiles;
   readonly defaultProfile: string;
+  readonly hostAccess: Pick<HostAccess, "grant">;
 }
 
 /** The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`. */
 export function resolveTool(parts: ResolveParts, toolName: string): ToolEntry {
   const tool = parts.resolve(toolName);
   if (tool !== undefined) return tool;
-  throw new InvocationError(
-    "TOOL_NOT_AVAILABLE",
-    `Tool '${toolName}' is not available on this worker`,
-  );
+  throw notAvailable(toolName);
 }
 
 /** The profile of a call. Throws InvocationError `INVALID_REQUEST` for a request that names one that does not exist. */
@@ -36,13 +35,35 @@ export function resolveProfile(
       `Invalid request: params.sandbox_profile: unknown profile, expected one of ${[...parts.profiles.keys()].join(", ")}`,
     );
   }
-  const name = chooseProfileName({
-    manifest: tool.profile,
-    requested,
-    fallback: parts.defaultProfile,
+  return chooseProfile({
+    manifest: tool.profile === undefined ? undefined : known(parts, tool.profile),
+    overrides: tool,
+    requested: requested === undefined ? undefined : parts.profiles.get(requested),
+    fallback: known(parts, parts.defaultProfile),
   });
-  const profile = parts.profiles.get(name);
-  if (profile === undefined)
-    throw new Error(`profile "${name}" of tool "${tool.name}" does not exist`);
+}
+
+/** A profile that the manifest or the configuration names; both were checked when they were read. */
+function known({ profiles }: ResolveParts, name: string): Profile {
+  const profile = profiles.get(name);
+  if (profile === undefined) throw new Error(`profile "${name}" does not exist`);
   return profile;
+}
+
+/** What of the host the tool has. Throws InvocationError `TOOL_NOT_AVAILABLE` when it may not have it any more. */
+export async function resolveHostParts(
+  parts: ResolveParts,
+  tool: ToolEntry,
+): Promise<GrantedParts> {
+  try {
+    return await parts.hostAccess.grant(tool);
+  } catch (error) {
+    if (!(error instanceof NotGrantedError)) throw error;
+    throw notAvailable(tool.name, { cause: error });
+  }
+}
+
+function notAvailable(toolName: string, options?: { readonly cause: unknown }): InvocationError {
+  const message = `Tool '${toolName}' is not available on this worker`;
+  return new InvocationError("TOOL_NOT_AVAILABLE", message, options);
 }

@@ -6,7 +6,7 @@ import { type ErrorCode, InvocationError } from "../protocol/errors.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { CapturedOutput, ExitReport } from "../sandbox/sandbox.ts";
-import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import { type LeftFile, type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
 import { decodeJson } from "../support/json-decoder.ts";
 import { JsonError, type JsonObject, isJsonObject } from "../support/json.ts";
 
@@ -21,11 +21,16 @@ export interface OutputNote {
   readonly description: string | undefined;
 }
 
+/** What the runner says of the files in `output/`. */
+export interface OutputNotes {
+  /** The note of a file, if there is one. */
+  get(name: string): OutputNote | undefined;
+}
+
 /** A tool's result. */
 export interface ToolResult {
   readonly value: JsonObject;
-  /** By file name. */
-  readonly outputs: ReadonlyMap<string, OutputNote>;
+  readonly outputs: OutputNotes;
 }
 
 /** The codes that the runner may report; anything else a tool writes there is a TOOL_ERROR. */
@@ -92,7 +97,7 @@ export async function readResult(
       "The tool's result holds neither a result object nor an error",
     );
   }
-  return { value: result, outputs: readNotes(outputs) };
+  return { value: result, outputs: new NotesOnDemand(outputs) };
 }
 
 function failed(report: ExitReport): InvocationError {
@@ -117,7 +122,7 @@ async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unkn
   if (file === undefined) {
     throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result");
   }
-  await using handle = file.handle;
+  await using _handle = file.handle;
   if (file.sizeBytes > maxMessageBytes) {
     throw new InvocationError(
       "RESOURCE_EXHAUSTED",
@@ -125,7 +130,7 @@ async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unkn
     );
   }
   try {
-    return await decodeJson(await handle.readFile(), signal);
+    return await decodeJson(await contentOf(file), signal);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new InvocationError(
@@ -136,16 +141,33 @@ async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unkn
   }
 }
 
-function readNotes(outputs: unknown): ReadonlyMap<string, OutputNote> {
-  const notes = new Map<string, OutputNote>();
-  if (!isJsonObject(outputs)) return notes;
-  for (const [name, value] of Object.entries(outputs)) {
-    const parsed = outputNote.safeParse(value);
-    if (!parsed.success) continue;
-    const { mime_type: type, description } = parsed.data;
-    notes.set(name, { mimeType: type ?? undefined, description: description ?? undefined });
+/** As much of a file as was there when it was measured: who has a descriptor of it can make it grow. */
+async function contentOf({ handle, sizeBytes }: LeftFile): Promise<Uint8Array> {
+  const content = Buffer.alloc(sizeBytes);
+  let filled = 0;
+  while (filled < sizeBytes) {
+    const { bytesRead } = await handle.read(content, filled, sizeBytes - filled, filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
   }
-  return notes;
+  return content.subarray(0, filled);
+}
+
+/** Notes are checked when they are asked for: a result has room for far more of them than a call has files. */
+class NotesOnDemand implements OutputNotes {
+  readonly #notes: JsonObject;
+
+  constructor(outputs: unknown) {
+    this.#notes = isJsonObject(outputs) ? outputs : {};
+  }
+
+  get(name: string): OutputNote | undefined {
+    // The notes are the tool's: what an object inherits is none.
+    const parsed = outputNote.safeParse(Object.hasOwn(this.#notes, name) && this.#notes[name]);
+    if (!parsed.success) return undefined;
+    const { mime_type: type, description } = parsed.data;
+    return { mimeType: type ?? undefined, description: description ?? undefined };
+  }
 }
 
 /** The end of what a tool printed, where the reason usually stands, without directories. */

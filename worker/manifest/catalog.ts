@@ -2,16 +2,10 @@
  * The manifest in force: loaded once, then following its file, keeping the last good one whatever happens to the file.
  */
 import type { Clock } from "../support/clock.ts";
+import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
 import { type AdmitTool, withoutRefused } from "./availability.ts";
 import { diffManifests } from "./diff.ts";
-import {
-  formatProblem,
-  type Manifest,
-  type ManifestChange,
-  ManifestError,
-  type ManifestProblem,
-  type ToolEntry,
-} from "./manifest.ts";
+import { type Manifest, type ManifestChange, ManifestError, type ToolEntry } from "./manifest.ts";
 import { type ParsedManifest, parseManifest } from "./parse.ts";
 import { type FileState, readFileState, watchFile } from "./watch.ts";
 
@@ -217,11 +211,10 @@ class FileCatalog implements ToolCatalog {
 
 function parseState(state: FileState, options: CatalogOptions): ParsedManifest {
   if (state.readable) return parseManifest(state.bytes, options);
-  const nowhere = { line: undefined, column: undefined, tool: undefined, field: undefined };
-  throw new ManifestError(options.path, [{ ...nowhere, message: state.reason }]);
+  throw new ManifestError(options.path, [problemOfFile(state.reason)]);
 }
 
-function logWarnings(log: ManifestLog, path: string, problems: readonly ManifestProblem[]): void {
+function logWarnings(log: ManifestLog, path: string, problems: readonly FileProblem[]): void {
   if (problems.length === 0) return;
   const warnings = problems.map((problem) => formatProblem(path, problem));
   log.warn({ warnings }, "manifest has warnings");

@@ -1,6 +1,9 @@
 /**
  * What the tool manifest says, as the rest of the house sees it (design document, section 6).
  */
+import type { NetworkMode } from "../protocol/operator-fields.ts";
+import type { Limits } from "../protocol/resource-limits.ts";
+import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 
 /** Languages a tool can be written in. */
 export type Runtime = "python" | "node";
@@ -9,6 +12,14 @@ export type Runtime = "python" | "node";
 export interface ToolCallable {
   readonly kind: "function" | "class";
   readonly name: string;
+}
+
+/** A file or directory of the host that a tool sees read-only. */
+export interface ToolMount {
+  /** Path on the host. */
+  readonly source: string;
+  /** Path inside. */
+  readonly target: string;
 }
 
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
@@ -25,6 +36,15 @@ export interface ToolEntry {
   readonly timeoutSeconds: number | undefined;
   /** Name of the profile the operator chose, or undefined when the manifest does not say. */
   readonly profile: string | undefined;
+  /** Bounds that hold for this tool in place of its profile's. */
+  readonly limits: Partial<Limits>;
+  /** Network that this tool has in place of its profile's, or undefined when the manifest does not say. */
+  readonly network: NetworkMode | undefined;
+  /** Whether the tool's own module is all that it sees of the directory of tools. */
+  readonly isolate: boolean;
+  readonly mounts: readonly ToolMount[];
+  /** Device files of the host that the tool may use, by their paths below /dev. */
+  readonly devices: readonly string[];
   /** Whether a call that has begun may be handed to another worker, by one that shuts down or cannot publish the answer. */
   readonly idempotent: boolean;
   /** Names of the worker's environment variables that this tool may see. */
@@ -51,32 +71,13 @@ export interface ManifestChange {
   readonly changed: readonly string[];
 }
 
-/** One thing that is wrong with a manifest, with where and what is accepted. */
-export interface ManifestProblem {
-  /** 1-based; undefined when the problem is not at a place in the text (file missing, unreadable). */
-  readonly line: number | undefined;
-  readonly column: number | undefined;
-  readonly tool: string | undefined;
-  readonly field: string | undefined;
-  readonly message: string;
-}
-
 /** A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool "x": field: …`. */
 export class ManifestError extends Error {
-  readonly problems: readonly ManifestProblem[];
+  readonly problems: readonly FileProblem[];
 
-  constructor(path: string, problems: readonly ManifestProblem[], options?: { cause?: unknown }) {
+  constructor(path: string, problems: readonly FileProblem[], options?: { cause?: unknown }) {
     super(problems.map((problem) => formatProblem(path, problem)).join("\n"), options);
     this.name = "ManifestError";
     this.problems = problems;
   }
-}
-
-/** One line for people: `FILE:LINE:COLUMN: tool "x": field: message`. */
-export function formatProblem(path: string, problem: ManifestProblem): string {
-  const place =
-    problem.line === undefined ? path : `${path}:${problem.line}:${problem.column ?? 1}`;
-  const tool = problem.tool === undefined ? "" : ` tool ${JSON.stringify(problem.tool)}:`;
-  const field = problem.field === undefined ? "" : ` ${problem.field}:`;
-  return `${place}:${tool}${field} ${problem.message}`;
 }

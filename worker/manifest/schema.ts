@@ -4,7 +4,9 @@
 import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
-import { toolNameProblem } from "../protocol/topics.ts";
+import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
+import { accepts, describeValue, expectation } from "../support/expectation.ts";
+import { devicesField, mountsField } from "./host-fields.ts";
 
 /** Tools in one manifest. Each is a subscription on the broker. */
 export const maxTools = 1000;
@@ -12,8 +14,6 @@ export const maxTools = 1000;
 export const maxEnvNames = 64;
 /** Longest version constraint, in characters. */
 const maxVersionLength = 200;
-/** Characters of a wrong text that a message repeats. */
-const maxQuotedLength = 60;
 
 /** Keys of other workers' manifests: harmless here, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
@@ -36,35 +36,6 @@ export const foreignKinds = ["executable"] as const;
  */
 const reservedEnv =
   /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
-
-/** Names a value in a message without giving away what may be secret: a URL can carry a password. */
-export function describeValue(value: unknown): string {
-  switch (typeof value) {
-    case "string":
-      return value.includes("://") ? "a URL" : quote(value);
-    case "object":
-      return value === null ? "nothing" : Array.isArray(value) ? "a list" : "a map";
-    case "undefined":
-      return "nothing";
-    default:
-      return String(value);
-  }
-}
-
-function quote(text: string): string {
-  const isCut = text.length > maxQuotedLength;
-  return `${JSON.stringify(text.slice(0, maxQuotedLength))}${isCut ? "…" : ""}`;
-}
-
-/** The message of every check: what is accepted and what was found. */
-export function expectation(what: string, value: unknown): string {
-  if (value === undefined) return `required: ${what}`;
-  return `expected ${what}, found ${describeValue(value)}`;
-}
-
-function accepts(what: string): { error: (issue: { input?: unknown }) => string } {
-  return { error: ({ input }) => expectation(what, input) };
-}
 
 const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
@@ -100,17 +71,6 @@ export const versionSchema = z.literal(
   1,
   accepts("1, the version of the manifest format that this worker reads"),
 );
-
-const toolName = {
-  error: ({ input }: { input?: unknown }) =>
-    `the name ${toolNameProblem(String(input)) ?? "does not start with a letter or digit"}`,
-};
-
-/** A tool's name: what a topic allows, with a letter or digit first. */
-export const toolNameSchema = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, { ...toolName, abort: true })
-  .refine((name) => toolNameProblem(name) === undefined, toolName);
 
 /** Where a Python tool is. One of `function` and `class_name` is given. */
 function pythonShape() {
@@ -170,7 +130,7 @@ function nodeShape() {
 }
 
 /** What holds for a tool in any language. An empty optional value (`env:`) counts as absent. */
-function commonShape(profileNames: readonly string[]) {
+function commonShape(profile: ProfileSchema) {
   return {
     description: z.string(text).nullish().describe("What the tool does, for people and agents."),
     timeout_seconds: z
@@ -179,10 +139,21 @@ function commonShape(profileNames: readonly string[]) {
       .lte(maxTimeoutSeconds, seconds)
       .nullish()
       .describe("Seconds a call may take. A request can ask for less, never for more."),
-    sandbox_profile: z
-      .enum(profileNames, accepts(`one of ${profileNames.join(", ")}`))
+    sandbox_profile: profile.nullish().describe("Sandbox profile of the tool."),
+    limits: limitsField
       .nullish()
-      .describe("Sandbox profile of the tool."),
+      .describe("Bounds that hold for this tool in place of its profile's."),
+    network: networkField.nullish().describe("Network of the tool in place of its profile's."),
+    isolate: z
+      .boolean(flag)
+      .nullish()
+      .describe("Whether the tool sees nothing of the directory of tools but its own module."),
+    mounts: mountsField
+      .nullish()
+      .describe("Files and directories of the host that the tool sees read-only."),
+    devices: devicesField
+      .nullish()
+      .describe("Device files of the host that the tool may use, such as a GPU's."),
     idempotent: z
       .boolean(flag)
       .nullish()
@@ -215,12 +186,19 @@ export interface ToolSchemas {
 
 /** The schemas of an entry, where `profileNames` are the sandbox profiles that exist. */
 export function toolSchemas(profileNames: readonly string[]): ToolSchemas {
-  return { python: pythonSchema(profileNames), node: nodeSchema(profileNames) };
+  return schemasWith(z.enum(profileNames, accepts(`one of ${profileNames.join(", ")}`)));
 }
 
-function pythonSchema(profileNames: readonly string[]) {
+/** What is accepted as the name of a profile. */
+type ProfileSchema = z.ZodType<string>;
+
+function schemasWith(profile: ProfileSchema): ToolSchemas {
+  return { python: pythonSchema(profile), node: nodeSchema(profile) };
+}
+
+function pythonSchema(profile: ProfileSchema) {
   return z
-    .object({ ...pythonShape(), ...commonShape(profileNames) }, accepts("a map of fields"))
+    .object({ ...pythonShape(), ...commonShape(profile) }, accepts("a map of fields"))
     .refine(
       ({ package: name, version }) => typeof name === "string" || typeof version !== "string",
       { path: ["version"], error: 'allowed only together with "package"', when: isObject },
@@ -237,8 +215,8 @@ function pythonSchema(profileNames: readonly string[]) {
     });
 }
 
-function nodeSchema(profileNames: readonly string[]) {
-  return z.object({ ...nodeShape(), ...commonShape(profileNames) }, accepts("a map of fields"));
+function nodeSchema(profile: ProfileSchema) {
+  return z.object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"));
 }
 
 /** When a check of several fields is made: also when another field is wrong, so that every problem is told at once. */
@@ -250,12 +228,15 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** JSON Schema (draft 2020-12) of the whole file, for editors, with the names of the sandbox profiles to offer. */
+/**
+ * JSON Schema (draft 2020-12) of the whole file, for editors, with the names of the sandbox profiles to offer. It accepts
+ * others too: a worker can have profiles of its own.
+ */
 export function manifestJsonSchema(profileNames: readonly string[]): object {
-  const { python, node } = toolSchemas(profileNames);
+  const { python, node } = schemasWith(z.union([z.enum(profileNames), entryNameSchema]));
   const file = z.object({
     version: versionSchema.describe("Version of the manifest format."),
-    tools: z.record(toolNameSchema, z.union([python, node])).describe("The tools, by name."),
+    tools: z.record(entryNameSchema, z.union([python, node])).describe("The tools, by name."),
   });
   return z.toJSONSchema(file, { io: "input" });
 }

@@ -15,7 +15,6 @@ import {
   type ReadOnlyMount,
   type SandboxBackend,
   SandboxError,
-  type SharedDirectory,
   insidePaths,
 } from "../sandbox/sandbox.ts";
 import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
@@ -23,8 +22,9 @@ import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CompileCaches } from "./compile-cache.ts";
-import type { MemoryRule, PreparedTool, ToolRunner } from "./runner.ts";
+import type { PreparedTool, ToolRunner } from "./runner.ts";
 import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
 
 const run = promisify(execFile);
 
@@ -113,7 +113,6 @@ async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpret
 
 class NodeRunner implements ToolRunner {
   readonly runtime = "node";
-  readonly memory: MemoryRule = { bound: "resident", keptBy: ["guard", "heap-flag"] };
   readonly description: string;
   readonly #options: NodeRunnerOptions;
   /** The Node program as it is inside. */
@@ -122,6 +121,8 @@ class NodeRunner implements ToolRunner {
   readonly #mounts: readonly ReadOnlyMount[];
   readonly #shared: AsyncDisposableStack;
   readonly #caches: CompileCaches;
+  /** Of the same modules, made with nothing else in sight: what a module imports is compiled with it. */
+  readonly #isolatedCaches: CompileCaches;
 
   constructor(
     options: NodeRunnerOptions,
@@ -135,27 +136,24 @@ class NodeRunner implements ToolRunner {
     this.#program = program;
     this.#mounts = mounts;
     this.#shared = shared;
-    this.#caches = new CompileCaches({
-      ...options,
-      // Those of one manifest never displace each other.
-      maxModules: maxTools,
-      run: (module, take, signal) => this.#runAhead(module, take, signal),
-    });
+    this.#caches = this.#newCaches(false);
+    this.#isolatedCaches = this.#newCaches(true);
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     await using held = new AsyncDisposableStack();
-    const cache = held.use(await this.#caches.lease(tool.module));
+    const isolated = isIsolated(tool, profile);
+    const cache = held.use(await this.#cachesOf(isolated).lease(tool.module));
     const cacheMounts =
       cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
-    const tools = held.use(await this.#options.backend.share(this.#options.toolsDir));
+    const tools = held.use(await this.#share(tool.module, isolated));
     const owned = held.move();
     return {
-      mounts: [...this.#mountsWith(tools), ...cacheMounts],
+      mounts: [...this.#mounts, ...tools.mounts, ...cacheMounts],
       environment: this.#environment(tool, variables),
-      memory: this.memory,
+      memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
       launch: { argv: this.#argv(profile, join(insidePaths.work, workDirNames.args)) },
       boundReached: ranOutOfHeap,
@@ -163,8 +161,8 @@ class NodeRunner implements ToolRunner {
     };
   }
 
-  warm({ module }: ToolEntry): void {
-    void this.#caches.want(module);
+  warm({ module, isolate }: ToolEntry): void {
+    void this.#cachesOf(isolate).want(module);
   }
 
   async refuse(tool: ToolEntry): Promise<string | undefined> {
@@ -178,6 +176,7 @@ class NodeRunner implements ToolRunner {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#caches[Symbol.asyncDispose]();
+    await this.#isolatedCaches[Symbol.asyncDispose]();
     await this.#shared.disposeAsync();
   }
 
@@ -187,17 +186,19 @@ class NodeRunner implements ToolRunner {
    */
   async #runAhead(
     module: string,
+    isolated: boolean,
     take: (left: WorkDir) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     const over = AbortSignal.any([signal, AbortSignal.timeout(aheadTimeoutMs)]);
-    await using tools = await this.#options.backend.share(this.#options.toolsDir);
+    await using tools = await this.#share(module, isolated);
     const output = join(insidePaths.work, workDirNames.output);
     await using sandbox = await this.#options.backend.acquire(
       {
         profile: aheadProfile,
-        memoryBound: this.memory.bound,
-        mounts: this.#mountsWith(tools),
+        memoryBound: "resident",
+        mounts: [...this.#mounts, ...tools.mounts],
+        devices: [],
         environment: this.#environment({ env: [] }, { [cacheVariable]: output }),
       },
       over,
@@ -214,8 +215,23 @@ class NodeRunner implements ToolRunner {
     await take(sandbox.workDir);
   }
 
-  #mountsWith(tools: SharedDirectory): readonly ReadOnlyMount[] {
-    return [...this.#mounts, { source: tools.source, target: insidePaths.nodeTools }];
+  #newCaches(isolated: boolean): CompileCaches {
+    return new CompileCaches({
+      ...this.#options,
+      // Those of one manifest never displace each other.
+      maxModules: maxTools,
+      run: (module, take, signal) => this.#runAhead(module, isolated, take, signal),
+    });
+  }
+
+  #cachesOf(isolated: boolean): CompileCaches {
+    return isolated ? this.#isolatedCaches : this.#caches;
+  }
+
+  async #share(module: string, isolated: boolean): Promise<SharedTools> {
+    const { backend, toolsDir } = this.#options;
+    const only = isolated ? await nodeModuleFiles(toolsDir, module) : undefined;
+    return shareTools(backend, { toolsDir, target: insidePaths.nodeTools, only });
   }
 
   #environment(tool: Pick<ToolEntry, "env">, own: Readonly<Record<string, string>>) {

@@ -14,9 +14,11 @@ import {
   SandboxError,
   insidePaths,
 } from "../sandbox/sandbox.ts";
+import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work-dir.ts";
-import type { MemoryRule, PreparedTool, ToolRunner } from "./runner.ts";
+import type { PreparedTool, ToolRunner } from "./runner.ts";
 import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 const run = promisify(execFile);
 
@@ -132,7 +134,6 @@ async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpr
 
 class PythonRunner implements ToolRunner {
   readonly runtime = "python";
-  readonly memory: MemoryRule = { bound: "address-space", keptBy: ["rlimit"] };
   readonly description: string;
   readonly #options: PythonRunnerOptions;
   readonly #executable: string;
@@ -153,18 +154,22 @@ class PythonRunner implements ToolRunner {
     this.description = `Python ${facts.version} (${facts.executable})`;
   }
 
-  async prepare(tool: ToolEntry): Promise<PreparedTool> {
+  async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     const { backend, toolsDir, workerEnvironment } = this.#options;
-    const tools = await backend.share(toolsDir);
+    const tools = await shareTools(backend, {
+      toolsDir,
+      target: insidePaths.pythonTools,
+      only: isIsolated(tool, profile) ? await pythonModuleFiles(toolsDir, tool.module) : undefined,
+    });
     return {
-      mounts: [...this.#mounts, { source: tools.source, target: insidePaths.pythonTools }],
+      mounts: [...this.#mounts, ...tools.mounts],
       environment: toolEnvironment(
         tool,
         dirname(this.#executable),
         pythonVariables,
         workerEnvironment,
       ),
-      memory: this.memory,
+      memoryBound: "address-space",
       toolsPath: insidePaths.pythonTools,
       launch: {
         // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
@@ -185,6 +190,8 @@ class PythonRunner implements ToolRunner {
   }
 
   async refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
+    const covered = this.#covered(tool);
+    if (covered !== undefined) return covered;
     if (tool.package === undefined) return undefined;
     const { name, version } = tool.package;
     const { stdout } = await run(this.#executable, ["-I", "-c", aboutPackage, name], {
@@ -201,12 +208,27 @@ class PythonRunner implements ToolRunner {
     if (fits) return undefined;
     return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
   }
+
+  /** A mount that would take the interpreter's place, or one that finds no room in it. */
+  #covered({ mounts }: ToolEntry): string | undefined {
+    for (const { target } of mounts) {
+      const own = this.#mounts.find(
+        (mount) =>
+          mount.target === target || isBelow(mount.target, target) || isBelow(target, mount.target),
+      );
+      if (own !== undefined)
+        return `mount at ${target} overlaps ${own.target}, which the Python interpreter needs`;
+    }
+    return undefined;
+  }
 }
 
 /** The paths that lie in no other of them. */
 function outermost(paths: readonly string[]): readonly string[] {
   const unique = [...new Set(paths)];
-  return unique.filter(
-    (path) => !unique.some((other) => other !== path && path.startsWith(other + sep)),
-  );
+  return unique.filter((path) => !unique.some((other) => other !== path && isBelow(path, other)));
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(directory + sep);
 }

@@ -6,14 +6,15 @@ import type { JsonObject } from "../support/json.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import type { ExitReport, Launch, MemoryBound, ReadOnlyMount } from "../sandbox/sandbox.ts";
-
-/** How the memory of a language's tools is bounded. */
-export interface MemoryRule {
-  readonly bound: MemoryBound;
-  /** `rlimit`: the kernel. `guard`: the worker looks, and kills. `heap-flag`: the interpreter's own limit for objects. */
-  readonly keptBy: readonly ("rlimit" | "guard" | "heap-flag")[];
-}
+import {
+  type ExitReport,
+  type Launch,
+  type MemoryBound,
+  type ReadOnlyMount,
+  type Sandbox,
+  insidePaths,
+} from "../sandbox/sandbox.ts";
+import { workDirNames } from "../sandbox/work-dir.ts";
 
 /** A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is gone. */
 export interface PreparedTool extends AsyncDisposable {
@@ -21,7 +22,7 @@ export interface PreparedTool extends AsyncDisposable {
   /** The whole environment inside. */
   readonly environment: ReadonlyMap<string, string>;
   readonly launch: Launch;
-  readonly memory: MemoryRule;
+  readonly memoryBound: MemoryBound;
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;
   /** The bound that the interpreter says it ended at, for languages that have no exception for it. */
@@ -42,7 +43,6 @@ export interface ToolRunner extends AsyncDisposable {
   readonly runtime: ToolEntry["runtime"];
   /** One line for the operator: interpreter and version. */
   readonly description: string;
-  readonly memory: MemoryRule;
   /** Prepares a call with the tool's present source. Throws SandboxError. */
   prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
@@ -54,15 +54,20 @@ export interface ToolRunner extends AsyncDisposable {
 /**
  * The content of `runner_args.json` (tool-runner/PROTOCOL.md), the same for every language.
  *
+ * @param paths the directory of tools as every sandbox has it, and what this one calls such a path
  * @param maxResultBytes largest `result.json` that the worker will read
  */
 export function runnerArgs(
   tool: ToolEntry,
   invocation: Invocation,
   artifacts: ReadonlyMap<string, StagedArtifact>,
-  paths: { readonly work: string; readonly tools: string },
+  paths: { readonly tools: string } & Pick<Sandbox, "locate">,
   maxResultBytes: number,
 ): JsonObject {
+  const inWork = (name: string): string => paths.locate(`${insidePaths.work}/${name}`);
+  const inputs = [...artifacts].map(
+    ([parameter, input]) => [parameter, { ...input, path: paths.locate(input.path) }] as const,
+  );
   return {
     module: tool.module,
     ...(tool.callable.kind === "function"
@@ -70,17 +75,17 @@ export function runnerArgs(
       : { class_name: tool.callable.name }),
     args: invocation.args,
     tool_config: invocation.toolConfig,
-    artifact_paths: Object.fromEntries([...artifacts].map(([name, { path }]) => [name, path])),
+    artifact_paths: Object.fromEntries(inputs.map(([name, { path }]) => [name, path])),
     artifact_metadata: Object.fromEntries(
-      [...artifacts].map(([name, { path, filename, mimeType, version }]) => [
+      inputs.map(([name, { path, filename, mimeType, version }]) => [
         name,
         { filename, mime_type: mimeType, version, local_path: path },
       ]),
     ),
-    status_pipe: `${paths.work}/status.pipe`,
-    result_file: `${paths.work}/result.json`,
-    output_dir: `${paths.work}/output`,
-    tools_dir: paths.tools,
+    status_pipe: inWork(workDirNames.status),
+    result_file: inWork(workDirNames.result),
+    output_dir: inWork(workDirNames.output),
+    tools_dir: paths.locate(paths.tools),
     task_id: invocation.taskId,
     user_id: invocation.caller.userId,
     session_id: invocation.caller.sessionId,

@@ -30,7 +30,8 @@ const markOption = "--unsetenv";
 /**
  * What the shell does: waits for the end of its input, which comes with the worker's. Then it kills whoever bears the mark
  * until it finds nobody, so many times in a row, and exits with 1 when somebody stays. It reads and kills in one breath, so
- * that no other process can have got the number meanwhile. Command lines lose their NULs as they are read.
+ * that no other process can have got the number meanwhile. Command lines lose their NULs as they are read. Where nothing bears
+ * a mark, who works in a directory of the worker's counts as well.
  */
 const script = `
 exec 2> /dev/null
@@ -47,8 +48,12 @@ while [ "$quiet" -lt "$2" ]; do
     line=
     read -r line < "$process/cmdline"
     case "$line" in
-      *"${markOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}" ;;
+      *"${markOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
     esac
+    if [ -n "$3" ] && [ "$process/cwd/.." -ef "$3" ]; then
+      quiet=0
+      kill -KILL "\${process#/proc/}"
+    fi
   done
 done
 `;
@@ -72,17 +77,20 @@ export function markOptions(mark: string): readonly string[] {
  * before. The caller disposes it after its last sandbox is gone. Throws SandboxError when the first one cannot be started.
  *
  * @param onLost told each time that the guard has ended or another one cannot be started; it must not throw
+ * @param root kill, too, whose current directory lies directly in this one
  */
 export async function guardOrphans(
   mark: string,
   clock: Pick<Clock, "monotonicMs" | "sleep">,
   onLost: (error: SandboxError) => void,
+  root = "",
 ): Promise<AsyncDisposable> {
-  return new Guard(mark, clock, onLost, await start(mark, quietLooksOfGuard));
+  const startOne = (): Promise<ChildProcess> => start(mark, quietLooksOfGuard, root);
+  return new Guard(startOne, clock, onLost, await startOne());
 }
 
 class Guard implements AsyncDisposable {
-  readonly #mark: string;
+  readonly #startOne: () => Promise<ChildProcess>;
   readonly #clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly #onLost: (error: SandboxError) => void;
   readonly #stopping = new AbortController();
@@ -92,12 +100,12 @@ class Guard implements AsyncDisposable {
   #restartedAtMs = -Infinity;
 
   constructor(
-    mark: string,
+    startOne: () => Promise<ChildProcess>,
     clock: Pick<Clock, "monotonicMs" | "sleep">,
     onLost: (error: SandboxError) => void,
     child: ChildProcess,
   ) {
-    this.#mark = mark;
+    this.#startOne = startOne;
     this.#clock = clock;
     this.#onLost = onLost;
     this.#child = child;
@@ -129,7 +137,7 @@ class Guard implements AsyncDisposable {
     try {
       await this.#clock.sleep(Math.max(0, pauseMs), this.#stopping.signal);
       this.#restartedAtMs = this.#clock.monotonicMs();
-      this.#child = await start(this.#mark, quietLooksOfGuard);
+      this.#child = await this.#startOne();
       return true;
     } catch (error) {
       if (error instanceof SandboxError) this.#onLost(error);
@@ -140,15 +148,15 @@ class Guard implements AsyncDisposable {
 
 /** Kills whoever bears the mark, now. Rejects when somebody stays. */
 export async function endOrphans(mark: string): Promise<void> {
-  const child = await start(mark, 1);
+  const child = await start(mark, 1, "");
   child.stdin?.end();
   if ((await exitCodeOf(child)) !== 0)
     throw new SandboxError("a sandbox of a dead worker cannot be ended");
 }
 
 /** In a session of its own, so that what a terminal sends to the worker does not reach it. */
-async function start(mark: string, quietLooks: number): Promise<ChildProcess> {
-  const child = spawn(shell, ["-c", script, "str-orphans", mark, String(quietLooks)], {
+async function start(mark: string, quietLooks: number, root: string): Promise<ChildProcess> {
+  const child = spawn(shell, ["-c", script, "str-orphans", mark, String(quietLooks), root], {
     cwd: "/",
     env: {},
     detached: true,

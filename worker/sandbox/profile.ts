@@ -1,12 +1,15 @@
 /**
  * Sandbox profiles: what a tool may use and see, as one table of data (design document, section 9.1).
  */
-import type { Limits } from "../protocol/resource-limits.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type NetworkMode, networkModes } from "../protocol/operator-fields.ts";
+import { type Limits, limitNames } from "../protocol/resource-limits.ts";
 
 const MiB = 1024 * 1024;
 
-/** Sandbox technologies that a profile can ask for. `host` isolates nothing. */
-export type BackendKind = "bubblewrap" | "host";
+/** Sandbox technologies that a profile can ask for, from tight to wide. `host` isolates nothing. */
+export const backendKinds = ["bubblewrap", "host"] as const;
+export type BackendKind = (typeof backendKinds)[number];
 
 /** A profile. Every name below it receives this record, never the name. */
 export interface Profile {
@@ -20,8 +23,10 @@ export interface Profile {
   readonly hasVar: boolean;
 }
 
-/** `none`: an empty network namespace. `host`: the host's network, with its certificates and name service files. */
-export type NetworkMode = "none" | "host";
+/** Whether sandboxes of a profile keep anything apart. */
+export function isolates({ backend }: Pick<Profile, "backend">): boolean {
+  return backend !== "host";
+}
 
 /** Profiles by name. */
 export type Profiles = ReadonlyMap<string, Profile>;
@@ -95,32 +100,65 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
   ].map((profile) => [profile.name, profile]),
 );
 
+/** What an operator says of one tool in place of its profile. */
+export interface ProfileOverrides {
+  readonly limits: Partial<Limits>;
+  readonly network: NetworkMode | undefined;
+}
+
 /** What decides the profile of a call. */
 export interface ProfileChoice {
   /** The manifest's, or undefined when it names none. */
-  readonly manifest: string | undefined;
+  readonly manifest: Profile | undefined;
+  readonly overrides: ProfileOverrides;
   /** The request's, or undefined when it names none. Real agents send `standard` with every call. */
-  readonly requested: string | undefined;
+  readonly requested: Profile | undefined;
   /** The worker's default. */
-  readonly fallback: string;
+  readonly fallback: Profile;
 }
 
 /**
- * The name of the profile a call runs under: the manifest's if it names one, else the request's, else the default.
- * A request for `restrictive` always tightens. Nothing in a request widens: without a manifest's word it can reach
- * the default at most.
+ * The profile that a call runs under. What a tool is granted is the manifest's profile, or else the default, with the
+ * tool's overrides. A request for `restrictive`, or for a profile that is tighter than the default where the manifest
+ * names none, takes from that; no request adds to it.
  */
-export function chooseProfileName(choice: ProfileChoice): string {
-  if (choice.requested === tightestProfile) return tightestProfile;
-  return choice.manifest ?? narrower(choice.requested, choice.fallback);
+export function chooseProfile(choice: ProfileChoice): Profile {
+  const { manifest, overrides, requested, fallback } = choice;
+  const granted = overridden(manifest ?? fallback, overrides);
+  if (requested === undefined) return granted;
+  const tightens =
+    requested.name === tightestProfile ||
+    (manifest === undefined && requested.name !== fallback.name && isWithin(requested, fallback));
+  return tightens ? tighterOf(requested, granted) : granted;
 }
 
-/** Built-in profiles from tight to wide; a request moves only towards the front. */
-const fromTightToWide = [...builtInProfiles.keys()];
+/** A profile with the overrides of a tool, under its own name. */
+function overridden(profile: Profile, { limits, network }: ProfileOverrides): Profile {
+  return {
+    ...profile,
+    limits: { ...profile.limits, ...limits },
+    network: network ?? profile.network,
+  };
+}
 
-function narrower(requested: string | undefined, fallback: string): string {
-  if (requested === undefined) return fallback;
-  const asked = fromTightToWide.indexOf(requested);
-  // A name that is not in the table says nothing about which of the two is tighter.
-  return asked !== -1 && asked < fromTightToWide.indexOf(fallback) ? requested : fallback;
+/** Members that are one of a few words, from tight to wide. */
+const tighterWord = <Word>(words: readonly Word[], a: Word, b: Word): Word =>
+  words.indexOf(a) < words.indexOf(b) ? a : b;
+
+/** What both profiles allow, in each of their members, under the name of the first. */
+function tighterOf(a: Profile, b: Profile): Profile {
+  const limits = limitNames.map((name) => [name, Math.min(a.limits[name], b.limits[name])]);
+  return {
+    name: a.name,
+    backend: tighterWord(backendKinds, a.backend, b.backend),
+    limits: Object.fromEntries(limits) as Limits,
+    network: tighterWord(networkModes, a.network, b.network),
+    readsEtc: a.readsEtc && b.readsEtc,
+    hasVar: a.hasVar && b.hasVar,
+  };
+}
+
+/** Whether a profile allows nothing, in any of its members, that the other does not. */
+export function isWithin(profile: Profile, other: Profile): boolean {
+  return isDeepStrictEqual(tighterOf(profile, other), profile);
 }

@@ -1,5 +1,5 @@
 /**
- * Resource limits as a `prlimit(1)` and `taskset(1)` command prefix that runs inside the sandbox.
+ * Resource limits as command prefixes: `prlimit(1)` runs inside the sandbox, `taskset(1)` outside.
  *
  * Inside, because RLIMIT_NPROC then counts the sandbox's own processes: each sandbox has a user namespace of its own.
  */
@@ -36,34 +36,43 @@ export function parseHardLimits(procSelfLimits: string): HardLimits {
 
 /**
  * The prefix that puts a command under `limits`, soft and hard alike, clamped to the current hard limits: a tighter
- * limit of the worker's own stays, and never makes a call fail.
+ * limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's own.
  *
  * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is left out
- * @param cpuIds CPUs the worker may use; the command is placed on the `limits.cpus` of them that start at `turn`
- *   (so that concurrent calls spread). With no more CPUs than the limit there is nothing to bound.
  */
 export function limitPrefix(
   limits: Limits,
   memoryBound: MemoryBound,
   hard: HardLimits,
-  cpuIds: readonly number[],
-  turn: number,
 ): readonly string[] {
   const names =
     memoryBound === "address-space"
       ? rlimitNames
       : rlimitNames.filter((name) => name !== "memoryBytes");
   const options = names.map((name) => {
-    const value = Math.min(limits[name], hard[name]);
+    const least = Math.min(limits[name], hard[name]);
+    const value = least === Infinity ? "unlimited" : least;
     return `--${rlimits[name].option}=${value}:${value}`;
   });
-  const prlimit = ["/usr/bin/prlimit", ...options, "--core=0:0", "--"];
-  if (cpuIds.length <= limits.cpus) return prlimit;
+  return ["/usr/bin/prlimit", ...options, "--core=0:0", "--"];
+}
+
+/**
+ * The prefix that places a command on `limits.cpus` of the CPUs that the worker may use, from the `turn`th on, so that
+ * concurrent calls spread. Empty where there are no more CPUs than that, and so nothing to bound. A process can undo it, but
+ * not where the system-call filter refuses `sched_setaffinity`: so it goes before the program that sets the filter.
+ */
+export function placement(
+  limits: Limits,
+  cpuIds: readonly number[],
+  turn: number,
+): readonly string[] {
+  if (cpuIds.length <= limits.cpus) return [];
   const chosen = Array.from(
     { length: limits.cpus },
     (_, index) => cpuIds[(turn * limits.cpus + index) % cpuIds.length],
   );
-  return ["/usr/bin/taskset", "--cpu-list", chosen.join(","), ...prlimit];
+  return ["/usr/bin/taskset", "--cpu-list", chosen.join(",")];
 }
 
 /** CPU numbers from a kernel list such as `0-3,8` (`Cpus_allowed_list` in /proc/self/status). */

@@ -2,10 +2,14 @@
  * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes are one shape.
  */
 import type { LimitName, LimitReached, Mechanism } from "../protocol/resource-limits.ts";
+import type { HostCheck } from "./host-check.ts";
 import type { BackendKind, Profile } from "./profile.ts";
 import type { WorkDir } from "./work-dir.ts";
 
-/** Paths as they are inside every sandbox, whatever they are on the host. */
+/**
+ * Paths as they are inside every sandbox, whatever they are on the host. Requests and launches are written in them; where a
+ * backend cannot mount anything, {@link Sandbox.locate} says what they stand for.
+ */
 export const insidePaths = {
   /** The call's work directory, read-write. */
   work: "/sandbox/work",
@@ -29,6 +33,13 @@ export interface ReadOnlyMount {
   readonly target: string;
 }
 
+/** A device file of the host that a sandbox may use. */
+export interface Device {
+  readonly source: string;
+  /** Where it is inside: below /dev. */
+  readonly path: string;
+}
+
 /**
  * How the profile's memory is bounded. `address-space`: RLIMIT_AS of each process, enforced by the kernel. `resident`:
  * for programs that reserve far more address space than they use; the sandbox's resident memory is watched, and the
@@ -41,6 +52,7 @@ export interface SandboxRequest {
   readonly profile: Profile;
   readonly memoryBound: MemoryBound;
   readonly mounts: readonly ReadOnlyMount[];
+  readonly devices: readonly Device[];
   /** The whole environment inside; nothing else is inherited. */
   readonly environment: ReadonlyMap<string, string>;
 }
@@ -107,9 +119,26 @@ export interface Execution {
 /**
  * What this host does not allow. `fresh-proc`: /proc is an empty directory inside, because a new one cannot be
  * mounted where the container masks its own. `seccomp`: there is no system-call filter for this architecture.
- * `resident-memory`: the kernel does not show what processes hold, so nothing bounds `resident` memory.
+ * `resident-memory`: the kernel does not show what processes hold, so nothing bounds it. `isolation`:
+ * nothing is kept apart, the command sees and reaches what its user does on the host; that is so by the choice of backend.
+ * `held-files`: the worker may not look into sandboxes, so the limits of disk and files count neither files that a process
+ * holds open without a name, nor those in private memory. `host-name`: sandboxes see the host's name.
  */
-export type Unenforced = "fresh-proc" | "seccomp" | "resident-memory";
+export type Unenforced =
+  "fresh-proc" | "seccomp" | "resident-memory" | "isolation" | "held-files" | "host-name";
+
+/** What sandboxes of a profile are on this host, before there is one. */
+export interface SandboxFacts {
+  /** One line for the operator: technology and version. */
+  readonly technology: string;
+  readonly enforcement: Enforcement;
+  /** What may be said of a sandbox, whatever else it is made for. */
+  readonly unenforced: readonly Unenforced[];
+  /** What was tried on this host, and what came of it; empty for a technology that holds nothing. */
+  readonly checks: readonly HostCheck[];
+  /** Limits that the worker's own limits make tighter than the profile says. */
+  readonly clamped: readonly LimitName[];
+}
 
 /** One single-use sandbox. Disposing it kills what still runs and gives the work directory back for removal. */
 export interface Sandbox extends AsyncDisposable {
@@ -117,6 +146,11 @@ export interface Sandbox extends AsyncDisposable {
   readonly workDir: WorkDir;
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
+  /**
+   * What the command has to call a path that {@link insidePaths} or a mount of the request names, or one below it. It is the
+   * path itself wherever there are mounts. Command line and environment need not be put through this.
+   */
+  locate(insidePath: string): string;
   /** Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be spawned. */
   start(launch: Launch): Promise<Execution>;
 }
@@ -128,12 +162,10 @@ export interface SharedDirectory extends AsyncDisposable {
 
 /** A sandbox technology. Its owner disposes it after the last sandbox is gone. */
 export interface SandboxBackend extends AsyncDisposable {
-  /** One line for the operator: technology and version. */
-  readonly description: string;
   /** Directory for this process alone, which sandboxes can reach; removed with the backend. */
   readonly scratchDir: string;
-  /** What this host does not allow, whatever a sandbox is made for. */
-  readonly unenforced: readonly Unenforced[];
+  /** What sandboxes of this profile are on this host. */
+  facts(profile: Profile): SandboxFacts;
   /** Makes a sandbox; the caller owns it. Throws SandboxError. */
   acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox>;
   /** Makes the present content of a directory, or of a file, mountable, by copying where it must. Throws SandboxError. */
@@ -157,4 +189,11 @@ export class SandboxError extends Error {
 
 /** Settings of sandboxes and runners that can be wrong. */
 export type SandboxSetting =
-  "workDir" | "bwrapBin" | "pythonBin" | "nodeBin" | "toolsPythonDir" | "toolsNodeDir";
+  | "allowUnsafe"
+  | "minimum"
+  | "workDir"
+  | "bwrapBin"
+  | "pythonBin"
+  | "nodeBin"
+  | "toolsPythonDir"
+  | "toolsNodeDir";

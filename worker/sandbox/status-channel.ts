@@ -26,6 +26,11 @@ const openDescriptor = promisify(open);
 export interface StatusChannel extends Disposable {
   /** Lines so far that were too long or not a status. */
   readonly droppedLines: number;
+  /**
+   * Bounds what is read in all, whatever it is. Beyond, nothing more is, the tool waits for a reader, and `onExceeded` is told
+   * once, with the bytes that were read. It must not throw. To be called before anything can be read.
+   */
+  bound(maxBytes: number, onExceeded: (readBytes: number) => void): void;
   /** Reads what is left in the pipe. To be called when no process that could write is alive. */
   finish(): void;
 }
@@ -49,6 +54,9 @@ class PipeStatusChannel implements StatusChannel {
   readonly #socket: Socket;
   readonly #lines: LineSplitter;
   #bytesThisTurn = 0;
+  #readBytes = 0;
+  #maxBytes = Infinity;
+  #onExceeded: (readBytes: number) => void = () => undefined;
   #floodPause: NodeJS.Timeout | undefined;
   droppedLines = 0;
 
@@ -64,6 +72,11 @@ class PipeStatusChannel implements StatusChannel {
     this.#socket.on("error", () => this.#socket.destroy());
   }
 
+  bound(maxBytes: number, onExceeded: (readBytes: number) => void): void {
+    this.#maxBytes = maxBytes;
+    this.#onExceeded = onExceeded;
+  }
+
   finish(): void {
     if (this.#socket.destroyed) return;
     this.#socket.pause();
@@ -71,10 +84,10 @@ class PipeStatusChannel implements StatusChannel {
     this.#socket.read();
     // No writer is left, so this reads at most one pipe's capacity.
     const chunk = Buffer.allocUnsafe(maxBytesPerTurn);
-    for (;;) {
+    while (!this.#isExceeded) {
       const bytesRead = readAvailable(this.#descriptor, chunk);
       if (bytesRead === 0) return;
-      this.#lines.push(chunk.subarray(0, bytesRead));
+      this.#count(chunk.subarray(0, bytesRead));
     }
   }
 
@@ -83,13 +96,26 @@ class PipeStatusChannel implements StatusChannel {
     this.#socket.destroy();
   }
 
+  get #isExceeded(): boolean {
+    return this.#readBytes > this.#maxBytes;
+  }
+
   #take(chunk: Buffer): void {
-    this.#lines.push(chunk);
+    if (this.#isExceeded) return;
+    this.#count(chunk);
     this.#bytesThisTurn += chunk.byteLength;
-    if (this.#bytesThisTurn < maxBytesPerTurn) return;
+    if (this.#bytesThisTurn < maxBytesPerTurn && !this.#isExceeded) return;
     this.#bytesThisTurn = 0;
     this.#socket.pause();
-    this.#floodPause = setTimeout(() => this.#socket.resume(), floodPauseMs);
+    if (!this.#isExceeded) this.#floodPause = setTimeout(() => this.#socket.resume(), floodPauseMs);
+  }
+
+  /** Takes of a chunk what is within the bound. */
+  #count(chunk: Buffer): void {
+    const leftBytes = this.#maxBytes - this.#readBytes;
+    this.#readBytes += chunk.byteLength;
+    this.#lines.push(this.#isExceeded ? chunk.subarray(0, leftBytes) : chunk);
+    if (this.#isExceeded) this.#onExceeded(this.#readBytes);
   }
 }
 

@@ -20,10 +20,17 @@ export interface SubprocessOptions {
   readonly argv: readonly string[];
   /** The whole environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
+  /** Current directory; `/` unless given. */
+  readonly cwd?: string;
   /** Host uid and gid to run as, without supplementary groups; undefined keeps the worker's. */
   readonly uid?: number | undefined;
   /** What the child reads on descriptors 3, 4, …, each ended after its content. */
   readonly inputs?: readonly (string | Uint8Array)[];
+  /**
+   * Told of the process and waited for before that can read any of `inputs`. When it rejects, the process is killed and
+   * `startSubprocess` rejects the same way.
+   */
+  readonly beforeInputs?: (pid: number) => Promise<void>;
   /** Whether the descriptor after the inputs is a pipe that the child writes to. */
   readonly hasReport?: boolean;
 }
@@ -54,7 +61,7 @@ export interface Subprocess {
 export async function startSubprocess(options: SubprocessOptions): Promise<Subprocess> {
   const inputs = options.inputs ?? [];
   const child = spawn(options.file, options.argv, {
-    cwd: "/",
+    cwd: options.cwd ?? "/",
     env: { ...options.env },
     detached: true,
     stdio: [
@@ -62,7 +69,7 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       "pipe",
       "pipe",
       ...inputs.map(() => "pipe" as const),
-      options.hasReport ? "pipe" : "ignore",
+      ...(options.hasReport ? ["pipe" as const] : []),
     ],
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
   });
@@ -75,6 +82,13 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
   const stdout = new CappedText(child.stdio[1]);
   const stderr = new CappedText(child.stdio[2]);
   const pid = await started(child);
+  try {
+    await options.beforeInputs?.(pid);
+  } catch (error) {
+    child.kill("SIGKILL");
+    for (const stream of child.stdio) stream?.destroy();
+    throw error;
+  }
   inputs.forEach((content, index) => feed(child.stdio[index + 3], content));
   const report = options.hasReport ? (child.stdio[inputs.length + 3] as Readable) : undefined;
   report?.on("error", ignoreBrokenPipe);

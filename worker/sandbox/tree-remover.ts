@@ -1,16 +1,15 @@
 /**
  * Removes trees whatever a tool made of them, at a cost to this process that does not grow with them.
  */
-import { opendir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { open, opendir, rmdir, unlink } from "node:fs/promises";
 import { Slots } from "../support/slots.ts";
 import { startSubprocess } from "./subprocess.ts";
 
-/**
- * Entries up to which Node removes a tree, which needs no process. It holds every entry in memory and starts to remove
- * all of them at once, so that a large tree would keep this process from everything else for seconds.
- */
+/** Entries up to which this process removes a tree by itself, one after the other; more are quicker for a program. */
 export const maxEntriesForNode = 100;
+/** Levels up to which it does: each is a descriptor. */
+const maxLevelsForNode = 5;
 /** Processes of one remover at once; trees that are small do not wait for them. */
 export const maxRemovalProcesses = 4;
 /** Milliseconds one of them may take: some millions of files on a slow disk. */
@@ -18,56 +17,81 @@ const processTimeoutMs = 300_000;
 
 const neverAborted = new AbortController().signal;
 
+const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
 /** Removes trees, large ones in a bounded number of processes. */
 export class TreeRemover {
   /** Removals are never refused: their number is for those to bound who make the trees. */
   readonly #processes = new Slots({ capacity: maxRemovalProcesses, maxWaiting: Infinity });
+  readonly #ownerId: number | undefined;
 
-  /** Removes what is at `path`, if anything, following no link. Rejects when something of it remains. */
+  /** @param ownerId host uid and gid of those who fill the trees, unless that is this process's own */
+  constructor(ownerId?: number) {
+    this.#ownerId = ownerId;
+  }
+
+  /**
+   * Removes what is at `path`, if anything. Follows no link below it, also when somebody exchanges directories for links
+   * meanwhile: a tool may have sent a descriptor to another one. Rejects when something remains.
+   */
   async remove(path: string): Promise<void> {
-    if ((await isSmall(path)) && (await removeWithNode(path))) return;
+    const budget = { entries: maxEntriesForNode };
+    if (await removeSmall(path, budget, maxLevelsForNode).catch(() => false)) return;
     using _process = await this.#processes.acquire(neverAborted);
-    await removeWithProcess(path);
+    await this.#removeWithProcess(path);
+  }
+
+  /** rm(1) walks by descriptor, so that no depth is too great; what is locked is opened where the owner may. */
+  async #removeWithProcess(path: string): Promise<void> {
+    const remove = async () => run("/usr/bin/rm", ["-rf", "--", path]);
+    if ((await remove()) === undefined) return;
+    // As the owner, since chmod(1) can be made to follow a link.
+    await run("/usr/bin/chmod", ["-R", "u+rwx", "--", path], this.#ownerId);
+    const problem = await remove();
+    if (problem !== undefined) throw new Error(`cannot remove ${path}: ${problem}`);
   }
 }
 
-/** Whether a tree has few entries on all its levels together; no look goes further than to these. */
-async function isSmall(path: string): Promise<boolean> {
-  let entries = 0;
-  const directories = [path];
-  try {
-    for (const directory of directories) {
-      for await (const entry of await opendir(directory)) {
-        if (++entries > maxEntriesForNode) return false;
-        if (entry.isDirectory()) directories.push(join(directory, entry.name));
-      }
-    }
-    return true;
-  } catch (error) {
-    // Where there is nothing, Node has nothing to do; what cannot be looked into takes rm(1).
-    return (error as NodeJS.ErrnoException).code === "ENOENT";
-  }
-}
-
-async function removeWithNode(path: string): Promise<boolean> {
-  return rm(path, { recursive: true, force: true }).then(
-    () => true,
+/**
+ * Removes a tree from descriptor to descriptor. Rejects, or says false, when it is not one for this process; then some of
+ * it may be gone.
+ */
+async function removeSmall(
+  path: string,
+  budget: { entries: number },
+  levels: number,
+): Promise<boolean> {
+  const isDirectory = await unlink(path).then(
     () => false,
+    (error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") return false;
+      if (code === "EISDIR") return true;
+      throw error;
+    },
   );
-}
-
-/** rm(1) walks by descriptor, so that no depth is too great; what is locked is opened where the owner may. */
-async function removeWithProcess(path: string): Promise<void> {
-  const remove = async () => run("/usr/bin/rm", ["-rf", "--", path]);
-  if ((await remove()) === undefined) return;
-  await run("/usr/bin/chmod", ["-R", "u+rwx", "--", path]);
-  const problem = await remove();
-  if (problem !== undefined) throw new Error(`cannot remove ${path}: ${problem}`);
+  if (!isDirectory) return true;
+  if (levels === 0) return false;
+  await using directory = await open(path, openDirectory);
+  const inside = `/proc/self/fd/${directory.fd}`;
+  const names: string[] = [];
+  for await (const { name } of await opendir(inside)) {
+    if (--budget.entries < 0) return false;
+    names.push(name);
+  }
+  for (const name of names)
+    if (!(await removeSmall(`${inside}/${name}`, budget, levels - 1))) return false;
+  await rmdir(path);
+  return true;
 }
 
 /** Runs a command to its end; what it said last when it failed. */
-async function run(file: string, argv: readonly string[]): Promise<string | undefined> {
-  const child = await startSubprocess({ file, argv, env: {} });
+async function run(
+  file: string,
+  argv: readonly string[],
+  uid?: number,
+): Promise<string | undefined> {
+  const child = await startSubprocess({ file, argv, env: {}, uid });
   const timer = setTimeout(() => child.kill("SIGKILL"), processTimeoutMs);
   try {
     const { exitCode, signal } = await child.exited;

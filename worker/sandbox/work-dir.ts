@@ -40,7 +40,7 @@ export interface LeftFile {
 /** What stands in `output/`. The receiver owns the handles. */
 export interface LeftOutputs {
   readonly files: readonly LeftFile[];
-  /** Names of entries that are no regular files with one link, at most `maxSkipped` of them. */
+  /** Names of entries that are no regular files with one link under a name that is text, at most `maxSkipped` of them. */
   readonly skipped: readonly string[];
 }
 
@@ -120,7 +120,7 @@ export class OpenWorkDir implements WorkDir {
     const files: LeftFile[] = [];
     const skipped: string[] = [];
     for await (const { name } of await opendir(below(this.#handles.output, "."))) {
-      const file = await openRegular(this.#handles.output, name);
+      const file = isText(name) ? await openRegular(this.#handles.output, name) : undefined;
       if (file === undefined) {
         if (skipped.push(name) >= maxSkipped) break;
         continue;
@@ -158,6 +158,11 @@ export class OpenWorkDir implements WorkDir {
 /** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
 function below(directory: FileHandle, name: string): string {
   return `/proc/self/fd/${directory.fd}/${name}`;
+}
+
+/** Bytes of a name that are no UTF-8 all become one character, so that they would be the name of another file. */
+function isText(name: string): boolean {
+  return !name.includes("\ufffd");
 }
 
 /** Opens `name` if it is a regular file with one link: a second link may be somebody else's file. */

@@ -70,7 +70,7 @@ export class WorkDirs implements AsyncDisposable {
 
   /** Creates the worker's own directory, sweeps those of dead workers and makes the first batch. Throws SandboxError. */
   static async open(options: WorkDirsOptions): Promise<WorkDirs> {
-    const remover = new TreeRemover();
+    const remover = new TreeRemover(options.ownerId);
     try {
       await prepareWorkBase(options.base, options.ownerId);
       await sweep(options, remover);

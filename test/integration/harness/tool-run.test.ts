@@ -319,7 +319,10 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
 
   test("says what is wrong with the sandbox of this host", async () => {
     const bwrap = join(home.path, "bwrap");
-    await writeFile(bwrap, "#!/bin/sh\necho no namespaces here >&2\nexit 1\n", { mode: 0o755 });
+    const version = '[ "$1" = --version ] && exec echo bubblewrap 0.8.0';
+    await writeFile(bwrap, `#!/bin/sh\n${version}\necho no namespaces here >&2\nexit 1\n`, {
+      mode: 0o755,
+    });
     const { exitCode, stderr, left } = await toolRun("tools.py:hello", [], {
       SANDBOX_BWRAP_BIN: bwrap,
     });

@@ -1,7 +1,7 @@
 /**
  * A module that cannot be imported is an IMPORT_ERROR that names module, cause and place.
  */
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { removeWorkDirs, runTool, toolsDirectory } from "./run-node-tool.ts";
 
 afterAll(removeWorkDirs);
@@ -125,4 +125,50 @@ test("nothing of the tool runs when its module has a syntax error", async () => 
     "syntax.mjs": "1 +",
   });
   expect((await runTool("tool.mjs", "f", { toolsDir })).stdout).toBe("");
+});
+
+describe("where the runner's package is in no node_modules above the tools", () => {
+  const tool = `
+    import { ToolError } from "secure-tool-runtime/tool";
+    export const f = () => { throw new ToolError("known"); };
+  `;
+
+  test("tools find the runner's own", async () => {
+    const toolsDir = await toolsDirectory({ "own.mjs": tool });
+    const { document } = await runTool("own.mjs", "f", { toolsDir });
+    expect(document).toEqual({ error: "known", error_code: "TOOL_ERROR" });
+  });
+
+  test("tools in CommonJS find it, too", async () => {
+    const toolsDir = await toolsDirectory({
+      "own.cjs": `
+        const { ToolError } = require("secure-tool-runtime/tool");
+        exports.f = () => { throw new ToolError("known"); };
+      `,
+    });
+    const { document } = await runTool("own.cjs", "f", { toolsDir });
+    expect(document).toEqual({ error: "known", error_code: "TOOL_ERROR" });
+  });
+
+  test("a copy of their own goes first", async () => {
+    const toolsDir = await toolsDirectory({
+      "own.mjs": 'export { which as f } from "secure-tool-runtime/tool";',
+      "node_modules/secure-tool-runtime/package.json": JSON.stringify({
+        type: "module",
+        exports: { "./tool": "./tool.js" },
+      }),
+      "node_modules/secure-tool-runtime/tool.js": "export const which = () => ({ copy: 'own' });",
+    });
+    const { document } = await runTool("own.mjs", "f", { toolsDir });
+    expect(document).toMatchObject({ result: { copy: "own" } });
+  });
+
+  test("what is not there is still told by its name", async () => {
+    const toolsDir = await toolsDirectory({ "own.mjs": 'import "no-such-package";' });
+    const { document } = await runTool("own.mjs", "f", { toolsDir });
+    expect(document).toMatchObject({
+      error: expect.stringContaining("Cannot find package 'no-such-package'") as unknown,
+      error_code: "IMPORT_ERROR",
+    });
+  });
 });

@@ -110,10 +110,12 @@ test("a tool reads nothing from stdin", async () => {
 });
 
 test("starting loads nothing of Node that an empty module does not load, too", async () => {
-  const toolsDir = await toolsDirectory({
-    "list.mjs": "export const f = () => ({ loaded: process.moduleLoadList });",
-    "empty.mjs": "import.meta; process.stdout.write(JSON.stringify(process.moduleLoadList));",
+  const directory = await toolsDirectory({
+    "tools/list.mjs": "export const f = () => ({ loaded: process.moduleLoadList });",
+    "tools/empty.mjs": "import.meta; process.stdout.write(JSON.stringify(process.moduleLoadList));",
+    "node_modules/secure-tool-runtime/package.json": "{}",
   });
+  const toolsDir = join(directory, "tools");
   const run = await runTool("list.mjs", "f", { toolsDir });
   const { loaded } = run.document?.["result"] as { loaded: readonly string[] };
   await writeFile(join(toolsDir, "loader.mjs"), 'await import("./empty.mjs");');

@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { type TestContext, onTestFinished } from "vitest";
 import {
   type BubblewrapBackend,
+  type BubblewrapOptions,
   openBubblewrap,
 } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
@@ -61,7 +62,10 @@ async function bubblewrapProblem(): Promise<string | undefined> {
 }
 
 /** A real backend below a directory of its own; skips the test where bubblewrap cannot make sandboxes. */
-export async function openBackend(context: TestContext): Promise<BubblewrapBackend> {
+export async function openBackend(
+  context: TestContext,
+  changes: Partial<BubblewrapOptions> = {},
+): Promise<BubblewrapBackend> {
   const problem = await bubblewrapProblem();
   context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
   return openBubblewrap({
@@ -76,6 +80,7 @@ export async function openBackend(context: TestContext): Promise<BubblewrapBacke
     onGuardLost(error) {
       throw error;
     },
+    ...changes,
   });
 }
 
@@ -85,6 +90,7 @@ export function request(changes: Partial<SandboxRequest> = {}): SandboxRequest {
     memoryBound: "address-space",
     profile: builtInProfiles.get("restrictive")!,
     mounts: [],
+    devices: [],
     environment: new Map([["PATH", "/usr/bin"]]),
     ...changes,
   };

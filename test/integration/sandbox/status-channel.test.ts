@@ -260,6 +260,47 @@ with open(pipe, "wb", buffering=0) as status:
   });
 });
 
+describe("a bound on all that is written", () => {
+  /** A channel with a bound, and what was told of it. */
+  async function openBounded(maxBytes: number) {
+    const pipe = await openChannel();
+    const told: number[] = [];
+    pipe.channel.bound(maxBytes, (readBytes) => told.push(readBytes));
+    return { ...pipe, told };
+  }
+
+  test("is told of once, with what was read, and nothing beyond it arrives", async () => {
+    using pipe = await openBounded(10 * line("12345").length);
+    const writer = spawn("sh", ["-c", `yes '${line("12345").trim()}' > "$0"`, pipe.path]);
+    await vi.waitFor(() => expect(pipe.told).toHaveLength(1));
+    expect(pipe.statuses).toEqual(Array.from({ length: 10 }, () => "12345"));
+    expect(pipe.told[0]).toBeGreaterThan(10 * line("12345").length);
+    // Nobody reads any more, so it would write for ever into a pipe that is full.
+    expect(writer.exitCode).toBeNull();
+    writer.kill();
+    await once(writer, "exit");
+    pipe.channel.finish();
+    expect(pipe.statuses).toHaveLength(10);
+    expect(pipe.told).toHaveLength(1);
+  });
+
+  test("counts bytes that are no status as well", async () => {
+    using pipe = await openBounded(1_000);
+    await write(pipe.path, "x".repeat(1_001));
+    pipe.channel.finish();
+    expect(pipe.told).toEqual([1_001]);
+    expect(pipe.statuses).toEqual([]);
+  });
+
+  test("leaves alone what is just within it, also in what is read at the end", async () => {
+    using pipe = await openBounded(100 * line("12345").length);
+    await write(pipe.path, line("12345").repeat(100));
+    pipe.channel.finish();
+    expect(pipe.told).toEqual([]);
+    expect(pipe.statuses).toHaveLength(100);
+  });
+});
+
 describe("the end of a call", () => {
   test("loses nothing of a writer that ends at once, in 100 calls", async () => {
     const expected = ["starting", "working", "done"];

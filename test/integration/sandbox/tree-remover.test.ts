@@ -2,6 +2,8 @@
  * Trees removed, whatever their size, without keeping this process from its work. What a tool makes of a tree is tried
  * in work-dirs.test.ts.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { access, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -49,6 +51,29 @@ async function processesFor(trees: readonly string[], remover: TreeRemover): Pro
   return most;
 }
 
+/** Exchanges two entries of a directory, over and over. See rename(2), RENAME_EXCHANGE. */
+const exchanging = `
+import ctypes, os, sys
+rename = ctypes.CDLL(None).renameat2
+directory = os.open(sys.argv[1], os.O_RDONLY)
+one, other = (name.encode() for name in sys.argv[2:])
+print(flush=True)
+while True:
+    rename(directory, one, directory, other, 2)`;
+
+/** A process that exchanges two entries of a directory until it is disposed, by a descriptor as a tool may have sent it. */
+async function exchange(directory: string, one: string, other: string): Promise<AsyncDisposable> {
+  const child = spawn("python3", ["-I", "-c", exchanging, directory, one, other]);
+  await once(child.stdout, "data");
+  return {
+    async [Symbol.asyncDispose]() {
+      const exit = once(child, "exit");
+      child.kill("SIGKILL");
+      await exit;
+    },
+  };
+}
+
 /** Trees beside each other, each with so many files. */
 async function makeTrees(count: number, files: number): Promise<string[]> {
   const parent = await temporaryDirectory();
@@ -94,6 +119,27 @@ describe("trees", () => {
     }
     expect(await readdir(elsewhere)).toEqual(["witness"]);
   });
+
+  test.each([
+    ["small", maxEntriesForNode / 2],
+    ["large", 20 * maxEntriesForNode],
+  ])(
+    "that are %s lose nothing beside them while somebody exchanges a directory for a link",
+    async (_size, files) => {
+      const elsewhere = await temporaryDirectory();
+      await makeFiles(elsewhere, files);
+      for (let attempt = 0; attempt < 12; attempt++) {
+        const [tree] = await makeTrees(1, 0);
+        await mkdir(join(tree!, "directory"));
+        await makeFiles(join(tree!, "directory"), files);
+        await symlink(elsewhere, join(dirname(tree!), "link"));
+        await using _exchanging = await exchange(tree!, "directory", "../link");
+        await new TreeRemover().remove(tree!).catch(() => undefined);
+      }
+      expect(await readdir(elsewhere)).toHaveLength(files);
+    },
+    30_000,
+  );
 
   test("that are not there are removed already", async () => {
     const parent = await temporaryDirectory();

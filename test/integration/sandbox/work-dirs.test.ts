@@ -323,7 +323,12 @@ describe("what a tool left", () => {
       "import os, sys; os.close(os.open(os.fsencode(sys.argv[1]) + b'/\\xff\\xfe', os.O_CREAT))",
       output,
     ]);
-    expect((await outputsOf(workDir)).contents).toEqual({});
+    // As text the name is that of this file.
+    await writeFile(join(output, "\ufffd\ufffd"), "x");
+    expect(await outputsOf(workDir)).toEqual({
+      contents: {},
+      skipped: ["\ufffd\ufffd", "\ufffd\ufffd"],
+    });
   });
 
   test("in a directory that took the place of output/ is not taken", async () => {
@@ -390,7 +395,7 @@ async function withoutDescriptors(): Promise<AsyncDisposable> {
 const deepTree = `
 import os, sys
 os.chdir(sys.argv[1])
-for _ in range(3000):
+for _ in range(10_000):
     os.mkdir("deeper-and-deeper")
     os.chdir("deeper-and-deeper")
 open("bottom", "w").close()`;
@@ -422,7 +427,7 @@ for name in [b"-rf", b"--", b"*", b"\\xff\\xfe", b"new\\nline", b" ", b"x" * 255
 os.link("-rf", "second link")`;
 
 const hostileTrees = [
-  ["3000 levels deep", deepTree],
+  ["10,000 levels deep", deepTree],
   ["with directories that nobody may enter", lockedTree],
   ["of links, pipes, sockets and strange names", strangeTree],
 ] as const;

@@ -135,10 +135,15 @@ describe("the worker process", () => {
       namespace,
       topics: Object.keys(tools).map((tool) => invokeTopic(namespace, tool)),
       store: "filesystem",
-      sandbox: expect.stringContaining("bubblewrap"),
+      sandboxes: {
+        bubblewrap: {
+          technology: expect.stringContaining("bubblewrap"),
+          enforcement: { openFiles: "kernel" },
+          unenforced: expect.any(Array),
+        },
+      },
       runners: [expect.stringMatching(/^Python 3\./)],
       profiles: [{ name: "restrictive" }, { name: "standard" }, { name: "permissive" }],
-      unenforced: expect.any(Array),
     });
     expect(await readdir(join(base, "work"))).toEqual([]);
   });

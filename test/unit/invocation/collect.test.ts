@@ -173,6 +173,19 @@ describe("outputs beyond the bounds", () => {
     );
   });
 
+  test("because one grows while it is read are refused", async () => {
+    const { collect, output, store } = await leave({ "a.txt": "as it was measured" });
+    // Who has a descriptor of the file need not be a process of the sandbox.
+    const save: ArtifactStore["save"] = async (...args) => {
+      await truncate(join(output, "a.txt"), 2 ** 40);
+      return store.save(...args);
+    };
+    await expect(collect(noNotes, { store: { save } })).rejects.toThrow(
+      refused(/more than the announced 18 bytes arrived/),
+    );
+    expect(await store.versions(scope, "a.txt", never)).toEqual([]);
+  });
+
   test("because there are more than 100 are refused", async () => {
     const names = Array.from({ length: 100 }, (_, index) => `file-${index}`);
     const { collect, output } = await leave(Object.fromEntries(names.map((name) => [name, "x"])));
@@ -183,11 +196,13 @@ describe("outputs beyond the bounds", () => {
 });
 
 describe("an output that cannot be saved", () => {
-  test("is named with what the store says", async () => {
+  test("is named, in characters that do nothing to a terminal, with what the store says", async () => {
     const { collect, output } = await leave({ "a.txt": "fine" });
-    await writeFile(join(output, "b\nc.txt"), "x");
+    await writeFile(join(output, "b\nc\u001b\u202e.txt"), "x");
     await expect(collect()).rejects.toThrow(
-      refused(/^Artifacts could not be saved: output "b\nc.txt" could not be saved: /),
+      refused(
+        /^Artifacts could not be saved: output "b\\nc\\u001b\\u\{202e\}.txt" could not be saved: /,
+      ),
     );
   });
 

@@ -6,11 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  type OutputNote,
-  readResult,
-  withoutDirectories,
-} from "../../../worker/invocation/result.ts";
+import { readResult, withoutDirectories } from "../../../worker/invocation/result.ts";
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
 import { unmeasured } from "../../support/usage.ts";
@@ -62,7 +58,7 @@ async function failure(reading: Promise<unknown>): Promise<InvocationError> {
 describe("a result", () => {
   test("is the tool's object, as it is", async () => {
     const value = { status: "success", rows: [1, null, { a: "é" }] };
-    expect(await resultOf({ result: value })).toEqual({ value, outputs: new Map() });
+    expect((await resultOf({ result: value })).value).toEqual(value);
   });
 
   test.each([
@@ -127,6 +123,8 @@ describe("a tool that was ended for its memory", () => {
 });
 
 describe("the notes about outputs", () => {
+  const nothing = { mimeType: undefined, description: undefined };
+
   test("tell type and description of a file", async () => {
     const { outputs } = await resultOf({
       result: {},
@@ -136,24 +134,17 @@ describe("the notes about outputs", () => {
         "c.bin": { mime_type: null, description: null, other: 1 },
       },
     });
-    const nothing: OutputNote = { mimeType: undefined, description: undefined };
-    expect(outputs).toEqual(
-      new Map<string, OutputNote>([
-        ["a.csv", { mimeType: "text/csv", description: "All rows" }],
-        ["b.bin", nothing],
-        ["c.bin", nothing],
-      ]),
-    );
+    expect(outputs.get("a.csv")).toEqual({ mimeType: "text/csv", description: "All rows" });
+    expect(outputs.get("b.bin")).toEqual(nothing);
+    expect(outputs.get("c.bin")).toEqual(nothing);
+    expect(outputs.get("d.bin")).toBeUndefined();
   });
 
   test.each([
     ["of another type", { "a.csv": { mime_type: 5, description: ["x"] } }],
     ["of any length", { "a.csv": { mime_type: "x".repeat(256), description: "x".repeat(2_001) } }],
   ])("are left out where they are %s", async (_name, outputs) => {
-    const nothing = { mimeType: undefined, description: undefined };
-    expect((await resultOf({ result: {}, outputs })).outputs).toEqual(
-      new Map([["a.csv", nothing]]),
-    );
+    expect((await resultOf({ result: {}, outputs })).outputs.get("a.csv")).toEqual(nothing);
   });
 
   test.each([
@@ -161,8 +152,9 @@ describe("the notes about outputs", () => {
     ["a text", "a.csv"],
     ["null", null],
     ["plain", { "a.csv": 5 }],
-  ])("are none where they are %s", async (_name, outputs) => {
-    expect((await resultOf({ result: {}, outputs })).outputs.size).toBe(0);
+  ])("are none where they are %s", async (_name, notes) => {
+    const { outputs } = await resultOf({ result: {}, outputs: notes });
+    for (const name of ["a.csv", "0", "length"]) expect(outputs.get(name)).toBeUndefined();
   });
 
   test("of a file named __proto__ are that file's", async () => {
@@ -170,7 +162,10 @@ describe("the notes about outputs", () => {
       '{"result": {}, "outputs": {"__proto__": {"mime_type": "text/csv"}}}',
     );
     const { outputs } = await readResult(workDir, wellEnded, never);
-    expect([...outputs.keys()]).toEqual(["__proto__"]);
+    expect(outputs.get("__proto__")).toEqual({ ...nothing, mimeType: "text/csv" });
+    // What the notes would inherit is no note.
+    expect(outputs.get("mime_type")).toBeUndefined();
+    expect((await resultOf({ result: {}, outputs: {} })).outputs.get("__proto__")).toBeUndefined();
   });
 });
 
@@ -252,6 +247,22 @@ describe("a result.json that is no result", () => {
       code: "INTERNAL_ERROR",
       message: "The tool ended without a result",
     });
+  });
+
+  test("is read as it was measured, though it grows meanwhile", async () => {
+    const text = JSON.stringify({ result: { a: 1 } });
+    const workDir = await leftWorkDir(text);
+    const grown: WorkDir = Object.create(workDir, {
+      openLeft: {
+        value: async (name: string) => {
+          const file = await workDir.openLeft(name);
+          // Who has a descriptor of the file need not be a process of the sandbox.
+          await truncate(join(workDir.path, name), 2 ** 40);
+          return file;
+        },
+      },
+    }) as WorkDir;
+    expect((await readResult(grown, wellEnded, never)).value).toEqual({ a: 1 });
   });
 
   test("but larger than a message is refused by its size alone", async () => {

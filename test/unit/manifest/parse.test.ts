@@ -5,10 +5,11 @@ import { fc, test as propertyTest } from "@fast-check/vitest";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { formatProblem, ManifestError } from "../../../worker/manifest/manifest.ts";
-import { maxProblems, parseManifest } from "../../../worker/manifest/parse.ts";
+import { ManifestError } from "../../../worker/manifest/manifest.ts";
+import { parseManifest } from "../../../worker/manifest/parse.ts";
 import { maxTools } from "../../../worker/manifest/schema.ts";
 import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
+import { formatProblem, maxProblems } from "../../../worker/support/file-problems.ts";
 import { parse, profileNames, textOf, tool } from "./fixtures.ts";
 
 /** Section 6 of the design document. */
@@ -208,7 +209,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, idempotent, env";
+      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
@@ -582,5 +583,117 @@ describe("any text", () => {
         expect(column).toBeGreaterThanOrEqual(1);
       }
     }
+  });
+});
+
+describe("what a tool has in place of its profile's, or of the host,", () => {
+  const parsed = (fields: string) => () =>
+    parse(
+      `version: 1\ntools:\n  x:\n    module: m\n    function: f\n    ${fields}\n`,
+    ).manifest.tools.get("x");
+
+  test("arrives in the worker's own units", () => {
+    const fields =
+      "{limits: {memory_mb: 8192, cpu_seconds: 5, status_kb: 2, files:}, network: none, isolate: true, devices: [/dev/nvidia0, /dev/dri/renderD128, /dev/nvidia0], mounts: [{source: /data/models}, {source: /srv/x y, target: /opt/x}]}";
+    const text = `version: 1\ntools:\n  x:\n    <<: ${fields}\n    module: m\n    function: f\n`;
+    expect(parse(text).manifest.tools.get("x")).toEqual(
+      tool("x", {
+        module: "m",
+        callable: { kind: "function", name: "f" },
+        limits: { memoryBytes: 8192 * 1024 * 1024, cpuSeconds: 5, statusBytes: 2048 },
+        network: "none",
+        isolate: true,
+        mounts: [
+          { source: "/data/models", target: "/data/models" },
+          { source: "/srv/x y", target: "/opt/x" },
+        ],
+        devices: ["/dev/nvidia0", "/dev/dri/renderD128"],
+      }),
+    );
+  });
+
+  test("is nothing where nothing is said", () => {
+    const empty = "{limits:, network:, isolate:, mounts:, devices:}";
+    const text = `version: 1\ntools:\n  x:\n    <<: ${empty}\n    module: m\n    function: f\n`;
+    const [said, unsaid] = [parse(text), parse("version: 1\ntools: {x: {module: m, function: f}}")];
+    expect(said.manifest.tools).toEqual(unsaid.manifest.tools);
+  });
+
+  const aPath = "an absolute path without . and .. in it, such as /data/models, other than /";
+  const aDevice = "the path of a device below /dev, such as /dev/nvidia0";
+  test.for<[string, string]>([
+    ["limits: 5", "6:13: limits: expected a map of limits, found 5"],
+    [
+      "limits: {memory_mb: 15}",
+      "6:25: limits.memory_mb: expected a whole number, 16 to 1048576, found 15",
+    ],
+    [
+      "limits: {memory: 512}",
+      "6:14: limits.memory: unknown key; the keys are memory_mb, cpu_seconds",
+    ],
+    ["network: all", '6:14: network: expected one of none, host, found "all"'],
+    ["isolate: 1", "6:14: isolate: expected true or false, found 1"],
+    [
+      "mounts: /data",
+      '6:13: mounts: expected a list of at most 16 maps of "source" and "target", found "/data"',
+    ],
+    ["mounts: [/data]", '6:14: mounts[0]: expected a map of "source" and "target", found "/data"'],
+    ["mounts: [{target: /data}]", `mounts[0].source: required: ${aPath}`],
+    ["mounts: [{source: data}]", `6:23: mounts[0].source: expected ${aPath}, found "data"`],
+    ["mounts: [{source: /a/../b}]", `mounts[0].source: expected ${aPath}, found "/a/../b"`],
+    ["mounts: [{source: /a/}]", `mounts[0].source: expected ${aPath}, found "/a/"`],
+    ["mounts: [{source: /}]", `mounts[0].source: expected ${aPath}, found "/"`],
+    ['mounts: [{source: "/a\\nb"}]', `mounts[0].source: expected ${aPath}, found "/a\\nb"`],
+    ["mounts: [{source: /a, target: .}]", `mounts[0].target: expected ${aPath}, found "."`],
+    [
+      "mounts: [{source: /a, mode: rw}]",
+      "6:27: mounts[0].mode: unknown key; the keys are source, target",
+    ],
+    [
+      "mounts: [{source: /a, target: /b}, {source: /c, target: /b/d}]",
+      'mounts[1].target: "/b/d" overlaps "/b"',
+    ],
+    [
+      "devices: /dev/nvidia0",
+      'devices: expected a list of at most 16 paths of devices, found "/dev/nvidia0"',
+    ],
+    ["devices: [/data/nvidia0]", `6:15: devices[0]: expected ${aDevice}, found "/data/nvidia0"`],
+    ["devices: [/dev/../etc]", `devices[0]: expected ${aDevice}, found "/dev/../etc"`],
+    ["devices: [/dev]", `devices[0]: expected ${aDevice}, found "/dev"`],
+    ["devices: [/dev/tty]", 'devices[0]: "/dev/tty" is refused: the sandbox has one of its own'],
+    [
+      "devices: [/dev/pts/0]",
+      'devices[0]: "/dev/pts/0" is refused: the sandbox has one of its own',
+    ],
+  ])("is refused with its place: %s", ([fields, problem]) => {
+    expect(parsed(fields)).toThrow(problem.replace(/^(\d+:\d+): /, 'm.yaml:$1: tool "x": '));
+  });
+
+  test.each([
+    ...[
+      "/sandbox/work/x",
+      "/sandbox",
+      "/tools",
+      "/tools/python/y",
+      "/usr/share/x",
+      "/lib64",
+      "/bin",
+    ],
+    ...["/proc/1", "/dev", "/dev/sda", "/etc/passwd", "/run/x", "/sys", "/tmp", "/tmp/x"],
+  ])("is refused where the sandbox has a directory of its own: %s", (target) => {
+    const message = `mounts[0].target: "${target}" is refused: it is, holds, or lies in a directory that the sandbox has of its own`;
+    expect(parsed(`mounts: [{source: /data, target: ${target}}]`)).toThrow(message);
+    expect(parsed(`mounts: [{source: ${target}}]`)).toThrow(message);
+  });
+
+  test("is bounded in number", () => {
+    const mounts = Array.from({ length: 17 }, (_, i) => ({ source: `/data/${i}` }));
+    expect(parsed(`mounts: ${JSON.stringify(mounts)}`)).toThrow(
+      /mounts: expected a list of at most 16/,
+    );
+    const devices = mounts.map((_, i) => `/dev/d${i}`);
+    expect(parsed(`devices: ${JSON.stringify(devices)}`)).toThrow(
+      /devices: expected a list of at most 16/,
+    );
   });
 });

@@ -12,7 +12,10 @@ describe("the JSON Schema of the manifest", () => {
 
   const fieldsOf = (...names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, { description: expect.any(String) as string }]));
-  const common = ["description", "timeout_seconds", "sandbox_profile", "idempotent", "env"];
+  const common = [
+    ...["description", "timeout_seconds", "sandbox_profile", "limits", "network", "isolate"],
+    ...["mounts", "devices", "idempotent", "env"],
+  ];
 
   test("describes every field of a tool, by language", () => {
     expect(schema).toMatchObject({
@@ -40,12 +43,21 @@ describe("the JSON Schema of the manifest", () => {
     });
   });
 
-  test("offers the profiles that exist", () => {
-    expect(JSON.stringify(schema)).toContain(`"enum":${JSON.stringify(profileNames)}`);
+  test("offers the profiles that exist, and accepts an operator's own", () => {
+    const offered = `{"anyOf":[{"type":"string","enum":${JSON.stringify(profileNames)}},{"type":"string","pattern":`;
+    expect(JSON.stringify(schema)).toContain(offered);
   });
 
-  test("lets other workers' keys pass", () => {
-    expect(JSON.stringify(schema)).not.toContain('"additionalProperties":false');
+  test("lets other workers' keys pass, but none that is misspelled inside a field", () => {
+    expect(schema).not.toHaveProperty("additionalProperties");
+    const tools = (
+      schema as { properties: { tools: { additionalProperties: { anyOf: object[] } } } }
+    ).properties.tools.additionalProperties.anyOf;
+    expect(tools).toHaveLength(2);
+    for (const tool of tools) {
+      expect(tool).not.toHaveProperty("additionalProperties");
+      expect(tool).toHaveProperty("properties.limits.anyOf[0].additionalProperties", false);
+    }
   });
 
   test("is the one that docs/manifest.schema.json offers to editors", () => {

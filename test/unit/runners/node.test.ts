@@ -159,7 +159,7 @@ describe("a call of a Node tool", () => {
       "/sandbox/runner/main.js",
       "/sandbox/work/runner_args.json",
     ]);
-    expect(prepared.memory.bound).toBe("resident");
+    expect(prepared.memoryBound).toBe("resident");
   });
 
   test("has the tools for as long as it runs", async () => {

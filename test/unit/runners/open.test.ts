@@ -34,7 +34,6 @@ describe("the languages of a worker", () => {
         return {
           runtime,
           description: runtime,
-          memory: { bound: "resident", keptBy: [] },
           prepare: () => Promise.reject(new Error("nothing is prepared here")),
           refuse: async ({ module }) => `${runtime} refuses ${module}`,
           [Symbol.asyncDispose]: async () => void events.push(`close ${runtime}`),

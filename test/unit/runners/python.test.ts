@@ -28,6 +28,11 @@ function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
     description: undefined,
     timeoutSeconds: undefined,
     profile: undefined,
+    limits: {},
+    network: undefined,
+    isolate: false,
+    mounts: [],
+    devices: [],
     idempotent: true,
     env: [],
     ...changes,
@@ -238,6 +243,20 @@ describe("an interpreter outside /usr", () => {
     backend.refused.add(join(base, "venv"));
     await expect(openPythonRunner(options)).rejects.toThrow("cannot be shared");
     expect(backend.inUse).toEqual([]);
+  });
+
+  test("keeps its place: no mount of a tool covers it, holds it, or lies in it", async () => {
+    const { options } = await newOptions({ pythonBin: python });
+    await using runner = await openPythonRunner(options);
+    const refusal = (target: string) =>
+      runner.refuse(tool({ mounts: [{ source: "/data", target }] }), never);
+    const venv = join(base, "venv");
+    for (const target of [venv, join(venv, "data"), base]) {
+      expect(await refusal(target)).toBe(
+        `mount at ${target} overlaps ${venv}, which the Python interpreter needs`,
+      );
+    }
+    expect(await refusal(`${venv}-data`)).toBeUndefined();
   });
 
   describe("serves a tool", () => {

@@ -15,6 +15,11 @@ const tool: ToolEntry = {
   description: undefined,
   timeoutSeconds: undefined,
   profile: undefined,
+  limits: {},
+  network: undefined,
+  isolate: false,
+  mounts: [],
+  devices: [],
   idempotent: true,
   env: [],
 };
@@ -35,7 +40,7 @@ const invocation: Invocation = {
   sentAtMs: 0,
 };
 
-const paths = { work: "/sandbox/work", tools: "/tools/python" };
+const paths = { tools: "/tools/python", locate: (path: string) => path };
 
 function staged(path: string): StagedArtifact {
   return { path, filename: "data.csv", mimeType: "text/csv", version: 3 };

@@ -10,6 +10,8 @@ function options(profile: string, changes: Partial<BwrapOptions> = {}): readonly
   return bwrapOptions({
     profile: builtInProfiles.get(profile)!,
     proc: "fresh",
+    limitsNested: true,
+    namesHost: true,
     systemDirectories: [
       { path: "/bin", linkTarget: "usr/bin" },
       { path: "/lib", linkTarget: "usr/lib" },
@@ -20,6 +22,7 @@ function options(profile: string, changes: Partial<BwrapOptions> = {}): readonly
       { source: "/srv/tools", target: "/tools/python" },
       { source: "/srv/runner", target: "/sandbox/runner" },
     ],
+    devices: [],
     environment: new Map([["PATH", "/usr/bin"]]),
     ...changes,
   });
@@ -52,6 +55,7 @@ describe("the sandbox of the restrictive profile", () => {
       --ro-bind-try /etc/alternatives /etc/alternatives
       --ro-bind-try /etc/localtime /etc/localtime
       --proc /proc
+      --remount-ro /proc
       --dev /dev
       --size 67108864
       --tmpfs /dev/shm
@@ -101,6 +105,7 @@ describe("the sandbox of the standard profile", () => {
       --ro-bind-try /etc/ca-certificates /etc/ca-certificates
       --ro-bind-try /etc/pki/tls/certs /etc/pki/tls/certs
       --proc /proc
+      --remount-ro /proc
       --dev /dev
       --size 268435456
       --tmpfs /dev/shm
@@ -138,6 +143,7 @@ describe("the sandbox of the permissive profile", () => {
       --ro-bind /etc /etc
       --ro-bind-try /run/systemd/resolve /run/systemd/resolve
       --proc /proc
+      --remount-ro /proc
       --dev /dev
       --size 1073741824
       --tmpfs /dev/shm
@@ -220,6 +226,14 @@ describe("every sandbox", () => {
     const places = ["/var", "/var/a", "/var/a/b"].map((target) => list.lastIndexOf(target));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(places[0]).toBeGreaterThan(0);
+  });
+
+  test("has the devices it is asked to, before /dev becomes read-only", () => {
+    const devices = [{ source: "/dev/nvidia0", path: "/dev/gpu" }];
+    const list = lines(options("restrictive", { devices })).split("\n");
+    const device = list.indexOf("--dev-bind /dev/nvidia0 /dev/gpu");
+    expect(list.indexOf("--dev /dev")).toBeLessThan(device);
+    expect(list.indexOf("--remount-ro /dev")).toBeGreaterThan(device);
   });
 
   test("has an environment of what it is given, whatever that looks like", () => {

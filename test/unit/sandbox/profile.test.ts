@@ -1,11 +1,20 @@
 /**
  * The profiles of the design document, and which of them a call runs under.
  */
+import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import {
+  type LimitName,
+  type Limits,
+  limitNames,
+} from "../../../worker/protocol/resource-limits.ts";
+import {
+  type Profile,
   type ProfileChoice,
+  type ProfileOverrides,
   builtInProfiles,
-  chooseProfileName,
+  chooseProfile,
+  isWithin,
 } from "../../../worker/sandbox/profile.ts";
 
 const MiB = 1024 * 1024;
@@ -80,38 +89,147 @@ const choices = Object.entries(decisions).flatMap(([fallback, rows]) =>
   ),
 );
 
-const width = (name: string): number => [...builtInProfiles.keys()].indexOf(name);
+const none: ProfileOverrides = { limits: {}, network: undefined };
+
+function named(name: string): Profile {
+  return builtInProfiles.get(name)!;
+}
+
+/** A profile of the operator's own. */
+function own(changes: Partial<Omit<Profile, "limits">>, limits: Partial<Limits> = {}): Profile {
+  const base = named("standard");
+  return { ...base, name: "own", ...changes, limits: { ...base.limits, ...limits } };
+}
+
+function chosen(choice: Partial<ProfileChoice>): Profile {
+  return chooseProfile({
+    manifest: undefined,
+    overrides: none,
+    requested: undefined,
+    fallback: named("standard"),
+    ...choice,
+  });
+}
 
 describe("the profile of a call", () => {
   test.each(choices)(
     "with $fallback as the worker's default, $manifest in the manifest and $requested in the request is $expected",
-    ({ expected, ...choice }) => {
-      expect(chooseProfileName(choice)).toBe(expected);
+    ({ manifest, requested, fallback, expected }) => {
+      const profile = chooseProfile({
+        manifest: manifest === undefined ? undefined : named(manifest),
+        overrides: none,
+        requested: requested === undefined ? undefined : named(requested),
+        fallback: named(fallback),
+      });
+      expect(profile).toEqual(named(expected!));
     },
   );
 
-  test("is never wider for what a request says", () => {
-    for (const { manifest, requested, fallback } of choices) {
-      const without = chooseProfileName({ manifest, requested: undefined, fallback });
-      const chosen = chooseProfileName({ manifest, requested, fallback });
-      expect(width(chosen)).toBeLessThanOrEqual(width(without));
-    }
+  test("is that of a request that is tighter than the default in some members and wider in none", () => {
+    const tight = own({ network: "none" }, { memoryBytes: 128 * MiB });
+    expect(chosen({ requested: tight })).toEqual(tight);
   });
 
-  test.each<ProfileChoice>([
-    { manifest: undefined, requested: "unknown", fallback: "standard" },
-    { manifest: undefined, requested: "", fallback: "permissive" },
-  ])("is not one that nobody knows, because a request names it: %j", (choice) => {
-    expect(chooseProfileName(choice)).toBe(choice.fallback);
+  test.each<[string, Profile]>([
+    ["memory", own({ network: "none" }, { memoryBytes: 1025 * MiB })],
+    ["files", own({}, { memoryBytes: MiB, files: 50_001 })],
+    ["the network", own({ network: "host" }, { memoryBytes: MiB })],
+    ["/etc", own({ network: "none", readsEtc: true })],
+    ["/var", own({ network: "none", hasVar: true })],
+    ["the backend", own({ network: "none", backend: "host" })],
+  ])("is the default when what a request names is wider by %s, whatever else it is", (_, wide) => {
+    const fallback = own({ name: "default", network: "none" });
+    expect(chosen({ requested: wide, fallback })).toEqual(fallback);
   });
 
   test("is the operator's own where he names one that is not built in", () => {
-    const own = { manifest: undefined, fallback: "own" };
-    expect(chooseProfileName({ ...own, requested: undefined })).toBe("own");
-    expect(chooseProfileName({ ...own, requested: "permissive" })).toBe("own");
-    expect(chooseProfileName({ ...own, requested: "restrictive" })).toBe("restrictive");
-    expect(
-      chooseProfileName({ manifest: "own", requested: "standard", fallback: "standard" }),
-    ).toBe("own");
+    const fallback = own({ name: "default", readsEtc: true });
+    expect(chosen({ fallback })).toEqual(fallback);
+    expect(chosen({ fallback, requested: named("permissive") })).toEqual(fallback);
+    expect(chosen({ fallback, requested: named("restrictive") })).toEqual(named("restrictive"));
+    expect(chosen({ manifest: fallback, requested: named("standard") })).toEqual(fallback);
+  });
+
+  test("that a request tightens to restrictive has no member that is wider than what was granted", () => {
+    const tiny = own({}, { memoryBytes: 64 * MiB, processes: 8, cpus: 8 });
+    expect(chosen({ manifest: tiny, requested: named("restrictive") })).toEqual({
+      ...named("restrictive"),
+      limits: { ...named("restrictive").limits, memoryBytes: 64 * MiB, processes: 8 },
+    });
   });
 });
+
+describe("what the manifest says of one tool", () => {
+  const overrides: ProfileOverrides = {
+    limits: { memoryBytes: 8192 * MiB, cpuSeconds: 10 },
+    network: "none",
+  };
+
+  test("holds in place of its profile's members, under the profile's name", () => {
+    const manifest = named("permissive");
+    expect(chosen({ manifest, overrides, requested: named("standard") })).toEqual({
+      ...manifest,
+      network: "none",
+      limits: { ...manifest.limits, memoryBytes: 8192 * MiB, cpuSeconds: 10 },
+    });
+  });
+
+  test("holds on top of the worker's default too, which agents name in every request", () => {
+    for (const requested of [undefined, named("standard"), named("permissive")]) {
+      expect(chosen({ overrides, requested })).toMatchObject({
+        name: "standard",
+        network: "none",
+        limits: { memoryBytes: 8192 * MiB, cpuSeconds: 10 },
+      });
+    }
+  });
+
+  test("can open the network of a profile that has none", () => {
+    const wide: ProfileOverrides = { limits: {}, network: "host" };
+    const manifest = named("restrictive");
+    expect(chosen({ manifest, overrides: wide })).toEqual({ ...manifest, network: "host" });
+    expect(chosen({ manifest, overrides: wide, requested: manifest })).toEqual(manifest);
+  });
+
+  test("is never widened by a request, nor is what the request asks for by it", () => {
+    const profile = named("restrictive");
+    expect(chosen({ overrides, requested: profile })).toEqual({
+      ...profile,
+      limits: { ...profile.limits, cpuSeconds: 10 },
+    });
+  });
+
+  test("makes nothing of this depend on how profiles are called", () => {
+    const alias = { ...named("restrictive"), name: "my-own" };
+    expect(chosen({ overrides, requested: alias }).limits.memoryBytes).toBe(512 * MiB);
+    expect(isWithin(alias, named("restrictive"))).toBe(true);
+  });
+});
+
+const bounds = fc.record(
+  Object.fromEntries(
+    limitNames.map((name) => [name, fc.integer({ min: 1, max: 4 })]),
+  ) as unknown as Record<LimitName, fc.Arbitrary<number>>,
+);
+const profiles = fc.record<Profile>({
+  name: fc.constantFrom("restrictive", "a", "b"),
+  backend: fc.constantFrom("bubblewrap", "host"),
+  network: fc.constantFrom("none", "host"),
+  limits: bounds,
+  readsEtc: fc.boolean(),
+  hasVar: fc.boolean(),
+});
+const anyOverrides = fc.record<ProfileOverrides>({
+  limits: fc.oneof(fc.constant({}), bounds),
+  network: fc.constantFrom(undefined, "none", "host"),
+});
+
+propertyTest.prop([fc.option(profiles, { nil: undefined }), anyOverrides, profiles, profiles])(
+  "a request never widens, whatever profiles there are",
+  (manifest, overrides, requested, fallback) => {
+    const without = chooseProfile({ manifest, overrides, requested: undefined, fallback });
+    const profile = chooseProfile({ manifest, overrides, requested, fallback });
+    expect(isWithin(profile, without)).toBe(true);
+    if (requested.name === "restrictive") expect(isWithin(profile, requested)).toBe(true);
+  },
+);

@@ -11,6 +11,7 @@ import {
   limitPrefix,
   parseCpuList,
   parseHardLimits,
+  placement,
 } from "../../../worker/sandbox/rlimits.ts";
 
 const { limits: restrictive } = builtInProfiles.get("restrictive")!;
@@ -61,52 +62,58 @@ describe("the hard limits of a process", () => {
 
 describe("the prefix of a command", () => {
   test("sets every limit of the profile, hard as well as soft, and no core dumps", () => {
-    expect(
-      limitPrefix(restrictive, "address-space", unlimited, [0], 0).join(" "),
-    ).toMatchInlineSnapshot(
+    expect(limitPrefix(restrictive, "address-space", unlimited).join(" ")).toMatchInlineSnapshot(
       `"/usr/bin/prlimit --as=536870912:536870912 --cpu=60:60 --fsize=67108864:67108864 --nofile=128:128 --nproc=32:32 --core=0:0 --"`,
     );
   });
 
   test("leaves address space alone for programs whose memory is bounded otherwise", () => {
-    const prefix = limitPrefix(restrictive, "resident", unlimited, [0], 0);
-    const options = limitPrefix(restrictive, "address-space", unlimited, [0], 0);
+    const prefix = limitPrefix(restrictive, "resident", unlimited);
+    const options = limitPrefix(restrictive, "address-space", unlimited);
     expect(prefix).toEqual(options.filter((option) => !option.startsWith("--as=")));
     expect(prefix).toHaveLength(options.length - 1);
   });
 
   test("never asks for more than the worker itself has, which would make every call fail", () => {
     const hard = { ...unlimited, openFiles: 100, fileSizeBytes: 4096 };
-    const prefix = limitPrefix(restrictive, "address-space", hard, [0], 0);
+    const prefix = limitPrefix(restrictive, "address-space", hard);
     expect(prefix).toContain("--nofile=100:100");
     expect(prefix).toContain("--fsize=4096:4096");
     expect(prefix).toContain("--nproc=32:32");
     expect(clampedLimits(restrictive, hard)).toEqual(["fileSizeBytes", "openFiles"]);
   });
 
+  test("sets nothing where neither profile nor worker has a limit", () => {
+    const limits = { ...restrictive, processes: Infinity };
+    expect(limitPrefix(limits, "address-space", unlimited)).toContain(
+      "--nproc=unlimited:unlimited",
+    );
+    expect(limitPrefix(limits, "address-space", { ...unlimited, processes: 7 })).toContain(
+      "--nproc=7:7",
+    );
+  });
+
   test("names no limit as tightened where the worker has as much as the profile", () => {
     expect(clampedLimits(restrictive, unlimited)).toEqual([]);
     expect(clampedLimits(restrictive, { ...unlimited, openFiles: 128 })).toEqual([]);
   });
+});
 
-  test("places the command on as many CPUs as the profile says", () => {
-    expect(
-      limitPrefix(restrictive, "address-space", unlimited, [0, 1, 2, 3], 0).slice(0, 4),
-    ).toEqual([...["/usr/bin/taskset", "--cpu-list", "0"], "/usr/bin/prlimit"]);
-    expect(limitPrefix(standard, "address-space", unlimited, [0, 1, 2, 3], 0)[2]).toBe("0,1");
+describe("the placement of a command", () => {
+  test("is on as many CPUs as the profile says", () => {
+    expect(placement(restrictive, [0, 1, 2, 3], 0)).toEqual([
+      ...["/usr/bin/taskset", "--cpu-list", "0"],
+    ]);
+    expect(placement(standard, [0, 1, 2, 3], 0)[2]).toBe("0,1");
   });
 
   test("leaves the CPUs alone where there are no more of them than the profile allows", () => {
-    expect(limitPrefix(standard, "address-space", unlimited, [4, 5], 3)[0]).toBe(
-      "/usr/bin/prlimit",
-    );
+    expect(placement(standard, [4, 5], 3)).toEqual([]);
   });
 
   test("spreads one call after the other over the CPUs, by the numbers the host gave them", () => {
     const placesOf = (cpuIds: readonly number[]) =>
-      [0, 1, 2, 3].map(
-        (turn) => limitPrefix(standard, "address-space", unlimited, cpuIds, turn)[2],
-      );
+      [0, 1, 2, 3].map((turn) => placement(standard, cpuIds, turn)[2]);
     expect(placesOf([0, 1, 2, 3])).toEqual(["0,1", "2,3", "0,1", "2,3"]);
     expect(placesOf([2, 3, 8])).toEqual(["2,3", "8,2", "3,8", "2,3"]);
   });
@@ -116,9 +123,9 @@ describe("the prefix of a command", () => {
     fc.nat(1_000_000),
     fc.constantFrom(...builtInProfiles.values()),
   ])("chooses distinct CPUs of the worker's own, whatever the turn", (cpuIds, turn, { limits }) => {
-    const [program, , list] = limitPrefix(limits, "address-space", unlimited, cpuIds, turn);
+    const [, , list] = placement(limits, cpuIds, turn);
     if (cpuIds.length <= limits.cpus) {
-      expect(program).toBe("/usr/bin/prlimit");
+      expect(list).toBeUndefined();
     } else {
       const chosen = list!.split(",").map(Number);
       expect(new Set(chosen).size).toBe(limits.cpus);

@@ -23,6 +23,7 @@ const outcomes = {
   killed: 0x8000_0000,
   EPERM: 0x0005_0001,
   ENOSYS: 0x0005_0026,
+  EPROTONOSUPPORT: 0x0005_005d,
   EAFNOSUPPORT: 0x0005_0061,
 };
 type Outcome = keyof typeof outcomes;
@@ -39,7 +40,7 @@ const everydayCalls = {
     ...{ read: 0, write: 1, close: 3, poll: 7, mmap: 9, mprotect: 10, brk: 12, rt_sigaction: 13 },
     ...{ dup2: 33, alarm: 37, connect: 42, sendmsg: 46, recvmsg: 47, bind: 49, listen: 50 },
     ...{ fork: 57, vfork: 58, execve: 59, exit: 60, wait4: 61, kill: 62, fcntl: 72, mkdir: 83 },
-    ...{ prctl: 157, arch_prctl: 158, setrlimit: 160, futex: 202, sched_setaffinity: 203 },
+    ...{ prctl: 157, arch_prctl: 158, setrlimit: 160, futex: 202, sched_getaffinity: 204 },
     ...{ exit_group: 231, openat: 257, set_robust_list: 273, epoll_pwait: 281, pipe2: 293 },
     ...{ prlimit64: 302, seccomp: 317, getrandom: 318, statx: 332, rseq: 334 },
     ...{ pidfd_send_signal: 424, pidfd_open: 434, close_range: 436, openat2: 437 },
@@ -48,7 +49,7 @@ const everydayCalls = {
     ...{ read: 63, write: 64, close: 57, ppoll: 73, mmap: 222, mprotect: 226, brk: 214 },
     ...{ rt_sigaction: 134, dup3: 24, setitimer: 103, connect: 203, sendmsg: 211, recvmsg: 212 },
     ...{ bind: 200, listen: 201, execve: 221, exit: 93, wait4: 260, kill: 129, fcntl: 25 },
-    ...{ mkdirat: 34, prctl: 167, setrlimit: 164, futex: 98, sched_setaffinity: 122 },
+    ...{ mkdirat: 34, prctl: 167, setrlimit: 164, futex: 98, sched_getaffinity: 123 },
     ...{ exit_group: 94, openat: 56, set_robust_list: 99, epoll_pwait: 22, pipe2: 59 },
     ...{ prlimit64: 261, seccomp: 277, getrandom: 278, statx: 291, rseq: 293 },
     ...{ pidfd_send_signal: 424, pidfd_open: 434, close_range: 436, openat2: 437 },
@@ -115,8 +116,8 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     expect(decide(inspected.clone, flags | (namespaceFlags.CLONE_NEWUSER << 32n))).toBe("allowed");
   });
 
-  test("refuses to put input into a terminal, and lets other requests pass", () => {
-    const requests = { TIOCSTI: 0x5412n, TIOCLINUX: 0x541cn };
+  test("refuses to put input into a terminal or to change its driver, and lets other requests pass", () => {
+    const requests = { TIOCSTI: 0x5412n, TIOCLINUX: 0x541cn, TIOCSETD: 0x5423n };
     for (const request of Object.values(requests)) {
       expect(decide(inspected.ioctl, 0n, request)).toBe("EPERM");
       // The kernel reads 32 bits of it (CVE-2019-10063 was a filter that read 64).
@@ -154,6 +155,18 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       expect(decide(inspected[call], family)).toBe("EAFNOSUPPORT");
       expect(decide(inspected[call], family | (1n << 32n))).toBe("EAFNOSUPPORT");
     }
+  });
+
+  test("knows one protocol of netlink", () => {
+    const { AF_NETLINK, AF_INET } = allowedFamilies;
+    const raw = 3n;
+    expect(decide(inspected.socket, AF_NETLINK, raw, 0n)).toBe("allowed");
+    for (const protocol of [1n, 4n, 9n, 12n, 16n, 0xffff_ffffn]) {
+      expect(decide(inspected.socket, AF_NETLINK, raw, protocol)).toBe("EPROTONOSUPPORT");
+      expect(decide(inspected.socket, AF_INET, raw, protocol)).toBe("allowed");
+    }
+    // The kernel reads 32 bits of it.
+    expect(decide(inspected.socket, AF_NETLINK, raw, 1n << 32n)).toBe("allowed");
   });
 
   test.each(Object.entries(everydayCalls[arch]))("lets %s pass", (_, number) => {
@@ -216,7 +229,7 @@ test("the filter for x64 kills what calls by numbers of the x32 ABI", () => {
 describe("the calls of the filter", () => {
   test("are these, and one more or less is a decision", () => {
     expect(Object.keys(refusedCalls).toSorted().join(" ")).toMatchInlineSnapshot(
-      `"acct add_key bpf chroot clock_settime delete_module fanotify_init finit_module fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl modify_ldt mount mount_setattr move_mount name_to_handle_at open_by_handle_at open_tree open_tree_attr perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd"`,
+      `"acct add_key bpf chroot clock_settime delete_module fanotify_init finit_module fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl modify_ldt mount mount_setattr move_mount name_to_handle_at open_by_handle_at open_tree open_tree_attr perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key sched_setaffinity setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd"`,
     );
   });
 

@@ -2,10 +2,13 @@
  * bubblewrap's options for a sandbox, as a pure function. See bwrap(1).
  */
 import type { Profile } from "../profile.ts";
-import { type ReadOnlyMount, insidePaths } from "../sandbox.ts";
+import { type Device, type ReadOnlyMount, insidePaths } from "../sandbox.ts";
 
 /** uid and gid inside: nobody. */
 const insideId = "65534";
+
+/** Not everywhere: default filters of container engines refuse sethostname(2) to users without capabilities. */
+export const hostName: readonly string[] = ["--hostname", "sandbox"];
 
 /** How /proc appears inside: a new one, or an empty directory where the host does not allow that. */
 export type ProcVariant = "fresh" | "empty";
@@ -16,11 +19,16 @@ const resolvedRun = "/run/systemd/resolve";
 export interface BwrapOptions {
   readonly profile: Profile;
   readonly proc: ProcVariant;
+  /** Whether the limit of further user namespaces inside is set to zero. */
+  readonly limitsNested: boolean;
+  /** Whether the sandbox gets a host name of its own in place of the host's. */
+  readonly namesHost: boolean;
   /** /bin, /lib and their kin, as the host has them. */
   readonly systemDirectories: readonly SystemDirectory[];
   /** The work directory on the host. */
   readonly workDir: string;
   readonly mounts: readonly ReadOnlyMount[];
+  readonly devices: readonly Device[];
   readonly environment: ReadonlyMap<string, string>;
 }
 
@@ -62,30 +70,54 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     "--unshare-all",
     ...(profile.network === "host" ? ["--share-net"] : []),
     "--unshare-user",
-    "--disable-userns",
+    ...(options.limitsNested ? ["--disable-userns"] : []),
     ...["--uid", insideId, "--gid", insideId],
     ...["--cap-drop", "ALL"],
     "--new-session",
     "--die-with-parent",
-    ...["--hostname", "sandbox"],
+    ...(options.namesHost ? hostName : []),
     "--clearenv",
     ...[...options.environment].flatMap(([name, value]) => ["--setenv", name, value]),
-    ...["--ro-bind", "/usr", "/usr"],
-    ...options.systemDirectories.flatMap(({ path, linkTarget }) =>
-      linkTarget === undefined ? ["--ro-bind", path, path] : ["--symlink", linkTarget, path],
-    ),
+    ...systemOptions(options.systemDirectories),
     ...etc(profile),
-    ...(options.proc === "fresh"
-      ? ["--proc", "/proc"]
-      : ["--tmpfs", "/proc", "--remount-ro", "/proc"]),
+    ...(options.proc === "fresh" ? ["--proc", "/proc"] : ["--tmpfs", "/proc"]),
+    // In a new one a tool could write the settings of its own namespaces, below /proc/sys.
+    ...["--remount-ro", "/proc"],
     // The tool owns the file system of /dev: without the remount it could fill half of the host's memory there.
-    ...["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"],
+    ...options.devices.flatMap((device) => ["--dev-bind", device.source, device.path]),
+    ...["--remount-ro", "/dev"],
     ...["--size", size, "--tmpfs", "/tmp"],
     ...(profile.hasVar ? ["--size", size, "--tmpfs", "/var"] : []),
     ...options.mounts.flatMap((mount) => ["--ro-bind", mount.source, mount.target]),
     ...["--bind", options.workDir, insidePaths.work],
     ...["--chdir", insidePaths.work],
     ...["--remount-ro", "/"],
+  ];
+}
+
+/** The least that a sandbox can be: namespaces of every kind but the network's, and programs to run. For trials. */
+export function trialOptions(systemDirectories: readonly SystemDirectory[]): readonly string[] {
+  return [
+    ...[
+      "--unshare-user",
+      "--unshare-pid",
+      "--unshare-ipc",
+      "--unshare-uts",
+      "--unshare-cgroup-try",
+    ],
+    ...["--uid", insideId, "--gid", insideId],
+    "--die-with-parent",
+    ...systemOptions(systemDirectories),
+  ];
+}
+
+function systemOptions(systemDirectories: readonly SystemDirectory[]): readonly string[] {
+  return [
+    ...["--ro-bind", "/usr", "/usr"],
+    ...systemDirectories.flatMap(({ path, linkTarget }) =>
+      linkTarget === undefined ? ["--ro-bind", path, path] : ["--symlink", linkTarget, path],
+    ),
   ];
 }
 

@@ -4,26 +4,32 @@
 import { join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
-import { type MemoryGuard, PollingMemoryGuard } from "../memory-guard.ts";
-import { guardOrphans } from "../orphans.ts";
-import { limitPrefix } from "../rlimits.ts";
+import { type CgroupsFound, openCgroups } from "../cgroup.ts";
+import { Guard } from "../guard.ts";
 import {
-  type Enforcement,
-  type Execution,
-  type Launch,
+  type CheckName,
+  type HostCheck,
+  defaultMinimum,
+  describeChecks,
+  unmetChecks,
+} from "../host-check.ts";
+import { guardOrphans } from "../orphans.ts";
+import type { Profile } from "../profile.ts";
+import { clampedLimits } from "../rlimits.ts";
+import {
   type Sandbox,
   type SandboxBackend,
-  type SandboxRequest,
   SandboxError,
+  type SandboxFacts,
+  type SandboxRequest,
   type SharedDirectory,
   type Unenforced,
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
-import type { WorkDir } from "../work-dir.ts";
 import { WorkDirs } from "../work-dirs.ts";
-import { bwrapOptions } from "./argv.ts";
-import { type HostFacts, probeHost } from "./probe.ts";
-import { startBwrap } from "./process.ts";
+import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
+import { enforcementOf } from "./enforcement.ts";
+import { type HostFacts, type HostReport, identify, probeHost } from "./probe.ts";
 
 /** Options of the bubblewrap backend. */
 export interface BubblewrapOptions {
@@ -34,6 +40,11 @@ export interface BubblewrapOptions {
   readonly uid: number | undefined;
   readonly clock: Clock;
   readonly newId: NewId;
+  /** Leaves control groups alone, so that the guard keeps what they would. */
+  readonly withoutCgroups?: boolean;
+  /** Checks that this host has to hold; the usual ones unless given. */
+  readonly minimum?: readonly CheckName[];
+  /** Told of a work directory, or a control group, that could not be removed. */
   onRemoveFailed(error: unknown): void;
   /** Told each time that the process which ends the sandboxes of a dead worker has ended or cannot be started again. */
   onGuardLost(error: unknown): void;
@@ -42,62 +53,123 @@ export interface BubblewrapOptions {
 /** A backend that also says what it found on this host. */
 export interface BubblewrapBackend extends SandboxBackend {
   readonly host: HostFacts;
+  /** What was tried on this host, and what came of it. */
+  readonly checks: readonly HostCheck[];
+  /** What came of asking for control groups; undefined when nobody asked. */
+  readonly cgroups: CgroupsFound | undefined;
 }
 
 /**
  * Prepares the work directories and probes the host. The caller owns the backend.
- * Throws SandboxError when no sandbox can be made here.
+ * Throws SandboxError when no sandbox can be made here, and when this host does not hold what is asked of it.
  */
 export async function openBubblewrap(options: BubblewrapOptions): Promise<BubblewrapBackend> {
   await using opened = new AsyncDisposableStack();
-  const workDirs = opened.use(
-    await WorkDirs.open({
-      base: options.workBase,
-      ownerId: options.uid,
-      newId: options.newId,
-      onRemoveFailed: options.onRemoveFailed,
-    }),
+  const { report, workDirs, found } = await prepare(options, opened);
+  const host = requireMinimum(report, options.minimum ?? defaultMinimum);
+  const { root } = workDirs;
+  const { uid, newId, clock, bwrapBin } = options;
+  const shared = opened.use(new SharedDirectories(join(root, "shared"), uid, newId, clock));
+  const mark = workDirs.sandboxMark;
+  const guard = new Guard();
+  const parts = { bwrapBin, uid, clock, host, mark, guard, cgroups: found?.cgroups };
+  return new Backend(parts, report.checks, found, workDirs, shared, opened.move());
+}
+
+/** Finds out what this host allows, and leaves nothing behind. Throws SandboxError when nobody can say. */
+export async function examineHost(options: BubblewrapOptions): Promise<HostReport> {
+  await using opened = new AsyncDisposableStack();
+  return (await prepare(options, opened)).report;
+}
+
+/** What has to be there before there is a sandbox, given to `opened`. */
+async function prepare(
+  options: BubblewrapOptions,
+  opened: AsyncDisposableStack,
+): Promise<{
+  readonly report: HostReport;
+  readonly workDirs: WorkDirs;
+  readonly found: CgroupsFound | undefined;
+}> {
+  const { uid, clock, newId, onRemoveFailed } = options;
+  const version = await identify(options.bwrapBin, uid);
+  const base = options.workBase;
+  const workDirs = opened.use(await WorkDirs.open({ base, ownerId: uid, newId, onRemoveFailed }));
+  opened.use(await guardOrphans(workDirs.sandboxMark, clock, options.onGuardLost));
+  const found = options.withoutCgroups === true ? undefined : await openCgroups(options);
+  if (found?.cgroups !== undefined) opened.use(found.cgroups);
+  const report = await probeHost({ ...options, version, cgroups: found }, workDirs);
+  return { report, workDirs, found };
+}
+
+/** What sandboxes are made with. Throws SandboxError, with the remedy for each, where a check of the minimum is not held. */
+function requireMinimum({ checks, facts }: HostReport, minimum: readonly CheckName[]): HostFacts {
+  const unmet = unmetChecks(checks, minimum);
+  if (facts !== undefined && unmet.length === 0) return facts;
+  throw new SandboxError(
+    `this host does not hold what is asked of it (see docs/doctor.md)\n${describeChecks(unmet)}`,
+    { setting: "minimum" },
   );
-  opened.use(await guardOrphans(workDirs.sandboxMark, options.clock, options.onGuardLost));
-  const host = await probeHost(options, workDirs);
-  return new Backend(options, workDirs, host, opened.move());
+}
+
+function factsOf({ host, cgroups }: ColdSandboxParts): ColdSandboxFacts {
+  const enforcement = enforcementOf({
+    group: cgroups?.controls ?? { memory: false, processes: false, cpu: false },
+    seesProcesses: !host.unenforced.includes("resident-memory"),
+    isFiltered: host.seccomp !== undefined,
+  });
+  const isGap = (gap: Unenforced): boolean =>
+    gap !== "resident-memory" || enforcement.memoryBytes === "none";
+  return {
+    enforcement,
+    unenforced: [
+      ...host.unenforced.filter(isGap),
+      ...(host.seesInside ? [] : (["held-files"] as const)),
+    ],
+  };
 }
 
 class Backend implements BubblewrapBackend {
-  readonly host: HostFacts;
-  readonly #options: BubblewrapOptions;
+  readonly checks: readonly HostCheck[];
+  readonly cgroups: CgroupsFound | undefined;
+  readonly #parts: ColdSandboxParts;
+  readonly #facts: ColdSandboxFacts;
   readonly #workDirs: WorkDirs;
-  /** The work directories, and what has to be given back with them. */
-  readonly #opened: AsyncDisposable;
   readonly #shared: SharedDirectories;
-  readonly #guard = new PollingMemoryGuard();
+  /** All that has to be given back in the end. */
+  readonly #opened: AsyncDisposable;
   /** Counts sandboxes, so that those bound to fewer CPUs than there are spread over them. */
   #turn = 0;
 
   constructor(
-    options: BubblewrapOptions,
+    parts: ColdSandboxParts,
+    checks: readonly HostCheck[],
+    cgroups: CgroupsFound | undefined,
     workDirs: WorkDirs,
-    host: HostFacts,
+    shared: SharedDirectories,
     opened: AsyncDisposable,
   ) {
-    this.#options = options;
+    this.checks = checks;
+    this.cgroups = cgroups;
+    this.#parts = parts;
+    this.#facts = factsOf(parts);
     this.#workDirs = workDirs;
+    this.#shared = shared;
     this.#opened = opened;
-    this.#shared = new SharedDirectories(
-      join(workDirs.root, "shared"),
-      options.uid,
-      options.newId,
-      options.clock,
-    );
-    this.host = host;
   }
 
-  get description(): string {
-    return this.host.version;
+  get host(): HostFacts {
+    return this.#parts.host;
   }
 
-  get unenforced(): readonly Unenforced[] {
-    return this.host.unenforced;
+  facts({ limits }: Profile): SandboxFacts {
+    const { host, cgroups } = this.#parts;
+    return {
+      technology: [host.version, cgroups?.description].filter(Boolean).join(", "),
+      ...this.#facts,
+      checks: this.checks,
+      clamped: clampedLimits(limits, host.hardLimits),
+    };
   }
 
   get scratchDir(): string {
@@ -107,15 +179,7 @@ class Backend implements BubblewrapBackend {
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {
     signal.throwIfAborted();
     const workDir = await this.#workDirs.take();
-    return new ColdSandbox(
-      this.#options,
-      this.host,
-      this.#workDirs.sandboxMark,
-      request,
-      workDir,
-      this.#guard,
-      this.#turn++,
-    );
+    return new ColdSandbox(this.#parts, this.#facts, request, workDir, this.#turn++);
   }
 
   share(directory: string): Promise<SharedDirectory> {
@@ -123,91 +187,6 @@ class Backend implements BubblewrapBackend {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#shared[Symbol.asyncDispose]();
     await this.#opened[Symbol.asyncDispose]();
-  }
-}
-
-const enforcement: Enforcement = {
-  memoryBytes: "guard",
-  cpuSeconds: "none",
-  cpus: "none",
-  processes: "kernel",
-  openFiles: "kernel",
-  fileSizeBytes: "kernel",
-  tmpBytes: "kernel",
-  diskBytes: "none",
-  files: "none",
-  statusBytes: "none",
-};
-
-class ColdSandbox implements Sandbox {
-  readonly backend = "bubblewrap";
-  readonly enforcement: Enforcement;
-  readonly workDir: WorkDir;
-  readonly unenforced: readonly Unenforced[];
-  readonly #options: BubblewrapOptions;
-  readonly #host: HostFacts;
-  readonly #mark: string;
-  readonly #request: SandboxRequest;
-  readonly #guard: MemoryGuard;
-  readonly #turn: number;
-  #execution: Execution | undefined;
-
-  constructor(
-    options: BubblewrapOptions,
-    host: HostFacts,
-    mark: string,
-    request: SandboxRequest,
-    workDir: WorkDir,
-    guard: MemoryGuard,
-    turn: number,
-  ) {
-    this.workDir = workDir;
-    this.unenforced = host.unenforced.filter(
-      (gap) => gap !== "resident-memory" || request.memoryBound === "resident",
-    );
-    this.enforcement = enforcement;
-    this.#options = options;
-    this.#host = host;
-    this.#mark = mark;
-    this.#request = request;
-    this.#guard = guard;
-    this.#turn = turn;
-  }
-
-  async start(launch: Launch): Promise<Execution> {
-    if (this.#execution !== undefined) throw new SandboxError("a sandbox is started once");
-    const { profile, memoryBound, mounts, environment } = this.#request;
-    const { limits } = profile;
-    const { proc, systemDirectories, hardLimits, cpuIds, seccomp } = this.#host;
-    this.#execution = await startBwrap(
-      {
-        bwrapBin: this.#options.bwrapBin,
-        mark: this.#mark,
-        uid: this.#options.uid,
-        seccomp,
-        memory:
-          memoryBound === "resident"
-            ? { guard: this.#guard, limitBytes: limits.memoryBytes }
-            : undefined,
-        argv: [...limitPrefix(limits, memoryBound, hardLimits, cpuIds, this.#turn), ...launch.argv],
-        options: bwrapOptions({
-          profile,
-          proc,
-          systemDirectories,
-          workDir: this.workDir.path,
-          mounts,
-          environment,
-        }),
-      },
-      this.#options.clock,
-    );
-    return this.#execution;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#execution?.stop(0);
-    await this.workDir[Symbol.asyncDispose]();
   }
 }

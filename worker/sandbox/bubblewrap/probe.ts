@@ -1,129 +1,184 @@
 /**
- * Finds out by trying what bubblewrap can do on this host.
+ * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that works.
  */
-import { lstat, readFile, readlink } from "node:fs/promises";
-import { canWatchMemory } from "../memory-guard.ts";
-import { builtInProfiles } from "../profile.ts";
-import { type HardLimits, limitPrefix, parseCpuList, parseHardLimits } from "../rlimits.ts";
+import { lstat, readFile, readlink, stat } from "node:fs/promises";
+import type { CgroupsFound } from "../cgroup.ts";
+import type { HostCheck } from "../host-check.ts";
+import { type HardLimits, parseCpuList, parseHardLimits } from "../rlimits.ts";
 import { SandboxError, type Unenforced } from "../sandbox.ts";
 import { startSubprocess } from "../subprocess.ts";
 import type { WorkDirs } from "../work-dirs.ts";
-import type { Clock } from "../../support/clock.ts";
-import { type ProcVariant, type SystemDirectory, bwrapOptions } from "./argv.ts";
+import type { ProcVariant, SystemDirectory } from "./argv.ts";
+import { readCircumstances } from "./circumstances.ts";
+import { type Look, filtersIn, readStatus } from "./inside.ts";
+import { type Refusals, judge } from "./probes.ts";
+import { otherUserRemedy } from "./remedies.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp.ts";
-import { startBwrap } from "./process.ts";
+import type { Refusal, TrialHost } from "./trial.ts";
+import { type Shown, Trials, type Variant } from "./trials.ts";
 
 /** What the host allows, measured once at start. */
 export interface HostFacts {
   /** `fresh` where a new /proc can be mounted; `empty` where the container masks its own (`/proc` stays empty inside). */
   readonly proc: ProcVariant;
+  /** Whether bubblewrap can set the limit of further user namespaces inside to zero. */
+  readonly limitsNested: boolean;
+  /** Whether sandboxes get a host name of their own. */
+  readonly namesHost: boolean;
   readonly systemDirectories: readonly SystemDirectory[];
   readonly hardLimits: HardLimits;
   readonly cpuIds: readonly number[];
-  /** The system-call filter; undefined where there is none for this architecture. */
+  /** The system-call filter; undefined where there is none for this architecture, or the kernel takes none. */
   readonly seccomp: Uint8Array | undefined;
   /** First line of `bwrap --version`. */
   readonly version: string;
+  /** Whether the worker sees files in private memory of a sandbox. */
+  readonly seesInside: boolean;
   /** What this host does not allow, for the operator and for every call. */
   readonly unenforced: readonly Unenforced[];
+}
+
+/** What the probe found. */
+export interface HostReport {
+  /** First line of `bwrap --version`. */
+  readonly version: string;
+  /** Every check, in their order. */
+  readonly checks: readonly HostCheck[];
+  /** What sandboxes are made with; undefined where none can be made. */
+  readonly facts: HostFacts | undefined;
+}
+
+/** Options of {@link probeHost}. */
+export interface ProbeOptions extends Omit<TrialHost, "mark"> {
+  /** See {@link identify}. */
+  readonly version: string;
+  /** Undefined when they are to be left alone. */
+  readonly cgroups: CgroupsFound | undefined;
 }
 
 const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
- * Runs a real sandbox of every built-in profile, with a new /proc or, where that is refused, an empty one. Throws SandboxError with bubblewrap's own words when neither works.
+ * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused, finds out what exactly
+ * is, and takes the strongest way that is left. Throws SandboxError when bubblewrap cannot be started, or nothing explains
+ * why it makes no sandbox.
  */
 export async function probeHost(
-  options: { readonly bwrapBin: string; readonly uid: number | undefined; readonly clock: Clock },
+  options: ProbeOptions,
   workDirs: Pick<WorkDirs, "take" | "sandboxMark">,
-): Promise<HostFacts> {
-  const facts = {
-    version: await version(options.bwrapBin),
+): Promise<HostReport> {
+  const base = {
     systemDirectories: await systemDirectories(),
     hardLimits: parseHardLimits(await readFile("/proc/self/limits", "utf8")),
-    cpuIds: await allowedCpus(),
-    seccomp: isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined,
   };
-  const watchesMemory = await canWatchMemory();
   await using workDir = await workDirs.take();
-  const refusals: string[] = [];
-  for (const proc of ["fresh", "empty"] as const) {
-    const trial = {
-      ...options,
-      mark: workDirs.sandboxMark,
-      workDir: workDir.path,
-      facts: { ...facts, unenforced: gaps(proc, facts.seccomp, watchesMemory), proc },
-    };
-    const refusal = await tryProfiles(trial);
-    if (refusal === undefined) return trial.facts;
-    refusals.push(refusal);
-  }
-  throw new SandboxError(
-    `${options.bwrapBin} cannot make a sandbox here: ${refusals.join("; with an empty /proc: ")}`,
-    { setting: "bwrapBin" },
+  const trials = new Trials(
+    { ...options, mark: workDirs.sandboxMark },
+    { ...base, workDir: workDir.path },
+  );
+  const program = isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined;
+  const tried = await strongest(trials, program);
+  if ("refusal" in tried)
+    throw new SandboxError(`${options.bwrapBin} cannot make a sandbox here: ${tried.refusal}`, {
+      setting: "bwrapBin",
+    });
+  const { variant, looks } = tried;
+  const checks = judge({
+    ...tried,
+    workerFilters: filtersIn(await readStatus("self")),
+    workerNetwork: await networkOfWorker(),
+    arch: process.arch,
+    isFilteredArch: program !== undefined,
+    cgroups: options.cgroups,
+    circumstances: await readCircumstances(),
+  });
+  const facts = variant && {
+    version: options.version,
+    cpuIds: await allowedCpus(),
+    ...base,
+    ...variant,
+    seesInside: looks.every(({ seesFiles }) => seesFiles),
+    unenforced: unenforced(checks, looks, variant),
+  };
+  return { version: options.version, checks, facts };
+}
+
+/** What came of trying; without a variant there is no sandbox at all. */
+interface Tried extends Shown {
+  readonly variant: Variant | undefined;
+  readonly refusals: Refusals;
+}
+
+/** The strongest variant that this host takes. A refusal is one that nothing explains. */
+async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<Tried | Refusal> {
+  const best = {
+    proc: "fresh",
+    limitsNested: true,
+    hasNetworkNamespace: true,
+    namesHost: true,
+    seccomp,
+  } as const;
+  const shown = await trials.show(best);
+  if (!("refusal" in shown)) return { variant: best, refusals: {}, ...shown };
+  const refusals = await trials.refusals(seccomp);
+  if (refusals.userNamespaces !== undefined)
+    return { variant: undefined, refusals, looks: [], nestedWithoutFilter: undefined };
+  const variant: Variant = {
+    proc: refusals.freshProc === undefined ? "fresh" : "empty",
+    limitsNested: refusals.nestedLimit === undefined,
+    hasNetworkNamespace: refusals.network === undefined,
+    namesHost: refusals.hostName === undefined,
+    seccomp: refusals.seccomp === undefined ? seccomp : undefined,
+  };
+  const second = await trials.show(variant);
+  return "refusal" in second ? second : { variant, refusals, ...second };
+}
+
+/** What calls are told that a check did not find. */
+function unenforced(
+  checks: readonly HostCheck[],
+  looks: readonly Look[],
+  { namesHost }: Variant,
+): readonly Unenforced[] {
+  const lacks = (name: HostCheck["name"]): boolean =>
+    checks.some((check) => check.name === name && check.state !== "held");
+  const gaps: Unenforced[] = [];
+  if (lacks("fresh-proc")) gaps.push("fresh-proc");
+  if (lacks("seccomp")) gaps.push("seccomp");
+  if (looks.some(({ seesProcesses }) => !seesProcesses)) gaps.push("resident-memory");
+  if (!namesHost) gaps.push("host-name");
+  return gaps;
+}
+
+/** The number of the worker's network namespace; see namespaces(7). */
+async function networkOfWorker(): Promise<number | undefined> {
+  return stat("/proc/self/ns/net").then(
+    ({ ino }) => ino,
+    () => undefined,
   );
 }
 
-function gaps(
-  proc: ProcVariant,
-  seccomp: HostFacts["seccomp"],
-  watchesMemory: boolean,
-): readonly Unenforced[] {
-  const unenforced: Unenforced[] = [];
-  if (proc !== "fresh") unenforced.push("fresh-proc");
-  if (seccomp === undefined) unenforced.push("seccomp");
-  if (!watchesMemory) unenforced.push("resident-memory");
-  return unenforced;
-}
-
-interface Trial {
-  readonly bwrapBin: string;
-  readonly mark: string;
-  readonly uid: number | undefined;
-  readonly workDir: string;
-  readonly facts: HostFacts;
-  readonly clock: Clock;
-}
-
-/** Runs /usr/bin/true under each profile; the first refusal, in bubblewrap's words, or undefined. */
-async function tryProfiles(trial: Trial): Promise<string | undefined> {
-  const { proc, systemDirectories, hardLimits, cpuIds, seccomp } = trial.facts;
-  for (const profile of builtInProfiles.values()) {
-    const execution = await startBwrap(
-      {
-        bwrapBin: trial.bwrapBin,
-        mark: trial.mark,
-        uid: trial.uid,
-        seccomp,
-        memory: undefined,
-        argv: [
-          ...limitPrefix(profile.limits, "address-space", hardLimits, cpuIds, 0),
-          "/usr/bin/true",
-        ],
-        options: bwrapOptions({
-          profile,
-          proc,
-          systemDirectories,
-          workDir: trial.workDir,
-          mounts: [],
-          environment: new Map(),
-        }),
-      },
-      trial.clock,
-    );
-    const report = await execution.exited;
-    if (report.exitCode !== 0) return `profile ${profile.name}: ${report.stderr.text.trim()}`;
-  }
-  return undefined;
-}
-
-async function version(bwrapBin: string): Promise<string> {
+/**
+ * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where that user cannot run it,
+ * and where it is something else.
+ */
+export async function identify(bwrapBin: string, uid: number | undefined): Promise<string> {
   try {
-    const child = await startSubprocess({ file: bwrapBin, argv: ["--version"], env: {} });
+    const child = await startSubprocess({ file: bwrapBin, argv: ["--version"], env: {}, uid });
     await child.closed;
-    return child.output().stdout.text.split("\n")[0] ?? "";
+    const [line = ""] = child.output().stdout.text.split("\n");
+    if (!line.startsWith("bubblewrap ")) throw new Error(`it says "${line}" of its version`);
+    return line;
   } catch (error) {
-    throw new SandboxError(`cannot start ${bwrapBin}`, { cause: error, setting: "bwrapBin" });
+    if (uid !== undefined && (error as NodeJS.ErrnoException).code === "EPERM")
+      throw new SandboxError(
+        `this root may not run programs as user ${uid}; ${otherUserRemedy(await readCircumstances())}`,
+        { cause: error },
+      );
+    throw new SandboxError(`cannot use ${bwrapBin} as bubblewrap`, {
+      cause: error,
+      setting: "bwrapBin",
+    });
   }
 }
 

@@ -8,10 +8,11 @@ import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import { isJsonObject, parseJson } from "../../support/json.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
-import type { MemoryGuard } from "../memory-guard.ts";
+import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
+import type { TotalUsage, Totals } from "../totals.ts";
 
 /** Milliseconds between looks at whether the sandbox's first process is gone. bubblewrap exits about 1 ms before it. */
 const goneLookMs = 1;
@@ -37,8 +38,10 @@ export interface BwrapCommand {
   /** The system-call filter, or undefined where there is none for this architecture. */
   readonly seccomp: Uint8Array | undefined;
   readonly uid: number | undefined;
-  /** What bounds the sandbox's memory from outside, and to what; undefined when nothing does. */
-  readonly memory: { readonly guard: MemoryGuard; readonly limitBytes: number } | undefined;
+  /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
+  readonly placement: readonly string[];
+  /** What keeps the sandbox's totals, or undefined for a trial that needs none. Disposed with the sandbox. */
+  readonly totals: Totals | undefined;
 }
 
 /** Options in the form that `--args FD` reads: each ended by a NUL. */
@@ -48,14 +51,17 @@ export function encodeArgs(options: readonly string[]): string {
 
 /** Starts bubblewrap. Throws SandboxError when the program itself cannot be started. */
 export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<BwrapExecution> {
+  const { totals } = command;
   try {
     // Descriptors: options and filter in, report out. The environment is empty because the sandbox's first process
     // shows the one bubblewrap was started with, whatever --clearenv says (bubblewrap issue 725).
     const options = encodeArgs(command.options);
     const { seccomp } = command;
+    const [file = command.bwrapBin, ...argv] = [...command.placement, command.bwrapBin];
     const child = await startSubprocess({
-      file: command.bwrapBin,
+      file,
       argv: [
+        ...argv,
         ...markOptions(command.mark),
         ...(seccomp === undefined
           ? ["--args", "3", "--json-status-fd", "4"]
@@ -66,18 +72,22 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       env: {},
       uid: command.uid,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
+      // bubblewrap makes no process before it has its options.
+      beforeInputs: async (pid) => totals?.enter(pid),
       hasReport: true,
     });
     if (child.report === undefined) throw new Error("the child has no report descriptor");
-    return new BwrapExecution(child, child.report, clock, command.memory);
+    return new BwrapExecution(child, child.report, clock, totals);
   } catch (error) {
+    await totals?.[Symbol.asyncDispose]();
     throw new SandboxError(`cannot start ${command.bwrapBin}`, { cause: error });
   }
 }
 
-/** bubblewrap's report: the sandbox's first process as the host sees it, and the command's exit code. */
+/** bubblewrap's report: the sandbox's first process as the host sees it, its namespace, and the command's exit code. */
 interface Report {
   childPid?: number;
+  networkNamespace?: number;
   exitCode?: number;
 }
 
@@ -87,6 +97,7 @@ export class BwrapExecution implements Execution {
   readonly #child: Subprocess;
   readonly #clock: Clock;
   readonly #report: Report = {};
+  readonly #totals: Totals | undefined;
   /** Fulfils when the sandbox's first process is known, or will never be. */
   readonly #begun: Promise<void>;
   /** From then on the numbers of the sandbox's processes may be other processes'. */
@@ -95,12 +106,23 @@ export class BwrapExecution implements Execution {
   readonly #graceOver = Promise.withResolvers<void>();
   #exceeded: ExitReport["exceeded"];
 
-  constructor(child: Subprocess, report: Readable, clock: Clock, memory: BwrapCommand["memory"]) {
+  constructor(child: Subprocess, report: Readable, clock: Clock, totals: Totals | undefined) {
     this.#child = child;
     this.#clock = clock;
-    const { begun, ended } = readReport(report, this.#report);
+    this.#totals = totals;
+    const { begun, ended } = readReport(report, this.#report, () => totals?.lookLast());
     this.#begun = begun;
-    this.exited = this.#watch(ended, memory);
+    this.exited = this.#watch(ended);
+  }
+
+  /** The sandbox's first process, as this host numbers it; undefined until it is known. */
+  get firstPid(): number | undefined {
+    return this.#report.childPid;
+  }
+
+  /** The number of a network namespace of its own, namespaces(7); undefined until it is known, and where there is none. */
+  get networkNamespace(): number | undefined {
+    return this.#report.networkNamespace;
   }
 
   onOutput(listener: OutputListener): void {
@@ -144,13 +166,16 @@ export class BwrapExecution implements Execution {
     const first = this.#report.childPid;
     const roots = first === undefined ? await childrenOf(this.#child.pid) : [first];
     for (const pid of roots) signalQuietly(pid, "SIGKILL");
+    this.#totals?.kill();
     this.#child.kill("SIGKILL");
   }
 
-  async #watch(reported: Promise<void>, memory: BwrapCommand["memory"]): Promise<ExitReport> {
+  async #watch(reported: Promise<void>): Promise<ExitReport> {
     const startMs = this.#clock.monotonicMs();
     try {
-      using _guarded = await this.#guard(memory);
+      await using totals = this.#totals;
+      await this.#begun;
+      this.#begin();
       const exit = await this.#child.exited;
       await reported;
       await this.#awaitLastProcess();
@@ -158,16 +183,14 @@ export class BwrapExecution implements Execution {
       // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
       // the end of the stream is not waited for.
       await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
-      const usage = {
-        wallMs: this.#clock.monotonicMs() - startMs,
-        cpuMs: undefined,
-        peakMemoryBytes: undefined,
-        peakProcesses: undefined,
-      };
+      const end = ending(this.#report, exit);
+      const used = totals?.usage ?? unknownUsage;
+      const { cpuMs, peakMemoryBytes, peakProcesses } = used;
+      const wallMs = this.#clock.monotonicMs() - startMs;
       return {
-        ...ending(this.#report, exit),
-        exceeded: this.#exceeded,
-        usage,
+        ...end,
+        exceeded: this.#exceeded ?? this.#endedByKernel(end, used),
+        usage: { wallMs, cpuMs, peakMemoryBytes, peakProcesses },
         ...this.#child.output(),
       };
     } finally {
@@ -175,17 +198,22 @@ export class BwrapExecution implements Execution {
     }
   }
 
-  /** Has the sandbox's memory watched from the birth of its first process on. */
-  async #guard(memory: BwrapCommand["memory"]): Promise<Disposable | undefined> {
-    if (memory === undefined) return undefined;
-    await this.#begun;
-    const firstPid = this.#report.childPid;
-    if (firstPid === undefined) return undefined;
-    const onExceeded = (): void => {
-      if (this.#isGone) return;
-      this.end({ limit: "memoryBytes", bound: memory.limitBytes, peak: undefined });
-    };
-    return memory.guard.watch({ firstPid, limitBytes: memory.limitBytes, onExceeded });
+  /** Has the sandbox watched from the birth of its first process on. */
+  #begin(): void {
+    const first = this.#report.childPid;
+    if (first === undefined) return;
+    this.#totals?.begin(first, (limit) => {
+      if (!this.#isGone) this.end(limit);
+    });
+  }
+
+  /** What we end ourselves says nothing by its signal. */
+  #endedByKernel(
+    { signal }: Pick<ExitReport, "signal">,
+    usage: TotalUsage,
+  ): LimitReached | undefined {
+    if (this.#totals === undefined || this.#stopping !== undefined) return undefined;
+    return limitOfSignal(signal, this.#totals.limits, usage);
   }
 
   async #awaitLastProcess(): Promise<void> {
@@ -201,10 +229,22 @@ export class BwrapExecution implements Execution {
   }
 }
 
-/** Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it ends. */
+const unknownUsage: TotalUsage = {
+  cpuMs: undefined,
+  peakMemoryBytes: undefined,
+  peakProcesses: undefined,
+  memoryKills: 0,
+};
+
+/**
+ * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it ends.
+ *
+ * @param onCommandEnded told at once when the command has ended, and the first process may still be there
+ */
 function readReport(
   stream: Readable,
   report: Report,
+  onCommandEnded: () => void,
 ): { readonly begun: Promise<void>; readonly ended: Promise<void> } {
   const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let text = "";
@@ -213,6 +253,7 @@ function readReport(
     text = (text + chunk).slice(0, maxReportBytes);
     for (const line of text.split("\n").slice(0, -1)) readReportLine(line, report);
     if (report.childPid !== undefined) begun.resolve();
+    if (report.exitCode !== undefined) onCommandEnded();
   });
   stream.once("close", () => {
     begun.resolve();
@@ -225,6 +266,7 @@ function readReportLine(line: string, report: Report): void {
   const value = parseJson(Buffer.from(line));
   if (!isJsonObject(value)) return;
   if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
+  if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
   if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
 }
 

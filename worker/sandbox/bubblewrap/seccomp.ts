@@ -38,7 +38,7 @@ const actions = {
   fail: (errno: number) => 0x0005_0000 | errno,
 } as const;
 
-const errnos = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;
+const errnos = { EPERM: 1, ENOSYS: 38, EPROTONOSUPPORT: 93, EAFNOSUPPORT: 97 } as const;
 
 /** Offsets in struct seccomp_data. The low half of an argument comes first on both architectures. */
 const offsets = { number: 0, arch: 4, argument: (index: number) => 16 + 8 * index } as const;
@@ -52,8 +52,11 @@ const x32Bit = 0x4000_0000;
 /** Flags of clone(2) that make a namespace: mount, cgroup, uts, ipc, user, pid, net. */
 const namespaceFlags = 0x7e02_0000;
 
-/** Requests of ioctl_tty(2) that put input into a terminal, or reach the console. */
-const terminalRequests = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c } as const;
+/**
+ * Requests of ioctl_tty(2) that put input into a terminal, reach the console, or have a terminal served by another driver,
+ * which the kernel loads for that: those of old modems and buses, with a history.
+ */
+const terminalRequests = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c, TIOCSETD: 0x5423 } as const;
 
 /** The usual personality, and the question which it is. Others switch protections off. */
 const harmlessPersonalities = [0, 0xffff_ffff];
@@ -63,6 +66,9 @@ const harmlessPersonalities = [0, 0xffff_ffff];
  * network the same ones exist in a namespace of their own. Others, such as packet or vsock, are not all bound by it.
  */
 const socketFamilies = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
+
+/** The protocol of netlink(7) that tells interfaces and addresses. The others lead into subsystems that no tool needs. */
+const netlinkRoute = 0;
 
 /** Whether there is a filter for an architecture. */
 export function isFilteredArch(arch: string): arch is FilteredArch {
@@ -95,8 +101,8 @@ export function seccompProgram(arch: FilteredArch): Uint8Array {
       giveBack(actions.allow),
     ]),
     ...inspect(arch, "personality", allowOnly(harmlessPersonalities, errnos.EPERM)),
-    ...inspect(arch, "socket", allowOnly(Object.values(socketFamilies), errnos.EAFNOSUPPORT)),
-    ...inspect(arch, "socketpair", allowOnly(Object.values(socketFamilies), errnos.EAFNOSUPPORT)),
+    ...inspect(arch, "socket", [...oneNetlinkProtocol(), ...allowFamilies()]),
+    ...inspect(arch, "socketpair", allowFamilies()),
     ...failing(refusedCalls, arch, errnos.EPERM),
     giveBack(actions.allow),
   ]);
@@ -150,6 +156,22 @@ function allowOnly(values: readonly number[], errno: number): readonly Instructi
     load(offsets.argument(0)),
     ...values.flatMap((value) => onEqual(value, [giveBack(actions.allow)])),
     giveBack(actions.fail(errno)),
+  ];
+}
+
+function allowFamilies(): readonly Instruction[] {
+  return allowOnly(Object.values(socketFamilies), errnos.EAFNOSUPPORT);
+}
+
+/** Decides a socket of netlink by its protocol, and goes on behind with the other families. */
+function oneNetlinkProtocol(): readonly Instruction[] {
+  return [
+    load(offsets.argument(0)),
+    ...onEqual(socketFamilies.netlink, [
+      load(offsets.argument(2)),
+      ...onEqual(netlinkRoute, [giveBack(actions.allow)]),
+      giveBack(actions.fail(errnos.EPROTONOSUPPORT)),
+    ]),
   ];
 }
 

@@ -64,6 +64,8 @@ export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
   kcmp: call(312, 272),
   pidfd_getfd: everywhere(438),
   process_madvise: everywhere(440),
+  // The placement on CPUs, which is a limit.
+  sched_setaffinity: call(203, 122),
   // Large interfaces into the kernel.
   bpf: call(321, 280),
   perf_event_open: call(298, 241),

@@ -32,6 +32,11 @@ export interface SourceDocument {
   placeOf(path: Path, part?: "key" | "value"): Place;
 }
 
+/** Whether a value of a document is a map. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** A document, or everything that keeps it from being one. */
 export type Reading =
   | { readonly ok: true; readonly document: SourceDocument }

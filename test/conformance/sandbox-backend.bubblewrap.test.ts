@@ -1,0 +1,7 @@
+/**
+ * The bubblewrap backend, held to the contract of every sandbox backend.
+ */
+import { openBackend } from "../integration/sandbox/sandbox-host.ts";
+import { describeSandboxBackend } from "./sandbox-backend.ts";
+
+describeSandboxBackend("bubblewrap", openBackend, { isolates: true });

@@ -1,0 +1,322 @@
+/**
+ * `str-worker doctor` on this host and on hosts that lack something.
+ */
+import { randomUUID } from "node:crypto";
+import { chmod, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  type CheckName,
+  type HostCheck,
+  checkNames,
+  defaultMinimum,
+} from "../../../worker/sandbox/host-check.ts";
+import {
+  type Lack,
+  asOrdinaryUser,
+  crippledHost,
+  crippledHostProblem,
+} from "../../support/crippled-hosts.ts";
+import { reachableDirectory } from "../../support/rig.ts";
+import { WorkerProcess } from "../../support/worker-process.ts";
+
+interface Told {
+  readonly ok: boolean;
+  readonly sandbox: string;
+  readonly minimum: readonly string[];
+  readonly checks: readonly (Omit<HostCheck, "remedy"> & {
+    readonly required: boolean;
+    readonly remedy: string | null;
+  })[];
+}
+
+interface Consultation {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+async function consult(
+  options: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  prefix: readonly string[] = [],
+): Promise<Consultation> {
+  await using worker = new WorkerProcess(environment, ["doctor", ...options], prefix);
+  const { code } = await worker.exited;
+  return { code, output: worker.output };
+}
+
+function checkOf({ output }: Consultation, name: string): Told["checks"][number] {
+  const check = (JSON.parse(output) as Told).checks.find((candidate) => candidate.name === name);
+  if (check === undefined) throw new Error(output);
+  return check;
+}
+
+let base: string;
+beforeAll(async () => {
+  base = await reachableDirectory();
+  await chmod(base, 0o777);
+});
+afterAll(() => rm(base, { recursive: true, force: true }));
+
+describe("the doctor", () => {
+  test("tells machines each check of this host, in a form of its own", async () => {
+    const consultation = await consult(["--json"]);
+    const told = JSON.parse(consultation.output) as Told;
+    expect(Object.keys(told)).toEqual(["ok", "sandbox", "minimum", "checks"]);
+    expect(told.sandbox).toMatch(/^bubblewrap \d/);
+    expect(told.minimum).toEqual(defaultMinimum);
+    expect(told.checks.map(({ name }) => name)).toEqual(checkNames);
+    for (const { name, state, required, finding, remedy } of told.checks) {
+      expect(["held", "partly", "missing"]).toContain(state);
+      expect(required).toBe(defaultMinimum.includes(name));
+      expect(finding).not.toBe("");
+      const isExplained = state === "held" || finding.startsWith("not tried") || remedy !== null;
+      expect({ name, isExplained }).toEqual({ name, isExplained: true });
+      if (state === "held") expect(remedy).toBeNull();
+    }
+    const isMet = told.checks.every(({ state, required }) => state === "held" || !required);
+    expect([told.ok, consultation.code]).toEqual([isMet, isMet ? 0 : 1]);
+  });
+
+  test("tells people the same as a table, and what a worker makes of it", async () => {
+    const { code, output } = await consult([]);
+    for (const name of checkNames)
+      expect(output).toMatch(new RegExp(`^(held|partly|missing) +${name}`, "m"));
+    expect(output).toContain("* not asked for by SANDBOX_MINIMUM");
+    expect(output).toContain(
+      code === 0 ? "holds what SANDBOX_MINIMUM asks for" : "a worker does not start here",
+    );
+    for (const line of output.split("\n").filter((text) => !/^\S*\//.test(text.trim())))
+      expect(line.length).toBeLessThanOrEqual(100);
+  });
+
+  test("is hindered neither by what is missing nor by what is wrong outside of sandboxes", async () => {
+    const wrong = {
+      SAM_NAMESPACE: "//",
+      DEV_BROKER_PORT: "x",
+      MANIFEST_PATH: "none",
+      HEALTH_PORT: "y",
+    };
+    expect((await consult(["--json"], wrong)).output).toMatch(/^\{/);
+    expect(await consult(["--json"], { SANDBOX_MINIMUM: "none" })).toEqual({
+      code: 78,
+      output: expect.stringMatching(
+        /^str-worker: SANDBOX_MINIMUM: "none" is not accepted; accepted: one or more of user-namespaces, /,
+      ) as unknown,
+    });
+    expect(await consult([], { SANDBOX_BWRAP_BIN: "/usr/bin/true" })).toEqual({
+      code: 78,
+      output: expect.stringMatching(/^str-worker: SANDBOX_BWRAP_BIN: /) as unknown,
+    });
+  });
+
+  test.each([["--bogus"], ["--profile"], ["--profile", "standard"], ["standard"]])(
+    "refuses arguments it does not know: %s",
+    async (...options) => {
+      expect((await consult(options)).code).toBe(64);
+    },
+  );
+
+  test("attacks no profile that is not there", async () => {
+    const { code, output } = await consult(["--attack", "--profile", "no-such"]);
+    expect(output).toContain("no-such");
+    expect(code).toBe(78);
+  });
+
+  test("fails where more is asked for than the host holds", async (context) => {
+    const host = await crippledHost("network namespaces", base);
+    const problem = await crippledHostProblem(host);
+    context.skip(problem !== undefined, problem);
+    const asked = { SANDBOX_MINIMUM: "user-namespaces, network-namespace" };
+    expect((await consult(["--json"], asked, host)).code).toBe(1);
+    const waived = { SANDBOX_MINIMUM: "user-namespaces" };
+    expect((await consult(["--json"], waived, host)).code).toBe(0);
+  });
+
+  test("leaves nothing behind, also in a work directory that it is given", async () => {
+    const workDir = join(base, "work");
+    await mkdir(workDir);
+    const before = await doctorsDirectories();
+    await consult([]);
+    await consult([], { SANDBOX_WORK_DIR: workDir });
+    expect(await readdir(workDir)).toEqual([]);
+    // Other doctors of this host are soon gone as well.
+    await vi.waitFor(
+      async () => {
+        const left = (await doctorsDirectories()).filter((name) => !before.includes(name));
+        expect(left).toEqual([]);
+      },
+      { timeout: 20_000 },
+    );
+  });
+
+  test("hands no descriptor of its own parent to bubblewrap", async (context) => {
+    const bwrap = join(base, "bwrap");
+    const seen = join(base, "descriptors");
+    const script = `#!/bin/sh\nls /proc/self/fd >> ${seen}\nexec /usr/bin/bwrap "$@"\n`;
+    await writeFile(bwrap, script, { mode: 0o755 });
+    const prefix = ["bash", "-c", 'exec 251</etc/hostname; exec "$@"', "bash"];
+    const problem = await crippledHostProblem(asOrdinaryUser);
+    context.skip(problem !== undefined, problem);
+    const { code, output } = await consult(["--json"], { SANDBOX_BWRAP_BIN: bwrap }, [
+      ...asOrdinaryUser,
+      ...prefix,
+    ]);
+    expect([code, output]).toEqual([0, expect.any(String)]);
+    const descriptors = (await readFile(seen, "utf8")).split("\n").filter(Boolean);
+    expect(descriptors).toContain("3");
+    expect(descriptors).not.toContain("251");
+  });
+});
+
+async function doctorsDirectories(): Promise<readonly string[]> {
+  return (await readdir("/tmp")).filter((name) => name.startsWith("str-doctor-"));
+}
+
+describe("on a host without", () => {
+  const cases: readonly (readonly [Lack, string, RegExp, RegExp])[] = [
+    [
+      "user namespaces",
+      "user-namespaces",
+      /namespaces exceeded \(ENOSPC\)/,
+      /sysctl -w user\.max_user_namespaces=/,
+    ],
+    [
+      "network namespaces",
+      "network-namespace",
+      /namespaces exceeded \(ENOSPC\)/,
+      /sysctl -w user\.max_net_namespaces=/,
+    ],
+    [
+      "a /proc of its own",
+      "fresh-proc",
+      /Can't mount proc/,
+      /systempaths=unconfined|unmask=ALL|procMount: Unmasked/,
+    ],
+    [
+      "system calls",
+      "user-namespaces",
+      /No permissions to create new namespace|Operation not permitted/,
+      /seccomp=deploy\/seccomp\.json|seccompProfile/,
+    ],
+  ];
+
+  test.for(cases)("%s the check %s is missing, and the remedy is named", async (row, context) => {
+    const [lack, name, finding, remedy] = row;
+    const host = await crippledHost(lack, base);
+    const problem = await crippledHostProblem(host);
+    context.skip(problem !== undefined, `such a host cannot be made here: ${problem}`);
+    const consultation = await consult(["--json"], {}, host);
+    expect(checkOf(consultation, name)).toMatchObject({
+      state: "missing",
+      finding: expect.stringMatching(finding) as unknown,
+      remedy: expect.stringMatching(remedy) as unknown,
+    });
+    expect(consultation.code).toBe(defaultMinimum.some((asked) => asked === name) ? 1 : 0);
+  });
+
+  test("a /proc of its own an empty one is enough for the minimum", async (context) => {
+    const host = await crippledHost("a /proc of its own", base);
+    const problem = await crippledHostProblem(host);
+    context.skip(problem !== undefined, problem);
+    const consultation = await consult(["--json"], {}, host);
+    expect(checkOf(consultation, "proc")).toMatchObject({ state: "held", finding: "empty inside" });
+    expect(consultation.code).toBe(0);
+  });
+
+  test("sysctls to write, as in containers, nested namespaces are refused by the filter alone", async (context) => {
+    const host = await crippledHost("sysctls", base);
+    const problem = await crippledHostProblem(host);
+    context.skip(problem !== undefined, problem);
+    const consultation = await consult(["--json"], {}, host);
+    expect(checkOf(consultation, "nested-namespaces")).toMatchObject({
+      state: "held",
+      finding: expect.stringMatching(
+        /filter of system calls alone.*Read-only file system/,
+      ) as unknown,
+    });
+    expect(consultation.code).toBe(0);
+  });
+
+  test("the right to look into other users' processes the guard of a root is held partly", async (context) => {
+    context.skip(process.getuid?.() !== 0, "needs root");
+    const prefix = ["setpriv", "--bounding-set=-sys_ptrace,-sys_admin", "--inh-caps=-all"];
+    const consultation = await consult(["--json"], {}, prefix);
+    expect(checkOf(consultation, "guard")).toMatchObject({
+      state: "partly",
+      remedy: expect.stringContaining("CAP_SYS_PTRACE") as unknown,
+    });
+    expect(consultation.code).toBe(1);
+  });
+});
+
+/** How a bubblewrap betrays the doctor: it edits options, one of them a line, or does something before it starts. */
+interface Betrayal {
+  readonly edit?: string;
+  readonly shell?: string;
+}
+
+async function disloyalBubblewrap({ edit = "", shell = "" }: Betrayal): Promise<string> {
+  const directory = join(base, randomUUID());
+  await mkdir(directory);
+  await chmod(directory, 0o777);
+  const path = join(directory, "bwrap");
+  const script = `#!/bin/bash
+[[ "$*" = *"--args 3 "* ]] || exec /usr/bin/bwrap "$@"
+sed -z '${edit}' <&3 > ${directory}/$$
+until [ "$1" = -- ]; do own="$own $1"; shift; done
+${shell}
+exec /usr/bin/bwrap $own "$@" 3< ${directory}/$$
+`;
+  await writeFile(path, script, { mode: 0o755 });
+  return path;
+}
+
+describe("what the doctor takes for held was really tried: it is not held where bubblewrap", () => {
+  const noFilter = 'own="${own/--seccomp 4/}"';
+  const cases: readonly (readonly [string, Betrayal, readonly CheckName[]])[] = [
+    ["sets no filter", { shell: noFilter }, ["seccomp"]],
+    [
+      "sets neither filter nor limit of namespaces",
+      { shell: noFilter, edit: "/^--disable-userns$/d" },
+      ["nested-namespaces", "seccomp"],
+    ],
+    [
+      "shows the host's processes",
+      { edit: "s/^--proc$/--ro-bind\\x00\\/proc/" },
+      ["proc", "fresh-proc"],
+    ],
+    [
+      "leaves the host's network",
+      { edit: "s/^--unshare-all$/&\\x00--share-net/" },
+      ["network-namespace"],
+    ],
+    ["gives file systems in memory no size", { edit: "/^--size$/{N;d}" }, ["tmpfs"]],
+    [
+      "sets no limits",
+      { shell: 'if [[ "$2" = */prlimit ]]; then shift; until [ "$1" = -- ]; do shift; done; fi' },
+      ["rlimits"],
+    ],
+    [
+      "lifts the limit of processes",
+      { shell: 'set -- "${@/--nproc=8:8/--nproc=99:99}"' },
+      ["rlimits"],
+    ],
+  ];
+
+  let honest: Consultation;
+  beforeAll(async () => {
+    honest = await consult(["--json"]);
+  });
+
+  test.for(cases)("%s", async ([, betrayal, expected], context) => {
+    context.skip(honest.code !== 0, "this host does not hold the usual minimum");
+    const bwrap = await disloyalBubblewrap(betrayal);
+    const betrayed = await consult(["--json"], { SANDBOX_BWRAP_BIN: bwrap });
+    const lost = (JSON.parse(betrayed.output) as Told).checks
+      .filter(({ name, state }) => state !== "held" && checkOf(honest, name).state === "held")
+      .map(({ name }) => name);
+    expect(lost).toEqual(expected);
+    expect(betrayed.code).toBe(1);
+  });
+});

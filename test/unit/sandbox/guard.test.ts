@@ -1,0 +1,318 @@
+/**
+ * What counts as used by a sandbox, and who is told when it is too much. Real processes stand for sandboxes.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { LimitReached, Limits } from "../../../worker/protocol/resource-limits.ts";
+import { DiskWalk } from "../../../worker/sandbox/disk-use.ts";
+import { Guard } from "../../../worker/sandbox/guard.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import type { WatchedSandbox } from "../../../worker/sandbox/watched-sandbox.ts";
+
+const MiB = 1024 * 1024;
+/** Looks that a guard gets to see something that is already there. */
+const manyLooks = 10;
+/** Limits that nothing here reaches. */
+const { limits: wide } = builtInProfiles.get("permissive")!;
+
+/** A guard, and a wait until it has looked so often from now on. */
+function newGuard() {
+  let looks = 0;
+  const looked = new EventEmitter();
+  const guard = new Guard(() => looked.emit("look", ++looks));
+  const hasLooked = async (): Promise<void> => {
+    const enough = looks + manyLooks;
+    while (looks < enough) await once(looked, "look");
+  };
+  return { guard, hasLooked };
+}
+
+/** A process that has said that it holds what it is to hold. */
+async function holding(file: string, argv: readonly string[]): Promise<ChildProcess> {
+  // In a group of its own, so that what it starts ends with it.
+  const child = spawn(file, argv, { stdio: ["pipe", "pipe", "inherit"], detached: true });
+  onTestFinished(() => endGroup(child));
+  await once(child.stdout, "data");
+  return child;
+}
+
+function endGroup(child: ChildProcess): void {
+  try {
+    process.kill(-child.pid!, "SIGKILL");
+  } catch {
+    // The test has ended it.
+  }
+}
+
+const node = (script: string) => holding(process.execPath, ["-e", script]);
+const python = (script: string) => holding("/usr/bin/python3", ["-c", script]);
+
+/** A program that holds so many mebibytes of its own, and goes on. */
+const holds = (mebibytes: number): string =>
+  `const held = Buffer.alloc(${mebibytes} * 1024 * 1024, 1); console.log("held"); setInterval(() => held, 1e6);`;
+
+/** A process as a sandbox, with an empty work directory. */
+async function sandboxOf(
+  child: ChildProcess,
+  limits: Partial<Limits>,
+  onExceeded: (limit: LimitReached) => void,
+): Promise<WatchedSandbox> {
+  const directory = await mkdtemp(join(tmpdir(), "str-guard-"));
+  const disk = new DiskWalk(directory);
+  onTestFinished(async () => {
+    disk[Symbol.dispose]();
+    await rm(directory, { recursive: true });
+  });
+  return {
+    firstPid: child.pid!,
+    commandIsChild: false,
+    limits: { ...wide, ...limits },
+    disk,
+    privateMemory: undefined,
+    group: undefined,
+    onExceeded,
+  };
+}
+
+/** The limit that a guard finds exceeded, or undefined when it finds none in many looks. */
+async function exceeded(
+  child: ChildProcess,
+  limits: Partial<Limits>,
+): Promise<LimitReached | undefined> {
+  const { guard, hasLooked } = newGuard();
+  const told = Promise.withResolvers<LimitReached>();
+  using _watch = guard.watch(await sandboxOf(child, limits, told.resolve));
+  return await Promise.race([told.promise, hasLooked().then(() => undefined)]);
+}
+
+const isBeyond = async (child: ChildProcess, mebibytes: number): Promise<boolean> =>
+  (await exceeded(child, { memoryBytes: mebibytes * MiB }))?.limit === "memoryBytes";
+
+describe("the memory of a sandbox", () => {
+  test("is that of its process", async () => {
+    const child = await node(holds(100));
+    expect(await isBeyond(child, 100)).toBe(true);
+    expect(await isBeyond(child, 200)).toBe(false);
+  });
+
+  test("is that of all processes together, also of those that threads have started", async () => {
+    const start = `const { spawn } = require("child_process"); const { Worker } = require("worker_threads");`;
+    const program = JSON.stringify(
+      `${start} spawn(process.execPath, ["-e", ${JSON.stringify(holds(100))}], { stdio: "inherit" });`,
+    );
+    const child = await node(
+      `${start} spawn(process.execPath, ["-e", ${program}], { stdio: "inherit" });
+       new Worker(${program} + " setInterval(() => {}, 1e6)", { eval: true });`,
+    );
+    // One of the two has spoken already.
+    await once(child.stdout!, "data");
+    expect(await isBeyond(child, 200)).toBe(true);
+    expect(await isBeyond(child, 400)).toBe(false);
+  });
+
+  test("is shared memory too, and no file that is mapped", async () => {
+    const touch = `
+import mmap, sys, tempfile
+size = 100 << 20
+file = tempfile.TemporaryFile()
+file.truncate(size)
+held = mmap.mmap(*(%s), size)
+for page in range(0, size, 4096): held[page]
+%s
+print("held", flush=True)
+sys.stdin.read()`;
+    const write = "for page in range(0, size, 4096): held[page] = 1";
+    const shared = await python(touch.replace("%s", "-1,").replace("%s", write));
+    expect(await isBeyond(shared, 90)).toBe(true);
+    const file = await python(touch.replace("%s", "file.fileno(),").replace("%s", ""));
+    expect(await isBeyond(file, 90)).toBe(false);
+  });
+
+  test("counts each page once, however many processes share it by a fork or a mapping", async () => {
+    const fork = `
+import mmap, os, sys
+held = %s
+for page in range(0, 60 << 20, 4096): held[page] = 1
+for _ in range(4):
+    if os.fork() == 0: break
+for page in range(0, 60 << 20, 4096): held[page]
+os.write(1, b"x" * (1 << 16))
+sys.stdin.read()`;
+    for (const held of ["bytearray(60 << 20)", "mmap.mmap(-1, 60 << 20)"]) {
+      const child = await python(fork.replace("%s", held));
+      expect([held, await isBeyond(child, 120)]).toEqual([held, false]);
+      expect([held, await isBeyond(child, 59)]).toEqual([held, true]);
+    }
+  });
+
+  test("is nothing when its processes are gone", async () => {
+    const child = await node(holds(100));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect(await isBeyond(child, 0)).toBe(false);
+  });
+});
+
+describe("the processes of a sandbox", () => {
+  test("are processes and threads", async () => {
+    const child = await python(`
+import os, sys, threading
+if os.fork() == 0:
+    for _ in range(5): threading.Thread(target=sys.stdin.read).start()
+    print("started", flush=True)
+else:
+    sys.stdin.read()`);
+    expect(await exceeded(child, { processes: 6 })).toEqual({
+      limit: "processes",
+      bound: 6,
+      peak: 7,
+    });
+    expect(await exceeded(child, { processes: 7 })).toBeUndefined();
+  });
+});
+
+describe("the processor time of a sandbox", () => {
+  const spin = `
+import os, sys, time
+def spin(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+`;
+
+  test("is that of processes that are gone as well", async () => {
+    const child = await python(`${spin}
+for _ in range(4):
+    if os.fork() == 0:
+        spin(0.3)
+        os._exit(0)
+    os.wait()
+print("used", flush=True)
+sys.stdin.read()`);
+    expect(await exceeded(child, { cpuSeconds: 1 })).toMatchObject({
+      limit: "cpuSeconds",
+      bound: 1,
+      peak: expect.closeTo(1.3, 0) as number,
+    });
+    expect(await exceeded(child, { cpuSeconds: 3 })).toBeUndefined();
+  });
+
+  test("is that of children nobody waits for, as far as it was seen", async () => {
+    const child = await python(`${spin}
+import signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(3):
+    if os.fork() == 0:
+        spin(0.5)
+        os._exit(0)
+    try: os.wait()
+    except ChildProcessError: pass
+print("used", flush=True)
+sys.stdin.read()`);
+    const { guard } = newGuard();
+    const told = Promise.withResolvers<LimitReached>();
+    using _watch = guard.watch(await sandboxOf(child, { cpuSeconds: 1 }, told.resolve));
+    child.stdin!.write("go\n");
+    expect(await told.promise).toMatchObject({ limit: "cpuSeconds", bound: 1 });
+  });
+});
+
+describe("a guard", () => {
+  test("tells of each sandbox once, of those that are beyond their own limit", async () => {
+    const [large, small] = await Promise.all([node(holds(100)), node(holds(1))]);
+    const { guard, hasLooked } = newGuard();
+    const told: string[] = [];
+    const watch = async (name: string, child: ChildProcess, mebibytes: number) =>
+      guard.watch(
+        await sandboxOf(child, { memoryBytes: mebibytes * MiB }, () => void told.push(name)),
+      );
+    using _small = await watch("small", small, 90);
+    using _large = await watch("large", large, 90);
+    using _allowed = await watch("allowed", large, 400);
+    await hasLooked();
+    expect(told).toEqual(["large"]);
+    using _later = await watch("later", large, 90);
+    await hasLooked();
+    expect(told).toEqual(["large", "later"]);
+  });
+
+  test("sees memory that grows while it watches", async () => {
+    const child = await holding(process.execPath, [
+      "-e",
+      `console.log("ready"); process.stdin.once("data", () => { ${holds(100)} });`,
+    ]);
+    const told = Promise.withResolvers<LimitReached>();
+    const { guard, hasLooked } = newGuard();
+    using watch = guard.watch(await sandboxOf(child, { memoryBytes: 90 * MiB }, told.resolve));
+    await hasLooked();
+    expect(watch.usage.peakMemoryBytes).toBeLessThan(90 * MiB);
+    child.stdin!.write("grow\n");
+    const { peak } = await told.promise;
+    expect(watch.usage.peakMemoryBytes).toBe(peak);
+    expect(peak).toBeGreaterThan(90 * MiB);
+  });
+
+  test("tells nothing when its watch is over", async () => {
+    const child = await node(holds(100));
+    const { guard, hasLooked } = newGuard();
+    const told: string[] = [];
+    const watch = async (name: string, mebibytes: number) =>
+      guard.watch(
+        await sandboxOf(child, { memoryBytes: mebibytes * MiB }, () => void told.push(name)),
+      );
+    const over = await watch("too late", 1);
+    // One that goes on, to be looked at.
+    using _allowed = await watch("allowed", 400);
+    over[Symbol.dispose]();
+    await hasLooked();
+    expect(told).toEqual([]);
+  });
+
+  test("leaves to a group what that bounds and counts", async () => {
+    const child = await node(holds(100));
+    const { guard, hasLooked } = newGuard();
+    const told: LimitReached[] = [];
+    const wasTold = Promise.withResolvers<void>();
+    const sandbox = await sandboxOf(child, { memoryBytes: MiB, cpuSeconds: 1 }, (limit) => {
+      told.push(limit);
+      wasTold.resolve();
+    });
+    let cpuMs = 1_000;
+    const group = {
+      controls: { memory: true, processes: true, cpu: true },
+      read: () => ({
+        cpuMs,
+        peakMemoryBytes: 0,
+        peakProcesses: 0,
+        memoryKills: 0,
+        memoryFailures: 0,
+      }),
+    };
+    using watch = guard.watch({ ...sandbox, group });
+    await hasLooked();
+    expect(told).toEqual([]);
+    expect(watch.usage.peakMemoryBytes).toBeUndefined();
+    cpuMs = 1_001;
+    await wasTold.promise;
+    expect(told).toEqual([{ limit: "cpuSeconds", bound: 1, peak: 1.001 }]);
+  });
+
+  test("has measured nothing of a sandbox that was not looked at", async () => {
+    const child = await node(holds(1));
+    const { guard, hasLooked } = newGuard();
+    using watch = guard.watch(await sandboxOf(child, {}, () => undefined));
+    expect(watch.usage).toEqual({
+      cpuMs: undefined,
+      peakMemoryBytes: undefined,
+      peakProcesses: undefined,
+    });
+    await hasLooked();
+    expect(watch.usage.peakProcesses).toBeGreaterThan(1);
+    expect(watch.usage.cpuMs).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,126 @@
+/**
+ * The backends of a worker as one: each sandbox is made by the technology that its profile asks for.
+ */
+import type { Clock } from "../support/clock.ts";
+import type { NewId } from "../support/ids.ts";
+import type { CheckName } from "./host-check.ts";
+import {
+  type BackendKind,
+  type Profile,
+  type Profiles,
+  isolates,
+  tightestProfile,
+} from "./profile.ts";
+import {
+  type Sandbox,
+  type SandboxBackend,
+  SandboxError,
+  type SandboxFacts,
+  type SandboxRequest,
+  type SharedDirectory,
+} from "./sandbox.ts";
+
+/** What backends are opened with. Each takes what it needs. */
+export interface BackendOptions {
+  readonly bwrapBin: string;
+  /** Directory for work directories (`SANDBOX_WORK_DIR`). */
+  readonly workBase: string;
+  /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
+  readonly uid: number | undefined;
+  /** Checks that this host has to hold; the usual ones unless given. */
+  readonly minimum?: readonly CheckName[];
+  readonly clock: Clock;
+  readonly newId: NewId;
+  onRemoveFailed(error: unknown): void;
+  /** Told each time that a process which ends the sandboxes of a dead worker has ended or cannot be started again. */
+  onGuardLost(error: unknown): void;
+}
+
+/** Options of all backends together. */
+export interface BackendsOptions extends BackendOptions {
+  /** What sandboxes will be asked for. */
+  readonly profiles: Profiles;
+  /** Whether profiles may ask for a backend that isolates nothing (`SANDBOX_ALLOW_UNSAFE`). */
+  readonly allowUnsafe: boolean;
+}
+
+/** Every technology, loaded when a profile asks for it. */
+const openers: Readonly<Record<BackendKind, (options: BackendOptions) => Promise<SandboxBackend>>> =
+  {
+    bubblewrap: async (options) =>
+      (await import("./bubblewrap/backend.ts")).openBubblewrap(options),
+    host: async (options) => (await import("./host/backend.ts")).openHost(options),
+  };
+
+/**
+ * Opens the backends that the profiles ask for; each finds out by trying whether it works here. Either all are open or none.
+ * The caller owns what is returned. Throws SandboxError, also for a profile that may not have the backend it asks for.
+ */
+export async function openBackends(options: BackendsOptions): Promise<SandboxBackend> {
+  for (const profile of options.profiles.values()) refuseUnsafe(profile, options.allowUnsafe);
+  await using opened = new AsyncDisposableStack();
+  const byKind = new Map<BackendKind, SandboxBackend>();
+  for (const { backend } of options.profiles.values()) {
+    if (!byKind.has(backend)) byKind.set(backend, opened.use(await openers[backend](options)));
+  }
+  const [first] = byKind.values();
+  if (first === undefined) throw new SandboxError("there is no profile");
+  return new Backends(byKind, first, opened.move());
+}
+
+/** Throws SandboxError for a profile without isolation where that is not allowed. */
+function refuseUnsafe(profile: Profile, allowUnsafe: boolean): void {
+  if (isolates(profile)) return;
+  const { name, backend } = profile;
+  if (name === tightestProfile)
+    throw new SandboxError(`the profile ${name} is never run without isolation`);
+  if (allowUnsafe) return;
+  const reason = `the backend ${backend} of the profile ${name} isolates nothing`;
+  throw new SandboxError(`${reason}, and has to be allowed by 1`, { setting: "allowUnsafe" });
+}
+
+class Backends implements SandboxBackend {
+  readonly #byKind: ReadonlyMap<BackendKind, SandboxBackend>;
+  /** All backends run sandboxes as the same host user, so what one makes reachable every one can use. */
+  readonly #first: SandboxBackend;
+  readonly #opened: AsyncDisposable;
+
+  constructor(
+    byKind: ReadonlyMap<BackendKind, SandboxBackend>,
+    first: SandboxBackend,
+    opened: AsyncDisposable,
+  ) {
+    this.#byKind = byKind;
+    this.#first = first;
+    this.#opened = opened;
+  }
+
+  get scratchDir(): string {
+    return this.#first.scratchDir;
+  }
+
+  share(path: string): Promise<SharedDirectory> {
+    return this.#first.share(path);
+  }
+
+  facts(profile: Profile): SandboxFacts {
+    return this.#of(profile).facts(profile);
+  }
+
+  async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {
+    return this.#of(request.profile).acquire(request, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened[Symbol.asyncDispose]();
+  }
+
+  /** Backends are open for the profiles that there are; a profile with another one is refused, whatever it is. */
+  #of(profile: Profile): SandboxBackend {
+    refuseUnsafe(profile, this.#byKind.has(profile.backend));
+    const backend = this.#byKind.get(profile.backend);
+    if (backend === undefined)
+      throw new SandboxError(`no profile of this worker has the backend ${profile.backend}`);
+    return backend;
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * What an operator has to give a host or a container for a check to hold, as a pure function of what was refused and of
+ * what is known of the host.
+ */
+import type { Circumstances, ContainerKind } from "./circumstances.ts";
+
+/** An option, spelled for each way in which workers are run. */
+type Spelling = Readonly<Record<ContainerKind, string>>;
+
+const spellings = {
+  seccomp: {
+    docker: "--security-opt seccomp=deploy/seccomp.json",
+    podman: "--security-opt seccomp=deploy/seccomp.json",
+    kubernetes:
+      "securityContext.seccompProfile: {type: Localhost, localhostProfile: str-worker.json}, which is deploy/seccomp.json on each node",
+  },
+  appArmor: {
+    docker:
+      "--security-opt apparmor=NAME with a profile that allows `userns`, `mount`, `umount` and `pivot_root`, or apparmor=unconfined",
+    podman:
+      "--security-opt apparmor=NAME with a profile that allows `userns`, `mount`, `umount` and `pivot_root`, or apparmor=unconfined",
+    kubernetes:
+      "securityContext.appArmorProfile: {type: Localhost, localhostProfile: NAME} with a profile that allows `userns`, `mount`, `umount` and `pivot_root`, or {type: Unconfined}",
+  },
+  freshProc: {
+    docker: "--security-opt systempaths=unconfined",
+    podman: "--security-opt unmask=ALL",
+    kubernetes:
+      "procMount: Unmasked in the container's securityContext with hostUsers: false in the pod's spec",
+  },
+  noCapabilities: {
+    docker: "--cap-drop=ALL, and no --cap-add",
+    podman: "--cap-drop=ALL, and no --cap-add",
+    kubernetes: 'securityContext.capabilities: {drop: ["ALL"]}, and nothing under add',
+  },
+  user: {
+    docker: "--user 1000:1000",
+    podman: "--user 1000:1000",
+    kubernetes: "securityContext: {runAsNonRoot: true, runAsUser: 1000}",
+  },
+} as const satisfies Readonly<Record<string, Spelling>>;
+
+type Option = keyof typeof spellings;
+
+/** Rules of Ubuntu 23.10 and later: a program without a profile makes user namespaces that are good for nothing. */
+const appArmorOfUbuntu =
+  "on the host: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or better an AppArmor profile for the bubblewrap program with `flags=(unconfined)` and `userns,` (docs/doctor.md has one)";
+
+/** What a refusal of namespaces can come from: what tells of it, and what to do. The first that applies is the one. */
+const causes: readonly {
+  applies(refusal: string, found: Circumstances): boolean;
+  remedy(found: Circumstances): string;
+}[] = [
+  {
+    applies: (refusal) => /Unexpected capabilities/.test(refusal),
+    remedy: (found) =>
+      `take the capabilities away that the worker's user has, which bubblewrap does not accept: ${option("noCapabilities", found)}`,
+  },
+  {
+    applies: (refusal, { maxUserNamespaces }) =>
+      maxUserNamespaces === 0 || /ENOSPC|No space left/.test(refusal),
+    remedy: () =>
+      "allow user namespaces: sysctl -w user.max_user_namespaces=15000 on the host, kept in a file of /etc/sysctl.d",
+  },
+  {
+    applies: (_, { unprivilegedUsernsClone }) => unprivilegedUsernsClone === 0,
+    remedy: () =>
+      "allow user namespaces to ordinary users: sysctl -w kernel.unprivileged_userns_clone=1 on the host, kept in a file of /etc/sysctl.d",
+  },
+  {
+    // EPERM from clone(2) itself; AppArmor answers later or with EACCES.
+    applies: (refusal, { isFiltered }) =>
+      isFiltered && /No permissions to creat|not permitted|not implemented/.test(refusal),
+    remedy: (found) =>
+      `a seccomp profile around the worker refuses namespaces, as Docker's default one does: ${option("seccomp", found)}`,
+  },
+  {
+    applies: (refusal) => /Failed to make \/ slave|mount/i.test(refusal),
+    remedy: (found) =>
+      `mounts are refused in a namespace of bubblewrap's own, as AppArmor's docker-default does: ${option("appArmor", found)}${
+        found.appArmorRestrictsUserns === 1
+          ? "; not unconfined alone, since kernel.apparmor_restrict_unprivileged_userns is 1"
+          : ""
+      }`,
+  },
+  {
+    applies: (_, { appArmorRestrictsUserns }) => appArmorRestrictsUserns === 1,
+    remedy: () => `AppArmor restricts user namespaces; ${appArmorOfUbuntu}`,
+  },
+];
+
+/** How to let bubblewrap make a sandbox at all, by what it said when it could not. */
+export function userNamespacesRemedy(refusal: string, found: Circumstances): string {
+  return (
+    causes.find(({ applies }) => applies(refusal, found))?.remedy(found) ??
+    "a kernel with user namespaces (CONFIG_USER_NS), sysctl user.max_user_namespaces above 0, and no security module or seccomp profile that refuses them to ordinary users"
+  );
+}
+
+/** How to do without a root that has none of root's capabilities. */
+export function otherUserRemedy(found: Circumstances): string {
+  return `run the worker as an ordinary user, which needs no capability: ${option("user", found)}`;
+}
+
+/** How to let a sandbox have a network namespace. */
+export function networkRemedy(refusal: string, found: Circumstances): string {
+  if (/RTM_NEWADDR|RTM_NEWLINK/.test(refusal)) {
+    return found.appArmorRestrictsUserns === 1
+      ? `AppArmor takes the rights in user namespaces away, so that the loopback device cannot be set up; ${appArmorOfUbuntu}`
+      : `a security module takes the rights in user namespaces away, so that the loopback device cannot be set up: ${option("appArmor", found)}`;
+  }
+  if (/ENOSPC|No space left/.test(refusal))
+    return "allow network namespaces: sysctl -w user.max_net_namespaces=15000 on the host";
+  return `a kernel with network namespaces (CONFIG_NET_NS), and a seccomp profile that allows CLONE_NEWNET and netlink sockets: ${option("seccomp", found)}`;
+}
+
+/** How to let sandboxes have a new /proc. */
+export function freshProcRemedy(found: Circumstances): string {
+  const how = option("freshProc", found);
+  return `let the worker have a /proc over which nothing is mounted: ${how}`;
+}
+
+/** How to have nested user namespaces refused. */
+export function nestedRemedy(found: Circumstances): string {
+  const how = option("freshProc", found);
+  return `let bubblewrap write /proc/sys/user/max_user_namespaces of its own namespace, which is read-only here: ${how}`;
+}
+
+/** How to have the filter of system calls. */
+export function seccompRemedy(isFilteredArch: boolean, arch: string): string {
+  return isFilteredArch
+    ? "a kernel with CONFIG_SECCOMP_FILTER, and a seccomp profile around the worker that allows prctl(PR_SET_SECCOMP)"
+    : `there is no filter for ${arch}; run the worker on x64 or arm64, or leave seccomp out of SANDBOX_MINIMUM`;
+}
+
+/** How to have processes counted for each sandbox. */
+export function rlimitsRemedy(found: Circumstances): string {
+  return found.uid === 0
+    ? `run the worker as an ordinary user (${option("user", found)}), or set SANDBOX_UID: the kernel counts no processes of root`
+    : "no security module or seccomp profile that refuses setrlimit or prlimit to the worker's user";
+}
+
+/** How to have private file systems end. */
+export function tmpfsRemedy(): string {
+  return "bubblewrap 0.8 or newer, whose --size is kept by the kernel's tmpfs";
+}
+
+/** How to let the worker see what a sandbox uses. */
+export function guardRemedy(seesProcesses: boolean, found: Circumstances): string {
+  if (!seesProcesses) {
+    return "a kernel that has /proc/PID/task/TID/children and RssAnon in /proc/PID/status (CONFIG_PROC_CHILDREN, Linux 4.5), and a /proc that is mounted without hidepid";
+  }
+  return found.uid === 0
+    ? `run the worker as an ordinary user, whose sandboxes are its own: ${option("user", found)}. A root that is to look into sandboxes of another user needs CAP_SYS_PTRACE`
+    : "no security module that keeps the worker from looking at processes of its own user (ptrace access)";
+}
+
+/** An option as it is spelled where the worker runs, or everywhere when that does not show. */
+function option(name: Option, { container }: Circumstances): string {
+  const spelling = spellings[name];
+  if (container !== undefined) return spelling[container];
+  const { docker, podman, kubernetes } = spelling;
+  const engines =
+    docker === podman ? `Docker or podman: ${docker}` : `Docker: ${docker}; podman: ${podman}`;
+  return `${engines}; Kubernetes: ${kubernetes}`;
+}

@@ -1,0 +1,82 @@
+/**
+ * Keeps the totals of sandboxes that the kernel does not keep, by looking at what they use.
+ */
+import { type WatchedSandbox, Watched } from "./watched-sandbox.ts";
+import type { Usage } from "./sandbox.ts";
+
+/** Milliseconds between two looks at all watched sandboxes. */
+export const lookMs = 20;
+/**
+ * Least pause between two looks, in lengths of a look: a sandbox full of processes must not hold the worker up. It is the
+ * processor time of a look that counts, so that who keeps all processors busy is not looked at less often.
+ */
+const pausePerLook = 4;
+/** Milliseconds of a look that go into the files of all sandboxes together; a walk through many goes on with the next. */
+const filesMs = 4;
+
+/** A sandbox that is being watched. Disposed when its first process is gone. */
+export interface Watch extends Disposable {
+  /** What was used, as far as was seen. */
+  readonly usage: Omit<Usage, "wallMs">;
+  /** To be called when the command has ended and the first process may still be there. */
+  lookLast(): void;
+}
+
+/**
+ * Looks at all watched sandboxes every {@link lookMs}. Between two looks a sandbox can use more than its limits; how much
+ * more is measured in docs/sandbox.md.
+ */
+export class Guard {
+  readonly #watched = new Set<Watched>();
+  readonly #onLooked: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #turn: Promise<void> = Promise.resolve();
+
+  /** @param onLooked told after each look at all watched sandboxes; it must not throw */
+  constructor(onLooked: () => void = () => undefined) {
+    this.#onLooked = onLooked;
+  }
+
+  /** Watches a sandbox until the returned watch is disposed. */
+  watch(sandbox: WatchedSandbox): Watch {
+    const watched = new Watched(sandbox, (task) => (this.#turn = this.#turn.then(task)));
+    this.#watched.add(watched);
+    this.#timer ??= this.#lookIn(lookMs);
+    return {
+      get usage() {
+        return watched.usage;
+      },
+      lookLast: () => watched.lookLast(),
+      [Symbol.dispose]: () => {
+        watched[Symbol.dispose]();
+        this.#watched.delete(watched);
+        if (this.#watched.size > 0) return;
+        clearTimeout(this.#timer);
+        this.#timer = undefined;
+      },
+    };
+  }
+
+  #lookIn(delayMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#look(), delayMs).unref();
+  }
+
+  #look(): void {
+    const beganMs = ownCpuMs();
+    const shareMs = filesMs / this.#watched.size;
+    for (const watched of this.#watched) {
+      watched.look(performance.now() + shareMs);
+      if (watched.isOver) this.#watched.delete(watched);
+    }
+    const tookMs = ownCpuMs() - beganMs;
+    this.#timer =
+      this.#watched.size === 0 ? undefined : this.#lookIn(Math.max(lookMs, pausePerLook * tookMs));
+    this.#onLooked();
+  }
+}
+
+/** Processor time of this thread. */
+function ownCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}

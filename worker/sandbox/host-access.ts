@@ -1,0 +1,126 @@
+/**
+ * The parts of the host that the operator allows tools to have: which they are, and whether one that a tool asks for is
+ * among them now.
+ */
+import type { Stats } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { firstPrivateDirectory } from "./reach.ts";
+import type { Device, ReadOnlyMount } from "./sandbox.ts";
+
+/** What the operator allows. */
+export interface HostAccessOptions {
+  /** Files and directories that tools may have mounted, with what lies below them. */
+  readonly allowedMounts: readonly string[];
+  /** Device files, or directories of such. */
+  readonly allowedDevices: readonly string[];
+  /** Whether sandboxes run as another user than the worker. */
+  readonly isForeign: boolean;
+}
+
+/** What a tool asks for. */
+export interface HostParts {
+  readonly mounts: readonly ReadOnlyMount[];
+  readonly devices: readonly string[];
+}
+
+/** The same as it is on the host now: each source is a path without links that is allowed. */
+export interface GrantedParts {
+  readonly mounts: readonly ReadOnlyMount[];
+  readonly devices: readonly Device[];
+}
+
+/** Something that a tool asks for and cannot have. Its message names paths of the host: for the log only. */
+export class NotGrantedError extends Error {
+  override readonly name = "NotGrantedError";
+}
+
+/** How one kind of part is allowed. */
+interface Rule {
+  readonly allowed: readonly string[];
+  /** Variable that holds the list. */
+  readonly variable: string;
+  /** What it has to be. */
+  readonly kind: string;
+  isKind(stats: Stats): boolean;
+}
+
+/** Says what of the host a tool may have. */
+export class HostAccess {
+  readonly #mounts: Rule;
+  readonly #devices: Rule;
+  readonly #isForeign: boolean;
+
+  constructor({ allowedMounts, allowedDevices, isForeign }: HostAccessOptions) {
+    this.#mounts = {
+      allowed: allowedMounts,
+      variable: "SANDBOX_ALLOWED_MOUNTS",
+      kind: "a regular file or a directory",
+      isKind: (stats) => stats.isFile() || stats.isDirectory(),
+    };
+    this.#devices = {
+      allowed: allowedDevices,
+      variable: "SANDBOX_ALLOWED_DEVICES",
+      kind: "a character device",
+      isKind: (stats) => stats.isCharacterDevice(),
+    };
+    this.#isForeign = isForeign;
+  }
+
+  /**
+   * What a tool asks for, looked up now: a link may lead somewhere else than it did for the last call. Throws
+   * NotGrantedError.
+   */
+  async grant({ mounts, devices }: HostParts): Promise<GrantedParts> {
+    return {
+      mounts: await Promise.all(
+        mounts.map(async ({ source, target }) => ({
+          source: await this.#resolve(source, this.#mounts),
+          target,
+        })),
+      ),
+      devices: await Promise.all(
+        devices.map(async (path) => ({ source: await this.#resolve(path, this.#devices), path })),
+      ),
+    };
+  }
+
+  /** Why a tool cannot have what it asks for, or undefined when it can. */
+  async refuse(parts: HostParts): Promise<string | undefined> {
+    try {
+      await this.grant(parts);
+      return undefined;
+    } catch (error) {
+      if (error instanceof NotGrantedError) return error.message;
+      throw error;
+    }
+  }
+
+  /** The real path of what is at `path`, when the rule allows it. */
+  async #resolve(path: string, rule: Rule): Promise<string> {
+    const real = await realPathOf(path);
+    if (real === undefined) throw new NotGrantedError(`${path} is not there`);
+    if (!(await isAllowed(real, rule.allowed))) {
+      const found = real === path ? path : `${path} is a link to ${real}, which`;
+      throw new NotGrantedError(`${found} is not allowed by ${rule.variable}`);
+    }
+    if (!rule.isKind(await stat(real))) throw new NotGrantedError(`${path} is not ${rule.kind}`);
+    const barrier = this.#isForeign ? await firstPrivateDirectory(dirname(real)) : undefined;
+    if (barrier === undefined) return real;
+    throw new NotGrantedError(`${path} is below ${barrier}, which SANDBOX_UID cannot pass`);
+  }
+}
+
+async function isAllowed(real: string, allowed: readonly string[]): Promise<boolean> {
+  for (const path of allowed) {
+    const root = await realPathOf(path);
+    if (root === undefined) continue;
+    if (real === root || real.startsWith(root === "/" ? root : `${root}/`)) return true;
+  }
+  return false;
+}
+
+/** Undefined for what is not there, or cannot be looked at. */
+function realPathOf(path: string): Promise<string | undefined> {
+  return realpath(path).catch(() => undefined);
+}

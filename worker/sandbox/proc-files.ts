@@ -1,0 +1,31 @@
+/**
+ * Reads files of /proc at once: that takes some microseconds and no disk, a tenth of what a promise for each would cost.
+ */
+import { closeSync, openSync, readSync, readdirSync } from "node:fs";
+
+const chunk = Buffer.alloc(64 * 1024);
+
+/** The text of a file of /proc; empty when the process is gone, or what it has is not for this one to see. */
+export function readProc(path: string): string {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, "r");
+    let text = "";
+    for (let length; (length = readSync(descriptor, chunk)) > 0;)
+      text += chunk.toString("latin1", 0, length);
+    return text;
+  } catch {
+    return "";
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** The names in a directory of /proc; none when the process is gone, or what it has is not for this one to see. */
+export function listProc(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

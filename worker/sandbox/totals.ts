@@ -1,0 +1,123 @@
+/**
+ * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
+ */
+import type { LimitReached, Limits } from "../protocol/resource-limits.ts";
+import type { CgroupControl, Cgroups, SandboxCgroup } from "./cgroup.ts";
+import { DiskWalk } from "./disk-use.ts";
+import type { Guard, Watch } from "./guard.ts";
+import type { PrivateMemory } from "./private-memory.ts";
+import { SandboxError, type Usage } from "./sandbox.ts";
+
+/** What is known of a sandbox before it starts. */
+export interface TotalsOptions {
+  readonly limits: Limits;
+  /** The work directory on the host, with everything in it that the tool gets. */
+  readonly workDir: string;
+  readonly privateMemory: PrivateMemory | undefined;
+  /** Whether the sandbox's first process is not the command but its parent, which counts nowhere. */
+  readonly commandIsChild: boolean;
+}
+
+/** What a sandbox used, and how often it was denied memory by the death of a process. */
+export interface TotalUsage extends Omit<Usage, "wallMs"> {
+  readonly memoryKills: number;
+}
+
+/** Disposed when the sandbox's last process is gone, or when it was not started. */
+export class Totals implements AsyncDisposable {
+  readonly #guard: Guard;
+  readonly #options: TotalsOptions;
+  readonly #disk: DiskWalk;
+  readonly #group: SandboxCgroup | undefined;
+  readonly #controls: Readonly<Record<CgroupControl, boolean>> | undefined;
+  #watch: Watch | undefined;
+
+  private constructor(
+    guard: Guard,
+    cgroups: Cgroups | undefined,
+    group: SandboxCgroup | undefined,
+    options: TotalsOptions,
+    disk: DiskWalk,
+  ) {
+    this.#guard = guard;
+    this.#controls = cgroups?.controls;
+    this.#group = group;
+    this.#options = options;
+    this.#disk = disk;
+  }
+
+  /** Looks at what the tool gets, and makes a group where this host has groups. Throws SandboxError. */
+  static async open(
+    guard: Guard,
+    cgroups: Cgroups | undefined,
+    options: TotalsOptions,
+  ): Promise<Totals> {
+    let disk: DiskWalk;
+    try {
+      disk = new DiskWalk(options.workDir);
+    } catch (error) {
+      throw new SandboxError("cannot look at a work directory", { cause: error });
+    }
+    try {
+      return new Totals(guard, cgroups, await cgroups?.create(options.limits), options, disk);
+    } catch (error) {
+      disk[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  get limits(): Limits {
+    return this.#options.limits;
+  }
+
+  /** What was used so far. */
+  get usage(): TotalUsage {
+    const seen = this.#watch?.usage;
+    const counted = this.#group?.read();
+    return {
+      cpuMs: counted?.cpuMs ?? seen?.cpuMs,
+      peakMemoryBytes: counted?.peakMemoryBytes ?? seen?.peakMemoryBytes,
+      peakProcesses: counted?.peakProcesses ?? seen?.peakProcesses,
+      memoryKills: counted?.memoryKills ?? 0,
+    };
+  }
+
+  /**
+   * Counts a process that has no children yet, and makes none meanwhile, with the sandbox, and all that it will have. Rejects
+   * with SandboxError.
+   */
+  async enter(pid: number): Promise<void> {
+    await this.#group?.add(pid);
+  }
+
+  /** From now on the sandbox is watched. `onExceeded` is told once, and must not throw. */
+  begin(firstPid: number, onExceeded: (limit: LimitReached) => void): void {
+    const { limits, privateMemory, commandIsChild } = this.#options;
+    const group = this.#group;
+    this.#watch = this.#guard.watch({
+      firstPid,
+      limits,
+      privateMemory,
+      commandIsChild,
+      disk: this.#disk,
+      group: this.#controls && group && { controls: this.#controls, read: () => group.read() },
+      onExceeded,
+    });
+  }
+
+  /** To be called when the command has ended and the first process may still be there. */
+  lookLast(): void {
+    this.#watch?.lookLast();
+  }
+
+  /** Kills everything that counts with the sandbox, where there is a group. */
+  kill(): void {
+    this.#group?.kill();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watch?.[Symbol.dispose]();
+    this.#disk[Symbol.dispose]();
+    await this.#group?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Everything that is wrong with a file of the operator's, each with its place, in one line for people.
+ */
+import { describeValue } from "./expectation.ts";
+import type { Finding, Path, SourceDocument } from "./yaml-document.ts";
+
+/** Problems told at once. A file of the wrong kind has one per line, and logs have limits of their own. */
+export const maxProblems = 100;
+
+/** Characters of an entry's name that a problem repeats. */
+const maxNameLength = 100;
+
+/** One thing that is wrong with a file, with where and what is accepted. */
+export interface FileProblem {
+  /** 1-based; undefined when the problem is not at a place in the text (file missing, unreadable). */
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+  /** The entry that it is about, such as `tool "echo"`. */
+  readonly entry: string | undefined;
+  readonly field: string | undefined;
+  readonly message: string;
+}
+
+/** What a schema found; an issue of zod is one. */
+interface SchemaIssue {
+  readonly code?: string;
+  readonly path: Path;
+  readonly message: string;
+  /** The keys that are not known, where the issue is about such. */
+  readonly keys?: readonly string[];
+}
+
+/** One line for people: `FILE:LINE:COLUMN: tool "x": field: message`. */
+export function formatProblem(path: string, problem: FileProblem): string {
+  const { line, column, entry, field, message } = problem;
+  const place = line === undefined ? path : `${path}:${line}:${column ?? 1}`;
+  return [place, ...[entry, field].filter((part) => part !== undefined), message].join(": ");
+}
+
+/** A problem of the file as a whole. */
+export function problemOfFile(message: string): FileProblem {
+  return { line: undefined, column: undefined, entry: undefined, field: undefined, message };
+}
+
+/** Problems at places that belong to no entry. */
+export function problemsAt(findings: readonly Finding[]): FileProblem[] {
+  return findings.map((finding) => ({ entry: undefined, field: undefined, ...finding }));
+}
+
+/** In reading order, at most {@link maxProblems} and the number of those left out. */
+export function boundedProblems(problems: readonly FileProblem[]): readonly FileProblem[] {
+  const sorted = problems.toSorted(
+    (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+  );
+  const told = sorted.slice(0, maxProblems);
+  const firstLeftOut = sorted[maxProblems];
+  if (firstLeftOut === undefined) return told;
+  const message = `and ${sorted.length - maxProblems} more from here on`;
+  return [...told, { ...firstLeftOut, entry: undefined, field: undefined, message }];
+}
+
+/** Gathers what a walk through a document finds, instead of throwing the first of it. */
+export class DocumentProblems {
+  readonly problems: FileProblem[] = [];
+  readonly warnings: FileProblem[] = [];
+  readonly #document: SourceDocument;
+  readonly #section: string;
+  readonly #kind: string;
+
+  /**
+   * @param section top-level key of the map of entries
+   * @param kind what an entry of it is called
+   */
+  constructor(document: SourceDocument, section: string, kind: string) {
+    this.#document = document;
+    this.#section = section;
+    this.#kind = kind;
+  }
+
+  add(path: Path, message: string, part?: "key" | "value"): void {
+    this.problems.push(this.#at(path, message, part));
+  }
+
+  warn(path: Path, message: string): void {
+    this.warnings.push(this.#at(path, message, "key"));
+  }
+
+  /** What a schema found wrong with the value at `path`; a key that is not known is told at its own place. */
+  addIssues(path: Path, error: { readonly issues: readonly SchemaIssue[] } | undefined): void {
+    for (const issue of error?.issues ?? []) {
+      const place = [...path, ...issue.path];
+      if (issue.code === "unrecognized_keys")
+        for (const key of issue.keys ?? []) this.add([...place, key], issue.message, "key");
+      else this.add(place, issue.message);
+    }
+  }
+
+  #at(path: Path, message: string, part?: "key" | "value"): FileProblem {
+    return { ...this.#document.placeOf(path, part), ...this.#namesOf(path), message };
+  }
+
+  /** The entry and the field of a path such as `tools`, `echo`, `env`, 1: `tool "echo"` and `env[1]`. */
+  #namesOf([top, name, ...inside]: Path): Pick<FileProblem, "entry" | "field"> {
+    if (top === undefined) return { entry: undefined, field: undefined };
+    if (top !== this.#section || name === undefined)
+      return { entry: undefined, field: fieldName([top]) };
+    const text = String(name);
+    const shown = text.length > maxNameLength ? `${text.slice(0, maxNameLength)}…` : text;
+    return { entry: `${this.#kind} ${JSON.stringify(shown)}`, field: fieldName(inside) };
+  }
+}
+
+/** `env[1]`, `limits.memory_mb`. A key that is not a plain word is quoted, and cut when it is long. */
+function fieldName(path: Path): string | undefined {
+  const names = path.map((step, index) => {
+    if (typeof step === "number") return `[${step}]`;
+    const isPlain = typeof step === "string" && /^[\w.-]{1,60}$/.test(step);
+    return `${index === 0 ? "" : "."}${isPlain ? step : describeValue(step)}`;
+  });
+  return names.length === 0 ? undefined : names.join("");
+}
