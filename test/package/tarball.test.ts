@@ -87,7 +87,9 @@ describe("the tarball", () => {
   test("holds no sources, tests or leftovers", () => {
     const strays = files.filter(
       (file) =>
-        !/^(bin|dist|docs|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
+        !/^(attacks|bin|dist|docs|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(
+          file,
+        ),
     );
     expect(strays).toEqual([]);
     // Examples are there to be read, with their tests.

@@ -71,6 +71,8 @@ export class CgroupOfSandbox implements SandboxCgroup {
       try {
         await this.#makings.files.move(join(group, "cgroup.procs"), pid);
       } catch (error) {
+        // Gone already: how it ended says why, and there is nothing left to bound.
+        if ((error as NodeJS.ErrnoException).code === "ESRCH") return;
         throw new SandboxError(`cannot move a process into ${group}`, { cause: error });
       }
     }

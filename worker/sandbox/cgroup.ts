@@ -35,7 +35,7 @@ export interface Cgroups extends AsyncDisposable {
 export interface SandboxCgroup extends AsyncDisposable {
   /**
    * Moves a process that has no children yet, and makes none meanwhile, into the group. Rejects with SandboxError when the
-   * kernel refuses; the process may then be in a part of it, and is to be killed.
+   * kernel refuses; the process may then be in a part of it, and is to be killed. One that is gone already is nothing to move.
    */
   add(pid: number): Promise<void>;
   /** What was used so far. Synchronous, and to be called before the group is disposed. */

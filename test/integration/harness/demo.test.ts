@@ -55,6 +55,8 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     const SANDBOX_BWRAP_BIN = await writeProgram(
       TMPDIR,
       `#!/bin/sh
+# The worker does not start where the network leaks, so only tools find it leaking.
+case "$*" in *tool_runner*) ;; *) exec /usr/bin/bwrap "$@" ;; esac
 # The last word on the network comes behind the worker's options.
 for word; do
   shift
@@ -93,7 +95,7 @@ exec /usr/bin/bwrap "$@"
     const TMPDIR = await ownTmpdir();
     const SANDBOX_BWRAP_BIN = await writeProgram(
       TMPDIR,
-      "#!/bin/sh\necho no namespaces here >&2\nexit 1\n",
+      '#!/bin/sh\n[ "$1" != --version ] || exec /usr/bin/bwrap "$1"\necho no namespaces here >&2\nexit 1\n',
     );
     const { exitCode, stderr } = await runCli(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
     expect(exitCode).toBe(1);

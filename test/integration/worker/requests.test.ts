@@ -77,6 +77,7 @@ describe("a message on an invoke topic", () => {
         execution_time_ms: expect.toSatisfy(Number.isInteger),
         timed_out: false,
         created_artifacts: [],
+        execution: expect.objectContaining({ profile: "standard" }),
       },
     });
   });

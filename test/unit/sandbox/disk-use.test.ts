@@ -86,6 +86,23 @@ describe("what is in a directory", () => {
     expect(found(newWalk()).bytes).toBeLessThan(overheadBytes);
   });
 
+  test("is not what a directory is exchanged for before it is opened", async () => {
+    const outside = await mkdtemp(join(tmpdir(), "str-disk-use-outside-"));
+    onTestFinished(() => rm(outside, { recursive: true }));
+    await writeFile(join(outside, "large"), Buffer.alloc(MiB, 1));
+    const walk = newWalk();
+    await mkdir(join(top, "directory"));
+    // Its name, and what is behind that.
+    for (let steps = 0; steps < 2; steps++) walk.goOn(-Infinity);
+    expect(walk.uses.at(-1)!.files).toBe(1);
+    await rm(join(top, "directory"), { recursive: true });
+    await symlink(outside, join(top, "directory"));
+    walk.goOn(Infinity);
+    const [whole] = walk.uses;
+    expect(whole).toMatchObject({ files: 1 });
+    expect(whole!.bytes).toBeLessThan(overheadBytes);
+  });
+
   test("is looked at in a directory that its owner has closed", async () => {
     await mkdir(join(top, "closed"));
     await writeFile(join(top, "closed", "file"), Buffer.alloc(MiB, 1));

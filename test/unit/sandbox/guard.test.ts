@@ -31,12 +31,14 @@ function newGuard() {
   return { guard, hasLooked };
 }
 
-/** A process that has said that it holds what it is to hold. */
-async function holding(file: string, argv: readonly string[]): Promise<ChildProcess> {
+/** A process that has said, so many times with all that it has started, that it holds what it is to hold. */
+async function holding(file: string, argv: readonly string[], times = 1): Promise<ChildProcess> {
   // In a group of its own, so that what it starts ends with it.
   const child = spawn(file, argv, { stdio: ["pipe", "pipe", "inherit"], detached: true });
   onTestFinished(() => endGroup(child));
-  await once(child.stdout, "data");
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+  while (text.split("\n").length <= times) await once(child.stdout, "data");
   return child;
 }
 
@@ -48,8 +50,8 @@ function endGroup(child: ChildProcess): void {
   }
 }
 
-const node = (script: string) => holding(process.execPath, ["-e", script]);
-const python = (script: string) => holding("/usr/bin/python3", ["-c", script]);
+const node = (script: string, times = 1) => holding(process.execPath, ["-e", script], times);
+const python = (script: string, times = 1) => holding("/usr/bin/python3", ["-c", script], times);
 
 /** A program that holds so many mebibytes of its own, and goes on. */
 const holds = (mebibytes: number): string =>
@@ -107,9 +109,8 @@ describe("the memory of a sandbox", () => {
     const child = await node(
       `${start} spawn(process.execPath, ["-e", ${program}], { stdio: "inherit" });
        new Worker(${program} + " setInterval(() => {}, 1e6)", { eval: true });`,
+      2,
     );
-    // One of the two has spoken already.
-    await once(child.stdout!, "data");
     expect(await isBeyond(child, 200)).toBe(true);
     expect(await isBeyond(child, 400)).toBe(false);
   });
@@ -140,10 +141,10 @@ for page in range(0, 60 << 20, 4096): held[page] = 1
 for _ in range(4):
     if os.fork() == 0: break
 for page in range(0, 60 << 20, 4096): held[page]
-os.write(1, b"x" * (1 << 16))
+os.write(1, b"held\\n")
 sys.stdin.read()`;
     for (const held of ["bytearray(60 << 20)", "mmap.mmap(-1, 60 << 20)"]) {
-      const child = await python(fork.replace("%s", held));
+      const child = await python(fork.replace("%s", held), 5);
       expect([held, await isBeyond(child, 120)]).toEqual([held, false]);
       expect([held, await isBeyond(child, 59)]).toEqual([held, true]);
     }
