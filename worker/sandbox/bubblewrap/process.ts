@@ -255,10 +255,13 @@ function readReport(
     if (report.childPid !== undefined) begun.resolve();
     if (report.exitCode !== undefined) onCommandEnded();
   });
-  stream.once("close", () => {
+  const finish = (): void => {
     begun.resolve();
     ended.resolve();
-  });
+  };
+  stream.once("close", finish);
+  // Of a bubblewrap that ended before its options were written, while it was moved into a control group.
+  if (stream.closed) finish();
   return { begun: begun.promise, ended: ended.promise };
 }
 
