@@ -20,16 +20,16 @@ export async function exactBytes(
 ): Promise<number | undefined> {
   const names = leftOut.map(deviceName);
   let sum = 0;
-  let isShown = false;
   for (const { pid, sharedBytes } of processes) {
     const rollup = await textOf(`/proc/${pid}/smaps_rollup`);
-    if (!rollup.includes("\nPss_Anon:")) continue;
-    isShown = true;
+    // A process that has ended meanwhile holds nothing; one that is not shown leaves everything open.
+    if (rollup === "") continue;
+    if (rollup?.includes("\nPss_Anon:") !== true) return undefined;
     sum += sumOf(rollup, /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm);
     if (sharedBytes > 0 && names.length > 0)
-      sum -= mappedOf(await textOf(`/proc/${pid}/smaps`), names);
+      sum -= mappedOf((await textOf(`/proc/${pid}/smaps`)) ?? "", names);
   }
-  return isShown ? Math.max(0, sum) : undefined;
+  return Math.max(0, sum);
 }
 
 /** Mappings that are shared, with their device and what follows up to the next. */
@@ -47,6 +47,9 @@ function sumOf(text: string, line: RegExp): number {
   return [...text.matchAll(line)].reduce((sum, [, kibibytes]) => sum + Number(kibibytes) * 1024, 0);
 }
 
-async function textOf(path: string): Promise<string> {
-  return readFile(path, "latin1").catch(() => "");
+/** Empty when the process is gone; undefined when it may not be looked at. */
+async function textOf(path: string): Promise<string | undefined> {
+  return readFile(path, "latin1").catch((error: NodeJS.ErrnoException) =>
+    error.code === "ENOENT" || error.code === "ESRCH" ? "" : undefined,
+  );
 }
