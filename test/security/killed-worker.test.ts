@@ -89,7 +89,10 @@ describe("of a worker that is killed while a sandbox is made, nothing is left a 
 describe("of a worker that is killed together with its guard while a sandbox is made,", () => {
   /** Kills both. One process is left then, which nobody ends. */
   async function killBoth(worker: WorkerProcess): Promise<void> {
-    process.kill(await guardOf(worker), "SIGKILL");
+    const guard = await guardOf(worker);
+    // A worker that is not stopped may start another guard before it is killed.
+    worker.child.kill("SIGSTOP");
+    process.kill(guard, "SIGKILL");
     await kill(worker);
     const isLeft = [expect.objectContaining({ program: "bwrap" })];
     await vi.waitFor(async () => expect(await steps.watch.processes()).toEqual(isLeft), patience);

@@ -5,14 +5,11 @@ import type { LimitName, LimitReached, Limits } from "../protocol/resource-limit
 import type { CgroupControl, CgroupUsage } from "./cgroup.ts";
 import { CpuTotal } from "./cpu-total.ts";
 import type { DiskWalk } from "./disk-use.ts";
-import { exactBytes } from "./exact-memory.ts";
 import { HeldFilesSearch } from "./held-files.ts";
+import { type InTurn, MemoryTotal } from "./memory-total.ts";
 import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./private-memory.ts";
 import { ProcessTree, type SeenProcess } from "./process-tree.ts";
 import type { Usage } from "./sandbox.ts";
-
-/** Least pause between two exact looks at one sandbox's memory, in lengths of such a look. */
-const pausePerMeasure = 1;
 
 /** What a guard has to know of a sandbox. */
 export interface WatchedSandbox {
@@ -37,37 +34,34 @@ export interface WatchedGroup {
   read(): CgroupUsage;
 }
 
-/** Runs a task when those before it have ended. */
-export type InTurn = (task: () => Promise<void>) => Promise<void>;
-
 /** The owner disposes it when the sandbox's first process is gone. */
 export class Watched implements Disposable {
   readonly #sandbox: WatchedSandbox;
-  readonly #inTurn: InTurn;
   readonly #tree: ProcessTree;
   readonly #cpu = new CpuTotal();
   readonly #heldFiles: HeldFilesSearch;
   readonly #private: PrivateMemoryView | undefined;
-  readonly #keepsMemory: boolean;
+  /** Undefined where the control group counts it. */
+  readonly #memory: MemoryTotal | undefined;
   #hasMeasured = false;
-  #peakMemoryBytes: number | undefined;
   #peakProcesses: number | undefined;
-  /** What was counted exactly last, and by which processes and sum the first look after that went. */
-  #exact:
-    { readonly bytes: number; processes: string | undefined; most: number | undefined } | undefined;
-  #isMeasuring = false;
-  #measureAgainAtMs = 0;
   #isOver = false;
 
   /** @param inTurn by which sandboxes take turns with what would keep too many threads busy at once */
   constructor(sandbox: WatchedSandbox, inTurn: InTurn) {
     const { firstPid, disk, privateMemory, group } = sandbox;
     this.#sandbox = sandbox;
-    this.#inTurn = inTurn;
     this.#tree = new ProcessTree(firstPid);
     this.#heldFiles = new HeldFilesSearch(disk.device);
     this.#private = privateMemory && new PrivateMemoryView(firstPid, privateMemory);
-    this.#keepsMemory = group?.controls.memory !== true;
+    if (group?.controls.memory === true) return;
+    this.#memory = new MemoryTotal({
+      boundBytes: sandbox.limits.memoryBytes,
+      tree: this.#tree,
+      files: this.#private,
+      inTurn,
+      onExceeded: (limit) => this.#tell(limit),
+    });
   }
 
   /** Whether somebody was told of a limit, or it was disposed: then there is nothing to look for. */
@@ -79,7 +73,7 @@ export class Watched implements Disposable {
   get usage(): Omit<Usage, "wallMs"> {
     return {
       cpuMs: this.#hasMeasured ? this.#cpu.totalMs : undefined,
-      peakMemoryBytes: this.#peakMemoryBytes,
+      peakMemoryBytes: this.#memory?.peakBytes,
       peakProcesses: this.#peakProcesses,
     };
   }
@@ -96,7 +90,7 @@ export class Watched implements Disposable {
       this.#processesReached(processes) ??
         this.#beyond("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
         (counted && this.#memoryRefused(counted)) ??
-        (this.#keepsMemory ? this.#memoryReached(processes, memory) : undefined) ??
+        this.#memory?.look(processes, memory?.bytes ?? 0) ??
         this.#filesReached(processes, memory, untilMs),
     );
   }
@@ -107,7 +101,7 @@ export class Watched implements Disposable {
   }
 
   #lookAtProcesses(): readonly SeenProcess[] {
-    const processes = this.#tree.look(this.#keepsMemory);
+    const processes = this.#tree.look(this.#memory !== undefined);
     this.#cpu.add(processes);
     return processes;
   }
@@ -134,60 +128,11 @@ export class Watched implements Disposable {
     return this.#beyond("processes", count);
   }
 
-  #memoryReached(
-    processes: readonly SeenProcess[],
-    memory: PrivateMemoryUse | undefined,
-  ): LimitReached | undefined {
-    const inFiles = memory?.bytes ?? 0;
-    const each = processes.map(({ privateBytes }) => privateBytes);
-    const shared = processes.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0);
-    const most = inFiles + shared + each.reduce((sum, bytes) => sum + bytes, 0);
-    const bound = this.#sandbox.limits.memoryBytes;
-    // What one process has as its own is in nobody else's sum.
-    const least = Math.max(inFiles + Math.max(...each), this.#leastSinceExact(processes, most));
-    if (most <= bound || least > bound) return this.#holds(most <= bound ? most : least);
-    void this.#measure(processes, inFiles, most);
-    return undefined;
-  }
-
   /** Where memory is used up, the kernel may kill one process only, and the others go on without it. */
   #memoryRefused({ memoryKills, peakMemoryBytes }: CgroupUsage): LimitReached | undefined {
     if (memoryKills === 0) return undefined;
     const bound = this.#sandbox.limits.memoryBytes;
     return { limit: "memoryBytes", bound, peak: peakMemoryBytes };
-  }
-
-  /** What was held when it was counted exactly, and what the same processes have got since. */
-  #leastSinceExact(processes: readonly SeenProcess[], most: number): number {
-    const exact = this.#exact;
-    const same = namesOf(processes);
-    if (exact === undefined || (exact.processes !== undefined && exact.processes !== same))
-      return 0;
-    exact.processes = same;
-    exact.most ??= most;
-    return exact.bytes + most - exact.most;
-  }
-
-  #holds(bytes: number): LimitReached | undefined {
-    this.#peakMemoryBytes = Math.max(this.#peakMemoryBytes ?? 0, bytes);
-    return this.#beyond("memoryBytes", bytes);
-  }
-
-  /** Counts each page once, which takes long: other looks go on meanwhile. */
-  async #measure(processes: readonly SeenProcess[], inFiles: number, most: number): Promise<void> {
-    if (this.#isMeasuring || performance.now() < this.#measureAgainAtMs) return;
-    this.#isMeasuring = true;
-    await this.#inTurn(async () => {
-      const beganMs = performance.now();
-      const exact = await exactBytes(processes, this.#private?.devices ?? []);
-      const endedMs = performance.now();
-      this.#measureAgainAtMs = endedMs + pausePerMeasure * (endedMs - beganMs);
-      // Where the kernel does not tell, the sum that counts some pages more than once has to do.
-      const held = exact === undefined ? most : exact + inFiles;
-      this.#exact = { bytes: held, processes: undefined, most: undefined };
-      this.#tell(this.#holds(held));
-    });
-    this.#isMeasuring = false;
   }
 
   #filesReached(
@@ -215,8 +160,4 @@ export class Watched implements Disposable {
     }
     return this.#beyond("diskBytes", bytes) ?? this.#beyond("files", files + (memory?.files ?? 0));
   }
-}
-
-function namesOf(processes: readonly SeenProcess[]): string {
-  return processes.map(({ pid, startTicks }) => `${pid}-${startTicks}`).join();
 }

@@ -1,0 +1,183 @@
+/**
+ * What a sandbox holds in memory in all, look by look.
+ *
+ * Adding up what each process holds is quick, but counts pages that processes share once for each; counting each page once
+ * takes long. So the sum decides as long as it is within the bound, and what is certain beyond it decides when it is not.
+ */
+import type { LimitReached } from "../protocol/resource-limits.ts";
+import { exactBytes } from "./exact-memory.ts";
+import type { PrivateMemoryView } from "./private-memory.ts";
+import type { ProcessTree, SeenProcess } from "./process-tree.ts";
+
+/** Least pause between two exact counts of one sandbox's memory, in lengths of such a count. */
+const pausePerCount = 1;
+/**
+ * Exact counts in a row that leave open whether there is too much, because processes were taking up or giving back memory
+ * meanwhile. After so many the count is believed: who never holds still does not escape it.
+ */
+const maxDoubtfulCounts = 8;
+
+/** Runs a task when those before it have ended. */
+export type InTurn = (task: () => Promise<void>) => Promise<void>;
+
+/** Whose memory is counted, and against what. */
+export interface CountedMemory {
+  readonly boundBytes: number;
+  readonly tree: ProcessTree;
+  /** Its memory file systems, if it has some of its own. */
+  readonly files: PrivateMemoryView | undefined;
+  /** By which sandboxes take turns with what would keep too many threads busy at once. */
+  readonly inTurn: InTurn;
+  /** Told of a count that took long, when it finds too much. It must not throw. */
+  onExceeded(limit: LimitReached): void;
+}
+
+/** All processes and memory files at one moment. */
+interface Held {
+  readonly processes: readonly SeenProcess[];
+  readonly inFiles: number;
+}
+
+/** Adds up the memory of one sandbox. */
+export class MemoryTotal {
+  readonly #counted: CountedMemory;
+  #peakBytes: number | undefined;
+  /** What was held for certain at some look. */
+  #certain: { readonly bytes: number; readonly at: Held } | undefined;
+  #isCounting = false;
+  #countAgainAtMs = 0;
+  #doubtfulCounts = 0;
+
+  constructor(counted: CountedMemory) {
+    this.#counted = counted;
+  }
+
+  /** The most that was held as far as was seen; undefined before the first look. */
+  get peakBytes(): number | undefined {
+    return this.#peakBytes;
+  }
+
+  /**
+   * Takes note of a look; tells when it shows too much. May begin a count that takes long.
+   *
+   * @param inFiles bytes in memory file systems
+   */
+  look(processes: readonly SeenProcess[], inFiles: number): LimitReached | undefined {
+    const now = { processes, inFiles };
+    const most = now.inFiles + sum(processes, allBytes);
+    const least = Math.max(leastOf(now), this.#leastSinceCounted(now));
+    const bound = this.#counted.boundBytes;
+    if (most <= bound || least > bound) return this.#holds(most <= bound ? most : least);
+    void this.#count();
+    return undefined;
+  }
+
+  #inFiles(): number {
+    return this.#counted.files?.read()?.bytes ?? 0;
+  }
+
+  #holds(bytes: number): LimitReached | undefined {
+    this.#peakBytes = Math.max(this.#peakBytes ?? 0, bytes);
+    const bound = this.#counted.boundBytes;
+    return bytes > bound ? { limit: "memoryBytes", bound, peak: this.#peakBytes } : undefined;
+  }
+
+  /**
+   * What was certain once, with what the same processes have got as their own since, and without what they gave back. Shared
+   * pages that a process has got may have been counted for others.
+   */
+  #leastSinceCounted(now: Held): number {
+    const { bytes, at } = this.#certain ?? {};
+    if (bytes === undefined || at === undefined) return 0;
+    const changes = changesBetween(at, now);
+    if (changes.bornOrGone > 0) return 0;
+    const { ownGained, ownLost, sharedLost } = changes;
+    return bytes + ownGained - ownLost - sharedLost + now.inFiles - at.inFiles;
+  }
+
+  /** Counts each page once: other looks go on meanwhile. */
+  async #count(): Promise<void> {
+    if (this.#isCounting || performance.now() < this.#countAgainAtMs) return;
+    this.#isCounting = true;
+    await this.#counted.inTurn(async () => {
+      const beganMs = performance.now();
+      const limit = await this.#countExactly();
+      const endedMs = performance.now();
+      this.#countAgainAtMs = endedMs + pausePerCount * (endedMs - beganMs);
+      if (limit !== undefined) this.#counted.onExceeded(limit);
+    });
+    this.#isCounting = false;
+  }
+
+  async #countExactly(): Promise<LimitReached | undefined> {
+    const { tree, files, boundBytes } = this.#counted;
+    const before = { processes: tree.look(true), inFiles: this.#inFiles() };
+    const exact = await exactBytes(before.processes, files?.devices ?? []);
+    // Where the kernel does not tell, the sum that counts some pages more than once has to do.
+    if (exact === undefined) return this.#holds(before.inFiles + sum(before.processes, allBytes));
+    const after = { processes: tree.look(true), inFiles: this.#inFiles() };
+    const held = exact + Math.min(before.inFiles, after.inFiles);
+    const certain = held - doubtOf(before, after);
+    this.#certain = { bytes: certain, at: after };
+    const isDoubtful = held > boundBytes && certain <= boundBytes;
+    this.#doubtfulCounts = isDoubtful ? this.#doubtfulCounts + 1 : 0;
+    if (isDoubtful && this.#doubtfulCounts < maxDoubtfulCounts) return undefined;
+    return this.#holds(held);
+  }
+}
+
+/** What one process has as its own is in nobody else's sum. */
+function leastOf({ processes, inFiles }: Held): number {
+  return inFiles + Math.max(0, ...processes.map(({ privateBytes }) => privateBytes));
+}
+
+/** Bytes by which what processes hold differs from one look to a later one, none of them negative. */
+interface Changes {
+  /** Of processes that only one of the looks saw. */
+  bornOrGone: number;
+  ownGained: number;
+  ownLost: number;
+  sharedGained: number;
+  sharedLost: number;
+}
+
+function changesBetween(before: Held, after: Held): Changes {
+  const changes = { bornOrGone: 0, ownGained: 0, ownLost: 0, sharedGained: 0, sharedLost: 0 };
+  const unmatched = new Map(before.processes.map((process) => [nameOf(process), process]));
+  for (const process of after.processes) {
+    const name = nameOf(process);
+    const former = unmatched.get(name);
+    unmatched.delete(name);
+    if (former === undefined) {
+      changes.bornOrGone += allBytes(process);
+      continue;
+    }
+    const own = process.privateBytes - former.privateBytes;
+    const shared = process.sharedBytes - former.sharedBytes;
+    changes[own > 0 ? "ownGained" : "ownLost"] += Math.abs(own);
+    changes[shared > 0 ? "sharedGained" : "sharedLost"] += Math.abs(shared);
+  }
+  changes.bornOrGone += sum([...unmatched.values()], allBytes);
+  return changes;
+}
+
+/**
+ * Bytes by which an exact count may be too high because the processes were looked at one after the other: what moves from
+ * one to the next counts for both, and so does a page that is counted before more of them map it.
+ */
+function doubtOf(before: Held, after: Held): number {
+  const { bornOrGone, ownLost, sharedGained, sharedLost } = changesBetween(before, after);
+  return bornOrGone + ownLost + sharedGained + sharedLost;
+}
+
+function nameOf({ pid, startTicks }: SeenProcess): string {
+  return `${pid}-${startTicks}`;
+}
+
+function allBytes({ privateBytes, sharedBytes }: SeenProcess): number {
+  return privateBytes + sharedBytes;
+}
+
+function sum<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
+  return items.reduce((all, item) => all + bytesOf(item), 0);
+}
