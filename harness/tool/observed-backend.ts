@@ -11,7 +11,7 @@ import type {
   SandboxRequest,
   Unenforced,
 } from "../../worker/sandbox/sandbox.ts";
-import type { WorkDir } from "../../worker/sandbox/work-dir.ts";
+import type { WorkDir } from "../../worker/sandbox/work/work-dir.ts";
 
 /** Who watches. */
 export interface SandboxObserver {

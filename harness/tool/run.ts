@@ -8,7 +8,7 @@ import type { Caller, Invocation } from "../../worker/protocol/invocation.ts";
 import { InvocationError } from "../../worker/protocol/errors.ts";
 import { decodeRequest } from "../../worker/protocol/request.ts";
 import { encodeResponse } from "../../worker/protocol/response.ts";
-import { workDirNames } from "../../worker/sandbox/work-dir.ts";
+import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { newUuid } from "../../worker/support/ids.ts";
 import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import { JsonError, type JsonObject, parseJson } from "../../worker/support/json.ts";

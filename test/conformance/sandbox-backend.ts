@@ -15,9 +15,9 @@ import {
   type SandboxRequest,
   insidePaths,
 } from "../../worker/sandbox/sandbox.ts";
-import { openStatusChannel } from "../../worker/sandbox/status-channel.ts";
+import { openStatusChannel } from "../../worker/sandbox/work/status-channel.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
-import { workDirNames } from "../../worker/sandbox/work-dir.ts";
+import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
 
 /** What may differ between backends. */

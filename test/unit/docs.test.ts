@@ -39,7 +39,7 @@ import {
   parseProfiles,
   profilesJsonSchema,
 } from "../../worker/sandbox/profiles-file.ts";
-import { maxLineBytes } from "../../worker/sandbox/status-channel.ts";
+import { maxLineBytes } from "../../worker/sandbox/work/status-channel.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { defaultJsonLimits, isJsonObject } from "../../worker/support/json.ts";

@@ -11,8 +11,8 @@ import {
   limitNames,
 } from "../protocol/resource-limits.ts";
 import type { PreparedTool } from "../runners/runner.ts";
-import { DiskWalk } from "../sandbox/disk-use.ts";
-import { Guard } from "../sandbox/guard.ts";
+import { DiskWalk } from "../sandbox/totals/disk-use.ts";
+import { Guard } from "../sandbox/totals/guard.ts";
 import { type Subprocess, startSubprocess } from "../sandbox/subprocess.ts";
 import type { Attack } from "./attack.ts";
 import type { Plants } from "./plants.ts";

@@ -7,7 +7,7 @@ import { guessMimeType } from "../artifacts/mime.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
-import type { LeftFile, WorkDir } from "../sandbox/work-dir.ts";
+import type { LeftFile, WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { OutputNote, OutputNotes } from "./result.ts";
 

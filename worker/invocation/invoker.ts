@@ -21,8 +21,8 @@ import {
   type SandboxBackend,
   SandboxError,
 } from "../sandbox/sandbox.ts";
-import type { WorkDir } from "../sandbox/work-dir.ts";
-import { openStatusChannel } from "../sandbox/status-channel.ts";
+import type { WorkDir } from "../sandbox/work/work-dir.ts";
+import { openStatusChannel } from "../sandbox/work/status-channel.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type CapacityParts, freeBytes, leaseSlot, requireFreeDisk } from "./capacity.ts";
 import { collectOutputs } from "./collect.ts";

@@ -6,7 +6,7 @@ import { type ErrorCode, InvocationError } from "../protocol/errors.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { CapturedOutput, ExitReport } from "../sandbox/sandbox.ts";
-import { type LeftFile, type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import { type LeftFile, type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import { decodeJson } from "../support/json-decoder.ts";
 import { JsonError, type JsonObject, isJsonObject } from "../support/json.ts";
 

@@ -9,7 +9,7 @@ import { InvocationError } from "../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../protocol/invocation.ts";
 import type { StagedArtifact } from "../runners/runner.ts";
 import { insidePaths } from "../sandbox/sandbox.ts";
-import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { JsonObject } from "../support/json.ts";
 
 /** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */

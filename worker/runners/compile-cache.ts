@@ -3,7 +3,7 @@
  */
 import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WorkDir } from "../sandbox/work-dir.ts";
+import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";

@@ -17,7 +17,7 @@ import {
   SandboxError,
   insidePaths,
 } from "../sandbox/sandbox.ts";
-import { type WorkDir, workDirNames } from "../sandbox/work-dir.ts";
+import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";

@@ -15,7 +15,7 @@ import {
   insidePaths,
 } from "../sandbox/sandbox.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import { workDirNames } from "../sandbox/work-dir.ts";
+import { workDirNames } from "../sandbox/work/work-dir.ts";
 import type { PreparedTool, ToolRunner } from "./runner.ts";
 import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";

@@ -14,7 +14,7 @@ import {
   type Sandbox,
   insidePaths,
 } from "../sandbox/sandbox.ts";
-import { workDirNames } from "../sandbox/work-dir.ts";
+import { workDirNames } from "../sandbox/work/work-dir.ts";
 
 /** A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is gone. */
 export interface PreparedTool extends AsyncDisposable {

@@ -3,7 +3,7 @@
  */
 import type { LimitReached, Limits } from "../protocol/resource-limits.ts";
 import type { ExitReport } from "./sandbox.ts";
-import type { TotalUsage } from "./totals.ts";
+import type { TotalUsage } from "./totals/totals.ts";
 
 /**
  * Part of the limit that a command which the kernel killed for it may seem to have left. For this limit the kernel counts

@@ -4,7 +4,7 @@
 import type { LimitName, LimitReached, Mechanism } from "../protocol/resource-limits.ts";
 import type { HostCheck } from "./host-check.ts";
 import type { BackendKind, Profile } from "./profile.ts";
-import type { WorkDir } from "./work-dir.ts";
+import type { WorkDir } from "./work/work-dir.ts";
 
 /**
  * Paths as they are inside every sandbox, whatever they are on the host. Requests and launches are written in them; where a

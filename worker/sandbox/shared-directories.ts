@@ -13,7 +13,7 @@ import type { NewId } from "../support/ids.ts";
 import { examineTree } from "./examine-tree.ts";
 import { firstPrivateDirectory } from "./reach.ts";
 import { SandboxError, type SharedDirectory } from "./sandbox.ts";
-import { TreeRemover } from "./tree-remover.ts";
+import { TreeRemover } from "./work/tree-remover.ts";
 
 const run = promisify(execFile);
 

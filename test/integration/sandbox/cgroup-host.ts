@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type TestContext, expect, onTestFinished, vi } from "vitest";
-import { CgroupFiles } from "../../../worker/sandbox/cgroup-files.ts";
-import { ownGroupV1, ownGroupV2 } from "../../../worker/sandbox/cgroup-discovery.ts";
+import { CgroupFiles } from "../../../worker/sandbox/cgroup/files.ts";
+import { ownGroupV1, ownGroupV2 } from "../../../worker/sandbox/cgroup/discovery.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import type {
   CgroupWorkerFound,

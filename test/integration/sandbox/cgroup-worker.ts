@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type CgroupUsage, openCgroups } from "../../../worker/sandbox/cgroup.ts";
+import { type CgroupUsage, openCgroups } from "../../../worker/sandbox/cgroup/cgroup.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";

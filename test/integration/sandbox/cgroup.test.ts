@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type TestContext, describe, expect, test, vi } from "vitest";
-import { cgroupV2 } from "../../../worker/sandbox/cgroup-dialect.ts";
-import { CgroupFiles } from "../../../worker/sandbox/cgroup-files.ts";
-import { CgroupOfSandbox } from "../../../worker/sandbox/cgroup-group.ts";
+import { cgroupV2 } from "../../../worker/sandbox/cgroup/dialect.ts";
+import { CgroupFiles } from "../../../worker/sandbox/cgroup/files.ts";
+import { CgroupOfSandbox } from "../../../worker/sandbox/cgroup/group.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import {

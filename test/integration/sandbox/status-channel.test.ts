@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { maxLineBytes, openStatusChannel } from "../../../worker/sandbox/status-channel.ts";
+import { maxLineBytes, openStatusChannel } from "../../../worker/sandbox/work/status-channel.ts";
 import { descriptorsOf, openDescriptors, temporaryDirectory } from "./sandbox-host.ts";
 
 const run = promisify(execFile);

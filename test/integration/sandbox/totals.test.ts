@@ -5,8 +5,8 @@
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
-import { maxDepth } from "../../../worker/sandbox/disk-use.ts";
-import { lookMs } from "../../../worker/sandbox/guard.ts";
+import { maxDepth } from "../../../worker/sandbox/totals/disk-use.ts";
+import { lookMs } from "../../../worker/sandbox/totals/guard.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, MemoryBound } from "../../../worker/sandbox/sandbox.ts";
 import { never, openBackend, processesWith, request } from "./sandbox-host.ts";

@@ -12,7 +12,7 @@ import {
   TreeRemover,
   maxEntriesForNode,
   maxRemovalProcesses,
-} from "../../../worker/sandbox/tree-remover.ts";
+} from "../../../worker/sandbox/work/tree-remover.ts";
 import { makeFiles } from "./many-files.ts";
 import { temporaryDirectory } from "./sandbox-host.ts";
 

@@ -11,8 +11,8 @@
  * A tree that cannot be removed is told as `unremovable PATH-OR-MESSAGE` before the answer.
  */
 import { createInterface } from "node:readline";
-import type { WorkDir } from "../../../worker/sandbox/work-dir.ts";
-import { WorkDirs } from "../../../worker/sandbox/work-dirs.ts";
+import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+import { WorkDirs } from "../../../worker/sandbox/work/work-dirs.ts";
 import { newId } from "../../../worker/support/ids.ts";
 
 let workDirs: WorkDirs | undefined;

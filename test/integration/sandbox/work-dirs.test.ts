@@ -27,8 +27,8 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
-import type { LeftFile, WorkDir } from "../../../worker/sandbox/work-dir.ts";
-import { WorkDirs } from "../../../worker/sandbox/work-dirs.ts";
+import type { LeftFile, WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+import { WorkDirs } from "../../../worker/sandbox/work/work-dirs.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { makeFiles } from "./many-files.ts";
 import {

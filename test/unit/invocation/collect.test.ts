@@ -12,7 +12,11 @@ import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.
 import { type Collection, collectOutputs } from "../../../worker/invocation/collect.ts";
 import type { OutputNote } from "../../../worker/invocation/result.ts";
 import type { InvocationError } from "../../../worker/protocol/errors.ts";
-import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+import {
+  OpenWorkDir,
+  type WorkDir,
+  openWorkDirHandles,
+} from "../../../worker/sandbox/work/work-dir.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 
 const never = new AbortController().signal;

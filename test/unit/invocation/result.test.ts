@@ -10,7 +10,11 @@ import { readResult, withoutDirectories } from "../../../worker/invocation/resul
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
 import { unmeasured } from "../../support/usage.ts";
-import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+import {
+  OpenWorkDir,
+  type WorkDir,
+  openWorkDirHandles,
+} from "../../../worker/sandbox/work/work-dir.ts";
 
 const never = new AbortController().signal;
 

@@ -16,7 +16,11 @@ import type {
   Invocation,
   PreloadedArtifact,
 } from "../../../worker/protocol/invocation.ts";
-import { OpenWorkDir, type WorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+import {
+  OpenWorkDir,
+  type WorkDir,
+  openWorkDirHandles,
+} from "../../../worker/sandbox/work/work-dir.ts";
 
 const never = new AbortController().signal;
 const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };

@@ -22,7 +22,7 @@ import {
   firstPauseMs,
   maxTries,
 } from "../../../worker/runners/compile-cache.ts";
-import { OpenWorkDir, openWorkDirHandles } from "../../../worker/sandbox/work-dir.ts";
+import { OpenWorkDir, openWorkDirHandles } from "../../../worker/sandbox/work/work-dir.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { DiskWalk, maxDepth } from "../../../worker/sandbox/disk-use.ts";
+import { DiskWalk, maxDepth } from "../../../worker/sandbox/totals/disk-use.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;

@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { HeldFilesSearch, deviceName } from "../../../worker/sandbox/held-files.ts";
+import { HeldFilesSearch, deviceName } from "../../../worker/sandbox/totals/held-files.ts";
 
 const MiB = 1024 * 1024;
 

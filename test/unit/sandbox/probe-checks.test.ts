@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import type { Look } from "../../../worker/sandbox/bubblewrap/inside.ts";
 import { type Evidence, judge } from "../../../worker/sandbox/bubblewrap/probes.ts";
-import type { Cgroups } from "../../../worker/sandbox/cgroup.ts";
+import type { Cgroups } from "../../../worker/sandbox/cgroup/cgroup.ts";
 import {
   type CheckName,
   type HostCheck,

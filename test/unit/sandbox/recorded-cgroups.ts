@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import { CgroupFiles } from "../../../worker/sandbox/cgroup-files.ts";
+import { CgroupFiles } from "../../../worker/sandbox/cgroup/files.ts";
 
 const recorded = join(import.meta.dirname, "../../fixtures/cgroup");
 

@@ -4,8 +4,8 @@
 import { join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
-import { type CgroupsFound, openCgroups } from "../cgroup.ts";
-import { Guard } from "../guard.ts";
+import { type CgroupsFound, openCgroups } from "../cgroup/cgroup.ts";
+import { Guard } from "../totals/guard.ts";
 import {
   type CheckName,
   type HostCheck,
@@ -26,7 +26,7 @@ import {
   type Unenforced,
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
-import { WorkDirs } from "../work-dirs.ts";
+import { WorkDirs } from "../work/work-dirs.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe.ts";

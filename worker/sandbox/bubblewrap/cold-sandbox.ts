@@ -2,9 +2,9 @@
  * One sandbox of bubblewrap's, made for one call: from its work directory to its end.
  */
 import type { Clock } from "../../support/clock.ts";
-import type { Cgroups } from "../cgroup.ts";
-import type { Guard } from "../guard.ts";
-import type { PrivateMemory } from "../private-memory.ts";
+import type { Cgroups } from "../cgroup/cgroup.ts";
+import type { Guard } from "../totals/guard.ts";
+import type { PrivateMemory } from "../totals/private-memory.ts";
 import type { Profile } from "../profile.ts";
 import { limitPrefix, placement } from "../rlimits.ts";
 import {
@@ -16,8 +16,8 @@ import {
   type Unenforced,
   insidePaths,
 } from "../sandbox.ts";
-import { Totals } from "../totals.ts";
-import type { WorkDir } from "../work-dir.ts";
+import { Totals } from "../totals/totals.ts";
+import type { WorkDir } from "../work/work-dir.ts";
 import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe.ts";
 import { type BwrapExecution, startBwrap } from "./process.ts";

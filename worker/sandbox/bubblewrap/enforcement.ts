@@ -1,7 +1,7 @@
 /**
  * Who keeps each limit of a sandbox of bubblewrap's, by what this host has.
  */
-import type { CgroupControl } from "../cgroup.ts";
+import type { CgroupControl } from "../cgroup/cgroup.ts";
 import type { Enforcement } from "../sandbox.ts";
 
 /** What decides it; each was tried. */

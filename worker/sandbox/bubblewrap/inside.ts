@@ -3,8 +3,8 @@
  */
 import { readFile } from "node:fs/promises";
 import type { Limits } from "../../protocol/resource-limits.ts";
-import { PrivateMemoryView } from "../private-memory.ts";
-import { ProcessTree } from "../process-tree.ts";
+import { PrivateMemoryView } from "../totals/private-memory.ts";
+import { ProcessTree } from "../totals/process-tree.ts";
 import type { NetworkMode } from "../../protocol/operator-fields.ts";
 import type { Profile } from "../profile.ts";
 import { insidePaths } from "../sandbox.ts";

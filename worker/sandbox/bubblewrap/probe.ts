@@ -2,12 +2,12 @@
  * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that works.
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
-import type { CgroupsFound } from "../cgroup.ts";
+import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import type { HostCheck } from "../host-check.ts";
 import { type HardLimits, parseCpuList, parseHardLimits } from "../rlimits.ts";
 import { SandboxError, type Unenforced } from "../sandbox.ts";
 import { startSubprocess } from "../subprocess.ts";
-import type { WorkDirs } from "../work-dirs.ts";
+import type { WorkDirs } from "../work/work-dirs.ts";
 import type { ProcVariant, SystemDirectory } from "./argv.ts";
 import { readCircumstances } from "./circumstances.ts";
 import { type Look, filtersIn, readStatus } from "./inside.ts";

@@ -1,7 +1,7 @@
 /**
  * What follows from trial sandboxes for each check, as a pure function.
  */
-import type { CgroupsFound } from "../cgroup.ts";
+import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import { type CheckName, type HostCheck, checkNames } from "../host-check.ts";
 import type { Circumstances } from "./circumstances.ts";
 import { type Look, tightLimits } from "./inside.ts";

@@ -12,7 +12,7 @@ import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
-import type { TotalUsage, Totals } from "../totals.ts";
+import type { TotalUsage, Totals } from "../totals/totals.ts";
 
 /** Milliseconds between looks at whether the sandbox's first process is gone. bubblewrap exits about 1 ms before it. */
 const goneLookMs = 1;

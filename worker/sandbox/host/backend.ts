@@ -21,8 +21,8 @@ import {
   type Unenforced,
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
-import type { WorkDir } from "../work-dir.ts";
-import { WorkDirs } from "../work-dirs.ts";
+import type { WorkDir } from "../work/work-dir.ts";
+import { WorkDirs } from "../work/work-dirs.ts";
 import { HostPaths } from "./paths.ts";
 import { startOnHost } from "./process.ts";
 

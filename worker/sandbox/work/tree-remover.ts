@@ -3,8 +3,8 @@
  */
 import { constants } from "node:fs";
 import { open, opendir, rmdir, unlink } from "node:fs/promises";
-import { Slots } from "../support/slots.ts";
-import { startSubprocess } from "./subprocess.ts";
+import { Slots } from "../../support/slots.ts";
+import { startSubprocess } from "../subprocess.ts";
 
 /** Entries up to which this process removes a tree by itself, one after the other; more are quicker for a program. */
 export const maxEntriesForNode = 100;

@@ -2,8 +2,8 @@
  * Finds the control groups that this process is in, and where they are mounted.
  */
 import { join, posix } from "node:path";
-import type { CgroupFiles } from "./cgroup-files.ts";
-import { CgroupRefusal } from "./cgroup-refusal.ts";
+import type { CgroupFiles } from "./files.ts";
+import { CgroupRefusal } from "./refusal.ts";
 
 /** The group of this process in one hierarchy. */
 export interface OwnGroup {

@@ -2,11 +2,11 @@
  * The group of one sandbox: a directory in each hierarchy that keeps something.
  */
 import { join } from "node:path";
-import type { Clock } from "../support/clock.ts";
+import type { Clock } from "../../support/clock.ts";
 import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
-import type { CgroupDialect, CgroupLimits } from "./cgroup-dialect.ts";
-import { type CgroupFiles, isErrno } from "./cgroup-files.ts";
-import { SandboxError } from "./sandbox.ts";
+import type { CgroupDialect, CgroupLimits } from "./dialect.ts";
+import { type CgroupFiles, isErrno } from "./files.ts";
+import { SandboxError } from "../sandbox.ts";
 
 /** Milliseconds until a group that does not get empty is given up: a killed process frees its memory first. */
 const removeTimeoutMs = 10_000;

@@ -1,15 +1,15 @@
 /**
  * One sandbox under guard: what it uses in all, look by look, and the first of its limits that is not enough.
  */
-import type { LimitName, LimitReached, Limits } from "../protocol/resource-limits.ts";
-import type { CgroupControl, CgroupUsage } from "./cgroup.ts";
+import type { LimitName, LimitReached, Limits } from "../../protocol/resource-limits.ts";
+import type { CgroupControl, CgroupUsage } from "../cgroup/cgroup.ts";
 import { CpuTotal } from "./cpu-total.ts";
 import type { DiskWalk } from "./disk-use.ts";
 import { HeldFilesSearch } from "./held-files.ts";
 import { type InTurn, MemoryTotal } from "./memory-total.ts";
 import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./private-memory.ts";
 import { ProcessTree, type SeenProcess } from "./process-tree.ts";
-import type { Usage } from "./sandbox.ts";
+import type { Usage } from "../sandbox.ts";
 
 /** What a guard has to know of a sandbox. */
 export interface WatchedSandbox {

@@ -1,12 +1,12 @@
 /**
  * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
  */
-import type { LimitReached, Limits } from "../protocol/resource-limits.ts";
-import type { CgroupControl, Cgroups, SandboxCgroup } from "./cgroup.ts";
+import type { LimitReached, Limits } from "../../protocol/resource-limits.ts";
+import type { CgroupControl, Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
 import { DiskWalk } from "./disk-use.ts";
 import type { Guard, Watch } from "./guard.ts";
 import type { PrivateMemory } from "./private-memory.ts";
-import { SandboxError, type Usage } from "./sandbox.ts";
+import { SandboxError, type Usage } from "../sandbox.ts";
 
 /** What is known of a sandbox before it starts. */
 export interface TotalsOptions {

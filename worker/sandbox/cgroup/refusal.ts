@@ -1,7 +1,7 @@
 /**
  * Why control groups cannot be used, and what an operator can do about it.
  */
-import { isErrno } from "./cgroup-files.ts";
+import { isErrno } from "./files.ts";
 
 /** Reasons, by what has to be done. */
 export type CgroupRefusalCode =

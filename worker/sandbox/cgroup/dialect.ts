@@ -1,7 +1,7 @@
 /**
  * How the two versions of control groups spell what sandboxes need, as data.
  */
-import type { Limits } from "../protocol/resource-limits.ts";
+import type { Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "./cgroup.ts";
 
 /** Processes that bubblewrap itself has in a sandbox's group: the outer one, and the first one inside. */

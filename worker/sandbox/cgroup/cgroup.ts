@@ -1,15 +1,15 @@
 /**
  * The contract of control groups: the kernel keeps a sandbox's totals where this worker may make groups of its own.
  */
-import type { Limits } from "../protocol/resource-limits.ts";
-import type { Clock } from "../support/clock.ts";
-import type { NewId } from "../support/ids.ts";
-import { CgroupFiles } from "./cgroup-files.ts";
-import { type CgroupMakings, CgroupOfSandbox } from "./cgroup-group.ts";
-import { cgroupNames, isLeftBehind } from "./cgroup-names.ts";
-import { openV1, openV2 } from "./cgroup-open.ts";
-import { type CgroupRefusal, cgroupRemedies } from "./cgroup-refusal.ts";
-import { SandboxError } from "./sandbox.ts";
+import type { Limits } from "../../protocol/resource-limits.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { NewId } from "../../support/ids.ts";
+import { CgroupFiles } from "./files.ts";
+import { type CgroupMakings, CgroupOfSandbox } from "./group.ts";
+import { cgroupNames, isLeftBehind } from "./names.ts";
+import { openV1, openV2 } from "./open.ts";
+import { type CgroupRefusal, cgroupRemedies } from "./refusal.ts";
+import { SandboxError } from "../sandbox.ts";
 
 /** What a control group can keep or count of a sandbox. */
 export type CgroupControl = "memory" | "processes" | "cpu";

@@ -8,9 +8,9 @@ import { type FileHandle, chmod, chown, mkdir, open, opendir, stat } from "node:
 import { createConnection, createServer } from "node:net";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import type { NewId } from "../support/ids.ts";
-import { endOrphans, sandboxMark } from "./orphans.ts";
-import { SandboxError } from "./sandbox.ts";
+import type { NewId } from "../../support/ids.ts";
+import { endOrphans, sandboxMark } from "../orphans.ts";
+import { SandboxError } from "../sandbox.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";

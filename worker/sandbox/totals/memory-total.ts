@@ -4,7 +4,7 @@
  * Adding up what each process holds is quick, but counts pages that processes share once for each; counting each page once
  * takes long. So the sum decides as long as it is within the bound, and what is certain beyond it decides when it is not.
  */
-import type { LimitReached } from "../protocol/resource-limits.ts";
+import type { LimitReached } from "../../protocol/resource-limits.ts";
 import { exactBytes } from "./exact-memory.ts";
 import type { PrivateMemoryView } from "./private-memory.ts";
 import type { ProcessTree, SeenProcess } from "./process-tree.ts";

@@ -9,9 +9,9 @@
  *                                         └─ str-sandbox-…: one for each sandbox
  */
 import { join } from "node:path";
-import { type CgroupFiles, isErrno } from "./cgroup-files.ts";
-import { CgroupRefusal, refusalOf } from "./cgroup-refusal.ts";
-import { procStat } from "./proc-stat.ts";
+import { type CgroupFiles, isErrno } from "./files.ts";
+import { CgroupRefusal, refusalOf } from "./refusal.ts";
+import { procStat } from "../proc-stat.ts";
 
 /** The group that the worker goes to. */
 const workerGroup = "str-worker";

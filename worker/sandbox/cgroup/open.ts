@@ -5,12 +5,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { CgroupControl } from "./cgroup.ts";
-import { passOn } from "./cgroup-delegation.ts";
-import { type CgroupDialect, cgroupV1, cgroupV2 } from "./cgroup-dialect.ts";
-import { ownGroupV1, ownGroupV2 } from "./cgroup-discovery.ts";
-import { type CgroupMakings, CgroupOfSandbox, type CgroupParent } from "./cgroup-group.ts";
-import { CgroupRefusal, refusalOf } from "./cgroup-refusal.ts";
-import { SandboxError } from "./sandbox.ts";
+import { passOn } from "./delegation.ts";
+import { type CgroupDialect, cgroupV1, cgroupV2 } from "./dialect.ts";
+import { ownGroupV1, ownGroupV2 } from "./discovery.ts";
+import { type CgroupMakings, CgroupOfSandbox, type CgroupParent } from "./group.ts";
+import { CgroupRefusal, refusalOf } from "./refusal.ts";
+import { SandboxError } from "../sandbox.ts";
 
 /** Everything that control groups can keep. */
 export const cgroupControls: readonly CgroupControl[] = ["memory", "processes", "cpu"];

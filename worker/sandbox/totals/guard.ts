@@ -2,7 +2,7 @@
  * Keeps the totals of sandboxes that the kernel does not keep, by looking at what they use.
  */
 import { type WatchedSandbox, Watched } from "./watched-sandbox.ts";
-import type { Usage } from "./sandbox.ts";
+import type { Usage } from "../sandbox.ts";
 
 /** Milliseconds between two looks at all watched sandboxes. */
 export const lookMs = 20;

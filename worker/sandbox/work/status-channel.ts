@@ -7,7 +7,7 @@
 import { constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { promisify } from "node:util";
-import { isJsonObject } from "../support/json.ts";
+import { isJsonObject } from "../../support/json.ts";
 
 /** Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically (pipe(7), PIPE_BUF). */
 export const maxLineBytes = 4096;

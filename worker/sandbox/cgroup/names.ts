@@ -2,8 +2,8 @@
  * Names of sandboxes' groups, from which a later worker can tell whether their worker is dead.
  */
 import { readlinkSync } from "node:fs";
-import type { NewId } from "../support/ids.ts";
-import { procStat } from "./proc-stat.ts";
+import type { NewId } from "../../support/ids.ts";
+import { procStat } from "../proc-stat.ts";
 
 /**
  * The number of a process means something in its pid namespace only, and may be another process's later: so the namespace
