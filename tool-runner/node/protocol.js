@@ -14,6 +14,13 @@ const { pid } = process;
 
 const errorMaxCharacters = 4_000;
 
+/** Limits of the sandbox that codes of the system's errors stand for. */
+const limitCodes = new Map([
+  ["ENOMEM", "memory"],
+  ["EMFILE", "open_files"],
+  ["EFBIG", "file_size"],
+]);
+
 /**
  * One call as runner_args.json describes it; the file's members.
  *
@@ -59,14 +66,21 @@ const required = new Set(["module", "function", "result_file", "output_dir", "to
 /** A call that ends in an error answer: a code of the protocol and a text that may be published. */
 export class Failure extends Error {
   #code;
+  #limit;
 
   /**
    * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" | "RESOURCE_EXHAUSTED"} code
    * @param {string} text
+   * @param {string} [limit] of the sandbox, which the tool met
    */
-  constructor(code, text) {
+  constructor(code, text, limit) {
     super(text);
     this.#code = code;
+    this.#limit = limit;
+  }
+
+  get limit() {
+    return this.#limit;
   }
 
   get code() {
@@ -140,10 +154,20 @@ export function resultDocument(returned, outputs, { max_result_bytes: maxBytes }
  */
 export function failureOf(thrown) {
   if (!isToolError(thrown)) {
-    return new Failure("EXECUTION_ERROR", `Tool threw ${describe(thrown)}`);
+    return new Failure("EXECUTION_ERROR", `Tool threw ${describe(thrown)}`, limitMetBy(thrown));
   }
   const text = `${thrown.message}`;
   return new Failure("TOOL_ERROR", text || "The tool reported an error without a text");
+}
+
+/** @param {unknown} thrown */
+function limitMetBy(thrown) {
+  try {
+    return limitCodes.get(/** @type {NodeJS.ErrnoException} */ (thrown).code ?? "");
+  } catch {
+    // Whatever a getter of the tool's throws.
+    return undefined;
+  }
 }
 
 /**
@@ -152,13 +176,15 @@ export function failureOf(thrown) {
  * @param {Failure} failure
  * @param {Pick<Call, "result_file" | "tools_dir">} call
  */
-export function errorDocument({ code, message }, { result_file: resultFile, tools_dir: toolsDir }) {
-  let text = message;
+export function errorDocument(failure, { result_file: resultFile, tools_dir: toolsDir }) {
+  const { code, limit } = failure;
+  let text = failure.message;
   for (const directory of [dirname(resultFile), toolsDir, dirname(toolsDir), import.meta.dirname]) {
     if (directory === "") continue;
     text = text.replaceAll(`file://${directory}/`, "").replaceAll(`${directory}/`, "");
   }
-  return `{"error":${stringify(beginning(text, errorMaxCharacters))},"error_code":"${code}"}`;
+  const met = limit === undefined ? "" : `,"error_limit":"${limit}"`;
+  return `{"error":${stringify(beginning(text, errorMaxCharacters))},"error_code":"${code}"${met}}`;
 }
 
 /**
@@ -180,13 +206,28 @@ export function writeResult(document, call) {
 }
 
 /**
+ * A new file. A tool that has left no descriptor free has no use for its standard input any more.
+ *
+ * @param {string} path
+ */
+function openNew(path) {
+  try {
+    return openSync(path, "wx", 0o644);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== "EMFILE") throw error;
+    closeSync(0);
+    return openSync(path, "wx", 0o644);
+  }
+}
+
+/**
  * @param {string} document
  * @param {string} path
  */
 function write(document, path) {
   const temporary = `${path}.${pid}`;
   try {
-    const descriptor = openSync(temporary, "wx", 0o644);
+    const descriptor = openNew(temporary);
     try {
       for (let rest = bytesOf(document); rest.length > 0;) {
         rest = rest.subarray(writeSync(descriptor, rest));

@@ -140,7 +140,7 @@ async function run(
   if (cause === "time-limit") throw new TimeLimitReached();
 
   const exceeded = report.exceeded ?? reached(prepared.boundReached?.(report), profile, report);
-  const result = await readResult(workDir, { ...report, exceeded }, signal);
+  const result = await readResult(workDir, { ...report, exceeded }, profile.limits, signal);
   const collection = { store: parts.store, scope, limits: profile.limits, log };
   const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
   journal.collected(createdArtifacts);

@@ -4,7 +4,13 @@
 import { z } from "zod";
 import { type ErrorCode, InvocationError } from "../protocol/errors.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
-import type { LimitName } from "../protocol/resource-limits.ts";
+import {
+  type LimitName,
+  type LimitReached,
+  type Limits,
+  limitFacts,
+  limitNames,
+} from "../protocol/resource-limits.ts";
 import type { CapturedOutput, ExitReport } from "../sandbox/sandbox.ts";
 import { type LeftFile, type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import { decodeJson } from "../support/json-decoder.ts";
@@ -66,12 +72,14 @@ const messages: Readonly<Record<LimitName, string>> = {
 
 /**
  * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that was ended for a
- * limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result
- * that is missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
+ * limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a signal; the runner's own code for what the
+ * runner reports; `INTERNAL_ERROR` for a result that is missing or no result; `RESOURCE_EXHAUSTED` for one beyond
+ * `maxMessageBytes`.
  */
 export async function readResult(
   workDir: WorkDir,
   report: ExitReport,
+  limits: Limits,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   // What was written before the kill came is a result like others.
@@ -88,9 +96,10 @@ export async function readResult(
   if (!isJsonObject(document)) {
     throw new InvocationError("INTERNAL_ERROR", "The tool's result is not a JSON object");
   }
-  const { error, error_code: code, result, outputs } = document;
+  const { error, error_code: code, error_limit: limit, result, outputs } = document;
   // Runners of other generations write an empty error beside a result.
-  if (typeof error === "string" && error !== "") throw reported(error, code);
+  if (typeof error === "string" && error !== "")
+    throw reported(error, code, metLimit(limit, limits));
   if (!isJsonObject(result)) {
     throw new InvocationError(
       "INTERNAL_ERROR",
@@ -110,11 +119,17 @@ function failed(report: ExitReport): InvocationError {
   return new InvocationError("SANDBOX_FAILED", message, { isToolsText: true });
 }
 
-function reported(error: string, code: unknown): InvocationError {
+function reported(error: string, code: unknown, limit: LimitReached | undefined): InvocationError {
   const known =
     typeof code === "string" && runnerCodes.has(code) ? (code as ErrorCode) : "TOOL_ERROR";
   const text = error.slice(0, maxErrorLength).toWellFormed();
-  return new InvocationError(known, text, { isToolsText: true });
+  return new InvocationError(known, text, { isToolsText: true, limit });
+}
+
+/** The limit that a runner says the tool met, by the word for it; how much was used at that moment nobody knows. */
+function metLimit(word: unknown, limits: Limits): LimitReached | undefined {
+  const limit = limitNames.find((name) => limitFacts[name].word === word);
+  return limit && { limit, bound: limits[limit], peak: undefined };
 }
 
 async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unknown> {

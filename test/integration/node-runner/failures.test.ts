@@ -58,6 +58,19 @@ describe("what a tool throws is an EXECUTION_ERROR with class and text", () => {
     });
   });
 
+  test.for([
+    ["const { openSync } = await import('node:fs'); for (;;) openSync('/dev/null')", "open_files"],
+    [
+      "const { writeFileSync } = await import('node:fs'); writeFileSync('large', Buffer.alloc(200_000))",
+      "file_size",
+    ],
+  ])("names the limit that it met: %s", async ([body = "", limit]) => {
+    const run = await runBody(body, {
+      prefix: ["/usr/bin/prlimit", "--nofile=64", "--fsize=100000"],
+    });
+    expect(run.document).toMatchObject({ error_code: "EXECUTION_ERROR", error_limit: limit });
+  });
+
   test("before anything is awaited, too", async () => {
     const toolsDir = await toolsDirectory({
       "f.mjs": "export function f() { throw new Error('at once') }",

@@ -57,10 +57,26 @@ test.for(["fills_memory", "fills_memory_to_the_last_byte"])(
       document: {
         error: "Tool raised MemoryError: it needs more memory than its sandbox may use",
         error_code: "EXECUTION_ERROR",
+        error_limit: "memory",
       },
     });
   },
 );
+
+test.for([
+  ["opens_files_without_end", "open_files", "OSError: [Errno 24] Too many open files: '/dev/null'"],
+  ["writes_a_large_file", "file_size", "OSError: [Errno 27] File too large"],
+])("a tool that %s names the limit", async ([name = "", limit, reason]) => {
+  const run = await fail(name, { prefix: ["/usr/bin/prlimit", "--nofile=32", "--fsize=100000"] });
+  expect(run).toMatchObject({
+    exitCode: 0,
+    document: { error: `Tool raised ${reason}`, error_code: "EXECUTION_ERROR", error_limit: limit },
+  });
+});
+
+test("an error of the system that stands for no limit names none", async () => {
+  expect((await fail("names_paths")).document).not.toHaveProperty("error_limit");
+});
 
 describe("a ToolError is the tool's own word", () => {
   test("its text is the whole message, its cause is on stderr", async () => {

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DevClient } from "../../../harness/client.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { namespace, type Rig, type RigTool, startRig } from "../../support/rig.ts";
 
 const golden = join(import.meta.dirname, "../../fixtures/golden");
@@ -169,6 +170,15 @@ const differences: Readonly<Record<string, { rows: readonly string[]; answer: ob
 /** What only answers of this worker tell: the row "`execution`" of the table of differences. */
 const execution = expect.objectContaining({ profile: "standard", backend: "bubblewrap" }) as object;
 
+/** What an error says of a limit that the tool met; the originals do not tell. */
+const limitsMet: Readonly<Record<string, object>> = {
+  'mem {"mb": 2000}': {
+    limit: "memory",
+    bound: builtInProfiles.get("standard")?.limits.memoryBytes,
+    unit: "bytes",
+  },
+};
+
 /** What an answer says, without the time that it took. */
 function resultOf(exchanges: ReadonlyMap<string, Exchange>, name: string): object {
   const { result = {} } = exchanges.get(name)!.response.payload;
@@ -255,7 +265,7 @@ describe("a recorded invocation is answered as it was", () => {
       if ("code" in expected) {
         expect(answer.payload).toEqual({
           ...envelope,
-          error: { ...expected, data: { execution } },
+          error: { ...expected, data: { execution, ...limitsMet[name] } },
         });
         return;
       }

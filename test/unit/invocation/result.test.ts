@@ -8,6 +8,7 @@ import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readResult, withoutDirectories } from "../../../worker/invocation/result.ts";
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
+import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
 import { unmeasured } from "../../support/usage.ts";
 import {
@@ -17,6 +18,8 @@ import {
 } from "../../../worker/sandbox/work/work-dir.ts";
 
 const never = new AbortController().signal;
+
+const { limits } = restrictiveProfile;
 
 const wellEnded: ExitReport = {
   started: true,
@@ -40,14 +43,14 @@ async function leftWorkDir(result?: string | Uint8Array): Promise<WorkDir> {
 }
 
 async function resultOf(result: unknown) {
-  return readResult(await leftWorkDir(JSON.stringify(result)), wellEnded, never);
+  return readResult(await leftWorkDir(JSON.stringify(result)), wellEnded, limits, never);
 }
 
 async function failureOf(
   result?: string | Uint8Array,
   report: ExitReport = wellEnded,
 ): Promise<InvocationError> {
-  return failure(readResult(await leftWorkDir(result), report, never));
+  return failure(readResult(await leftWorkDir(result), report, limits, never));
 }
 
 async function failure(reading: Promise<unknown>): Promise<InvocationError> {
@@ -77,7 +80,7 @@ describe("a result", () => {
 
   test("with Python's NaN has null there", async () => {
     const workDir = await leftWorkDir('{"result": {"mean": NaN, "text": "NaN"}}');
-    expect((await readResult(workDir, wellEnded, never)).value).toEqual({
+    expect((await readResult(workDir, wellEnded, limits, never)).value).toEqual({
       mean: null,
       text: "NaN",
     });
@@ -85,14 +88,14 @@ describe("a result", () => {
 
   test("keeps members named like those of every object", async () => {
     const workDir = await leftWorkDir('{"result": {"__proto__": {"isAdmin": true}}}');
-    const { value } = await readResult(workDir, wellEnded, never);
+    const { value } = await readResult(workDir, wellEnded, limits, never);
     expect(Object.keys(value)).toEqual(["__proto__"]);
     expect(value["isAdmin"]).toBeUndefined();
   });
 
   test("may be as large as a message", async () => {
     const workDir = await leftWorkDir(`{"result":{"t":"${"x".repeat(10_000_000 - 19)}"}}`);
-    const { value } = await readResult(workDir, wellEnded, never);
+    const { value } = await readResult(workDir, wellEnded, limits, never);
     expect(value["t"]).toHaveLength(10_000_000 - 19);
   });
 });
@@ -122,7 +125,7 @@ describe("a tool that was ended for its memory", () => {
   test("has its result where it ended before that", async () => {
     const workDir = await leftWorkDir('{"result": {"a": 1}}');
     const report = { ...wellEnded, exceeded } as const;
-    expect((await readResult(workDir, report, never)).value).toEqual({ a: 1 });
+    expect((await readResult(workDir, report, limits, never)).value).toEqual({ a: 1 });
   });
 });
 
@@ -165,7 +168,7 @@ describe("the notes about outputs", () => {
     const workDir = await leftWorkDir(
       '{"result": {}, "outputs": {"__proto__": {"mime_type": "text/csv"}}}',
     );
-    const { outputs } = await readResult(workDir, wellEnded, never);
+    const { outputs } = await readResult(workDir, wellEnded, limits, never);
     expect(outputs.get("__proto__")).toEqual({ ...nothing, mimeType: "text/csv" });
     // What the notes would inherit is no note.
     expect(outputs.get("mime_type")).toBeUndefined();
@@ -195,6 +198,23 @@ describe("an error that the runner reports", () => {
     const error = await failureOf(JSON.stringify({ error: "no such row", error_code: code }));
     expect(error).toMatchObject({ code: "TOOL_ERROR", message: "no such row" });
   });
+
+  test.each([
+    ["memory", "memoryBytes"],
+    ["file_size", "fileSizeBytes"],
+  ] as const)("names the limit that its tool met: %s", async (word, limit) => {
+    const document = { error: "no more", error_code: "EXECUTION_ERROR", error_limit: word };
+    const error = await failureOf(JSON.stringify(document));
+    expect(error.limit).toEqual({ limit, bound: limits[limit], peak: undefined });
+  });
+
+  test.each([undefined, null, "", "toString", "memoryBytes", 5, {}])(
+    "names none by what is no word for a limit: %j",
+    async (word) => {
+      const error = await failureOf(JSON.stringify({ error: "no more", error_limit: word }));
+      expect(error).toMatchObject({ code: "TOOL_ERROR", limit: undefined });
+    },
+  );
 
   test("wins over a result", async () => {
     const error = await failureOf(JSON.stringify({ result: { a: 1 }, error: "half done" }));
@@ -247,7 +267,7 @@ describe("a result.json that is no result", () => {
     await writeFile(secret, '{"result": {"stolen": true}}');
     onTestFinished(() => rm(secret));
     await symlink(secret, join(workDir.path, "result.json"));
-    expect(await failure(readResult(workDir, wellEnded, never))).toMatchObject({
+    expect(await failure(readResult(workDir, wellEnded, limits, never))).toMatchObject({
       code: "INTERNAL_ERROR",
       message: "The tool ended without a result",
     });
@@ -266,14 +286,14 @@ describe("a result.json that is no result", () => {
         },
       },
     }) as WorkDir;
-    expect((await readResult(grown, wellEnded, never)).value).toEqual({ a: 1 });
+    expect((await readResult(grown, wellEnded, limits, never)).value).toEqual({ a: 1 });
   });
 
   test("but larger than a message is refused by its size alone", async () => {
     const workDir = await leftWorkDir("{");
     // A sparse file: reading it would take as long as reading a full one.
     await truncate(join(workDir.path, "result.json"), 2 ** 40);
-    expect(await failure(readResult(workDir, wellEnded, never))).toMatchObject({
+    expect(await failure(readResult(workDir, wellEnded, limits, never))).toMatchObject({
       code: "RESOURCE_EXHAUSTED",
       message:
         "The tool's result has 1099511627776 bytes; at most 10000000 can be returned. Return large data as an artifact.",
@@ -334,7 +354,9 @@ describe("reading a result", () => {
   test("is given up with the signal's reason", async () => {
     const workDir = await leftWorkDir(`{"result":{"t":"${"x".repeat(5_000_000)}"}}`);
     const reason = new Error("shut down");
-    await expect(readResult(workDir, wellEnded, AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(readResult(workDir, wellEnded, limits, AbortSignal.abort(reason))).rejects.toBe(
+      reason,
+    );
   });
 });
 

@@ -5,6 +5,8 @@ import os
 from .json_codec import decode, encode
 
 ERROR_MAX_CHARACTERS = 4000
+# errno.EMFILE, without importing errno.
+_EMFILE = 24
 
 _REQUIRED = ("module", "result_file", "output_dir")
 # What a member is when it is absent or null; its type is the type it must have.
@@ -29,11 +31,12 @@ _DEFAULTS = {
 
 
 class Failure(Exception):
-    """A call that ends in an error answer: a code of the protocol and a text that may be published."""
+    """A call that ends in an error answer: a code of the protocol, a text that may be published, the limit it met."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, limit: "str | None" = None) -> None:
         super().__init__(text)
         self.code = code
+        self.limit = limit
 
 
 class Call:
@@ -82,7 +85,7 @@ def result_document(result: dict, outputs: dict, max_bytes: int) -> bytes:
     except RecursionError:
         raise Failure("EXECUTION_ERROR", "The tool's result is nested too deeply for JSON") from None
     except MemoryError:
-        raise Failure("EXECUTION_ERROR", "Out of memory while writing the tool's result") from None
+        raise Failure("EXECUTION_ERROR", "Out of memory while writing the tool's result", "memory") from None
     except BaseException as error:
         # Objects inside the result are written by their __str__, which is the tool's code.
         raise Failure("EXECUTION_ERROR", f"The tool's result is not JSON: {describe(error)}") from None
@@ -95,24 +98,39 @@ def result_document(result: dict, outputs: dict, max_bytes: int) -> bytes:
     return document
 
 
-def error_document(code: str, text: str) -> bytes:
-    """The document for a call that failed."""
+def error_document(code: str, text: str, limit: "str | None" = None) -> bytes:
+    """The document for a call that failed, at a limit of its sandbox perhaps."""
     if len(text) > ERROR_MAX_CHARACTERS:
         text = text[: ERROR_MAX_CHARACTERS - 1] + "…"
-    return encode({"error": text, "error_code": code})
+    document = {"error": text, "error_code": code}
+    if limit is not None:
+        document["error_limit"] = limit
+    return encode(document)
 
 
 def write_result(path: str, document: bytes) -> None:
     """Puts the document in place in one step: a reader finds all of it or nothing. Raises OSError."""
     temporary = f"{path}.{os.getpid()}"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        descriptor = _open_new(temporary)
         with open(descriptor, "wb") as file:
             file.write(document)
         os.replace(temporary, path)
     except OSError:
         _remove(temporary)
         raise
+
+
+def _open_new(path: str) -> int:
+    """A new file. A tool that has left no descriptor free has no use for its standard input any more."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        return os.open(path, flags, 0o644)
+    except OSError as error:
+        if error.errno != _EMFILE:
+            raise
+        os.close(0)
+        return os.open(path, flags, 0o644)
 
 
 def describe(error: BaseException) -> str:

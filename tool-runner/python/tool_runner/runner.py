@@ -28,6 +28,8 @@ _LINGERING_NOTICE = (
 _UNUSABLE_ARGUMENTS = 1
 # errno.ENXIO, without importing errno: a pipe without a reader (fifo(7)).
 _ENXIO = 6
+# Limits of the sandbox that errors of the system stand for: errno.ENOMEM, EMFILE and EFBIG, without importing errno.
+_LIMITS = {12: "memory", 24: "open_files", 27: "file_size"}
 _HERE = os.path.dirname(__file__)
 
 
@@ -109,7 +111,7 @@ def _error(call: Call, failure: Failure) -> bytes:
     for directory in sorted(directories, key=len, reverse=True):
         if directory:
             text = text.replace(directory + "/", "")
-    return error_document(failure.code, text)
+    return error_document(failure.code, text, failure.limit)
 
 
 def _run_tool(call: Call, context: ToolContext) -> object:
@@ -191,9 +193,10 @@ def _failure_of(error: BaseException) -> Failure:
         return Failure("TOOL_ERROR", str(error) or "The tool reported an error without a text")
     if isinstance(error, MemoryError):
         return Failure(
-            "EXECUTION_ERROR", "Tool raised MemoryError: it needs more memory than its sandbox may use"
+            "EXECUTION_ERROR", "Tool raised MemoryError: it needs more memory than its sandbox may use", "memory"
         )
-    return Failure("EXECUTION_ERROR", f"Tool raised {describe(error)}")
+    limit = _LIMITS.get(error.errno) if isinstance(error, OSError) else None
+    return Failure("EXECUTION_ERROR", f"Tool raised {describe(error)}", limit)
 
 
 def _print_traceback(error: BaseException) -> None:
