@@ -152,7 +152,7 @@ function readDoctorChoice(options: readonly string[]): DoctorChoice | string {
     }
   }
   if (profile !== undefined && !isAttack) return "--profile without --attack";
-  return { isJson, isAttack, profile };
+  return { isJson, isAttack, profile, screen: process.stderr };
 }
 
 /** A first SIGTERM or SIGINT drains, a second one stops at once. */
@@ -240,12 +240,22 @@ const variableOf: Readonly<Record<SandboxSetting, string>> = {
   toolsNodeDir: "TOOLS_NODE_DIR",
 };
 
+/** The variable to look at, where the message names none and no place in a file either. */
+function variableFor(error: Error): string | undefined {
+  if (error instanceof SandboxError) return error.setting && variableOf[error.setting];
+  if (error instanceof StoreError) return "ARTIFACT_BASE_PATH";
+  const isManifest = error instanceof ManifestError;
+  if (!isManifest && !(error instanceof ProfilesError)) return undefined;
+  if (error.problems.some(({ line }) => line !== undefined)) return undefined;
+  return isManifest ? "MANIFEST_PATH" : "SANDBOX_PROFILES_FILE";
+}
+
 /** The message and the messages of its causes; a stack only for what nobody foresaw. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (exitCodeOf(error) === exit.software) return error.stack ?? error.message;
-  const isSetting = error instanceof SandboxError && error.setting !== undefined;
-  const messages = [isSetting ? `${variableOf[error.setting]}: ${error.message}` : error.message];
+  const variable = variableFor(error);
+  const messages = [variable === undefined ? error.message : `${variable}: ${error.message}`];
   for (let { cause } = error; cause instanceof Error; cause = cause.cause)
     messages.push(cause.message);
   return messages.join("\n  because: ");

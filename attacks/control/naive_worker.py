@@ -1,6 +1,7 @@
 """A worker that trusts its tools: reads what an attack leaves as if there were none, and tells what came of it.
 
-Each step is a process of its own, so that one that is stuck can be told. It has no capabilities: workers need none.
+Each step is a process of its own in the work directory, so that one that is stuck can be told, and
+hands on by `say` what came of it. It has no capabilities: workers need none.
 """
 
 import contextlib
@@ -122,8 +123,6 @@ class NaiveWorker:
     def read_statuses(self):
         with open(f"{self.work_dir}/status.pipe") as pipe:
             self.lines.extend(pipe)
-
-    # --- steps, each in a process of its own, in the work directory; `say` hands on what came of them ---
 
     def publish_statuses(self, say):
         size = sum(len(line) for line in self.lines)

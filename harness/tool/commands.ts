@@ -53,7 +53,7 @@ function addRun(tool: Command, context: Context, finish: (exitCode: number) => v
     )
     .addOption(configOption())
     .addOption(timeoutOption("time for the tool"))
-    .addOption(profileOption("sandbox profile"))
+    .addOption(profileOption("sandbox profile, built in or of SANDBOX_PROFILES_FILE"))
     .addOption(
       new Option("--env <name>", "variable of this environment that the tool may see; repeat")
         .argParser((name: string, previous: readonly string[]) => [

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type YAMLMap, isMap, isNode, isScalar, parseDocument, stringify } from "yaml";
 import { type Manifest, ManifestError } from "../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
-import { builtInProfiles } from "../../worker/sandbox/profile.ts";
+import type { Profiles } from "../../worker/sandbox/profile.ts";
 import { UsageError } from "../context.ts";
 
 /** An entry in the manifest's own words. */
@@ -25,6 +25,7 @@ const firstIndent = "  ";
  *
  * @param path of the file; for messages
  * @param text of the file, or undefined when there is none yet
+ * @param profiles that its tools may name
  * Throws UsageError when the tool is there already, or the manifest cannot be used or be added to.
  */
 export function withEntry(
@@ -32,14 +33,15 @@ export function withEntry(
   text: string | undefined,
   tool: string,
   entry: ManifestEntry,
+  profiles: Profiles,
 ): string {
   const before = text ?? emptyManifest;
-  const { tools, unavailable } = parse(path, before);
+  const { tools, unavailable } = parse(path, before, profiles);
   if (tools.has(tool) || unavailable.has(tool)) {
     throw new UsageError(`${path} has a tool "${tool}" already`);
   }
   const after = insert(before, { [tool]: entry });
-  if (after === undefined || !isOneMore(after, tools, tool)) {
+  if (after === undefined || !isOneMore(after, tools, tool, profiles)) {
     throw new UsageError(
       `${path} is written in a way that cannot be added to; add this to its tools:\n${stringify({ [tool]: entry })}`,
     );
@@ -47,9 +49,9 @@ export function withEntry(
   return after;
 }
 
-function parse(path: string, text: string): Manifest {
+function parse(path: string, text: string, profiles: Profiles): Manifest {
   try {
-    return read(path, text);
+    return read(path, text, profiles);
   } catch (error) {
     if (error instanceof ManifestError) throw new UsageError(error.message, { cause: error });
     throw error;
@@ -57,9 +59,14 @@ function parse(path: string, text: string): Manifest {
 }
 
 /** Whether a text says what another said, and one tool more. */
-function isOneMore(text: string, before: Manifest["tools"], tool: string): boolean {
+function isOneMore(
+  text: string,
+  before: Manifest["tools"],
+  tool: string,
+  profiles: Profiles,
+): boolean {
   try {
-    const tools = new Map(read("", text).tools);
+    const tools = new Map(read("", text, profiles).tools);
     return tools.delete(tool) && isDeepStrictEqual(tools, before);
   } catch (error) {
     if (error instanceof ManifestError) return false;
@@ -67,8 +74,8 @@ function isOneMore(text: string, before: Manifest["tools"], tool: string): boole
   }
 }
 
-function read(path: string, text: string): Manifest {
-  const profileNames = [...builtInProfiles.keys()];
+function read(path: string, text: string, profiles: Profiles): Manifest {
+  const profileNames = [...profiles.keys()];
   return parseManifest(Buffer.from(text), { path, profileNames }).manifest;
 }
 

@@ -13,6 +13,7 @@ import { printable } from "../screen.ts";
 import { quote, shortPath } from "../worker-command.ts";
 import { withEntry } from "./manifest-entry.ts";
 import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
+import { readProfiles } from "./profiles.ts";
 import { exampleArgs, nodeCompanions, toolFiles } from "./templates.ts";
 
 /** Seconds that the manifest grants a new tool. */
@@ -46,13 +47,15 @@ export async function newTool(
   const manifestPath = join(dir, "manifest.yaml");
 
   const manifest = await readIfThere(manifestPath);
-  const extended = withEntry(manifestPath, manifest, tool, {
+  const entry = {
     runtime,
     module: runtime === "python" ? maker.names.file : files.tool.name,
     function: maker.names.callable,
     description: "Count the words of a text",
     timeout_seconds: timeoutSeconds,
-  });
+  };
+  const profiles = await readProfiles(context.environment);
+  const extended = withEntry(manifestPath, manifest, tool, entry, profiles);
   await refuseExisting([toolPath, testPath]);
   await mkdir(sources, { recursive: true });
   const created = await createAll([

@@ -9,13 +9,15 @@ import { type Config, ConfigError, type Environment, readConfig } from "../../wo
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
-import { type Launch, SandboxError } from "../../worker/sandbox/sandbox.ts";
+import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
+import { type Launch, SandboxError, type SandboxSetting } from "../../worker/sandbox/sandbox.ts";
 import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
 import { CommandError, type Context, UsageError } from "../context.ts";
 import { showLogLine } from "../log-view.ts";
 import type { Programs } from "../prerequisites.ts";
 import { type SandboxObserver, observed } from "./observed-backend.ts";
+import { profilesVariable } from "./profiles.ts";
 import type { Target } from "./target.ts";
 
 /** What the one tool is called. */
@@ -23,8 +25,20 @@ export const toolName = "tool";
 
 const namespace = "tool-run";
 
+/** What a manifest calls it. */
+const profileField = "sandbox_profile";
+
+/** Variables of the worker that a sandbox may say are wrong. */
+const variableOf: Partial<Record<SandboxSetting, string>> = {
+  allowUnsafe: "SANDBOX_ALLOW_UNSAFE",
+  minimum: "SANDBOX_MINIMUM",
+  bwrapBin: "SANDBOX_BWRAP_BIN",
+  pythonBin: "SANDBOX_PYTHON_BIN",
+  nodeBin: "SANDBOX_NODE_BIN",
+};
+
 /** Variables of the worker that say how sandboxes are made; everything else is decided here. */
-const passedOn = ["SANDBOX_BWRAP_BIN", "SANDBOX_PYTHON_BIN", "SANDBOX_NODE_BIN", "SANDBOX_UID"];
+const passedOn = [...Object.values(variableOf), "SANDBOX_UID", profilesVariable];
 
 /** What is to be run, and where. */
 export interface SpineOptions {
@@ -81,7 +95,7 @@ function manifestText({ target, profile, env }: SpineOptions): string {
     runtime,
     module,
     [callable.kind === "class" ? "class_name" : "function"]: callable.name,
-    sandbox_profile: profile,
+    [profileField]: profile,
     env,
   };
   return JSON.stringify({ version: 1, tools: { [toolName]: entry } }, undefined, 2);
@@ -123,11 +137,17 @@ async function open(
   } catch (error) {
     if (error instanceof ManifestError) {
       // The manifest is ours, so its places mean nothing to anybody.
-      const problems = error.problems.map(({ field, message }) => `${field ?? "tool"}: ${message}`);
+      const problems = error.problems.map(({ field = "tool", message }) => {
+        return `${field === profileField ? "--profile" : field}: ${message}`;
+      });
       throw new UsageError(problems.join("\n"), { cause: error });
     }
+    if (error instanceof ProfilesError) throw new UsageError(error.message, { cause: error });
     if (error instanceof SandboxError) {
-      throw new CommandError(withCauses(error).join("\n  because: "), { cause: error });
+      const variable = error.setting && variableOf[error.setting];
+      const prefix = variable === undefined ? "" : `${variable}: `;
+      const text = withCauses(error).join("\n  because: ");
+      throw new CommandError(`${prefix}${text}`, { cause: error });
     }
     throw error;
   }

@@ -2,7 +2,8 @@
  * The fields of a tool that name parts of the host: `mounts` and `devices`. Whether the operator allows them is not said here.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys } from "../support/expectation.ts";
+import { accepts, acceptsKeys, whenFineSoFar } from "../support/expectation.ts";
+import { isRecord } from "../support/yaml-document.ts";
 import type { ToolMount } from "./manifest.ts";
 
 /** Mounts, and devices, of one tool. */
@@ -38,8 +39,8 @@ const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[^/\p{Cc}]+)+$/u;
 
 const path = z
   .string(absolutePath)
-  .max(maxPathLength, { ...absolutePath, abort: true })
-  .regex(plainPath, { ...absolutePath, abort: true });
+  .max(maxPathLength, absolutePath)
+  .regex(plainPath, { ...absolutePath, ...whenFineSoFar });
 
 const mountSchema = z.strictObject(
   {
@@ -52,23 +53,47 @@ const mountSchema = z.strictObject(
 /** The field `mounts`. */
 export const mountsField = z
   .array(mountSchema, mountList)
-  .max(maxHostParts, { ...mountList, abort: true })
-  .check(({ value, issues }) => {
-    const targets = value.map((fields) => toMount(fields).target);
-    for (const [index, target] of targets.entries()) {
-      const message = targetProblem(target, targets.slice(0, index));
-      if (message === undefined) continue;
-      issues.push({ code: "custom", input: value, path: [index, "target"], message });
-    }
-  });
+  .max(maxHostParts, mountList)
+  .superRefine(
+    (value, context) => {
+      const places = value.map(placeOf);
+      for (const [index, place] of places.entries()) {
+        if (place === undefined) continue;
+        const problem = targetProblem(place.target, places.slice(0, index));
+        if (problem === undefined) continue;
+        const { field } = place;
+        const message = field === "target" ? problem : `${problem}; give it a "target"`;
+        context.addIssue({ code: "custom", path: [index, field], message });
+      }
+    },
+    { when: ({ value }) => Array.isArray(value) && value.length <= maxHostParts },
+  );
+
+/** Where a mount is to be inside, and which field says so. */
+interface Place {
+  readonly target: string;
+  readonly field: "source" | "target";
+}
+
+/** Undefined for a mount that names no usable place; what else may be wrong with it does not matter. */
+function placeOf(mount: unknown): Place | undefined {
+  if (!isRecord(mount)) return undefined;
+  const { source, target } = mount;
+  const field = target === undefined || target === null ? "source" : "target";
+  const { data } = path.safeParse(field === "target" ? target : source);
+  return data === undefined ? undefined : { target: data, field };
+}
 
 /** What is wrong with a target beside those before it: what is mounted read-only has no room for another mount. */
-function targetProblem(target: string, earlier: readonly string[]): string | undefined {
+function targetProblem(
+  target: string,
+  earlier: readonly (Place | undefined)[],
+): string | undefined {
   const quoted = JSON.stringify(target);
   if (ownDirectories.some((own) => overlap(own, target)))
     return `${quoted} is refused: it is, holds, or lies in a directory that the sandbox has of its own`;
-  const other = earlier.find((one) => overlap(one, target));
-  return other && `${quoted} overlaps ${JSON.stringify(other)}`;
+  const other = earlier.find((one) => one !== undefined && overlap(one.target, target));
+  return other && `${quoted} overlaps ${JSON.stringify(other.target)}`;
 }
 
 /** The field `devices`. */
@@ -76,10 +101,10 @@ export const devicesField = z
   .array(
     z
       .string(devicePath)
-      .max(maxPathLength, { ...devicePath, abort: true })
-      .regex(plainPath, { ...devicePath, abort: true })
-      .startsWith("/dev/", { ...devicePath, abort: true })
-      .refine((device) => !ownDevices.test(device), ownDevice),
+      .max(maxPathLength, devicePath)
+      .regex(plainPath, { ...devicePath, ...whenFineSoFar })
+      .startsWith("/dev/", { ...devicePath, ...whenFineSoFar })
+      .refine((device) => !ownDevices.test(device), { ...ownDevice, ...whenFineSoFar }),
     deviceList,
   )
   .max(maxHostParts, deviceList);

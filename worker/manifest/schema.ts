@@ -5,7 +5,7 @@ import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
-import { accepts, describeValue, expectation } from "../support/expectation.ts";
+import { accepts, describeValue, expectation, whenFineSoFar } from "../support/expectation.ts";
 import { devicesField, mountsField } from "./host-fields.ts";
 
 /** Tools in one manifest. Each is a subscription on the broker. */
@@ -100,9 +100,9 @@ function pythonShape() {
       .describe("Python package that the tool needs."),
     version: z
       .string(constraint)
-      .min(1, { ...constraint, abort: true })
-      .max(maxVersionLength, { ...constraint, abort: true })
-      .refine(validRange, constraint)
+      .min(1, constraint)
+      .max(maxVersionLength, constraint)
+      .refine(validRange, { ...constraint, ...whenFineSoFar })
       .nullish()
       .describe('PEP 440 version constraint for `package`, such as ">=1.0,<2.0".'),
   };
@@ -164,8 +164,8 @@ function commonShape(profile: ProfileSchema) {
       .array(
         z
           .string(envName)
-          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { ...envName, abort: true })
-          .refine((name) => !reservedEnv.test(name), envReserved),
+          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, envName)
+          .refine((name) => !reservedEnv.test(name), { ...envReserved, ...whenFineSoFar }),
         envList,
       )
       .max(maxEnvNames, envList)
@@ -186,7 +186,8 @@ export interface ToolSchemas {
 
 /** The schemas of an entry, where `profileNames` are the sandbox profiles that exist. */
 export function toolSchemas(profileNames: readonly string[]): ToolSchemas {
-  return schemasWith(z.enum(profileNames, accepts(`one of ${profileNames.join(", ")}`)));
+  const what = `one of ${profileNames.join(", ")} (own ones come from SANDBOX_PROFILES_FILE)`;
+  return schemasWith(z.enum(profileNames, accepts(what)));
 }
 
 /** What is accepted as the name of a profile. */

@@ -2,7 +2,7 @@
  * Fields that mean the same in every file of the operator's: the bounds of a sandbox, and its network.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys } from "../support/expectation.ts";
+import { accepts, acceptsKeys, whenFineSoFar } from "../support/expectation.ts";
 import { type LimitName, type Limits, limitFacts, limitNames } from "./resource-limits.ts";
 import { toolNameProblem } from "./topics.ts";
 
@@ -26,10 +26,13 @@ export const limitsField = z.strictObject(
 function boundField(name: LimitName) {
   const { min, max, description } = limitFacts[name];
   const whole = accepts(`a whole number, ${min} to ${max}`);
+  // Not `z.int`, whose refusal keeps other checks of the entry from being made.
   return z
-    .int({ ...whole, abort: true })
-    .min(min, whole)
-    .max(max, whole)
+    .number(whole)
+    .refine(Number.isInteger, whole)
+    .min(min, { ...whole, ...whenFineSoFar })
+    .max(max, { ...whole, ...whenFineSoFar })
+    .meta({ type: "integer" })
     .nullish()
     .describe(`Bound of: ${description.replaceAll("`", "")}.`);
 }
@@ -52,5 +55,5 @@ const entryName = {
 /** The name of a tool or a profile: what a topic allows, with a letter or digit first. */
 export const entryNameSchema = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, { ...entryName, abort: true })
-  .refine((name) => toolNameProblem(name) === undefined, entryName);
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, entryName)
+  .refine((name) => toolNameProblem(name) === undefined, { ...entryName, ...whenFineSoFar });

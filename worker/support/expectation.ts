@@ -41,7 +41,15 @@ export function accepts(what: string): { error: (refused: Refused) => string } {
   return { error: ({ input }) => expectation(what, input) };
 }
 
-/** The same for a map that has no other keys than `keys`. */
+/**
+ * For a check that comes after others of the same value: it is made when these found nothing. They need not abort then, which
+ * would also keep checks of whatever the value is a part of from being made, and so from being told at once.
+ */
+export const whenFineSoFar = {
+  when: ({ issues }: { readonly issues: readonly unknown[] }): boolean => issues.length === 0,
+} as const;
+
+/** The message for a map that has no other keys than `keys`. */
 export function acceptsKeys(
   what: string,
   keys: readonly string[],

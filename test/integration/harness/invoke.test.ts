@@ -65,6 +65,18 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     expect(worker.requests[0]?.properties).toMatchObject({ userId: "user-42" });
   });
 
+  test("asks for any profile, and prints what a worker says that does not know it", async () => {
+    const { run, worker } = await setScene((_request, reply) =>
+      reply.error("INVALID_REQUEST", "unknown profile, expected one of standard, training"),
+    );
+    const result = await run("--tool", "echo_tool", "--profile", "trainig");
+    expect(worker.requests[0]?.params).toMatchObject({ sandbox_profile: "trainig" });
+    expect(result).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("one of standard, training") as string,
+    });
+  });
+
   test("prints the whole response as one line with --json", async () => {
     const { run } = await setScene((_request, reply) => reply.result({ text: "a\nb" }));
     const { exitCode, stdout } = await run("--tool", "echo_tool", "--json");

@@ -256,6 +256,49 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     }
   });
 
+  test("knows the profiles of SANDBOX_PROFILES_FILE, as a worker does", async () => {
+    const path = join(home.path, "profiles.yaml");
+    const environment = { SANDBOX_PROFILES_FILE: path };
+    const run = (profile: string, more: Record<string, string> = {}) =>
+      toolRun("tools.py:hello", ["--profile", profile, "--json"], { ...environment, ...more });
+
+    await writeFile(
+      path,
+      "version: 1\nprofiles: {big: {extends: standard, limits: {memory_mb: 2048}}}\n",
+    );
+    const { stdout, stderr } = await run("big");
+    expect(stderr).toContain("under the profile big");
+    expect(JSON.parse(stdout)).toMatchObject({
+      result: { execution: { profile: "big", limits_enforced: { memory: { bound: 2 ** 31 } } } },
+    });
+    const unknown = await run("huge");
+    expect(unknown).toMatchObject({ exitCode: 2, left: [] });
+    expect(unknown.stderr).toMatch(/--profile: .*permissive, big.*, found "huge"/);
+
+    await writeFile(path, "version: 1\nprofiles: {big: {extends: big}}\n");
+    const wrong = await run("big");
+    expect(wrong).toMatchObject({ exitCode: 2, left: [] });
+    expect(wrong.stderr).toContain(`${path}:2:27: profile "big": extends: expected one of`);
+  });
+
+  test("has no sandbox where a profile says so and the environment allows it", async () => {
+    const path = join(home.path, "unsafe.yaml");
+    await writeFile(path, "version: 1\nprofiles: {bare: {extends: standard, backend: host}}\n");
+    const run = (environment: Record<string, string>) =>
+      toolRun("tools.py:hello", ["--profile", "bare"], {
+        SANDBOX_PROFILES_FILE: path,
+        ...environment,
+      });
+
+    const refused = await run({});
+    expect(refused).toMatchObject({ exitCode: 1, left: [] });
+    expect(refused.stderr).toContain("SANDBOX_ALLOW_UNSAFE: the backend host of the profile bare");
+    const { exitCode, stdout, stderr } = await run({ SANDBOX_ALLOW_UNSAFE: "1" });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
+    expect(stderr).toContain("tool runs without isolation");
+  });
+
   test("hands no descriptor on that it was started with itself", async () => {
     const cli = join(import.meta.dirname, "../../../harness/cli.ts");
     const { stdout, stderr } = await runCli(

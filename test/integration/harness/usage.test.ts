@@ -44,7 +44,21 @@ const misuses: Record<string, Misuse> = {
   "a stray argument": { args: [...call, "extra"], says: /too many arguments/ },
   "arguments that are not JSON": { args: [...call, "--args", "{"], says: /not valid JSON/ },
   "a timeout of nothing": { args: [...call, "--timeout", "0"], says: /whole seconds, 1 to 86400/ },
-  "an unknown profile": { args: [...call, "--profile", "lax"], says: /Allowed choices are restri/ },
+  "a profile without a name": { args: [...call, "--profile", ""], says: /It is empty/ },
+  "a profile that a sandbox of our own cannot have": {
+    args: [...runEcho, "--profile", "lax"],
+    says: /--profile: expected one of restrictive, standard, permissive.*, found "lax"/,
+  },
+  "profiles of one's own that are not all right": {
+    args: runEcho,
+    environment: { SANDBOX_PROFILES_FILE: "/nonexistent/profiles.yaml" },
+    says: /\/nonexistent\/profiles\.yaml: cannot be read: ENOENT/,
+  },
+  "such profiles for the manifest of a new tool": {
+    args: ["tool", "new", "x", "--runtime", "node", "--dir", "/nonexistent/tools"],
+    environment: { SANDBOX_PROFILES_FILE: "profiles.yaml" },
+    says: /SANDBOX_PROFILES_FILE: "profiles\.yaml" is not accepted; accepted: an absolute path/,
+  },
   "a namespace with a wildcard": {
     args: [...call, "--namespace", "a/>"],
     says: /characters other/,

@@ -141,6 +141,17 @@ ${path}:4:3: profile "standard": is built in and cannot be defined anew; choose 
     });
   });
 
+  test.each([
+    ["SANDBOX_PROFILES_FILE", "cannot be read: ENOENT"],
+    ["MANIFEST_PATH", "does not exist"],
+  ])("ends with 78 and names %s when there is no such file", async (variable, problem) => {
+    const path = join(base, "missing.yaml");
+    expect(await startWorker({ [variable]: path })).toEqual({
+      code: 78,
+      output: `str-worker: ${variable}: ${path}: ${problem}\n`,
+    });
+  });
+
   test("ends with 78 when the default is none of its profiles", async () => {
     expect(await startWorker({ SANDBOX_DEFAULT_PROFILE: "huge" })).toEqual({
       code: 78,

@@ -407,7 +407,7 @@ describe("a wrong field is refused with what is accepted and what was found:", (
     ["timeout_seconds: true", `6:22: tool "x": timeout_seconds: expected ${aTime}, found true`],
     [
       "sandbox_profile: strict",
-      '6:22: tool "x": sandbox_profile: expected one of restrictive, standard, permissive, found "strict"',
+      '6:22: tool "x": sandbox_profile: expected one of restrictive, standard, permissive (own ones come from SANDBOX_PROFILES_FILE), found "strict"',
     ],
     ["env: API_KEY", `6:10: tool "x": env: expected ${anEnvList}, found "API_KEY"`],
     ["env: {API_KEY: secret}", `6:5: tool "x": env: expected ${anEnvList}, found a map`],
@@ -683,7 +683,52 @@ describe("what a tool has in place of its profile's, or of the host,", () => {
   ])("is refused where the sandbox has a directory of its own: %s", (target) => {
     const message = `mounts[0].target: "${target}" is refused: it is, holds, or lies in a directory that the sandbox has of its own`;
     expect(parsed(`mounts: [{source: /data, target: ${target}}]`)).toThrow(message);
-    expect(parsed(`mounts: [{source: ${target}}]`)).toThrow(message);
+    const withoutTarget = message.replace(".target", ".source");
+    expect(parsed(`mounts: [{source: ${target}}]`)).toThrow(`${withoutTarget}; give it a "target"`);
+  });
+
+  test.each([
+    "env: [A=B]",
+    'version: ""',
+    "devices: [/x]",
+    "mounts: [{source: x}]",
+    "limits: {cpus: 1.5}",
+  ])("hides nothing else that is wrong with the tool: %s", (field) => {
+    let message = "";
+    try {
+      parsed(`class_name: G\n    ${field}`)();
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    expect(message).toContain('class_name: allowed only without "function"');
+    expect(message).toContain(`tool "x": ${field.split(":")[0]!}`);
+  });
+
+  test("is told in full, however much is wrong with the mounts of one tool", () => {
+    const mounts = [
+      "{source: /x, target: /usr/x}",
+      "{source: rel}",
+      "{source: rel, target: /etc/x}",
+      "{source: /y, target: /opt/y, mode: rw}",
+      "5",
+      "{source: /opt/y/z, target: }",
+    ];
+    let message = "";
+    try {
+      parsed(`mounts: [${mounts.join(", ")}]`)();
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    const told = message.split("\n").map((line) => line.split(": ").slice(2, 4).join(": "));
+    expect(told).toEqual([
+      'mounts[0].target: "/usr/x" is refused',
+      `mounts[1].source: expected ${aPath}, found "rel"`,
+      `mounts[2].source: expected ${aPath}, found "rel"`,
+      'mounts[2].target: "/etc/x" is refused',
+      "mounts[3].mode: unknown key; the keys are source, target",
+      'mounts[4]: expected a map of "source" and "target", found 5',
+      'mounts[5].source: "/opt/y/z" overlaps "/opt/y"; give it a "target"',
+    ]);
   });
 
   test("is bounded in number", () => {
