@@ -18,6 +18,8 @@ export interface BenchReport {
   readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryBytes: number };
   readonly kernel: string;
   readonly versions: Readonly<Record<string, string>>;
+  /** What this host's control groups keep, and how long joining one took. Runs of old do not say. */
+  readonly controlGroups?: string;
   readonly rounds: number;
   readonly inFlight: number;
   /** Name of the row that the others are divided by. */
@@ -29,7 +31,7 @@ export interface BenchReport {
 export async function makeReport(
   root: string,
   rounds: number,
-  baseline: string,
+  { baseline, controlGroups }: { readonly baseline: string; readonly controlGroups: string },
   rows: readonly Measurement[],
 ): Promise<BenchReport> {
   const output = async (file: string, ...argv: string[]): Promise<string> =>
@@ -45,6 +47,7 @@ export async function makeReport(
       python: await output("/usr/bin/python3", "--version"),
       bubblewrap: await output("/usr/bin/bwrap", "--version"),
     },
+    controlGroups,
     rounds,
     inFlight,
     baseline,
@@ -61,7 +64,7 @@ export async function saveReport(root: string, report: BenchReport): Promise<str
   return path;
 }
 
-/** The report as Markdown: a line about the machine and the table. */
+/** The report as Markdown: a line about the machine, the table, and what hardening costs. */
 export function formatReport(report: BenchReport): string {
   const { versions, machine } = report;
   const baseMs = report.rows.find(({ name }) => name === report.baseline)?.medianMs ?? Number.NaN;
@@ -70,6 +73,7 @@ export function formatReport(report: BenchReport): string {
     `${machine.cores} cores (${machine.cpu})`,
     `Linux ${report.kernel}`,
     ...Object.entries(versions).map(([name, version]) => versionText(name, version)),
+    ...(report.controlGroups === undefined ? [] : [report.controlGroups]),
     `${report.rounds} rounds, milliseconds`,
   ];
   return [
@@ -82,7 +86,35 @@ export function formatReport(report: BenchReport): string {
       const ratio = (row.medianMs / baseMs).toFixed(2);
       return `| ${[row.name, ...times, ratio, row.callsPerSecond.toFixed(0)].join(" | ")} |`;
     }),
+    ...hardeningCost(report.rows),
   ].join("\n");
+}
+
+/** Names of the rows by which it is seen what hardening costs. */
+export const hardeningRows = {
+  from: "design document's bwrap + true",
+  to: "hardened sandbox + true",
+  toByGuard: "hardened sandbox + true, guard alone",
+} as const;
+
+/** Milliseconds that hardening is to cost at most. */
+const hardeningAimMs = 4;
+
+/** A paragraph; none for a run without these rows. */
+function hardeningCost(rows: readonly Measurement[]): readonly string[] {
+  const medianOf = (wanted: string): number | undefined =>
+    rows.find(({ name }) => name === wanted)?.medianMs;
+  const [from, to, toByGuard] = [
+    medianOf(hardeningRows.from),
+    medianOf(hardeningRows.to),
+    medianOf(hardeningRows.toByGuard),
+  ];
+  if (from === undefined || to === undefined || toByGuard === undefined) return [];
+  const [full, byGuard] = [to - from, toByGuard - from].map((ms) => ms.toFixed(1));
+  return [
+    "",
+    `Over the design document's command line full hardening costs ${full} ms, and ${byGuard} ms where the guard alone keeps totals; the aim is below ${hardeningAimMs} ms.`,
+  ];
 }
 
 /** Replaces what stands between the two marks of `docs/benchmarks.md` by the report. */

@@ -11,13 +11,17 @@ import { type Foundation, createHost, openFoundation, wireInvoker } from "../wor
 import { readConfig } from "../worker/config.ts";
 import type { Invocation } from "../worker/protocol/invocation.ts";
 import { bwrapOptions } from "../worker/sandbox/bubblewrap/argv.ts";
+import { type BubblewrapBackend, openBubblewrap } from "../worker/sandbox/bubblewrap/backend.ts";
 import { encodeArgs } from "../worker/sandbox/bubblewrap/process.ts";
 import { type Profile, builtInProfiles } from "../worker/sandbox/profile.ts";
 import type { ReadOnlyMount } from "../worker/sandbox/sandbox.ts";
 import { startSubprocess } from "../worker/sandbox/subprocess.ts";
+import { systemClock } from "../worker/support/clock.ts";
+import { newId } from "../worker/support/ids.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
 import { openFloor } from "./floor.ts";
 import { type Row, inFlight } from "./measure.ts";
+import { hardeningRows } from "./report.ts";
 
 /** Milliseconds within which everything must be up. */
 const startTimeoutMs = 60_000;
@@ -33,6 +37,8 @@ export interface Bench extends AsyncDisposable {
   readonly rows: readonly Row[];
   /** Name of the row that the others are compared with. */
   readonly baseline: string;
+  /** What the hardened sandboxes have of control groups, and how long they take to join one. */
+  readonly controlGroups: string;
 }
 
 /** Starts broker, worker, agent, and a spine of our own without a broker. */
@@ -57,6 +63,8 @@ export async function openBench(): Promise<Bench> {
   );
   await agent.whenServed("python_light", signal);
 
+  const hardened = owned.use(await openSandboxes(base, false));
+  const guarded = owned.use(await openSandboxes(base, true));
   const python = await bareInterpreter(foundation, "python_light", base, owned);
   const node = await bareInterpreter(foundation, "node_light", base, owned);
   const cold = (tool: string) => async (): Promise<void> => {
@@ -72,11 +80,13 @@ export async function openBench(): Promise<Bench> {
   const all = owned.move();
   return {
     baseline: "bwrap + python",
+    controlGroups: describeGroups(hardened),
     rows: [
       { name: "posix_spawn /bin/true", run: () => floor.run() },
       { name: "bwrap + true", run: () => runInSandbox(base, ["/usr/bin/true"], []) },
-      { name: "design document's bwrap + true", run: () => runPlainly(base) },
-      { name: "hardened sandbox + true", run: () => runHardened(foundation) },
+      { name: hardeningRows.from, run: () => runPlainly(base) },
+      { name: hardeningRows.to, run: () => runHardened(hardened) },
+      { name: hardeningRows.toByGuard, run: () => runHardened(guarded) },
       { name: "bwrap + python", run: () => python("-c", "pass") },
       { name: "bwrap + node", run: () => node("-e", "0") },
       { name: "cold start, Python", run: cold("python_light") },
@@ -88,6 +98,27 @@ export async function openBench(): Promise<Bench> {
     ],
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** Sandboxes as a worker has them, or as it has them where there are no control groups. */
+function openSandboxes(base: string, withoutCgroups: boolean): Promise<BubblewrapBackend> {
+  const report = (error: unknown): void => console.error(error);
+  return openBubblewrap({
+    bwrapBin: "/usr/bin/bwrap",
+    workBase: join(base, withoutCgroups ? "guarded" : "hardened"),
+    uid: process.getuid?.() === 0 ? sandboxUid : undefined,
+    clock: systemClock,
+    newId,
+    withoutCgroups,
+    onRemoveFailed: report,
+    onGuardLost: report,
+  });
+}
+
+function describeGroups({ cgroups: found }: BubblewrapBackend): string {
+  if (found?.cgroups === undefined) return "no control groups";
+  const { description, joinMs } = found.cgroups;
+  return `${description}, joined in ${joinMs.toFixed(1)} ms`;
 }
 
 function benchEnvironment(broker: DevBroker, base: string): Record<string, string> {
@@ -141,7 +172,7 @@ function standardProfile(): Profile {
 }
 
 /** A sandbox of ours with all that belongs to it, from acquisition to the removal of its work directory. */
-async function runHardened({ backend }: Foundation): Promise<void> {
+async function runHardened(backend: BubblewrapBackend): Promise<void> {
   const { signal } = new AbortController();
   const request = {
     profile: standardProfile(),

@@ -20,7 +20,7 @@ if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`not a number of rounds: ${positionals[0]}`);
 
 await using bench = await openBench();
-const report = await makeReport(root, rounds, bench.baseline, await measure(bench.rows, rounds));
+const report = await makeReport(root, rounds, bench, await measure(bench.rows, rounds));
 console.log(formatReport(report));
 console.log(`\nWritten to ${await saveReport(root, report)}`);
 if (values.document) await writeIntoDocument(root, report);

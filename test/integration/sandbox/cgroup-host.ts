@@ -70,7 +70,7 @@ export function requireRootOfV2(context: TestContext): { root: string; controlle
   return { root: found!.directory, controller: controller! };
 }
 
-/** A new group below each of `parents`, removed after the test; `uid` gets them as a delegation. */
+/** A new group below each of `parents`, removed after the test with all that is left in it; `uid` gets them as a delegation. */
 export async function freshGroups(
   parents: readonly string[],
   uid?: number,
@@ -80,7 +80,8 @@ export async function freshGroups(
     parents.map(async (parent) => {
       const group = join(parent, name);
       await mkdir(group);
-      onTestFinished(async () => void (await vi.waitFor(() => rmdir(group), patience)));
+      // A worker whose test has failed may have left processes.
+      onTestFinished(() => vi.waitFor(() => removeWithAll(group), patience));
       const given = ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"];
       if (uid !== undefined)
         for (const file of given)
@@ -90,6 +91,14 @@ export async function freshGroups(
       return group;
     }),
   );
+}
+
+/** Kills what is in a group and in those below, and removes them. Rejects while there is something left. */
+async function removeWithAll(group: string): Promise<void> {
+  for (const name of files.groupsIn(group)) await removeWithAll(join(group, name));
+  // 0 would be this process's own group.
+  for (const pid of files.processesIn(group)) if (pid > 0) process.kill(pid, "SIGKILL");
+  await rmdir(group);
 }
 
 /** How a worker is started. */

@@ -25,6 +25,7 @@ export interface CgroupWorkerFound {
   readonly version: 1 | 2 | undefined;
   readonly controls: Readonly<Record<string, boolean>> | undefined;
   readonly reason: string | undefined;
+  readonly joinMs: number | undefined;
 }
 
 /** Its next line, when the command has ended; with `then` also when it has written something. */
@@ -49,7 +50,8 @@ const { cgroups, reason } = await openCgroups({
   newId,
   onRemoveFailed: (error) => void removeFailures.push(String(error)),
 });
-say({ version: cgroups?.version, controls: cgroups?.controls, reason });
+const { version, controls, joinMs } = cgroups ?? {};
+say({ version, controls, reason, joinMs });
 if (cgroups !== undefined && task.command !== undefined) {
   const group = await cgroups.create({ ...restrictiveProfile.limits, ...task });
   // It waits for a line, as bubblewrap does for its options.

@@ -29,8 +29,10 @@ const MiB = 1024 * 1024;
 const patience = { timeout: 20_000, interval: 20 };
 const otherUser = 60_001;
 
+/** Without the caller's PYTHONUNBUFFERED, which has `print` write twice: the second time to a worker that is dead. */
 const python = (script: string, ...words: readonly string[]): readonly string[] => [
   "/usr/bin/python3",
+  "-I",
   "-c",
   script,
   ...words,
@@ -40,6 +42,7 @@ const python = (script: string, ...words: readonly string[]): readonly string[] 
 async function runInGroup(context: TestContext, task: CgroupWorkerTask): Promise<CgroupWorkerRan> {
   const groups = await freshGroups(requireCgroups(context));
   const { found, ran, left } = await runWorker(task, { groups });
+  expect(found.joinMs).toBeGreaterThan(0);
   expect(found).toMatchObject({ controls: { memory: true, processes: true, cpu: true } });
   expect(left.removeFailures).toEqual([]);
   expect(await leftBelow(groups)).toEqual([]);
@@ -227,8 +230,9 @@ const stepAside = `
   import { spawn } from "node:child_process";
   import { once } from "node:events";
   import { readFileSync } from "node:fs";
-  const { passOn } = await import("${moduleOf("cgroup-delegation")}");
-  const { CgroupFiles } = await import("${moduleOf("cgroup-files")}");
+  const { passOn } = await import("${moduleOf("cgroup/delegation")}");
+  const { CgroupFiles } = await import("${moduleOf("cgroup/files")}");
+  const { systemClock } = await import("${moduleOf("../support/clock")}");
   const [directory, controller] = process.argv.slice(1);
   const child = spawn("/bin/cat", { stdio: ["pipe", "ignore", "inherit"] });
   await once(child, "spawn");
@@ -238,7 +242,7 @@ const stepAside = `
   }));
   say();
   try {
-    const passed = passOn(new CgroupFiles(), directory, [controller]);
+    const passed = passOn({ files: new CgroupFiles(), clock: systemClock }, directory, [controller]);
     say();
     passed[Symbol.dispose]();
   } catch (error) {

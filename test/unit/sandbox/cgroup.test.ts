@@ -17,7 +17,7 @@ import { ownGroupV1, ownGroupV2 } from "../../../worker/sandbox/cgroup/discovery
 import { cgroupNames, isLeftBehind } from "../../../worker/sandbox/cgroup/names.ts";
 import { cgroupRemedies } from "../../../worker/sandbox/cgroup/refusal.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { systemClock } from "../../../worker/support/clock.ts";
+import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { RecordedCgroups, type RecordedHost } from "./recorded-cgroups.ts";
 
@@ -218,7 +218,6 @@ describe("a sandbox's group of version 2", () => {
       peakMemoryBytes: 268435456,
       peakProcesses: 15,
       memoryKills: 2,
-      memoryFailures: 12,
     });
   });
 
@@ -228,7 +227,7 @@ describe("a sandbox's group of version 2", () => {
     const group = await cgroups.create(limits);
     const directory = onlySandboxIn(files, container);
     const unknown = { peakMemoryBytes: undefined, peakProcesses: undefined };
-    const none = { ...unknown, memoryKills: 0, memoryFailures: 0 };
+    const none = { ...unknown, memoryKills: 0 };
     files.set(join(directory, "memory.peak"), "");
     files.set(join(directory, "pids.peak"), "");
     expect(group.read()).toEqual({ ...none, cpuMs: 0 });
@@ -265,6 +264,89 @@ describe("a sandbox's group of version 2", () => {
     await expect(cgroups.create(limits)).rejects.toThrow("cannot make a control group");
     files.refusals.clear();
     expect(onlySandboxIn(files, container)).toBe(directory);
+  });
+});
+
+describe("joining a group", () => {
+  /** A host whose clock goes on for pauses and for moves: by `moveMs`, or by next to nothing soon after another move. */
+  function hostWithClock(
+    files: RecordedCgroups,
+    moveMs: number,
+  ): Pick<Clock, "monotonicMs" | "sleep"> {
+    let nowMs = 1000;
+    let lastMoveMs = 0;
+    const write = files.write.bind(files);
+    files.write = (path, text) => {
+      write(path, text);
+      if (!path.endsWith("cgroup.procs")) return;
+      nowMs += nowMs - lastMoveMs < 30 ? 0.04 : moveMs;
+      lastMoveMs = nowMs;
+    };
+    return {
+      monotonicMs: () => nowMs,
+      sleep: async (ms) => void (nowMs += ms),
+    };
+  }
+
+  async function openWith(
+    files: RecordedCgroups,
+    clock: Pick<Clock, "monotonicMs" | "sleep">,
+  ): Promise<CgroupsFound> {
+    const onRemoveFailed = (error: unknown) => {
+      throw error;
+    };
+    return openCgroups({ clock, newId, onRemoveFailed, files });
+  }
+
+  const ways = ["mount -o remount,favordynmods /sys/fs/cgroup", "cgroup_favordynmods=true"];
+
+  test.each([
+    ["when the worker has stepped aside right before", ""],
+    ["when the worker stays where it is", "memory pids\n"],
+  ])("that makes calls wait is told of with what spares it, %s", async (_, passedOn) => {
+    const files = host("container-v2", container);
+    files.set(join(container, "cgroup.subtree_control"), passedOn);
+    const found = await openWith(files, hostWithClock(files, 8.4));
+    await using cgroups = found.cgroups!;
+    expect(cgroups).toMatchObject({ controls: { memory: true, processes: true, cpu: true } });
+    expect(cgroups.joinMs).toBeCloseTo(8.4);
+    expect(found).toMatchObject({ reason: undefined, remedy: undefined });
+    expect(found.remark).toContain("each call waits about 8 ms");
+    for (const way of ways) expect(found.remark).toContain(way);
+  });
+
+  test("that takes long only once, as on a busy machine, is not told of", async () => {
+    const files = host("container-v2", container);
+    const clock = hostWithClock(files, 0.1);
+    const move = files.move.bind(files);
+    files.move = async (path, pid) => {
+      await clock.sleep(8);
+      files.move = move;
+      await move(path, pid);
+    };
+    const found = await openWith(files, clock);
+    await using cgroups = found.cgroups!;
+    expect(cgroups.joinMs).toBeCloseTo(0.1);
+    expect(found.remark).toBeUndefined();
+  });
+
+  test("of several hierarchies of version 1 takes as long as all of them", async () => {
+    const files = new RecordedCgroups("container-v1");
+    const [memory, time] = ["memory of the container", "cpu,cpuacct"].map((name) =>
+      join(container, name),
+    ) as [string, string];
+    for (const group of [memory, time]) files.lay(group, [], [process.pid]);
+    const make = files.make.bind(files);
+    files.make = (directory) => {
+      make(directory);
+      files.set(join(directory, "memory.limit_in_bytes"), "");
+    };
+    const found = await openWith(files, hostWithClock(files, 5));
+    await using cgroups = found.cgroups!;
+    expect(cgroups.controls).toEqual({ memory: true, processes: false, cpu: true });
+    expect(cgroups.joinMs).toBeCloseTo(5.04);
+    expect(found.remark).toContain("each call waits about 5 ms");
+    expect([...files.groupsIn(memory), ...files.groupsIn(time)]).toEqual([]);
   });
 });
 
@@ -455,15 +537,12 @@ describe("version 1", () => {
       "cpuacct.usage": "1234500000\n",
       "memory.max_usage_in_bytes": "268435456\n",
       "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
-      "memory.failcnt": "3\n",
-      "memory.memsw.failcnt": "9\n",
     };
     expect(cgroupV1.usage((_, file) => texts[file])).toEqual({
       cpuMs: 1234.5,
       peakMemoryBytes: 268435456,
       peakProcesses: undefined,
       memoryKills: 2,
-      memoryFailures: 12,
     });
   });
 });

@@ -6,6 +6,7 @@ import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { CgroupFiles } from "./files.ts";
 import { type CgroupMakings, CgroupOfSandbox } from "./group.ts";
+import { joinRemark } from "./join.ts";
 import { cgroupNames, isLeftBehind } from "./names.ts";
 import { openV1, openV2 } from "./open.ts";
 import { type CgroupRefusal, cgroupRemedies } from "./refusal.ts";
@@ -24,6 +25,8 @@ export interface Cgroups extends AsyncDisposable {
   readonly version: 1 | 2;
   /** `memory` and `processes` are bounded, `cpu` time is counted. */
   readonly controls: Readonly<Record<CgroupControl, boolean>>;
+  /** Milliseconds that {@link SandboxCgroup.add} takes when it is rare, as it was tried. */
+  readonly joinMs: number;
   /** Makes a group for one sandbox, with its limits set. The caller owns it. Throws SandboxError. */
   create(limits: Limits, signal?: AbortSignal): Promise<SandboxCgroup>;
 }
@@ -54,11 +57,6 @@ export interface CgroupUsage {
   readonly peakProcesses: number | undefined;
   /** Processes that were killed because the memory was used up. */
   readonly memoryKills: number;
-  /**
-   * Times that the memory's bound was reached, as far as the kernel counts them. Mostly it gives up cached files then,
-   * and nobody notices.
-   */
-  readonly memoryFailures: number;
 }
 
 /** Options of {@link openCgroups}. */
@@ -79,6 +77,8 @@ export interface CgroupsFound {
   readonly reason: string | undefined;
   /** How the operator can give what is missing. */
   readonly remedy: string | undefined;
+  /** For the operator: what groups cost more than they could, and what to do about it; undefined when it is nothing. */
+  readonly remark: string | undefined;
 }
 
 /**
@@ -95,15 +95,16 @@ export async function openCgroups(
   const newName = cgroupNames(newId);
   const v2 = await openV2(surroundings, newName, signal);
   const v1 = v2.makings === undefined ? await openV1(surroundings, newName, signal) : undefined;
-  const { makings, own } = v1?.makings === undefined ? v2 : v1;
+  const { makings, joinMs, own } = v1?.makings === undefined ? v2 : v1;
   const told = toldRefusals(v2.refusals, v1?.refusals);
   const found = {
     reason: told.length === 0 ? undefined : told.map(({ message }) => message).join("; "),
     remedy: told[0] && cgroupRemedies[told[0].code],
+    remark: joinRemark(joinMs),
   };
   if (makings === undefined) return { ...found, cgroups: undefined };
   await removeLeftBehind(makings);
-  return { ...found, cgroups: new HostCgroups(makings, newName, own) };
+  return { ...found, cgroups: new HostCgroups(makings, newName, joinMs, own) };
 }
 
 /** A controller is bound to one version (cgroups(7)): where version 1 has any, what is said of version 2 is no news. */
@@ -129,13 +130,15 @@ class HostCgroups implements Cgroups {
   readonly version: 1 | 2;
   readonly controls: Cgroups["controls"];
   readonly description: string;
+  readonly joinMs: number;
   readonly #makings: CgroupMakings;
   readonly #newName: () => string;
   readonly #own: Disposable;
 
-  constructor(makings: CgroupMakings, newName: () => string, own: Disposable) {
+  constructor(makings: CgroupMakings, newName: () => string, joinMs: number, own: Disposable) {
     this.#makings = makings;
     this.#newName = newName;
+    this.joinMs = joinMs;
     this.#own = own;
     this.version = makings.dialect.version;
     const kept = makings.parents.flatMap(({ controls }) => controls);

@@ -9,6 +9,7 @@
  *                                         └─ str-sandbox-…: one for each sandbox
  */
 import { join } from "node:path";
+import type { Clock } from "../../support/clock.ts";
 import { type CgroupFiles, isErrno } from "./files.ts";
 import { CgroupRefusal, refusalOf } from "./refusal.ts";
 import { procStat } from "../proc-stat.ts";
@@ -20,20 +21,32 @@ const maxMoveRounds = 16;
 /** Generations between a process and this one: more is taken for none. */
 const maxGenerations = 64;
 
+/** What is there whatever the group. */
+export interface DelegationSurroundings {
+  readonly files: CgroupFiles;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** What was changed of a group. Disposing undoes it, unless groups are left that it would take the controllers from. */
+export interface PassedOn extends Disposable {
+  /** Milliseconds of the longest move of a process out of the way; 0 when none was moved. */
+  readonly longestMoveMs: number;
+}
+
 /**
  * Has `directory`, the group of this process, pass controllers on, and moves this process and its descendants out of
- * the way if they are all that is in there. Throws CgroupRefusal, and then everything is as before. Disposing undoes it,
- * unless groups are left that it would take the controllers from.
+ * the way if they are all that is in there. Throws CgroupRefusal, and then everything is as before.
  */
 export function passOn(
-  files: CgroupFiles,
+  surroundings: DelegationSurroundings,
   directory: string,
   controllers: readonly string[],
-): Disposable {
+): PassedOn {
+  const { files } = surroundings;
   const control = join(directory, "cgroup.subtree_control");
   const present = (files.read(control) ?? "").trim().split(" ");
   const missing = controllers.filter((controller) => !present.includes(controller));
-  if (missing.length === 0) return { [Symbol.dispose]: () => undefined };
+  if (missing.length === 0) return { longestMoveMs: 0, [Symbol.dispose]: () => undefined };
   const write = (sign: "+" | "-"): void =>
     files.write(control, missing.map((controller) => sign + controller).join(" "));
   const takeBack = (): void => {
@@ -42,11 +55,11 @@ export function passOn(
   };
   try {
     write("+");
-    return { [Symbol.dispose]: takeBack };
+    return { longestMoveMs: 0, [Symbol.dispose]: takeBack };
   } catch (error) {
     if (!isErrno(error, "EBUSY")) throw refusalOf(error, directory);
   }
-  const stepped = stepAside(files, directory);
+  const stepped = stepAside(surroundings, directory);
   try {
     write("+");
   } catch (error) {
@@ -54,6 +67,7 @@ export function passOn(
     throw refusalOf(error, directory);
   }
   return {
+    longestMoveMs: stepped.longestMoveMs,
     [Symbol.dispose]: () => {
       takeBack();
       stepped[Symbol.dispose]();
@@ -62,7 +76,8 @@ export function passOn(
 }
 
 /** Moves all processes of the group to one below; disposing moves them back. Throws CgroupRefusal. */
-function stepAside(files: CgroupFiles, directory: string): Disposable {
+function stepAside(surroundings: DelegationSurroundings, directory: string): PassedOn {
+  const { files } = surroundings;
   const strangers = files.processesIn(directory).filter((pid) => !descends(pid));
   if (strangers.length > 0) {
     const message = `${directory} holds ${strangers.length} other processes`;
@@ -70,7 +85,7 @@ function stepAside(files: CgroupFiles, directory: string): Disposable {
   }
   const below = join(directory, workerGroup);
   const stepBack = (): void => {
-    moveAll(files, below, directory);
+    moveAll(surroundings, below, directory);
     files.remove(below);
   };
   try {
@@ -80,25 +95,29 @@ function stepAside(files: CgroupFiles, directory: string): Disposable {
     if (!isErrno(error, "EEXIST")) throw refusalOf(error, directory);
   }
   try {
-    moveAll(files, directory, below);
+    const longestMoveMs = moveAll(surroundings, directory, below);
+    return { longestMoveMs, [Symbol.dispose]: stepBack };
   } catch (error) {
     stepBack();
     throw refusalOf(error, directory);
   }
-  return { [Symbol.dispose]: stepBack };
 }
 
-function moveAll(files: CgroupFiles, from: string, to: string): void {
+/** Returns the milliseconds of the longest move. */
+function moveAll({ files, clock }: DelegationSurroundings, from: string, to: string): number {
+  let longestMs = 0;
   for (let round = 0; round < maxMoveRounds; round++) {
     const pids = files.processesIn(from);
-    if (pids.length === 0) return;
+    if (pids.length === 0) return longestMs;
     for (const pid of pids) {
+      const startMs = clock.monotonicMs();
       try {
         files.write(join(to, "cgroup.procs"), String(pid));
       } catch (error) {
         // It ended meanwhile.
         if (!isErrno(error, "ESRCH")) throw error;
       }
+      longestMs = Math.max(longestMs, clock.monotonicMs() - startMs);
     }
   }
   throw new Error(`${from} does not get empty`);

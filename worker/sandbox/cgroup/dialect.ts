@@ -55,10 +55,6 @@ export const cgroupV1: CgroupDialect = {
     peakMemoryBytes: scaled(read("memory", "memory.max_usage_in_bytes"), 1),
     peakProcesses: withoutBubblewrap(read("processes", "pids.peak")),
     memoryKills: counted(read("memory", "memory.oom_control"), "oom_kill"),
-    // Where both bounds are the same, kernels count at the second; some, such as 6.18, at neither.
-    memoryFailures:
-      (scaled(read("memory", "memory.failcnt"), 1) ?? 0) +
-      (scaled(read("memory", "memory.memsw.failcnt"), 1) ?? 0),
   }),
 };
 
@@ -75,16 +71,12 @@ export const cgroupV2: CgroupDialect = {
     { control: "memory", file: "memory.oom.group", value: 1, isOptional: true },
     { control: "processes", file: "pids.max", value: processes + bubblewrapProcesses },
   ],
-  usage: (read) => {
-    const events = read("memory", "memory.events");
-    return {
-      cpuMs: scaled(fieldOf(read("cpu", "cpu.stat"), "usage_usec"), 1e-3),
-      peakMemoryBytes: scaled(read("memory", "memory.peak"), 1),
-      peakProcesses: withoutBubblewrap(read("processes", "pids.peak")),
-      memoryKills: counted(events, "oom_kill"),
-      memoryFailures: counted(events, "max"),
-    };
-  },
+  usage: (read) => ({
+    cpuMs: scaled(fieldOf(read("cpu", "cpu.stat"), "usage_usec"), 1e-3),
+    peakMemoryBytes: scaled(read("memory", "memory.peak"), 1),
+    peakProcesses: withoutBubblewrap(read("processes", "pids.peak")),
+    memoryKills: counted(read("memory", "memory.events"), "oom_kill"),
+  }),
 };
 
 /** A file that is one number. */

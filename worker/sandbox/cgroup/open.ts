@@ -9,6 +9,7 @@ import { passOn } from "./delegation.ts";
 import { type CgroupDialect, cgroupV1, cgroupV2 } from "./dialect.ts";
 import { ownGroupV1, ownGroupV2 } from "./discovery.ts";
 import { type CgroupMakings, CgroupOfSandbox, type CgroupParent } from "./group.ts";
+import { isNoticeable } from "./join.ts";
 import { CgroupRefusal, refusalOf } from "./refusal.ts";
 import { SandboxError } from "../sandbox.ts";
 
@@ -18,6 +19,11 @@ export const cgroupControls: readonly CgroupControl[] = ["memory", "processes", 
 /** Any limits that a shell fits in. */
 const trialLimits = { memoryBytes: 64 * 1024 * 1024, processes: 8 };
 
+/** Times that joining is timed again when it seemed long. */
+const maxRetimings = 2;
+/** Milliseconds before it is: right after a move the next one is quick whatever the host. */
+const retimingPauseMs = 50;
+
 /** What is there whatever the version. */
 export type CgroupSurroundings = Omit<CgroupMakings, "dialect" | "parents">;
 
@@ -25,6 +31,8 @@ export type CgroupSurroundings = Omit<CgroupMakings, "dialect" | "parents">;
 export interface OpenedVersion {
   readonly makings: CgroupMakings | undefined;
   readonly refusals: readonly CgroupRefusal[];
+  /** Milliseconds that a process took to join a group of it; 0 when none did. */
+  readonly joinMs: number;
   /** Gives back what was changed of the worker's own group; due when no sandbox's group is left. */
   readonly own: Disposable;
 }
@@ -50,15 +58,18 @@ export async function openV2(
     });
     const passed = controls.flatMap((control) => cgroupV2.controllers[control] ?? []);
     if (passed.length === 0) return { ...nothing, refusals };
-    undo.use(passOn(surroundings.files, directory, passed));
-    const parent = { directory, controls };
-    await tryOut(surroundings, cgroupV2, parent, newName());
+    const { longestMoveMs } = undo.use(passOn(surroundings, directory, passed));
+    const tried = await tryOut(surroundings, cgroupV2, [{ directory, controls }], newName());
     signal.throwIfAborted();
-    const makings = { ...surroundings, dialect: cgroupV2, parents: [parent] };
-    return { makings, refusals, own: undo.move() };
+    const { parents } = tried;
+    if (parents.length === 0) return { ...nothing, refusals: tried.refusals };
+    const makings = { ...surroundings, dialect: cgroupV2, parents };
+    // Right after the worker itself was moved, the next move is quick whatever the host.
+    const firstMs = Math.max(longestMoveMs, tried.joinMs);
+    const joinMs = await retime(firstMs, makings, newName, signal);
+    return { makings, refusals, joinMs, own: undo.move() };
   } catch (error) {
-    if (!(error instanceof CgroupRefusal)) throw error;
-    return { ...nothing, refusals: [error] };
+    return { ...nothing, refusals: [requireRefusal(error)] };
   }
 }
 
@@ -70,7 +81,6 @@ export async function openV1(
 ): Promise<OpenedVersion> {
   const controlsOf = new Map<string, CgroupControl[]>();
   const refusals: CgroupRefusal[] = [];
-  const parents: CgroupParent[] = [];
   for (const control of cgroupControls) {
     try {
       const controller = cgroupV1.controllers[control] ?? control;
@@ -80,44 +90,93 @@ export async function openV1(
       refusals.push(requireRefusal(error));
     }
   }
-  for (const [directory, controls] of controlsOf) {
-    try {
-      await tryOut(surroundings, cgroupV1, { directory, controls }, newName());
-      parents.push({ directory, controls });
-    } catch (error) {
-      refusals.push(requireRefusal(error));
-    }
+  if (controlsOf.size === 0) return { ...nothing, refusals };
+  try {
+    const candidates = [...controlsOf].map(([directory, controls]) => ({ directory, controls }));
+    const tried = await tryOut(surroundings, cgroupV1, candidates, newName());
     signal.throwIfAborted();
+    refusals.push(...tried.refusals);
+    const { parents } = tried;
+    if (parents.length === 0) return { ...nothing, refusals };
+    const makings = { ...surroundings, dialect: cgroupV1, parents };
+    const joinMs = await retime(tried.joinMs, makings, newName, signal);
+    return { makings, refusals, joinMs, own: nothing.own };
+  } catch (error) {
+    return { ...nothing, refusals: [...refusals, requireRefusal(error)] };
   }
-  if (parents.length === 0) return { ...nothing, refusals };
-  const makings = { ...surroundings, dialect: cgroupV1, parents };
-  return { makings, refusals, own: nothing.own };
 }
 
-const nothing = { makings: undefined, own: { [Symbol.dispose]: () => undefined } } as const;
+const nothing = {
+  makings: undefined,
+  joinMs: 0,
+  own: { [Symbol.dispose]: () => undefined },
+} as const;
 
 function requireRefusal(error: unknown): CgroupRefusal {
   if (!(error instanceof CgroupRefusal)) throw error;
   return error;
 }
 
-/** Makes a group with limits, moves a short process in, and removes it. Throws CgroupRefusal. */
+/** What came of a trial. */
+interface Tried {
+  /** Those of the parents that can be used. */
+  readonly parents: readonly CgroupParent[];
+  readonly refusals: readonly CgroupRefusal[];
+  /** Milliseconds that the process took to join the groups below them, one after the other. */
+  readonly joinMs: number;
+}
+
+/**
+ * Makes a group with limits below each of the candidates, moves a short process into all of them, and removes them. Throws
+ * CgroupRefusal where there is no such process.
+ */
 async function tryOut(
   surroundings: CgroupSurroundings,
   dialect: CgroupDialect,
-  parent: CgroupParent,
+  candidates: readonly CgroupParent[],
   name: string,
-): Promise<void> {
-  const makings = { ...surroundings, dialect, parents: [parent] };
-  try {
-    await using group = CgroupOfSandbox.make(makings, name, trialLimits);
-    await using process = await startWaiting();
-    await group.add(process.pid);
-    const present = makings.files.processesIn(join(parent.directory, name));
-    if (!present.includes(process.pid)) throw new Error("the kernel moved no process");
-  } catch (error) {
-    throw refusalOf(error instanceof SandboxError ? error.cause : error, parent.directory);
+): Promise<Tried> {
+  const { clock, files } = surroundings;
+  const parents: CgroupParent[] = [];
+  const refusals: CgroupRefusal[] = [];
+  let joinMs = 0;
+  await using groups = new AsyncDisposableStack();
+  // Disposed before the groups, so that they are empty then.
+  await using process = await startWaiting();
+  for (const parent of candidates) {
+    try {
+      const makings = { ...surroundings, dialect, parents: [parent] };
+      const group = groups.use(CgroupOfSandbox.make(makings, name, trialLimits));
+      const startMs = clock.monotonicMs();
+      await group.add(process.pid);
+      const tookMs = clock.monotonicMs() - startMs;
+      const present = files.processesIn(join(parent.directory, name));
+      if (!present.includes(process.pid)) throw new Error("the kernel moved no process");
+      joinMs += tookMs;
+      parents.push(parent);
+    } catch (error) {
+      const cause = error instanceof SandboxError ? error.cause : error;
+      refusals.push(refusalOf(cause, parent.directory));
+    }
   }
+  return { parents, refusals, joinMs };
+}
+
+/** The shortest time that joining took: one alone may have been long because the processors were busy. */
+async function retime(
+  firstMs: number,
+  makings: CgroupMakings,
+  newName: () => string,
+  signal: AbortSignal,
+): Promise<number> {
+  let joinMs = firstMs;
+  for (let times = 0; times < maxRetimings && isNoticeable(joinMs); times++) {
+    await makings.clock.sleep(retimingPauseMs, signal);
+    const { dialect, parents } = makings;
+    const again = await tryOut(makings, dialect, parents, newName());
+    joinMs = Math.min(joinMs, again.joinMs);
+  }
+  return joinMs;
 }
 
 /** A process that waits until it is disposed. */
@@ -127,7 +186,11 @@ async function startWaiting(): Promise<AsyncDisposable & { readonly pid: number 
     env: {},
     stdio: ["pipe", "ignore", "ignore"],
   });
-  await once(child, "spawn");
+  try {
+    await once(child, "spawn");
+  } catch (error) {
+    throw new CgroupRefusal("refused", "there is no process to try groups with", { cause: error });
+  }
   const { pid = 0 } = child;
   return {
     pid,
