@@ -9,7 +9,7 @@ WORKDIR /build
 COPY . .
 # npm's own Node is for checkouts on hosts with an older one; the base has one that is new enough.
 RUN npm ci --omit=optional && npm run build && npm prune --omit=dev \
-  && rm -rf node_modules/.cache
+  && rm -rf node_modules/.cache && find node_modules -type d -empty -delete
 
 FROM ${BASE}
 RUN apt-get update \

@@ -1,5 +1,6 @@
 /**
- * Builds the image of the Dockerfile and runs the demo in it, once for each way to run a container that matters.
+ * Builds the image of the Dockerfile, looks into it, runs the demo in it, once for each way to run a container that matters,
+ * and a worker as a service.
  *
  *     node scripts/container.mjs [--base IMAGE] [--keep]
  *
@@ -14,7 +15,9 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findBase } from "./container/base.mjs";
 import { Unavailable, findEngine } from "./container/engine.mjs";
-import { rows } from "./container/rows.mjs";
+import { strayFiles } from "./container/contents.mjs";
+import { bestFlags, rows } from "./container/rows.mjs";
+import { serviceProblems } from "./container/service.mjs";
 
 const image = "str-worker-check";
 const exitUnavailable = 69;
@@ -43,7 +46,16 @@ function check() {
       ["build", ...engine.buildFlags, "--build-arg", `BASE=${base}`, "--tag", image, root],
       buildTimeoutMs,
     );
-    const failures = rows(engine.name, root).filter((row) => !comesOut(engine, row)).length;
+    const best = bestFlags(engine.name, root);
+    const failures = [
+      hasNone("nothing in the image that only builds need", strayFiles(engine, image)),
+      ...rows(engine.name, root).map((row) => comesOut(engine, row)),
+      hasNone(
+        "a worker leaves no process behind, and drains when it is stopped",
+        serviceProblems(engine, image, best),
+      ),
+      hasNone("every attack is held that should be", attackProblems(engine, best)),
+    ].filter((isRight) => !isRight).length;
     say(failures === 0 ? "every row came out as expected" : `${failures} rows did not`);
     return failures === 0 ? 0 : 1;
   } finally {
@@ -67,6 +79,25 @@ function comesOut(engine, { flags, expected }) {
   say(`${isRight ? "ok  " : "FAIL"} ${what}: ${flags.join(" ")}`);
   if (!isRight) process.stdout.write(`${output.trim()}\n`);
   return isRight;
+}
+
+/** What the doctor says of a container with these flags, when it is not content. */
+function attackProblems(engine, flags) {
+  const { status, output } = engine.run(
+    [
+      ...["run", "--rm", "--network=none", ...engine.runFlags, ...flags, image],
+      ...["doctor", "--attack", "--profile", "restrictive"],
+    ],
+    rowTimeoutMs,
+  );
+  return status === 0 ? [] : [output.trim()];
+}
+
+/** Tells of a row that is right when there is no problem. */
+function hasNone(what, problems) {
+  say(`${problems.length === 0 ? "ok  " : "FAIL"} ${what}`);
+  for (const problem of problems) process.stdout.write(`${problem}\n`);
+  return problems.length === 0;
 }
 
 function say(text) {

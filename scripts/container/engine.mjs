@@ -30,6 +30,7 @@ function engine(name) {
     mustRun: (args, timeoutMs) => {
       const { status, output } = run(name, args, timeoutMs);
       if (status !== 0) throw new Error(`${name} ${args[0]} failed:\n${output}`);
+      return output;
     },
   };
 }

@@ -61,6 +61,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",
   "worker/sandbox/profile.ts",
+  "worker/sandbox/profiles-file.ts",
   "worker/sandbox/sandbox.ts",
   "worker/sandbox/work/work-dir.ts",
   "worker/telemetry/logger.ts",

@@ -1,5 +1,5 @@
 /**
- * The image is built and runs the demo in every way that docs/containers.md speaks of, where there is an engine.
+ * The image is built and runs the demo, and a worker, in every way that docs/containers.md speaks of, where there is an engine.
  */
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ const unavailable = 69;
 const timeoutMs = 30 * 60_000;
 
 test(
-  "a container runs the demo without root and without any capability",
+  "a container runs the demo and a worker without root and without any capability",
   async (context) => {
     const script = join(root, "scripts", "container.mjs");
     const { status, stdout, stderr } = await run("node", [script], { timeoutMs });

@@ -5,6 +5,8 @@ import { describe, expect, test } from "vitest";
 import { withEntry } from "../../../harness/tool/manifest-entry.ts";
 import { nodeNames, pythonNames } from "../../../harness/tool/names.ts";
 import { parseNewToolName } from "../../../harness/option-values.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { parseProfiles } from "../../../worker/sandbox/profiles-file.ts";
 
 const python = "/usr/bin/python3";
 
@@ -50,8 +52,8 @@ describe("the name of a tool", () => {
 });
 
 const entry = { runtime: "python", module: "added", function: "added" };
-const add = (text: string | undefined, tool = "added"): string =>
-  withEntry("tools/manifest.yaml", text, tool, entry);
+const add = (text: string | undefined, tool = "added", profiles = builtInProfiles): string =>
+  withEntry("tools/manifest.yaml", text, tool, entry, profiles);
 
 describe("an entry", () => {
   test("makes a manifest where there is none", () => {
@@ -145,6 +147,14 @@ version: 1
     const there = "version: 1\ntools: {added: {module: a, function: b}}\n";
     expect(() => add(there)).toThrow('tools/manifest.yaml has a tool "added" already');
     expect(() => add("version: 1\ntools: {added: {executable: x}}\n")).toThrow(/already/);
+  });
+
+  test("comes after tools that name a profile of the operator's own, where it is known", () => {
+    const before = "version: 1\ntools:\n  b: {module: b, function: b, sandbox_profile: big}\n";
+    const file = "version: 1\nprofiles: {big: {extends: standard}}\n";
+    const own = parseProfiles(Buffer.from(file), "profiles.yaml");
+    expect(add(before, "added", own)).toContain("\n  added:\n");
+    expect(() => add(before)).toThrow(/sandbox_profile: expected one of .*, found "big"/);
   });
 
   test("is refused in a manifest that cannot be used, with the place of what is wrong", () => {
