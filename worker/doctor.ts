@@ -8,6 +8,7 @@ import { attackHost } from "./attack.ts";
 import type { Config } from "./config.ts";
 import { allHeld, attackJson, attackTable } from "./doctor/attack-report.ts";
 import { attacks } from "./doctor/catalog.ts";
+import { AttackProgress, type Screen } from "./doctor/progress.ts";
 import { isolates } from "./sandbox/profile.ts";
 import { loadProfiles } from "./sandbox/profiles-file.ts";
 import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";
@@ -22,6 +23,8 @@ export interface DoctorChoice {
   readonly isAttack: boolean;
   /** The one profile that is attacked, or undefined for all of them. */
   readonly profile: string | undefined;
+  /** Where people see how far attacks are. */
+  readonly screen: Screen;
 }
 
 /** What the doctor says. */
@@ -64,11 +67,13 @@ async function examine(
 async function attack(
   config: Config,
   host: Host,
-  { isJson, profile }: DoctorChoice,
+  { isJson, profile, screen }: DoctorChoice,
   signal: AbortSignal,
 ): Promise<DoctorReport> {
   const profiles = profile === undefined ? await profilesOf(config) : [profile];
-  const report = await attackHost(config, host, { attacks, profiles }, signal);
+  using progress = new AttackProgress(screen, attacks.length * profiles.length);
+  const onRow = progress.add.bind(progress);
+  const report = await attackHost(config, host, { attacks, profiles, onRow }, signal);
   return { text: isJson ? attackJson(report) : attackTable(report), isGood: allHeld(report) };
 }
 

@@ -105,7 +105,8 @@ export function attackTable(report: AttackReport): string {
   }
 }
 
-function isFailure({ verdict }: AttackRow): boolean {
+/** Whether a row fails the run. */
+export function isFailure({ verdict }: AttackRow): boolean {
   return verdict === "not-held" || verdict === "broken";
 }
 

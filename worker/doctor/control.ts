@@ -37,6 +37,8 @@ export interface ControlParts {
   readonly limits: Limits;
   /** Whether a new /proc can be mounted on this host. */
   readonly hasProc: boolean;
+  /** Whether sandboxes can be given a name of the host on this host. */
+  readonly hasHostName: boolean;
 }
 
 /** What came of a control. */
@@ -154,7 +156,7 @@ function stageOptions(parts: ControlParts, token: string): readonly string[] {
     ...["--uid", "0", "--gid", "0", "--cap-add", "ALL"],
     "--new-session",
     "--die-with-parent",
-    ...["--hostname", `control-${token}`],
+    ...(parts.hasHostName ? ["--hostname", `control-${token}`] : []),
     ...["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"].flatMap(
       (path) => ["--ro-bind-try", path, path],
     ),

@@ -130,9 +130,12 @@ class Run {
     if (tool === undefined || runner === undefined)
       throw new SandboxError("there is no Python that attacks can be run with");
     await using python = await runner.prepare(tool, profile);
-    const hasProc = !backend.facts(profile).unenforced.includes("fresh-proc");
-    const stageDirectory = this.#stageDirectory;
-    const parts = { bwrapBin, uid, python, stageDirectory, limits: attackLimits, hasProc };
+    const { unenforced } = backend.facts(profile);
+    const parts = {
+      ...{ bwrapBin, uid, python, stageDirectory: this.#stageDirectory, limits: attackLimits },
+      hasProc: !unenforced.includes("fresh-proc"),
+      hasHostName: !unenforced.includes("host-name"),
+    };
     return await runControl(attack, this.#plants, parts, signal);
   }
 

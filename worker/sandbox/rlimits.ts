@@ -7,7 +7,7 @@ import type { Limits } from "../protocol/resource-limits.ts";
 import type { MemoryBound } from "./sandbox.ts";
 
 /** The hard limits that the worker itself runs under; `Infinity` where there is none. See proc_pid_limits(5). */
-export type HardLimits = Readonly<Record<RlimitName, number>>;
+export type HardLimits = Readonly<Record<RlimitName | FixedLimitName, number>>;
 
 /** Our limits that are rlimits, with their prlimit(1) option and their row in /proc/self/limits. */
 const rlimits = {
@@ -22,21 +22,48 @@ const rlimits = {
 export type RlimitName = keyof typeof rlimits;
 const rlimitNames = Object.keys(rlimits) as readonly RlimitName[];
 
+/**
+ * Rlimits that are the same for every profile, by prlimit(1)'s names: with those that the worker has inherited a tool could
+ * hold memory that no total counts, or put itself before others. See getrlimit(2), by which RLIMIT_LOCKS bounds nothing, and
+ * RLIMIT_RTTIME nothing without RLIMIT_RTPRIO.
+ */
+export const fixedLimits = {
+  core: { bound: 0, row: "Max core file size" },
+  /** Bytes of POSIX message queues. */
+  msgqueue: { bound: 0, row: "Max msgqueue size" },
+  /** Queued signals and POSIX timers, of all processes of the sandbox; some hundred bytes each. */
+  sigpending: { bound: 1024, row: "Max pending signals" },
+  /** Bytes of each process that stay in memory whatever happens, also of mapped files; enough for keys of ciphers. */
+  memlock: { bound: 64 * 1024, row: "Max locked memory" },
+  /** Real-time priority, and 20 minus the nice value, that a process may give itself. */
+  rtprio: { bound: 0, row: "Max realtime priority" },
+  nice: { bound: 0, row: "Max nice priority" },
+} as const;
+
+type FixedLimitName = keyof typeof fixedLimits;
+const fixedLimitNames = Object.keys(fixedLimits) as readonly FixedLimitName[];
+
 /** Reads the hard limits from the text of `/proc/self/limits`. A row that is missing counts as unlimited. */
 export function parseHardLimits(procSelfLimits: string): HardLimits {
-  const hardLimit = (row: string): number => {
+  const hardLimit = ({ row }: { readonly row: string }): number => {
     const line = procSelfLimits.split("\n").find((candidate) => candidate.startsWith(row));
     const hard = line?.slice(row.length).trim().split(/\s+/)[1];
     return hard === undefined || hard === "unlimited" ? Infinity : Number(hard);
   };
-  return Object.fromEntries(
-    rlimitNames.map((name) => [name, hardLimit(rlimits[name].row)]),
-  ) as HardLimits;
+  const facts = Object.entries({ ...rlimits, ...fixedLimits });
+  return Object.fromEntries(facts.map(([name, fact]) => [name, hardLimit(fact)])) as HardLimits;
+}
+
+/** The limits with those that are really set: none of the worker's own is lifted. */
+export function clampLimits(limits: Limits, hard: HardLimits): Limits {
+  const set = rlimitNames.map((name) => [name, Math.min(limits[name], hard[name])] as const);
+  return { ...limits, ...(Object.fromEntries(set) as Partial<Limits>) };
 }
 
 /**
  * The prefix that puts a command under `limits`, soft and hard alike, clamped to the current hard limits: a tighter
- * limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's own.
+ * limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's own. Those of
+ * {@link fixedLimits} are set besides.
  *
  * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is left out
  */
@@ -49,12 +76,17 @@ export function limitPrefix(
     memoryBound === "address-space"
       ? rlimitNames
       : rlimitNames.filter((name) => name !== "memoryBytes");
-  const options = names.map((name) => {
-    const least = Math.min(limits[name], hard[name]);
-    const value = least === Infinity ? "unlimited" : least;
-    return `--${rlimits[name].option}=${value}:${value}`;
-  });
-  return ["/usr/bin/prlimit", ...options, "--core=0:0", "--"];
+  const bounded = clampLimits(limits, hard);
+  const own = names.map((name) => limitOption(rlimits[name].option, bounded[name]));
+  const fixed = fixedLimitNames.map((name) =>
+    limitOption(name, Math.min(fixedLimits[name].bound, hard[name])),
+  );
+  return ["/usr/bin/prlimit", ...own, ...fixed, "--"];
+}
+
+function limitOption(name: string, bound: number): string {
+  const value = bound === Infinity ? "unlimited" : bound;
+  return `--${name}=${value}:${value}`;
 }
 
 /**

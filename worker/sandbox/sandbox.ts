@@ -41,9 +41,9 @@ export interface Device {
 }
 
 /**
- * How the profile's memory is bounded. `address-space`: RLIMIT_AS of each process, enforced by the kernel. `resident`:
- * for programs that reserve far more address space than they use; the sandbox's resident memory is watched, and the
- * sandbox is killed beyond it.
+ * Whether each process has the profile's memory as its address space too, beside the total of the sandbox. `address-space`: it
+ * has (RLIMIT_AS), so that one that asks for too much can handle it. `resident`: it has not, for programs that reserve far
+ * more address space than they use.
  */
 export type MemoryBound = "address-space" | "resident";
 

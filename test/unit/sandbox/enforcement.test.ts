@@ -2,12 +2,18 @@
  * What is said of who keeps the limits of a sandbox.
  */
 import { describe, expect, test } from "vitest";
-import { type Keepers, enforcementOf } from "../../../worker/sandbox/bubblewrap/enforcement.ts";
+import {
+  type Keepers,
+  enforcementOf,
+  unkeptLimits,
+} from "../../../worker/sandbox/bubblewrap/enforcement.ts";
+import { look } from "./trial-look.ts";
 
 const everything: Keepers = {
   group: { memory: true, processes: true, cpu: true },
   seesProcesses: true,
   isFiltered: true,
+  unkept: [],
 };
 const noGroup = { memory: false, processes: false, cpu: false };
 
@@ -31,20 +37,39 @@ describe("of a sandbox", () => {
     expect(enforcementOf({ ...everything, isFiltered: false }).cpus).toBe("none");
   });
 
+  test("nobody keeps what sandboxes got past in a trial, but for processes that have a group", () => {
+    const byKernel = ["processes", "openFiles", "fileSizeBytes", "tmpBytes"] as const;
+    for (const limit of byKernel) {
+      const keepers = { ...everything, group: noGroup, unkept: [limit] };
+      for (const name of byKernel)
+        expect(enforcementOf(keepers)[name]).toBe(name === limit ? "none" : "kernel");
+    }
+    expect(enforcementOf({ ...everything, unkept: ["processes"] }).processes).toBe("kernel");
+  });
+
   test("what is left is kept on every host", () => {
-    for (const keepers of [
-      everything,
-      { group: noGroup, seesProcesses: false, isFiltered: false },
-    ]) {
+    const least = { group: noGroup, seesProcesses: false, isFiltered: false, unkept: [] };
+    for (const keepers of [everything, least]) {
       expect(enforcementOf(keepers)).toMatchObject({
-        processes: "kernel",
-        openFiles: "kernel",
-        fileSizeBytes: "kernel",
-        tmpBytes: "kernel",
         diskBytes: "guard",
         files: "guard",
         statusBytes: "guard",
       });
     }
+  });
+});
+
+describe("of limits of the kernel's, a trial", () => {
+  test("that was held everywhere takes none away", () => {
+    expect(unkeptLimits([look(), look({ profile: "standard" })])).toEqual([]);
+  });
+
+  test.each([
+    ["had another limit than was set", { wrongLimits: ["NOFILE"] }, "openFiles"],
+    ["wrote a file beyond its size", { wrongLimits: ["FSIZE"] }, "fileSizeBytes"],
+    ["was refused no process", { startedProcesses: undefined }, "processes"],
+    ["filled memory beyond its size", { endless: ["/dev/shm"] }, "tmpBytes"],
+  ] as const)("that %s in one sandbox takes that one away", (_, shown, limit) => {
+    expect(unkeptLimits([look(), look(shown)])).toEqual([limit]);
   });
 });

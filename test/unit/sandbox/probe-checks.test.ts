@@ -13,25 +13,7 @@ import {
   describeChecks,
   unmetChecks,
 } from "../../../worker/sandbox/host-check.ts";
-
-const workerNetwork = 4_026_531_840;
-
-function look(changes: Partial<Look> = {}): Look {
-  return {
-    profile: "restrictive",
-    network: "none",
-    networkNamespace: workerNetwork + 1,
-    nested: "unshare: unshare failed: Operation not permitted",
-    proc: "own",
-    filters: 1,
-    wrongLimits: [],
-    startedProcesses: 5,
-    endless: [],
-    seesProcesses: true,
-    seesFiles: true,
-    ...changes,
-  };
-}
+import { look, workerNetwork } from "./trial-look.ts";
 
 const open = { profile: "standard", network: "host", networkNamespace: undefined } as const;
 
@@ -41,11 +23,13 @@ function cgroups(controls: Partial<Cgroups["controls"]> = {}): NonNullable<Evide
       description: "cgroup v2",
       version: 2,
       controls: { memory: true, processes: true, cpu: true, ...controls },
+      joinMs: 0.1,
       create: () => Promise.reject(new Error("not here")),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     },
     reason: undefined,
     remedy: undefined,
+    remark: undefined,
   };
 }
 
@@ -171,7 +155,7 @@ describe("a check is not held when", () => {
       "missing",
       { isFilteredArch: false, arch: "riscv64" },
     ],
-    ["a limit is another inside", "rlimits", "missing", all({ wrongLimits: ["RLIMIT_AS"] })],
+    ["a limit is another inside", "rlimits", "missing", all({ wrongLimits: ["AS"] })],
     ["processes are not bounded", "rlimits", "partly", all({ startedProcesses: undefined })],
     ["processes are counted together", "rlimits", "partly", all({ startedProcesses: 2 })],
     ["a file system in memory has no end", "tmpfs", "missing", all({ endless: ["/dev/shm"] })],
@@ -187,7 +171,14 @@ describe("a check is not held when", () => {
       "there are none",
       "cgroups",
       "missing",
-      { cgroups: { cgroups: undefined, reason: "not this user's", remedy: "delegate" } },
+      {
+        cgroups: {
+          cgroups: undefined,
+          reason: "not this user's",
+          remedy: "delegate",
+          remark: undefined,
+        },
+      },
     ],
   ];
 
@@ -231,6 +222,16 @@ describe("a check is held also when", () => {
 
   test("the worker is in a filter of its own: seccomp", () => {
     expect(checkOf("seccomp", { ...all({ filters: 3 }), workerFilters: 2 }).state).toBe("held");
+  });
+});
+
+test("control groups that take long to join are held, and what it costs is said", () => {
+  const remark = "each call waits about 8 ms";
+  expect(checkOf("cgroups", { cgroups: { ...cgroups(), remark } })).toEqual({
+    name: "cgroups",
+    state: "held",
+    finding: `cgroup v2; ${remark}`,
+    remedy: undefined,
   });
 });
 

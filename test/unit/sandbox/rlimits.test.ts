@@ -23,6 +23,12 @@ const unlimited: HardLimits = {
   fileSizeBytes: Infinity,
   openFiles: Infinity,
   processes: Infinity,
+  core: Infinity,
+  msgqueue: Infinity,
+  sigpending: Infinity,
+  memlock: Infinity,
+  rtprio: Infinity,
+  nice: Infinity,
 };
 
 /** As proc_pid_limits(5) shows them. */
@@ -37,6 +43,12 @@ Max processes             96285                96286                processes
 Max open files            1024                 524288               files     
 Max locked memory         8388608              8388608              bytes     
 Max address space         unlimited            4294967296           bytes     
+Max file locks            unlimited            unlimited            locks     
+Max pending signals       96365                96366                signals   
+Max msgqueue size         819200               819201               bytes     
+Max nice priority         0                    1                    
+Max realtime priority     2                    3                    
+Max realtime timeout      unlimited            unlimited            us        
 `;
 
 describe("the hard limits of a process", () => {
@@ -47,6 +59,12 @@ describe("the hard limits of a process", () => {
       fileSizeBytes: 2048,
       openFiles: 524_288,
       processes: 96_286,
+      core: Infinity,
+      msgqueue: 819_201,
+      sigpending: 96_366,
+      memlock: 8_388_608,
+      rtprio: 3,
+      nice: 1,
     });
   });
 
@@ -56,14 +74,15 @@ describe("the hard limits of a process", () => {
 
   test("can be read of this very process", async () => {
     const own = parseHardLimits(await readFile("/proc/self/limits", "utf8"));
-    for (const value of Object.values(own)) expect(value).toBeGreaterThan(0);
+    for (const value of Object.values(own)) expect(value).toBeGreaterThanOrEqual(0);
+    expect(own.openFiles).toBeGreaterThan(0);
   });
 });
 
 describe("the prefix of a command", () => {
-  test("sets every limit of the profile, hard as well as soft, and no core dumps", () => {
+  test("sets every limit of the profile, hard as well as soft, and those that are for all", () => {
     expect(limitPrefix(restrictive, "address-space", unlimited).join(" ")).toMatchInlineSnapshot(
-      `"/usr/bin/prlimit --as=536870912:536870912 --cpu=60:60 --fsize=67108864:67108864 --nofile=128:128 --nproc=32:32 --core=0:0 --"`,
+      `"/usr/bin/prlimit --as=536870912:536870912 --cpu=60:60 --fsize=67108864:67108864 --nofile=128:128 --nproc=32:32 --core=0:0 --msgqueue=0:0 --sigpending=1024:1024 --memlock=65536:65536 --rtprio=0:0 --nice=0:0 --"`,
     );
   });
 
@@ -75,11 +94,13 @@ describe("the prefix of a command", () => {
   });
 
   test("never asks for more than the worker itself has, which would make every call fail", () => {
-    const hard = { ...unlimited, openFiles: 100, fileSizeBytes: 4096 };
+    const hard = { ...unlimited, openFiles: 100, fileSizeBytes: 4096, sigpending: 7, memlock: 0 };
     const prefix = limitPrefix(restrictive, "address-space", hard);
     expect(prefix).toContain("--nofile=100:100");
     expect(prefix).toContain("--fsize=4096:4096");
     expect(prefix).toContain("--nproc=32:32");
+    expect(prefix).toContain("--sigpending=7:7");
+    expect(prefix).toContain("--memlock=0:0");
     expect(clampedLimits(restrictive, hard)).toEqual(["fileSizeBytes", "openFiles"]);
   });
 

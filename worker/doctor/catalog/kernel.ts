@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
+import { anyOf, unlessFiltered } from "./no-control.ts";
 
 /** Says so when a setting of this kernel keeps something from everybody. */
 function unlessSet(setting: string, isClosed: (value: number) => boolean) {
@@ -36,72 +37,118 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "call by the tables for x32 and 32-bit programs",
     isFast: true,
-    noControl: onlyX64("second table"),
+    noControl: anyOf(onlyX64("second table"), unlessFiltered),
   },
   {
     id: "trace_sibling",
     group: "kernel",
     title: "trace another process and take what it has open",
     isFast: false,
+    noControl: unlessFiltered,
   },
   {
     id: "io_uring",
     group: "kernel",
     title: "make a ring of io_uring",
     isFast: false,
-    noControl: unlessSet("kernel.io_uring_disabled", (value) => value > 0),
+    noControl: anyOf(
+      unlessSet("kernel.io_uring_disabled", (value) => value > 0),
+      unlessFiltered,
+    ),
   },
   {
     id: "page_faults",
     group: "kernel",
     title: "handle page faults by userfaultfd",
     isFast: false,
-    noControl: unlessSet("vm.unprivileged_userfaultfd", () => false),
+    noControl: anyOf(
+      unlessSet("vm.unprivileged_userfaultfd", () => false),
+      unlessFiltered,
+    ),
   },
   {
     id: "bpf_programs",
     group: "kernel",
     title: "talk to bpf",
     isFast: false,
+    noControl: unlessFiltered,
   },
   {
     id: "performance_events",
     group: "kernel",
     title: "open a counter of perf",
     isFast: false,
-    noControl: unlessSet("kernel.perf_event_paranoid", (value) => value > 2),
+    noControl: anyOf(
+      unlessSet("kernel.perf_event_paranoid", (value) => value > 2),
+      unlessFiltered,
+    ),
   },
   {
     id: "watch_file_systems",
     group: "kernel",
     title: "watch files by fanotify",
     isFast: false,
+    noControl: unlessFiltered,
   },
   {
     id: "inotify_instances",
     group: "kernel",
     title: "take what all sandboxes have few of together",
     isFast: false,
-    notPromised: () => "the kernel counts them for the host user of all sandboxes",
+  },
+  {
+    id: "watch_shared_files",
+    group: "kernel",
+    title: "see when others use shared files, and hold them up",
+    isFast: true,
+  },
+  {
+    id: "pinned_pages",
+    group: "kernel",
+    title: "keep memory in pipes that is on nobody's account",
+    isFast: true,
+  },
+  {
+    id: "huge_pages",
+    group: "kernel",
+    title: "take huge pages of the host",
+    isFast: false,
+    noControl: unlessSet("vm.nr_hugepages", () => false),
+  },
+  {
+    id: "separate_descriptors",
+    group: "kernel",
+    title: "open files that only one thread of a process has",
+    isFast: true,
+  },
+  {
+    id: "pseudo_terminals",
+    group: "kernel",
+    title: "take pseudo terminals, of which the host has few",
+    isFast: false,
+    notPromised: ({ name, terminals }) =>
+      terminals ? `the profile ${name} has pseudo terminals` : undefined,
   },
   {
     id: "file_handles",
     group: "kernel",
     title: "open files by handle, past the mounts",
     isFast: true,
+    noControl: unlessFiltered,
   },
   {
     id: "local_descriptor_table",
     group: "kernel",
     title: "write the local descriptor table",
     isFast: false,
-    noControl: onlyX64("such table"),
+    noControl: anyOf(onlyX64("such table"), unlessFiltered),
   },
   {
     id: "fixed_addresses",
     group: "kernel",
     title: "switch random addresses off",
     isFast: false,
+    noControl: unlessFiltered,
   },
   {
     id: "program_in_memory",

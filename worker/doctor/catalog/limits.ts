@@ -17,12 +17,24 @@ const attacked: readonly (readonly [string, LimitName, string])[] = [
     "memoryBytes",
     "hold more memory, in mappings that are on no process's account",
   ],
+  [
+    "memory_cut_off",
+    "memoryBytes",
+    "hold more memory, in shared mappings of which all but a page was cut off",
+  ],
+  ["memory_in_sockets", "memoryBytes", "hold more memory, in sockets that nobody reads"],
   ["temporary_files", "tmpBytes", "put more into /tmp and /dev/shm"],
   ["disk_in_files", "diskBytes", "put more on the disk, in many files"],
   ["disk_unlinked", "diskBytes", "put more on the disk, in open files without a name"],
   ["disk_mapped", "diskBytes", "put more on the disk, in mapped files without a name"],
   ["disk_in_closed_directory", "diskBytes", "put more on the disk, where nobody may look"],
   ["disk_below_many_levels", "diskBytes", "put more on the disk, deeper than a path has room for"],
+  ["disk_in_strange_names", "diskBytes", "put more on the disk, under names that are no text"],
+  [
+    "disk_behind_empty_directories",
+    "diskBytes",
+    "put more on the disk, behind many empty directories",
+  ],
   [
     "disk_on_its_way",
     "diskBytes",
@@ -59,10 +71,14 @@ const fast: ReadonlySet<string> = new Set([
 
 /** What nobody sees who looks now and then, by the attack that makes it; without a control group where that would. */
 const unseen: Readonly<Record<string, { readonly why: string; readonly groupSees: boolean }>> = {
-  memory_shared: { why: "nobody sees pages that no process has touched", groupSees: true },
+  memory_cut_off: {
+    why: "only privileged workers see how large shared memory is that is mapped in part",
+    groupSees: true,
+  },
+  memory_in_sockets: { why: "nobody sees what is in buffers of the kernel", groupSees: true },
   cpu_in_short_lives: { why: "nobody sees processes that end between two looks", groupSees: true },
   disk_mapped: {
-    why: "nobody sees how large a file is that has no name and is mapped in part",
+    why: "only privileged workers see how large a file is that has no name and is mapped in part",
     groupSees: false,
   },
   disk_on_its_way: {

@@ -4,15 +4,11 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Attack } from "../attack.ts";
+import { needsProc, unlessFiltered } from "./no-control.ts";
 
 /** The kernel grants this to no user namespace, and the control's capabilities are in one. */
 const onlyOutside = (what: string) => () =>
   `the kernel lets nobody ${what} by a capability of a user namespace`;
-
-/** Where a container masks its /proc, a control has none either. */
-function needsProc(unenforced: readonly string[]): string | undefined {
-  return unenforced.includes("fresh-proc") ? "no /proc can be mounted on this host" : undefined;
-}
 
 export const privilegesAttacks: readonly Attack[] = [
   {
@@ -51,12 +47,14 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "mount something by fsopen and open_tree",
     isFast: false,
+    noControl: unlessFiltered,
   },
   {
     id: "change_root",
     group: "privileges",
     title: "leave through another root directory",
     isFast: false,
+    noControl: unlessFiltered,
   },
   {
     id: "unshare_namespaces",
@@ -91,6 +89,7 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "enter namespaces of the worker and of others",
     isFast: true,
+    noControl: unlessFiltered,
   },
   {
     id: "devices",

@@ -2,11 +2,7 @@
  * Attacks on other processes of the host.
  */
 import type { Attack } from "../attack.ts";
-
-/** Where a container masks its /proc, a control has none either. */
-function needsProc(unenforced: readonly string[]): string | undefined {
-  return unenforced.includes("fresh-proc") ? "no /proc can be mounted on this host" : undefined;
-}
+import { needsProc } from "./no-control.ts";
 
 export const processesAttacks: readonly Attack[] = [
   {

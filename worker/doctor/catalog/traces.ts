@@ -4,6 +4,7 @@
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { leftProcesses } from "../left-processes.ts";
 import { readProgramAnswer } from "../program.ts";
+import { unlessFiltered } from "./no-control.ts";
 
 /** Milliseconds after which an answer waited for something that the program left: it stays for eight seconds. */
 const promptlyMs = 6_000;
@@ -24,6 +25,7 @@ export const tracesAttacks: readonly Attack[] = [
     title: "leave a key in the kernel's keyrings",
     isFast: true,
     rounds: 2,
+    noControl: unlessFiltered,
   },
   {
     id: "leave_ipc_objects",

@@ -116,7 +116,8 @@ function factsOf({ host, cgroups }: ColdSandboxParts): ColdSandboxFacts {
   const enforcement = enforcementOf({
     group: cgroups?.controls ?? { memory: false, processes: false, cpu: false },
     seesProcesses: !host.unenforced.includes("resident-memory"),
-    isFiltered: host.seccomp !== undefined,
+    isFiltered: !host.unenforced.includes("seccomp"),
+    unkept: host.unkept,
   });
   const isGap = (gap: Unenforced): boolean =>
     gap !== "resident-memory" || enforcement.memoryBytes === "none";

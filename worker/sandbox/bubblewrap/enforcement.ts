@@ -1,8 +1,10 @@
 /**
- * Who keeps each limit of a sandbox of bubblewrap's, by what this host has.
+ * Who keeps each limit of a sandbox of bubblewrap's, by what was tried on this host.
  */
+import type { LimitName, Mechanism } from "../../protocol/resource-limits.ts";
 import type { CgroupControl } from "../cgroup/cgroup.ts";
 import type { Enforcement } from "../sandbox.ts";
+import { type Look, rlimitNames } from "./inside.ts";
 
 /** What decides it; each was tried. */
 export interface Keepers {
@@ -10,21 +12,33 @@ export interface Keepers {
   readonly group: Readonly<Record<CgroupControl, boolean>>;
   /** Whether the worker sees a sandbox's processes, with their time and memory. */
   readonly seesProcesses: boolean;
-  /** Whether there is a system-call filter. */
+  /** Whether the system-call filter is on. */
   readonly isFiltered: boolean;
+  /** See {@link unkeptLimits}. */
+  readonly unkept: readonly LimitName[];
+}
+
+/** Limits that trial sandboxes got past, or did not have, though the kernel should have kept them without a group. */
+export function unkeptLimits(looks: readonly Look[]): readonly LimitName[] {
+  return looks.flatMap(({ wrongLimits, startedProcesses, endless }) => [
+    ...wrongLimits.map((name) => rlimitNames[name]),
+    ...(startedProcesses === undefined ? (["processes"] as const) : []),
+    ...(endless.length > 0 ? (["tmpBytes"] as const) : []),
+  ]);
 }
 
 /** Who keeps each limit of the sandbox as a whole; what rlimits bound of each process does not count for a sum. */
-export function enforcementOf({ group, seesProcesses, isFiltered }: Keepers): Enforcement {
+export function enforcementOf({ group, seesProcesses, isFiltered, unkept }: Keepers): Enforcement {
+  const kernel = (name: LimitName): Mechanism => (unkept.includes(name) ? "none" : "kernel");
   return {
     memoryBytes: group.memory ? "kernel" : seesProcesses ? "guard" : "none",
     // A group counts time, and bounds its pace only.
     cpuSeconds: group.cpu || seesProcesses ? "guard" : "none",
     cpus: isFiltered ? "kernel" : "none",
-    processes: "kernel",
-    openFiles: "kernel",
-    fileSizeBytes: "kernel",
-    tmpBytes: "kernel",
+    processes: group.processes ? "kernel" : kernel("processes"),
+    openFiles: kernel("openFiles"),
+    fileSizeBytes: kernel("fileSizeBytes"),
+    tmpBytes: kernel("tmpBytes"),
     diskBytes: "guard",
     files: "guard",
     statusBytes: "guard",

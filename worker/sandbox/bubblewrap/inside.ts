@@ -1,7 +1,7 @@
 /**
  * What a trial sandbox runs to show what holds in it, and what is seen of it from outside meanwhile.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import { PrivateMemoryView } from "../totals/private-memory.ts";
 import { ProcessTree } from "../totals/process-tree.ts";
@@ -26,8 +26,8 @@ const waitSeconds = 60;
 /** Private file systems, and by which word the script tells of each. */
 const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
 
-/** prlimit(1)'s names of the limits that are rlimits. */
-const rlimitNames = {
+/** Our limits that are rlimits, by prlimit(1)'s names of them. */
+export const rlimitNames = {
   AS: "memoryBytes",
   CPU: "cpuSeconds",
   FSIZE: "fileSizeBytes",
@@ -81,6 +81,8 @@ export function trialScript(name: string): readonly string[] {
 /** What one trial showed. */
 export interface Look {
   readonly profile: string;
+  /** The program of its first process, which is bubblewrap itself also where a script starts it; undefined when hidden. */
+  readonly program: string | undefined;
   readonly network: NetworkMode;
   /** The number of a network namespace of its own, or undefined. */
   readonly networkNamespace: number | undefined;
@@ -90,8 +92,8 @@ export interface Look {
   readonly proc: "own" | "empty" | "other";
   /** Filters of system calls that are on, as the host counts them; undefined where the kernel does not tell. */
   readonly filters: number | undefined;
-  /** Limits that are not as they were set. */
-  readonly wrongLimits: readonly string[];
+  /** Rlimits that are not as they were set, or do not bound what they should. */
+  readonly wrongLimits: readonly (keyof typeof rlimitNames)[];
   /** Processes that could be started until one was refused, or undefined when none was. */
   readonly startedProcesses: number | undefined;
   /** Private file systems that took more than their size. */
@@ -118,6 +120,7 @@ export async function lookAt(
   const processes = new ProcessTree(firstPid).look(true);
   return {
     profile: profile.name,
+    program: await readlink(`/proc/${firstPid}/exe`).catch(() => undefined),
     network: profile.network,
     networkNamespace: trial.networkNamespace,
     nested: said.get("nested") ?? "made",
@@ -140,12 +143,13 @@ function procOf(said: OpenTrial["said"]): Look["proc"] {
   return /^\d+$/.test(said.get("process-ids") ?? "") ? "own" : "other";
 }
 
-function wrongLimits(said: OpenTrial["said"], expected: Limits): readonly string[] {
-  const wrong = Object.entries(rlimitNames).flatMap(([name, limit]) => {
-    const value = String(expected[limit]);
-    return said.get(`limit-${name}`) === `${value} ${value}` ? [] : [`RLIMIT_${name}`];
+function wrongLimits(said: OpenTrial["said"], expected: Limits): Look["wrongLimits"] {
+  const names = Object.keys(rlimitNames) as Look["wrongLimits"];
+  return names.filter((name) => {
+    const value = String(expected[rlimitNames[name]]);
+    const isSet = said.get(`limit-${name}`) === `${value} ${value}`;
+    return !isSet || (name === "FSIZE" && said.get("file-size") === "0");
   });
-  return said.get("file-size") === "0" ? [...wrong, "largest file"] : wrong;
 }
 
 /** Text of /proc/PID/status, empty when it cannot be read. */

@@ -2,6 +2,7 @@
  * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that works.
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
+import type { LimitName } from "../../protocol/resource-limits.ts";
 import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import type { HostCheck } from "../host-check.ts";
 import { type HardLimits, parseCpuList, parseHardLimits } from "../rlimits.ts";
@@ -10,6 +11,8 @@ import { startSubprocess } from "../subprocess.ts";
 import type { WorkDirs } from "../work/work-dirs.ts";
 import type { ProcVariant, SystemDirectory } from "./argv.ts";
 import { readCircumstances } from "./circumstances.ts";
+import { unkeptLimits } from "./enforcement.ts";
+import { requireSafeProgram } from "./first-program.ts";
 import { type Look, filtersIn, readStatus } from "./inside.ts";
 import { type Refusals, judge } from "./probes.ts";
 import { otherUserRemedy } from "./remedies.ts";
@@ -34,6 +37,8 @@ export interface HostFacts {
   readonly version: string;
   /** Whether the worker sees files in private memory of a sandbox. */
   readonly seesInside: boolean;
+  /** Limits that the kernel does not keep here. */
+  readonly unkept: readonly LimitName[];
   /** What this host does not allow, for the operator and for every call. */
   readonly unenforced: readonly Unenforced[];
 }
@@ -60,8 +65,12 @@ const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
  * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused, finds out what exactly
- * is, and takes the strongest way that is left. Throws SandboxError when bubblewrap cannot be started, or nothing explains
- * why it makes no sandbox.
+ * is, and takes the strongest way that is left. Throws SandboxError when bubblewrap cannot be started, when a tool could
+ * change it, or when nothing explains why it makes no sandbox.
+ *
+ * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse depends on another
+ * part: with and without a network namespace, with three entries of /etc and with all, with /var and without, with pseudo terminals and without were tried.
+ * Where a combination is refused all the same, its calls fail.
  */
 export async function probeHost(
   options: ProbeOptions,
@@ -83,6 +92,8 @@ export async function probeHost(
       setting: "bwrapBin",
     });
   const { variant, looks } = tried;
+  for (const program of new Set(looks.map((look) => look.program ?? options.bwrapBin)))
+    await requireSafeProgram(program, options.uid);
   const checks = judge({
     ...tried,
     workerFilters: filtersIn(await readStatus("self")),
@@ -98,6 +109,7 @@ export async function probeHost(
     ...base,
     ...variant,
     seesInside: looks.every(({ seesFiles }) => seesFiles),
+    unkept: unkeptLimits(looks),
     unenforced: unenforced(checks, looks, variant),
   };
   return { version: options.version, checks, facts };

@@ -159,7 +159,8 @@ function judgeSeccomp(evidence: Evidence): Finding {
 function judgeRlimits({ looks, circumstances }: Evidence): Finding {
   const remedy = rlimitsRemedy(circumstances);
   const wrong = new Set(looks.flatMap(({ wrongLimits }) => wrongLimits));
-  if (wrong.size > 0) return missing(`not in force: ${[...wrong].join(", ")}`, remedy);
+  const names = [...wrong].map((name) => `RLIMIT_${name}`);
+  if (names.length > 0) return missing(`not in force: ${names.join(", ")}`, remedy);
   const started = looks.map(({ startedProcesses }) => startedProcesses);
   const finding = (what: string): Finding => ({ state: "partly", finding: what, remedy });
   if (started.includes(undefined)) return finding("all but the number of processes");
@@ -183,8 +184,10 @@ function judgeGuard({ looks, circumstances }: Evidence): Finding {
 
 function judgeCgroups({ cgroups: found }: Evidence): Finding {
   if (found === undefined) return missing("not tried");
-  const { cgroups, reason, remedy } = found;
-  const finding = [cgroups?.description, reason].filter((text) => text !== undefined).join("; ");
+  const { cgroups, reason, remedy, remark } = found;
+  const finding = [cgroups?.description, reason, remark]
+    .filter((text) => text !== undefined)
+    .join("; ");
   if (cgroups === undefined) return missing(finding, remedy);
   const keepsAll = Object.values(cgroups.controls).every(Boolean);
   return keepsAll ? held(finding) : { state: "partly", finding, remedy };

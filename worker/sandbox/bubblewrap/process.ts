@@ -1,31 +1,22 @@
 /**
  * One bubblewrap process: started, watched until the sandbox's last process is gone, stopped.
  */
-import { readFile } from "node:fs/promises";
-import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
-import { isJsonObject, parseJson } from "../../support/json.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
-import { type Subprocess, type SubprocessExit, startSubprocess } from "../subprocess.ts";
+import { type Subprocess, startSubprocess } from "../subprocess.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
+import { awaitEnd, childrenOf, signalQuietly } from "./sandbox-processes.ts";
+import { type StatusReport, ending, readReport } from "./status-report.ts";
 
-/** Milliseconds between looks at whether the sandbox's first process is gone. bubblewrap exits about 1 ms before it. */
-const goneLookMs = 1;
-/** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
-const goneTimeoutMs = 5_000;
 /** Milliseconds that reading the rest of the output may take once nobody inside can write. */
 const outputGraceMs = 250;
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
 const beginTimeoutMs = 5_000;
-/** Bytes of bubblewrap's status report; it is two short lines. */
-const maxReportBytes = 16 * 1024;
-/** 128 + the number of a signal is the exit code for it (bwrap(1), as shells do). */
-const signalBase = 128;
 
 /** What to start. */
 export interface BwrapCommand {
@@ -84,19 +75,12 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
   }
 }
 
-/** bubblewrap's report: the sandbox's first process as the host sees it, its namespace, and the command's exit code. */
-interface Report {
-  childPid?: number;
-  networkNamespace?: number;
-  exitCode?: number;
-}
-
 /** A running sandbox. */
 export class BwrapExecution implements Execution {
   readonly exited: Promise<ExitReport>;
   readonly #child: Subprocess;
   readonly #clock: Clock;
-  readonly #report: Report = {};
+  readonly #report: StatusReport = {};
   readonly #totals: Totals | undefined;
   /** Fulfils when the sandbox's first process is known, or will never be. */
   readonly #begun: Promise<void>;
@@ -178,7 +162,8 @@ export class BwrapExecution implements Execution {
       this.#begin();
       const exit = await this.#child.exited;
       await reported;
-      await this.#awaitLastProcess();
+      const first = this.#report.childPid;
+      if (first !== undefined) await awaitEnd(first, this.#clock);
       this.#isGone = true;
       // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
       // the end of the stream is not waited for.
@@ -215,18 +200,6 @@ export class BwrapExecution implements Execution {
     if (this.#totals === undefined || this.#stopping !== undefined) return undefined;
     return limitOfSignal(signal, this.#totals.limits, usage);
   }
-
-  async #awaitLastProcess(): Promise<void> {
-    const first = this.#report.childPid;
-    if (first === undefined) return;
-    const deadlineMs = this.#clock.monotonicMs() + goneTimeoutMs;
-    while (!(await isGone(first))) {
-      if (this.#clock.monotonicMs() > deadlineMs)
-        throw new SandboxError(`process ${first} cannot be killed`);
-      signalQuietly(first, "SIGKILL");
-      await this.#clock.sleep(goneLookMs);
-    }
-  }
 }
 
 const unknownUsage: TotalUsage = {
@@ -235,96 +208,3 @@ const unknownUsage: TotalUsage = {
   peakProcesses: undefined,
   memoryKills: 0,
 };
-
-/**
- * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it ends.
- *
- * @param onCommandEnded told at once when the command has ended, and the first process may still be there
- */
-function readReport(
-  stream: Readable,
-  report: Report,
-  onCommandEnded: () => void,
-): { readonly begun: Promise<void>; readonly ended: Promise<void> } {
-  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let text = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (chunk: string) => {
-    text = (text + chunk).slice(0, maxReportBytes);
-    for (const line of text.split("\n").slice(0, -1)) readReportLine(line, report);
-    if (report.childPid !== undefined) begun.resolve();
-    if (report.exitCode !== undefined) onCommandEnded();
-  });
-  const finish = (): void => {
-    begun.resolve();
-    ended.resolve();
-  };
-  stream.once("close", finish);
-  // Of a bubblewrap that ended before its options were written, while it was moved into a control group.
-  if (stream.closed) finish();
-  return { begun: begun.promise, ended: ended.promise };
-}
-
-function readReportLine(line: string, report: Report): void {
-  const value = parseJson(Buffer.from(line));
-  if (!isJsonObject(value)) return;
-  if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
-  if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
-  if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
-}
-
-/** Processes whose parent is `pid`, as this host numbers them; none when it is gone. See proc_pid_task_children(5). */
-async function childrenOf(pid: number): Promise<readonly number[]> {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
-  return text.split(" ").filter(Boolean).map(Number);
-}
-
-/** bubblewrap reports an exit code only for a command that it started. */
-function ending(
-  report: Report,
-  exit: SubprocessExit,
-): Pick<ExitReport, "started" | "exitCode" | "signal"> {
-  if (report.exitCode === undefined) {
-    // Killed from outside, or failed on the way to the command.
-    const wasKilled = exit.signal !== undefined && report.childPid !== undefined;
-    return { started: wasKilled, exitCode: undefined, signal: exit.signal };
-  }
-  const signal = signalNames.get(report.exitCode - signalBase);
-  if (signal !== undefined) return { started: true, exitCode: undefined, signal };
-  return { started: true, exitCode: report.exitCode, signal: undefined };
-}
-
-/** The first name wins where a signal has two: SIGABRT, not SIGIOT. */
-const signalNames = new Map(
-  Object.entries(constants.signals)
-    .toReversed()
-    .map(([name, number]) => [number, name]),
-);
-
-function signalQuietly(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // Already gone.
-  }
-}
-
-/** Whether a process is gone or only a zombie that waits for its parent. See proc_pid_stat(5). */
-async function isGone(pid: number): Promise<boolean> {
-  try {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    return /\) [ZX]/.test(stat);
-  } catch {
-    // Also unreadable where /proc hides other users' processes, so ask again in a way that cannot be hidden.
-    return !exists(pid);
-  }
-}
-
-function exists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
-  }
-}

@@ -1,9 +1,8 @@
 /**
  * The ways of making sandboxes that a host can refuse: each is tried with real ones.
  */
-import type { Limits } from "../../protocol/resource-limits.ts";
 import { type Profile, builtInProfiles } from "../profile.ts";
-import { type HardLimits, type RlimitName, limitPrefix } from "../rlimits.ts";
+import { type HardLimits, clampLimits, limitPrefix } from "../rlimits.ts";
 import {
   type ProcVariant,
   type SystemDirectory,
@@ -72,7 +71,12 @@ export class Trials {
     if (refusal !== undefined) return { refusal };
     const looks = await Promise.all(
       ready.map(({ profile, trial }) =>
-        lookAt(trial, profile, this.#clamped(profile), this.#base.workDir),
+        lookAt(
+          trial,
+          profile,
+          clampLimits(profile.limits, this.#base.hardLimits),
+          this.#base.workDir,
+        ),
       ),
     );
     return { looks, nestedWithoutFilter };
@@ -135,13 +139,5 @@ export class Trials {
 
   #limits(profile: Profile): readonly string[] {
     return limitPrefix(profile.limits, "address-space", this.#base.hardLimits);
-  }
-
-  /** The limits that are really set: none of the worker's own is lifted. */
-  #clamped({ limits }: Profile): Limits {
-    const { hardLimits } = this.#base;
-    const names = Object.keys(hardLimits) as readonly RlimitName[];
-    const set = names.map((name) => [name, Math.min(limits[name], hardLimits[name])] as const);
-    return { ...limits, ...(Object.fromEntries(set) as Partial<Limits>) };
   }
 }

@@ -1,0 +1,82 @@
+/**
+ * What bubblewrap reports of one sandbox (`--json-status-fd`), and how the sandbox ended by that.
+ */
+import { constants } from "node:os";
+import type { Readable } from "node:stream";
+import { isJsonObject, parseJson } from "../../support/json.ts";
+import type { ExitReport } from "../sandbox.ts";
+import type { SubprocessExit } from "../subprocess.ts";
+
+/** Bytes of bubblewrap's status report; it is two short lines. */
+const maxReportBytes = 16 * 1024;
+/** 128 + the number of a signal is the exit code for it (bwrap(1), as shells do). */
+const signalBase = 128;
+
+/** What was reported so far; see bwrap(1). */
+export interface StatusReport {
+  /** The sandbox's first process, as the host numbers it. */
+  childPid?: number;
+  /** The number of a network namespace of its own. */
+  networkNamespace?: number;
+  /** The command's exit code. */
+  exitCode?: number;
+}
+
+/**
+ * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it ends.
+ *
+ * @param onCommandEnded told at once when the command has ended, and the first process may still be there
+ */
+export function readReport(
+  stream: Readable,
+  report: StatusReport,
+  onCommandEnded: () => void,
+): { readonly begun: Promise<void>; readonly ended: Promise<void> } {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let text = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => {
+    text = (text + chunk).slice(0, maxReportBytes);
+    for (const line of text.split("\n").slice(0, -1)) readReportLine(line, report);
+    if (report.childPid !== undefined) begun.resolve();
+    if (report.exitCode !== undefined) onCommandEnded();
+  });
+  const finish = (): void => {
+    begun.resolve();
+    ended.resolve();
+  };
+  stream.once("close", finish);
+  // Of a bubblewrap that ended before its options were written, while it was moved into a control group.
+  if (stream.closed) finish();
+  return { begun: begun.promise, ended: ended.promise };
+}
+
+function readReportLine(line: string, report: StatusReport): void {
+  const value = parseJson(Buffer.from(line));
+  if (!isJsonObject(value)) return;
+  if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
+  if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
+  if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
+}
+
+/** bubblewrap reports an exit code only for a command that it started. */
+export function ending(
+  report: StatusReport,
+  exit: SubprocessExit,
+): Pick<ExitReport, "started" | "exitCode" | "signal"> {
+  if (report.exitCode === undefined) {
+    // Killed from outside, or failed on the way to the command.
+    const wasKilled = exit.signal !== undefined && report.childPid !== undefined;
+    return { started: wasKilled, exitCode: undefined, signal: exit.signal };
+  }
+  const signal = signalNames.get(report.exitCode - signalBase);
+  if (signal !== undefined) return { started: true, exitCode: undefined, signal };
+  return { started: true, exitCode: report.exitCode, signal: undefined };
+}
+
+/** The first name wins where a signal has two: SIGABRT, not SIGIOT. */
+const signalNames = new Map(
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name]),
+);
