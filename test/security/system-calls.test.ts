@@ -16,6 +16,7 @@ import {
   type SyscallNumbers,
   inspectedCalls,
   refusedCalls,
+  unfitCalls,
   unknownCalls,
 } from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
@@ -32,6 +33,7 @@ const numberOf = (numbers: SyscallNumbers): number | undefined =>
   isFilteredArch(arch) ? numbers[arch] : undefined;
 const refused = numbersByName(refusedCalls);
 const unknown = numbersByName(unknownCalls);
+const unfit = numbersByName(unfitCalls);
 const inspected = numbersByName(inspectedCalls);
 
 function numbersByName(calls: Readonly<Record<string, SyscallNumbers>>): Record<string, number> {
@@ -55,14 +57,21 @@ const namespaceFlags = {
 
 /** The tools of system_calls.py with what they are called with. */
 const attempts = {
-  makes: { calls: { ...refused, ...unknown } },
+  makes: { calls: { ...refused, ...unknown, ...unfit } },
   clones: { number: inspected["clone"] ?? -1, flags: namespaceFlags },
+  asks_for_more: {
+    clone: inspected["clone"] ?? -1,
+    close_range: inspected["close_range"] ?? -1,
+    fcntl_number: inspected["fcntl"] ?? -1,
+    mmap_number: inspected["mmap"] ?? -1,
+  },
   opens_sockets: {
     socket_number: inspected["socket"] ?? -1,
     pair_number: inspected["socketpair"] ?? -1,
   },
   types_into_terminal: { ioctl_number: inspected["ioctl"] ?? -1 },
   changes_personality: { number: inspected["personality"] ?? -1 },
+  opens_terminal: {},
   calls_otherwise: {},
   hides_memory: { secret_number: unknown["memfd_secret"] ?? -1 },
 } as const;
@@ -103,6 +112,7 @@ const allOf = (names: readonly string[], outcome: string): Record<string, string
 
 const toolName = (name: string, profile: string): string => `${name}_${profile}`;
 const profiles = [...builtInProfiles.keys()];
+const withTerminals = profiles.filter((name) => builtInProfiles.get(name)?.terminals);
 
 function toolsForEveryProfile(names: readonly string[]) {
   return Object.fromEntries(
@@ -140,8 +150,27 @@ describe("a tool", () => {
       expect(await attempt("makes", profile)).toEqual({
         ...allOf(Object.keys(refused), "EPERM"),
         ...allOf(Object.keys(unknown), "ENOSYS"),
+        ...allOf(Object.keys(unfit), "EINVAL"),
       });
     });
+
+    test.each(profiles)(
+      "has no descriptors of a thread, no notes of others' reading and no huge pages under %s",
+      async (profile) => {
+        expect(await attempt("asks_for_more", profile)).toEqual({
+          "a thread with descriptors of its own": "EPERM",
+          // The kernel's own word for it.
+          "a thread that shares them": "EINVAL",
+          "descriptors of its own": "ENOSYS",
+          "to close on exec": "done",
+          "to close": "done",
+          "notes of others' reading": "EINVAL",
+          "a lease": "EINVAL",
+          "huge pages": "ENOMEM",
+          pages: "done",
+        });
+      },
+    );
 
     test.each(profiles)("holds no memory that no bound counts under %s", async (profile) => {
       expect(await attempt("hides_memory", profile)).toEqual(allOf(waysToHideMemory, "ENOSYS"));
@@ -168,15 +197,18 @@ describe("a tool", () => {
       ]);
     });
 
-    test.each(profiles)("types into no terminal, not even its own, under %s", async (profile) => {
-      expect(await attempt("types_into_terminal", profile)).toEqual({
-        TIOCSTI: "EPERM",
-        "TIOCSTI with a bit above": "EPERM",
-        TIOCLINUX: "EPERM",
-        TIOCSETD: "EPERM",
-        TCGETS: "done",
-      });
-    });
+    test.each(withTerminals)(
+      "types into no terminal, not even its own, under %s",
+      async (profile) => {
+        expect(await attempt("types_into_terminal", profile)).toEqual({
+          TIOCSTI: "EPERM",
+          "TIOCSTI with a bit above": "EPERM",
+          TIOCLINUX: "EPERM",
+          TIOCSETD: "EPERM",
+          TCGETS: "done",
+        });
+      },
+    );
 
     test.each(profiles)(
       "switches no protection off by its personality under %s",
@@ -232,8 +264,18 @@ describe("a tool", () => {
       const answered = Object.keys(made).filter((name) => made[name] !== "EPERM");
       expect(answered).toEqual(expect.arrayContaining(openToEverybody));
       const missing = Object.keys(unknown).filter((name) => made[name] === "ENOSYS");
-      // Of the calls that the kernel may lack this is one that it may be told to lack.
-      expect(["memfd_secret"]).toEqual(expect.arrayContaining(missing));
+      // Of the calls that the kernel may lack these are some that it may be told to lack.
+      expect(["memfd_secret", ...memoryNodeCalls]).toEqual(expect.arrayContaining(missing));
+      expect(Object.keys(unfit).map((name) => made[name])).toEqual(
+        Object.keys(unfit).map(() => "EBADF"),
+      );
+      expect(await bare("asks_for_more")).toMatchObject({
+        "a thread with descriptors of its own": "EINVAL",
+        "descriptors of its own": "done",
+        "notes of others' reading": "done",
+        // There is none to give back.
+        "a lease": "EAGAIN",
+      });
       expect(await bare("hides_memory")).toMatchObject({
         "an unmapped file in memory": "held",
         "shared memory of System V": "held",
@@ -260,6 +302,15 @@ describe("a tool", () => {
     });
   });
 
+  test.each(profiles)("opens pseudo terminals where the profile %s has them", async (profile) => {
+    const has = withTerminals.includes(profile);
+    expect(await result(toolName("opens_terminal", profile))).toEqual({
+      "/dev": has ? ["ptmx", "pts"] : [],
+      "/dev/ptmx": has ? "opened" : "ENOENT",
+      "/dev/pts/ptmx": has ? "opened" : "ENOENT",
+    });
+  });
+
   test.each(profiles)("does all that tools do under %s", async (profile) => {
     const hasHostNetwork = builtInProfiles.get(profile)!.network === "host";
     const done = await result<Record<string, unknown>>(toolName("works", profile));
@@ -281,6 +332,9 @@ describe("a tool", () => {
       if_nameindex: true,
       sqlite3: 3,
       "tempfile and mmap": 4,
+      "a copied file": "said",
+      "a file over a socket": "said",
+      "a lock on a shared file": "locked",
       ssl: "SSLContext",
       alarm: ["rung"],
       "callbacks of ctypes": [1, 2, 3],
@@ -317,10 +371,20 @@ const openToEverybody = [
   "process_madvise",
   "name_to_handle_at",
   "clock_settime",
+  "adjtimex",
+  "clock_adjtime",
+  "fanotify_mark",
+  "process_mrelease",
   "sched_setaffinity",
   "iopl",
   "ioperm",
 ].filter((name) => name in refused);
+
+/** Calls that only kernels for machines with several nodes of memory have. */
+const memoryNodeCalls = [
+  ...["mbind", "set_mempolicy", "get_mempolicy", "migrate_pages", "move_pages"],
+  "set_mempolicy_home_node",
+];
 
 /** What `hides_memory` tries. */
 const waysToHideMemory = [
@@ -416,7 +480,7 @@ async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0])
         totals: undefined,
         argv: ["/usr/bin/python3", "-B", "-c", program, name, JSON.stringify(attempts[name])],
         options: bwrapOptions({
-          profile: builtInProfiles.get("restrictive")!,
+          profile: { ...builtInProfiles.get("restrictive")!, terminals: true },
           proc,
           limitsNested,
           namesHost,

@@ -31,7 +31,11 @@ import {
   maxToolNameBytes,
   maxTopicBytes,
 } from "../../worker/protocol/topics.ts";
-import { refusedCalls, unknownCalls } from "../../worker/sandbox/bubblewrap/syscalls.ts";
+import {
+  refusedCalls,
+  unfitCalls,
+  unknownCalls,
+} from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import {
   maxOwnProfiles,
@@ -137,6 +141,7 @@ describe("a table has what the code has:", () => {
       "`/var`": ({ hasVar, limits }) =>
         hasVar ? `private, ${mebibytes(limits.tmpBytes)}` : "none",
       "`/etc`": etc,
+      "pseudo terminals": ({ terminals }) => (terminals ? "as many as the host has" : "none"),
       network: ({ network }) => (network === "host" ? "the host's" : "none"),
     };
     const profiles = [...builtInProfiles.values()];
@@ -172,6 +177,7 @@ describe("a table has what the code has:", () => {
   test.each([
     ["EPERM", "Refused with `EPERM`", refusedCalls],
     ["ENOSYS", "Answered with `ENOSYS`", unknownCalls],
+    ["EINVAL", "Answered with `EINVAL`", unfitCalls],
   ])("the system calls that fail with %s in docs/sandbox.md", (_, title, calls) => {
     const documented = tableOf("docs/sandbox.md", "System calls", title).flatMap((row) =>
       [...cellsOf(row)[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),

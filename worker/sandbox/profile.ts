@@ -21,6 +21,8 @@ export interface Profile {
   readonly readsEtc: boolean;
   /** Whether a private /var exists. */
   readonly hasVar: boolean;
+  /** Whether tools can open pseudo terminals. The kernel counts those for the whole host, and has few. */
+  readonly terminals: boolean;
 }
 
 /** Whether sandboxes of a profile keep anything apart. */
@@ -53,9 +55,13 @@ export const restrictiveProfile: Profile = {
   network: "none",
   readsEtc: false,
   hasVar: false,
+  terminals: false,
 };
 
-/** The three profiles of the design document, with RLIMIT_NPROC from its successors. */
+/**
+ * The three profiles of the design document, with the number of processes from its successors. Disk, number of files and status
+ * volume are ours: the document bounds none of them.
+ */
 export const builtInProfiles: Profiles = new Map<string, Profile>(
   [
     restrictiveProfile,
@@ -77,6 +83,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
       network: "host" as const,
       readsEtc: false,
       hasVar: false,
+      terminals: false,
     },
     {
       name: "permissive",
@@ -96,6 +103,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
       network: "host" as const,
       readsEtc: true,
       hasVar: true,
+      terminals: true,
     },
   ].map((profile) => [profile.name, profile]),
 );
@@ -155,6 +163,7 @@ function tighterOf(a: Profile, b: Profile): Profile {
     network: tighterWord(networkModes, a.network, b.network),
     readsEtc: a.readsEtc && b.readsEtc,
     hasVar: a.hasVar && b.hasVar,
+    terminals: a.terminals && b.terminals,
   };
 }
 

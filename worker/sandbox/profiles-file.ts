@@ -57,6 +57,7 @@ const shape = {
   network: networkField.nullish().describe("Network of the sandbox."),
   reads_etc: z.boolean(flag).nullish().describe("Whether the host's /etc is visible read-only."),
   has_var: z.boolean(flag).nullish().describe("Whether a private /var exists."),
+  terminals: z.boolean(flag).nullish().describe("Whether tools can open pseudo terminals."),
   limits: limitsField.nullish().describe("Bounds that differ from those of the built-in profile."),
 };
 
@@ -65,6 +66,7 @@ const profileSchema = z
   .refine(({ extends: base, backend }) => base !== tightestProfile || backend !== "host", {
     path: ["backend"],
     error: `host isolates nothing: not for a profile that extends ${tightestProfile}`,
+    when: ({ value }) => isRecord(value),
   });
 
 const versionSchema = z.literal(1, accepts("1, the version of the format that this worker reads"));
@@ -154,6 +156,7 @@ function toProfile(name: string, fields: z.output<typeof profileSchema>): Profil
       network: fields.network ?? base.network,
       readsEtc: fields.reads_etc ?? base.readsEtc,
       hasVar: fields.has_var ?? base.hasVar,
+      terminals: fields.terminals ?? base.terminals,
     }
   );
 }

@@ -5,7 +5,8 @@ import { inheritableDescriptors } from "../../../worker/support/inherited-descri
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { chmod, readFile, readdir, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -62,6 +63,25 @@ async function fileIn(sandbox: Sandbox, name: string): Promise<string> {
 function uniqueSleep(): { readonly marker: string; readonly command: string } {
   const marker = `86400.${Math.floor(Math.random() * 1e9)}`;
   return { marker, command: `sleep ${marker}` };
+}
+
+/** A bubblewrap as on a host that refuses what one of its options asks for. */
+async function bubblewrapWithout(option: string): Promise<string> {
+  const directory = await temporaryDirectory();
+  await chmod(directory, 0o777);
+  const path = join(directory, "bwrap");
+  await writeFile(
+    path,
+    `#!/bin/bash
+[[ "$*" = *"--args 3 "* ]] || exec /usr/bin/bwrap "$@"
+options=${directory}/$$
+cat <&3 > $options
+if grep -qzx -e ${option} $options; then echo "bwrap: ${option}: Operation not permitted" >&2; exit 1; fi
+exec /usr/bin/bwrap "$@" 3< $options
+`,
+    { mode: 0o755 },
+  );
+  return path;
 }
 
 const sayReady = "echo > output/ready";
@@ -307,6 +327,19 @@ describe("a backend", () => {
     const backend = await newBackend(context);
     await using sandbox = await backend.acquire(request(), never);
     expect(sandbox.unenforced).toEqual(backend.host.proc === "fresh" ? [] : ["fresh-proc"]);
+  });
+
+  test("makes sandboxes that see the host's name where they cannot have their own, and says so", async (context) => {
+    const bwrapBin = await bubblewrapWithout("--hostname");
+    const backend = await openBackend(context, { bwrapBin });
+    onTestFinished(() => backend[Symbol.asyncDispose]());
+    expect(backend.host).toMatchObject({ namesHost: false });
+    expect(backend.facts(restrictiveProfile).unenforced).toContain("host-name");
+    expect((await run(backend, "uname -n")).stdout.text).toBe(`${hostname()}\n`);
+
+    const named = await newBackend(context);
+    expect(named.facts(restrictiveProfile).unenforced).not.toContain("host-name");
+    expect((await run(named, "uname -n")).stdout.text).toBe("sandbox\n");
   });
 
   test.each([

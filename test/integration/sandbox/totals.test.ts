@@ -5,7 +5,7 @@
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
-import { maxDepth } from "../../../worker/sandbox/totals/disk-use.ts";
+import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
 import { lookMs } from "../../../worker/sandbox/totals/guard.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, MemoryBound } from "../../../worker/sandbox/sandbox.ts";
@@ -94,6 +94,37 @@ describe.each([
         expect(report.usage.peakMemoryBytes).toBeGreaterThanOrEqual(bound * 0.95);
         expect(await processesWith("str-totals-memory")).toEqual([]);
       }
+    });
+
+    test("they hold too much memory, and their first threads have ended", async (context) => {
+      const backend = await newBackend(context);
+      const bound = restrictiveProfile.limits.memoryBytes;
+      const program = `
+held = []
+def hold():
+    held.append(b"x" * (180 << 20))
+    time.sleep(${(500 * lookMs) / 1000})
+def leave(number):
+    threading.Thread(target=hold).start()
+    exit_thread = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
+    ctypes.CDLL(None).syscall(exit_thread, 0)
+in_processes(4, leave)`;
+      expect(await run(backend, program)).toMatchObject(endedFor("memoryBytes", bound));
+    });
+
+    test("they keep memory that is on no process's account", async (context) => {
+      const backend = await newBackend(context);
+      const bound = restrictiveProfile.limits.memoryBytes;
+      const program = `
+def hold(number):
+    held = mmap.mmap(-1, 150 << 20)
+    held.write(bytes(150 << 20))
+    held.madvise(mmap.MADV_DONTNEED)
+    if os.fork() > 0: os._exit(0)
+    time.sleep(${(50 * lookMs) / 1000})
+in_processes(4, hold)
+time.sleep(${(50 * lookMs) / 1000})`;
+      expect(await run(backend, program)).toMatchObject(endedFor("memoryBytes", bound));
     });
 
     test("memory and files in private memory are too much together", async (context) => {
@@ -215,6 +246,19 @@ in_processes(6, lambda number: held[number << 20])`;
       const report = await run(backend, program);
       expect(report).toMatchObject(wentOn);
       expect(report.usage.peakMemoryBytes).toBeLessThan(restrictiveProfile.limits.memoryBytes);
+    });
+
+    test("it maps shared memory again and again, and as much of its own after that", async (context) => {
+      const backend = await newBackend(context);
+      const limits = { memoryBytes: 128 * MiB };
+      const program = `
+for _ in range(4):
+    shared = mmap.mmap(-1, 70 << 20)
+    shared.write(bytes(70 << 20))
+    shared.close()
+    own = b"x" * (70 << 20)
+    del own`;
+      expect(await run(backend, program, { limits })).toMatchObject(wentOn);
     });
 
     test("processes map the same shared memory", async (context) => {

@@ -22,6 +22,7 @@ profiles:
     extends: standard
     network: none
     has_var: true
+    terminals: true
     limits: {memory_mb: 2048, open_files: 300, processes: 40, file_size_mb: 3}
   tiny:
     extends: restrictive
@@ -56,6 +57,7 @@ describe("an own profile", () => {
     processes: 40,
     has_network: false,
     has_var: true,
+    has_terminals: true,
   };
 
   test.each(["named", "unnamed"])(
@@ -75,7 +77,7 @@ describe("an own profile", () => {
     expect(await rig.call("unnamed", {}, { profile: "tiny" })).toMatchObject({
       toolResult: {
         ...{ memory: 256 * MiB, file_size: 2 * MiB, open_files: 128, processes: 32 },
-        ...{ has_network: false, has_var: false },
+        ...{ has_network: false, has_var: false, has_terminals: false },
       },
     });
     expect(await rig.call("named", {}, { profile: "tiny" })).toMatchObject({ toolResult: roomy });

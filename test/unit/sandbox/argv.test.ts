@@ -56,7 +56,17 @@ describe("the sandbox of the restrictive profile", () => {
       --ro-bind-try /etc/localtime /etc/localtime
       --proc /proc
       --remount-ro /proc
-      --dev /dev
+      --tmpfs /dev
+      --dev-bind /dev/null /dev/null
+      --dev-bind /dev/zero /dev/zero
+      --dev-bind /dev/full /dev/full
+      --dev-bind /dev/random /dev/random
+      --dev-bind /dev/urandom /dev/urandom
+      --dev-bind /dev/tty /dev/tty
+      --symlink /proc/self/fd /dev/fd
+      --symlink /proc/self/fd/0 /dev/stdin
+      --symlink /proc/self/fd/1 /dev/stdout
+      --symlink /proc/self/fd/2 /dev/stderr
       --size 67108864
       --tmpfs /dev/shm
       --remount-ro /dev
@@ -106,7 +116,17 @@ describe("the sandbox of the standard profile", () => {
       --ro-bind-try /etc/pki/tls/certs /etc/pki/tls/certs
       --proc /proc
       --remount-ro /proc
-      --dev /dev
+      --tmpfs /dev
+      --dev-bind /dev/null /dev/null
+      --dev-bind /dev/zero /dev/zero
+      --dev-bind /dev/full /dev/full
+      --dev-bind /dev/random /dev/random
+      --dev-bind /dev/urandom /dev/urandom
+      --dev-bind /dev/tty /dev/tty
+      --symlink /proc/self/fd /dev/fd
+      --symlink /proc/self/fd/0 /dev/stdin
+      --symlink /proc/self/fd/1 /dev/stdout
+      --symlink /proc/self/fd/2 /dev/stderr
       --size 268435456
       --tmpfs /dev/shm
       --remount-ro /dev
@@ -161,6 +181,11 @@ describe("the sandbox of the permissive profile", () => {
   });
 });
 
+/** What every sandbox has of the host's devices. */
+const harmlessDevices = ["null", "zero", "full", "random", "urandom", "tty"].map(
+  (name) => `/dev/${name}`,
+);
+
 describe("every sandbox", () => {
   test.each([...builtInProfiles.keys()])("of profile %s gives up all it can give up", (profile) => {
     const list = options(profile);
@@ -189,17 +214,31 @@ describe("every sandbox", () => {
     },
   );
 
+  test.each([...builtInProfiles.keys()])(
+    "of profile %s has the host's name where it can have none of its own, and is else the same",
+    (profile) => {
+      const named = lines(options(profile));
+      expect(lines(options(profile, { namesHost: false }))).toBe(
+        named.replace("--hostname sandbox\n", ""),
+      );
+      expect(named).toContain("\n--hostname sandbox\n");
+    },
+  );
+
   test.each([...builtInProfiles])(
     "of profile %s bounds each memory file system",
     (name, { limits }) => {
       const list = options(name);
       const tmpfs = list.flatMap((option, index) => (option === "--tmpfs" ? [index] : []));
-      for (const index of tmpfs) {
+      // That of the devices becomes read-only before anything of a tool runs.
+      const bounded = tmpfs.filter((index) => list[index + 1] !== "/dev");
+      for (const index of bounded) {
         expect(list.slice(index - 2, index)).toEqual(["--size", String(limits.tmpBytes)]);
       }
-      expect(tmpfs.map((index) => list[index + 1])).toEqual(
+      expect(bounded.map((index) => list[index + 1])).toEqual(
         name === "permissive" ? ["/dev/shm", "/tmp", "/var"] : ["/dev/shm", "/tmp"],
       );
+      expect(lines(list)).toContain("\n--remount-ro /dev\n");
     },
   );
 
@@ -212,7 +251,8 @@ describe("every sandbox", () => {
           ? [list.slice(index + 1, index + 3)]
           : [],
       );
-      expect(writable).toEqual([["/srv/work/worker-1/call-1", "/sandbox/work"]]);
+      const others = writable.filter(([source]) => !harmlessDevices.includes(source!));
+      expect(others).toEqual([["/srv/work/worker-1/call-1", "/sandbox/work"]]);
     },
   );
 
@@ -230,10 +270,16 @@ describe("every sandbox", () => {
 
   test("has the devices it is asked to, before /dev becomes read-only", () => {
     const devices = [{ source: "/dev/nvidia0", path: "/dev/gpu" }];
-    const list = lines(options("restrictive", { devices })).split("\n");
-    const device = list.indexOf("--dev-bind /dev/nvidia0 /dev/gpu");
-    expect(list.indexOf("--dev /dev")).toBeLessThan(device);
-    expect(list.indexOf("--remount-ro /dev")).toBeGreaterThan(device);
+    for (const [profile, made] of [
+      ["restrictive", "--tmpfs /dev"],
+      ["permissive", "--dev /dev"],
+    ] as const) {
+      const list = lines(options(profile, { devices })).split("\n");
+      const device = list.indexOf("--dev-bind /dev/nvidia0 /dev/gpu");
+      expect(list).toContain(made);
+      expect(list.indexOf(made)).toBeLessThan(device);
+      expect(list.indexOf("--remount-ro /dev")).toBeGreaterThan(device);
+    }
   });
 
   test("has an environment of what it is given, whatever that looks like", () => {

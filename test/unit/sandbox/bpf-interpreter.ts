@@ -54,13 +54,22 @@ export class BpfProgram {
 
   /** What the program returns for a call, as an unsigned number. */
   run(call: SystemCall): number {
+    return this.#follow(call).result;
+  }
+
+  /** Instructions that it takes to come to that. */
+  steps(call: SystemCall): number {
+    return this.#follow(call).steps;
+  }
+
+  #follow(call: SystemCall): { readonly result: number; readonly steps: number } {
     const data = seccompData(call);
     let loaded = 0;
-    for (let at = 0; ; at++) {
+    for (let at = 0, steps = 1; ; at++, steps++) {
       const instruction = this.#instructions[at];
       if (instruction === undefined) throw new Error(`ran out of the program at ${at}`);
       const { code, operand, ifTrue, ifFalse } = instruction;
-      if (code === codes.returnConstant) return operand;
+      if (code === codes.returnConstant) return { result: operand, steps };
       if (code === codes.load) loaded = data.getUint32(operand, true);
       else at += holds(code, loaded, operand) ? ifTrue : ifFalse;
     }

@@ -7,7 +7,8 @@ import { CpuTotal } from "../../../worker/sandbox/totals/cpu-total.ts";
 import type { SeenProcess } from "../../../worker/sandbox/totals/process-tree.ts";
 
 function seen(pid: number, ownMs: number, childrenMs = 0, startTicks = 1): SeenProcess {
-  return { pid, startTicks, threads: 1, ownMs, childrenMs, privateBytes: 0, sharedBytes: 0 };
+  const memory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };
+  return { pid, place: `/proc/${pid}`, startTicks, threads: 1, ownMs, childrenMs, ...memory };
 }
 
 /** The total after some looks. */

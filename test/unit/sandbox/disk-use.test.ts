@@ -1,7 +1,8 @@
 /**
  * What is counted of a directory that somebody fills: files, bytes, depth, and nothing outside.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
 import {
   chmod,
   link,
@@ -15,8 +16,9 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { DiskWalk, maxDepth } from "../../../worker/sandbox/totals/disk-use.ts";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
+import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -36,12 +38,46 @@ function newWalk(): DiskWalk {
   return walk;
 }
 
+/** Makes something in the directory by Python, which is quicker than Node and knows names that are no text. */
+function fill(program: string): void {
+  const { status, stderr } = spawnSync("python3", ["-I", "-c", `import os\n${program}`], {
+    cwd: top,
+  });
+  expect([status, String(stderr)]).toEqual([0, ""]);
+}
+
+/** How often a walk stops before it comes to its end. */
+function stepsToEnd(walk: DiskWalk, onStep: () => void = () => undefined): number {
+  let steps = 0;
+  do {
+    walk.goOn(-Infinity);
+    steps++;
+    if (steps % 100 === 0) onStep();
+  } while (walk.isUnderWay);
+  return steps;
+}
+
+/** Does something without root's right to look anywhere, as the owner of all that is there. */
+function asOwner<T>(act: () => T): T {
+  if (process.geteuid!() !== 0) return act();
+  const ownerUid = 60_001;
+  spawnSync("chown", ["-R", String(ownerUid), top]);
+  process.seteuid!(ownerUid);
+  try {
+    return act();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+const openDescriptors = (): number => readdirSync("/proc/self/fd").length;
+
 /** What a whole walk finds that begins now. */
 function found(walk: DiskWalk) {
   walk.goOn(Infinity);
   walk.goOn(Infinity);
   const [whole] = walk.uses;
-  return { files: whole!.files, bytes: whole!.bytes, isTooDeep: whole!.isTooDeep };
+  return { files: whole!.files, bytes: whole!.bytes, isUncountable: whole!.isUncountable };
 }
 
 describe("what is in a directory", () => {
@@ -103,23 +139,62 @@ describe("what is in a directory", () => {
     expect(whole!.bytes).toBeLessThan(overheadBytes);
   });
 
-  test("is looked at in a directory that its owner has closed", async () => {
+  test("is looked at in a directory that its owner has closed, by that owner", async () => {
     await mkdir(join(top, "closed"));
     await writeFile(join(top, "closed", "file"), Buffer.alloc(MiB, 1));
     for (const mode of [0o000, 0o300, 0o600]) {
       await chmod(join(top, "closed"), mode);
-      const { files, bytes } = found(newWalk());
+      const { files, bytes } = asOwner(() => found(newWalk()));
       expect([mode, files, bytes >= MiB]).toEqual([mode, 2, true]);
     }
+  });
+
+  test("cannot be counted in a directory that is closed as often as it is opened", async () => {
+    await mkdir(join(top, "closed"));
+    await writeFile(join(top, "closed", "file"), "");
+    const walk = newWalk();
+    const closing = spawn("python3", [
+      ...["-I", "-c", "import os, sys\nwhile True: os.chmod(sys.argv[1], 0)"],
+      join(top, "closed"),
+    ]);
+    onTestFinished(() => void closing.kill("SIGKILL"));
+    await vi.waitFor(
+      () => expect(asOwner(() => found(walk))).toMatchObject({ isUncountable: true }),
+      { timeout: 20_000, interval: 1 },
+    );
+  });
+
+  test("counts under names that are no text, and in directories with such names", () => {
+    fill(String.raw`
+os.mkdir(b"\xff")
+for directory in (b".", b"\xff"):
+    for name in (b"\xff%d", b"\xc3(%d", b"caf\xc3\xa9%d", b"\n%d"):
+        for number in range(100):
+            with open(directory + b"/" + name % number, "wb") as file: file.write(bytes(4096))`);
+    const { files, bytes } = found(newWalk());
+    expect(files).toBe(801);
+    expect(bytes).toBeGreaterThanOrEqual(800 * 4 * KiB);
+  });
+
+  test("counts by its name while a walk is on its way, though it is gone by then", async () => {
+    for (const name of ["one", "two"]) await writeFile(join(top, name), "");
+    const walk = newWalk();
+    walk.goOn(-Infinity);
+    await rm(join(top, "one"));
+    await rm(join(top, "two"));
+    stepsToEnd(walk);
+    expect(walk.uses[0]!.files).toBe(2);
+    stepsToEnd(walk);
+    expect(walk.uses[0]!.files).toBe(0);
   });
 
   test("is too deep beyond a depth, and not before", async () => {
     const makeDepth = (depth: number) =>
       spawnSync("/bin/sh", ["-c", 'mkdir -p "$1"', "sh", join(top, "d/".repeat(depth))]);
     makeDepth(maxDepth);
-    expect(found(newWalk())).toMatchObject({ files: maxDepth, isTooDeep: false });
+    expect(found(newWalk())).toMatchObject({ files: maxDepth, isUncountable: false });
     makeDepth(maxDepth + 1);
-    expect(found(newWalk())).toMatchObject({ isTooDeep: true });
+    expect(found(newWalk())).toMatchObject({ isUncountable: true });
   });
 
   test("may be gone", async () => {
@@ -141,19 +216,88 @@ describe("a walk", () => {
       [0, 0],
       [0, 0],
     ]);
-    for (let looks = 1; looks <= 400; looks++) {
+    for (let looked = 0; looked <= 200; looked++) {
       walk.goOn(-Infinity);
       // First the names, then what is behind them.
       expect(soFar()).toEqual([
         [0, 0],
-        [Math.min(looks, 200), Math.max(0, looks - 200)],
+        [200, looked],
       ]);
     }
-    walk.goOn(-Infinity);
+    expect(walk.isUnderWay).toBe(true);
+    stepsToEnd(walk);
     expect(soFar()).toEqual([
       [200, 200],
       [0, 0],
     ]);
+  });
+
+  test.for([
+    ["files beside each other", "for name in range(2000): os.mknod(str(name))", 2],
+    ["empty directories beside each other", "for name in range(2000): os.mkdir(str(name))", 3],
+    [
+      "empty directories far below",
+      `os.makedirs("/".join("x" * ${maxDepth - 1})); os.chdir("/".join("x" * ${maxDepth - 1}))
+for name in range(2000): os.mkdir(str(name))`,
+      3,
+    ],
+    [
+      "directories in each other",
+      `for name in range(100): os.makedirs("%d/" % name + "/".join("x" * 20))`,
+      2,
+    ],
+  ] as const)("stops at each name, each entry and each directory: %s", ([, make, stops]) => {
+    const walk = newWalk();
+    fill(make);
+    const before = openDescriptors();
+    const steps = stepsToEnd(walk, () =>
+      expect(openDescriptors()).toBeLessThanOrEqual(before + maxDepth + 1),
+    );
+    const [whole] = walk.uses;
+    expect(whole!.files).toBeGreaterThanOrEqual(2_000);
+    expect(steps).toBeGreaterThanOrEqual(stops * whole!.files);
+    expect(openDescriptors()).toBe(before);
+  });
+
+  test("that is given up in between keeps nothing open", () => {
+    const before = openDescriptors();
+    const walk = new DiskWalk(top);
+    fill(`os.makedirs("/".join("x" * 20))`);
+    while (openDescriptors() < before + 10) walk.goOn(-Infinity);
+    walk[Symbol.dispose]();
+    expect(openDescriptors()).toBe(before);
+  });
+
+  test("goes on in a directory that is moved meanwhile", async () => {
+    const walk = newWalk();
+    fill(
+      `os.makedirs("a/b/c"); os.mkdir("elsewhere"); open("a/b/c/file", "wb").write(bytes(1 << 20))`,
+    );
+    const seen = () => walk.uses.at(-1)!.inodes.size;
+    // The two in the top one, b, and c: it is in b now.
+    while (seen() < 4) walk.goOn(-Infinity);
+    await rename(join(top, "a", "b"), join(top, "elsewhere", "b"));
+    await rename(join(top, "a"), join(top, "other"));
+    stepsToEnd(walk);
+    expect(walk.uses[0]!.bytes).toBeGreaterThanOrEqual(MiB);
+  });
+
+  test("says by how much the file system has filled since a whole one began", async () => {
+    // One that others hardly write to.
+    top = await mkdtemp("/dev/shm/str-disk-use-");
+    onTestFinished(() => rm(top, { recursive: true, force: true }));
+    const walk = newWalk();
+    expect(walk.heldMore.bytes).toBeLessThan(8 * MiB);
+    fill(`for name in range(2000): os.mknod(str(name))`);
+    walk.goOn(-Infinity);
+    await writeFile(join(top, "large"), Buffer.alloc(16 * MiB, 1));
+    expect(walk.heldMore.bytes).toBeGreaterThanOrEqual(16 * MiB);
+    expect(walk.heldMore.files).toBeGreaterThan(2_000);
+    // It began before there was so much, and so proves nothing.
+    stepsToEnd(walk);
+    expect(walk.heldMore.bytes).toBeGreaterThanOrEqual(16 * MiB);
+    stepsToEnd(walk);
+    expect(walk.heldMore.bytes).toBeLessThan(8 * MiB);
   });
 
   test("of a directory that is not there is none", () => {

@@ -150,6 +150,32 @@ sys.stdin.read()`;
     }
   });
 
+  test("is shared memory that no process shows any more", async () => {
+    const child = await python(`
+import mmap, os, sys
+held = [mmap.mmap(-1, 10 << 20) for _ in range(12)]
+for piece in held:
+    piece.write(bytes(10 << 20))
+    piece.madvise(mmap.MADV_DONTNEED)
+print("held", flush=True)
+sys.stdin.read()`);
+    expect(await isBeyond(child, 110)).toBe(true);
+    expect(await isBeyond(child, 140)).toBe(false);
+  });
+
+  test("is page tables, which take memory where no page does", async () => {
+    const child = await python(`
+import mmap, sys
+size = 32 << 30
+held = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+held.madvise(mmap.MADV_NOHUGEPAGE)
+for place in range(0, size, 2 << 20): held[place]
+print("held", flush=True)
+sys.stdin.read()`);
+    expect(await isBeyond(child, 50)).toBe(true);
+    expect(await isBeyond(child, 100)).toBe(false);
+  });
+
   test("is nothing when its processes are gone", async () => {
     const child = await node(holds(100));
     child.kill("SIGKILL");
@@ -291,7 +317,6 @@ describe("a guard", () => {
         peakMemoryBytes: 0,
         peakProcesses: 0,
         memoryKills: 0,
-        memoryFailures: 0,
       }),
     };
     using watch = guard.watch({ ...sandbox, group });

@@ -44,10 +44,12 @@ describe("the built-in profiles", () => {
     expect(tmpBytes).toEqual([64 * MiB, 256 * MiB, 1024 * MiB]);
   });
 
-  test("let only the permissive one read /etc and have a /var", () => {
-    const wide = [...builtInProfiles.values()].filter(({ readsEtc, hasVar }) => readsEtc || hasVar);
+  test("let only the permissive one read /etc, have a /var and open terminals", () => {
+    const wide = [...builtInProfiles.values()].filter(
+      ({ readsEtc, hasVar, terminals }) => readsEtc || hasVar || terminals,
+    );
     expect(wide).toEqual([builtInProfiles.get("permissive")]);
-    expect(wide[0]).toMatchObject({ readsEtc: true, hasVar: true });
+    expect(wide[0]).toMatchObject({ readsEtc: true, hasVar: true, terminals: true });
   });
 
   test("are known by the name they carry", () => {
@@ -136,6 +138,7 @@ describe("the profile of a call", () => {
     ["the network", own({ network: "host" }, { memoryBytes: MiB })],
     ["/etc", own({ network: "none", readsEtc: true })],
     ["/var", own({ network: "none", hasVar: true })],
+    ["terminals", own({ network: "none", terminals: true })],
     ["the backend", own({ network: "none", backend: "host" })],
   ])("is the default when what a request names is wider by %s, whatever else it is", (_, wide) => {
     const fallback = own({ name: "default", network: "none" });
@@ -218,6 +221,7 @@ const profiles = fc.record<Profile>({
   limits: bounds,
   readsEtc: fc.boolean(),
   hasVar: fc.boolean(),
+  terminals: fc.boolean(),
 });
 const anyOverrides = fc.record<ProfileOverrides>({
   limits: fc.oneof(fc.constant({}), bounds),

@@ -45,6 +45,7 @@ profiles:
     extends: restrictive
     reads_etc: true
     has_var: true
+    terminals: true
     backend:
     limits:
 `);
@@ -68,6 +69,7 @@ profiles:
       name: "reader",
       readsEtc: true,
       hasVar: true,
+      terminals: true,
     });
   });
 
@@ -94,7 +96,7 @@ profiles:
 
 describe("a file is refused with the place of what is wrong:", () => {
   const shape = 'a map with "version" and "profiles"';
-  const keys = "extends, backend, network, reads_etc, has_var, limits";
+  const keys = "extends, backend, network, reads_etc, has_var, terminals, limits";
   const limitKeys = limitNames.map((name) => limitFacts[name].field).join(", ");
   test.for<[string, string, string[]]>([
     ["empty", "", [`1:1: expected ${shape}, found nothing`]],
@@ -133,6 +135,15 @@ describe("a file is refused with the place of what is wrong:", () => {
       withFields("{extends: restrictive, backend: host}"),
       [
         '4:37: profile "x": backend: host isolates nothing: not for a profile that extends restrictive',
+      ],
+    ],
+    [
+      "that, and more of the same profile",
+      withFields("{extends: restrictive, backend: host, limits: {cpus: 1.5}, network: all}"),
+      [
+        '4:37: profile "x": backend: host isolates nothing: not for a profile that extends restrictive',
+        '4:58: profile "x": limits.cpus: expected a whole number, 1 to 1024, found 1.5',
+        '4:73: profile "x": network: expected one of none, host, found "all"',
       ],
     ],
     [

@@ -57,6 +57,22 @@ const networkEtc = [
   "/etc/pki/tls/certs",
 ];
 
+/** What `--dev /dev` makes, but for pseudo terminals and for links to what sandboxes do not have. */
+const devicesWithoutTerminals: readonly string[] = [
+  ...["--tmpfs", "/dev"],
+  ...["null", "zero", "full", "random", "urandom", "tty"].flatMap((name) => [
+    "--dev-bind",
+    `/dev/${name}`,
+    `/dev/${name}`,
+  ]),
+  ...["--symlink", "/proc/self/fd", "/dev/fd"],
+  ...["stdin", "stdout", "stderr"].flatMap((name, descriptor) => [
+    "--symlink",
+    `/proc/self/fd/${descriptor}`,
+    `/dev/${name}`,
+  ]),
+];
+
 /**
  * The option list, without the command. It is handed to bubblewrap through `--args FD`, because the sandbox's first
  * process shows bubblewrap's own command line to everything inside.
@@ -84,7 +100,8 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     // In a new one a tool could write the settings of its own namespaces, below /proc/sys.
     ...["--remount-ro", "/proc"],
     // The tool owns the file system of /dev: without the remount it could fill half of the host's memory there.
-    ...["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"],
+    ...(profile.terminals ? ["--dev", "/dev"] : devicesWithoutTerminals),
+    ...["--size", size, "--tmpfs", "/dev/shm"],
     ...options.devices.flatMap((device) => ["--dev-bind", device.source, device.path]),
     ...["--remount-ro", "/dev"],
     ...["--size", size, "--tmpfs", "/tmp"],

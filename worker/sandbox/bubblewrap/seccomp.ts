@@ -2,33 +2,26 @@
  * The system-call filter of a sandbox: a classic BPF program for `bwrap --seccomp`. See seccomp(2).
  */
 import {
+  type Instruction,
+  type Rule,
+  encode,
+  giveBack,
+  load,
+  offsets,
+  onAnyBit,
+  onAtLeast,
+  onEqual,
+  search,
+  unlessEqual,
+} from "./bpf.ts";
+import {
   type FilteredArch,
   type SyscallNumbers,
   inspectedCalls,
   refusedCalls,
+  unfitCalls,
   unknownCalls,
 } from "./syscalls.ts";
-
-/** One instruction: struct sock_filter of linux/filter.h. */
-interface Instruction {
-  readonly code: number;
-  /** Instructions to skip when the comparison holds, and when it does not. */
-  readonly ifTrue: number;
-  readonly ifFalse: number;
-  readonly operand: number;
-}
-
-const instructionBytes = 8;
-
-/** Opcodes of linux/bpf_common.h: class, size or operation, and source. */
-const opcodes = {
-  /** Load 32 bits of struct seccomp_data at an offset. */
-  load: 0x20,
-  jumpIfEqual: 0x15,
-  jumpIfGreaterOrEqual: 0x35,
-  jumpIfAnyBit: 0x45,
-  return: 0x06,
-} as const;
 
 /** What the kernel does with the call: linux/seccomp.h. */
 const actions = {
@@ -38,10 +31,14 @@ const actions = {
   fail: (errno: number) => 0x0005_0000 | errno,
 } as const;
 
-const errnos = { EPERM: 1, ENOSYS: 38, EPROTONOSUPPORT: 93, EAFNOSUPPORT: 97 } as const;
-
-/** Offsets in struct seccomp_data. The low half of an argument comes first on both architectures. */
-const offsets = { number: 0, arch: 4, argument: (index: number) => 16 + 8 * index } as const;
+const errnos = {
+  EPERM: 1,
+  ENOMEM: 12,
+  EINVAL: 22,
+  ENOSYS: 38,
+  EPROTONOSUPPORT: 93,
+  EAFNOSUPPORT: 97,
+} as const;
 
 /** AUDIT_ARCH_… of linux/audit.h. */
 const auditArchs: Readonly<Record<FilteredArch, number>> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
@@ -51,6 +48,25 @@ const x32Bit = 0x4000_0000;
 
 /** Flags of clone(2) that make a namespace: mount, cgroup, uts, ipc, user, pid, net. */
 const namespaceFlags = 0x7e02_0000;
+
+/**
+ * Flags of clone(2) for a thread, and for sharing the descriptors. A thread shares them: what a process has open is what any
+ * of its threads has open, so that who counts need look at one. A process that shares memory with another (CLONE_VM, as vfork
+ * does for a moment) is counted once more, so there is nothing to hide in that.
+ */
+const threadFlags = { thread: 0x0001_0000, files: 0x0000_0400 } as const;
+
+/** Flag of close_range(2) that gives the calling thread descriptors of its own. Callers close one after the other instead. */
+const closeRangeUnshare = 0x2;
+
+/** Flag of mmap(2) for pages of hugetlbfs, which are the host's and on no process's account. Who asks has to do without. */
+const hugePages = 0x0004_0000;
+
+/**
+ * Commands of fcntl(2) by which one sees when others open a file or read a directory, and keeps them waiting: F_SETLEASE,
+ * F_NOTIFY, F_SETDELEG. They take a descriptor for reading, so a file that calls share, read-only, is enough.
+ */
+const watchingCommands = [1024, 1026, 1040];
 
 /**
  * Requests of ioctl_tty(2) that put input into a terminal, reach the console, or have a terminal served by another driver,
@@ -77,80 +93,58 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
 
 /**
  * The filter for an architecture, as bytes of struct sock_filter. It kills on calls of another architecture, answers
- * calls that some kernels do not have with ENOSYS, refuses those that no tool needs with EPERM, and lets everything else
- * pass.
+ * calls that some kernels do not have with ENOSYS and those that do not fit every descriptor with EINVAL, refuses those that
+ * no tool needs with EPERM, and lets everything else pass.
  */
 export function seccompProgram(arch: FilteredArch): Uint8Array {
   return encode([
     load(offsets.arch),
     ...unlessEqual(auditArchs[arch], [giveBack(actions.killProcess)]),
     load(offsets.number),
-    ...(arch === "x64" ? refuseX32() : []),
-    ...failing(unknownCalls, arch, errnos.ENOSYS),
-    ...inspect(arch, "clone", [
-      load(offsets.argument(0)),
-      { code: opcodes.jumpIfAnyBit, ifTrue: 0, ifFalse: 1, operand: namespaceFlags },
-      giveBack(actions.fail(errnos.EPERM)),
-      giveBack(actions.allow),
-    ]),
-    ...inspect(arch, "ioctl", [
-      load(offsets.argument(1)),
-      ...Object.values(terminalRequests).flatMap((request) =>
-        onEqual(request, [giveBack(actions.fail(errnos.EPERM))]),
-      ),
-      giveBack(actions.allow),
-    ]),
-    ...inspect(arch, "personality", allowOnly(harmlessPersonalities, errnos.EPERM)),
-    ...inspect(arch, "socket", [...oneNetlinkProtocol(), ...allowFamilies()]),
-    ...inspect(arch, "socketpair", allowFamilies()),
-    ...failing(refusedCalls, arch, errnos.EPERM),
-    giveBack(actions.allow),
+    ...(arch === "x64" ? onAtLeast(x32Bit, [giveBack(actions.killProcess)]) : []),
+    ...search(
+      rulesOf(arch).toSorted((a, b) => a.number - b.number),
+      [giveBack(actions.allow)],
+    ),
   ]);
 }
 
-function load(operand: number): Instruction {
-  return { code: opcodes.load, ifTrue: 0, ifFalse: 0, operand };
+function rulesOf(arch: FilteredArch): readonly Rule[] {
+  const ruleOf = (numbers: SyscallNumbers, block: readonly Instruction[]): readonly Rule[] => {
+    const number = numbers[arch];
+    return number === undefined ? [] : [{ number, block }];
+  };
+  const failing = (calls: Readonly<Record<string, SyscallNumbers>>, errno: number) =>
+    Object.values(calls).flatMap((numbers) => ruleOf(numbers, [giveBack(actions.fail(errno))]));
+  return [
+    ...Object.entries(inspections).flatMap(([name, block]) =>
+      ruleOf(inspectedCalls[name as keyof typeof inspectedCalls], block),
+    ),
+    ...failing(unknownCalls, errnos.ENOSYS),
+    ...failing(unfitCalls, errnos.EINVAL),
+    ...failing(refusedCalls, errnos.EPERM),
+  ];
 }
 
-function giveBack(operand: number): Instruction {
-  return { code: opcodes.return, ifTrue: 0, ifFalse: 0, operand };
+/** Fails the call when an argument is one of `values`, else lets it pass. */
+function failOn(index: number, values: readonly number[], errno: number): readonly Instruction[] {
+  return [
+    load(offsets.argument(index)),
+    ...values.flatMap((value) => onEqual(value, [giveBack(actions.fail(errno))])),
+    giveBack(actions.allow),
+  ];
 }
 
-/** Runs `block` when the loaded value is `operand`, else goes on behind it. */
-function onEqual(operand: number, block: readonly Instruction[]): readonly Instruction[] {
-  return [{ code: opcodes.jumpIfEqual, ifTrue: 0, ifFalse: block.length, operand }, ...block];
+/** Fails the call when an argument has any of `bits`, else lets it pass. */
+function failOnAnyBit(index: number, bits: number, errno: number): readonly Instruction[] {
+  return [
+    load(offsets.argument(index)),
+    ...onAnyBit(bits, [giveBack(actions.fail(errno))]),
+    giveBack(actions.allow),
+  ];
 }
 
-function unlessEqual(operand: number, block: readonly Instruction[]): readonly Instruction[] {
-  return [{ code: opcodes.jumpIfEqual, ifTrue: block.length, ifFalse: 0, operand }, ...block];
-}
-
-/** Runs `block` for a call; nothing for a call that the architecture does not have. */
-function onCall(number: number | undefined, block: readonly Instruction[]): readonly Instruction[] {
-  return number === undefined ? [] : onEqual(number, block);
-}
-
-/** Fails each of the calls, whatever its arguments. */
-function failing(
-  calls: Readonly<Record<string, SyscallNumbers>>,
-  arch: FilteredArch,
-  errno: number,
-): readonly Instruction[] {
-  return Object.values(calls).flatMap((numbers) =>
-    onCall(numbers[arch], [giveBack(actions.fail(errno))]),
-  );
-}
-
-/** A block that decides a call by its arguments. It must not fall through: the call's number is loaded no longer. */
-function inspect(
-  arch: FilteredArch,
-  name: keyof typeof inspectedCalls,
-  block: readonly Instruction[],
-): readonly Instruction[] {
-  return onCall(inspectedCalls[name][arch], block);
-}
-
-/** Lets the call pass when its first argument is one of `values`. */
+/** Lets the call pass when its first argument is one of `values`, else fails it. */
 function allowOnly(values: readonly number[], errno: number): readonly Instruction[] {
   return [
     load(offsets.argument(0)),
@@ -175,22 +169,26 @@ function oneNetlinkProtocol(): readonly Instruction[] {
   ];
 }
 
-function refuseX32(): readonly Instruction[] {
+function noNamespaceAndOneTable(): readonly Instruction[] {
   return [
-    { code: opcodes.jumpIfGreaterOrEqual, ifTrue: 0, ifFalse: 1, operand: x32Bit },
-    giveBack(actions.killProcess),
+    load(offsets.argument(0)),
+    ...onAnyBit(namespaceFlags, [giveBack(actions.fail(errnos.EPERM))]),
+    ...onAnyBit(threadFlags.thread, [
+      ...onAnyBit(threadFlags.files, [giveBack(actions.allow)]),
+      giveBack(actions.fail(errnos.EPERM)),
+    ]),
+    giveBack(actions.allow),
   ];
 }
 
-/** Both architectures are little-endian. */
-function encode(program: readonly Instruction[]): Uint8Array {
-  const bytes = Buffer.alloc(program.length * instructionBytes);
-  program.forEach(({ code, ifTrue, ifFalse, operand }, index) => {
-    const at = index * instructionBytes;
-    bytes.writeUInt16LE(code, at);
-    bytes.writeUInt8(ifTrue, at + 2);
-    bytes.writeUInt8(ifFalse, at + 3);
-    bytes.writeUInt32LE(operand, at + 4);
-  });
-  return bytes;
-}
+/** What decides the calls whose arguments count. */
+const inspections: Readonly<Record<keyof typeof inspectedCalls, readonly Instruction[]>> = {
+  clone: noNamespaceAndOneTable(),
+  close_range: failOnAnyBit(2, closeRangeUnshare, errnos.ENOSYS),
+  fcntl: failOn(1, watchingCommands, errnos.EINVAL),
+  ioctl: failOn(1, Object.values(terminalRequests), errnos.EPERM),
+  mmap: failOnAnyBit(3, hugePages, errnos.ENOMEM),
+  personality: allowOnly(harmlessPersonalities, errnos.EPERM),
+  socket: [...oneNetlinkProtocol(), ...allowFamilies()],
+  socketpair: allowFamilies(),
+};

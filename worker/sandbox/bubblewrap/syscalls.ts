@@ -18,7 +18,10 @@ const call = (x64: number, arm64: number | undefined): SyscallNumbers => ({ x64,
 /** Calls whose arguments decide. */
 export const inspectedCalls = {
   clone: call(56, 220),
+  close_range: everywhere(436),
+  fcntl: call(72, 25),
   ioctl: call(16, 29),
+  mmap: call(9, 222),
   personality: call(135, 92),
   socket: call(41, 198),
   socketpair: call(53, 199),
@@ -38,6 +41,37 @@ export const unknownCalls: Readonly<Record<string, SyscallNumbers>> = {
   shmget: call(29, 194),
   semget: call(64, 190),
   msgget: call(68, 186),
+  // Contexts of aio(7), of which the whole host has few: `fs.aio-max-nr`.
+  io_setup: call(206, 0),
+  io_destroy: call(207, 1),
+  io_submit: call(209, 2),
+  io_cancel: call(210, 3),
+  io_getevents: call(208, 4),
+  io_pgetevents: call(333, 292),
+  // Events of files that calls share: who reads them, and when. Their user has few instances, for all sandboxes together.
+  inotify_init: call(253, undefined),
+  inotify_init1: call(294, 26),
+  inotify_add_watch: call(254, 27),
+  inotify_rm_watch: call(255, 28),
+  // The placement on nodes of memory, see numa(7). Libraries do without, as on a kernel for machines that have one node.
+  mbind: call(237, 235),
+  set_mempolicy: call(238, 237),
+  get_mempolicy: call(239, 236),
+  migrate_pages: call(256, 238),
+  move_pages: call(279, 239),
+  set_mempolicy_home_node: everywhere(450),
+};
+
+/**
+ * Calls that fit some descriptors only, so that callers read and write instead. Pages that they have put into a pipe or a
+ * socket are on nobody's account, and each byte of them keeps up to two mebibytes: a huge page, or a large folio of a file,
+ * also after it was unmapped or truncated.
+ */
+export const unfitCalls: Readonly<Record<string, SyscallNumbers>> = {
+  vmsplice: call(278, 75),
+  splice: call(275, 76),
+  tee: call(276, 77),
+  sendfile: call(40, 71),
 };
 
 /** Calls that no tool needs, and that reach parts of the kernel with a history. */
@@ -64,6 +98,7 @@ export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
   kcmp: call(312, 272),
   pidfd_getfd: everywhere(438),
   process_madvise: everywhere(440),
+  process_mrelease: everywhere(448),
   // The placement on CPUs, which is a limit.
   sched_setaffinity: call(203, 122),
   // Large interfaces into the kernel.
@@ -74,6 +109,8 @@ export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
   io_uring_enter: everywhere(426),
   io_uring_register: everywhere(427),
   fanotify_init: call(300, 262),
+  fanotify_mark: call(301, 263),
+  lookup_dcookie: call(212, 18),
   // Keyrings are not in any namespace: without this one call reads what another left.
   add_key: call(248, 217),
   request_key: call(249, 218),
@@ -93,11 +130,14 @@ export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
   quotactl_fd: everywhere(443),
   settimeofday: call(164, 170),
   clock_settime: call(227, 112),
+  adjtimex: call(159, 171),
+  clock_adjtime: call(305, 266),
   sethostname: call(170, 161),
   setdomainname: call(171, 162),
   iopl: call(172, undefined),
   ioperm: call(173, undefined),
   modify_ldt: call(154, undefined),
+  uselib: call(134, undefined),
   // Files by handle, past the mounts.
   name_to_handle_at: call(303, 264),
   open_by_handle_at: call(304, 265),

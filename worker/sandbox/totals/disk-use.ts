@@ -1,75 +1,74 @@
 /**
  * What a tool has made of its work directory: bytes on disk and files, counted piece by piece while the tool goes on.
  */
-import {
-  type Dir,
-  type Stats,
-  chmodSync,
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  opendirSync,
-} from "node:fs";
+import { type BigIntStats, closeSync, fstatSync, statfsSync } from "node:fs";
+import { openTop, type TreeVisitor, walkTree } from "./tree-walk.ts";
 
-/** Directories in each other that are looked into. What is deeper cannot be counted, and is too much by itself. */
-export const maxDepth = 64;
 /** What stat(2) counts in. */
 export const blockBytes = 512;
 
-/** open(2): a descriptor that names a directory without reading it. Node has no name for it; it is one everywhere. */
-const O_PATH = 0x20_0000;
-const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** What its owner needs of a directory to look at all that is in it, and to remove it. */
-const lookable = 0o700;
+/** A file among those of a tree: its number on the device of the top directory, where that is one and exact. */
+export type FileKey = number | string;
 
 /** What was found in a tree, its top directory left out. */
 export interface DiskUse {
   readonly bytes: number;
-  /** Numbers of the files, directories and what else there is: a second name for one counts no second time. */
-  readonly inodes: ReadonlySet<number>;
-  /** How many they are, with those of which a walk knows no more than the name yet. */
+  /** The files, directories and what else there is: a second name for one counts no second time. */
+  readonly inodes: ReadonlySet<FileKey>;
+  /** How many they are, with the names of which a walk knows no more, or not yet. */
   readonly files: number;
-  /** Whether there is something below {@link maxDepth} directories. */
-  readonly isTooDeep: boolean;
+  /** Whether there is something that no walk can look at. */
+  readonly isUncountable: boolean;
 }
 
-class Found implements DiskUse {
+/** Bytes and files. */
+export interface Amount {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+class Found implements DiskUse, TreeVisitor {
+  readonly #device: bigint;
   bytes = 0;
-  readonly inodes = new Set<number>();
-  isTooDeep = false;
+  readonly inodes = new Set<FileKey>();
+  isUncountable = false;
   #names = 0;
+
+  /** @param device of the top directory */
+  constructor(device: bigint) {
+    this.#device = device;
+  }
 
   get files(): number {
     return this.inodes.size + this.#names;
   }
 
-  /** Has met a name; what is behind it comes later. */
-  meet(): void {
-    this.#names++;
+  meet(names: number): void {
+    this.#names += names;
   }
 
-  /** What is behind a name that was met; undefined when it is gone. */
-  add(stats: Stats | undefined): void {
+  see(stats: BigIntStats): void {
     this.#names--;
-    if (stats === undefined || this.inodes.has(stats.ino)) return;
-    this.inodes.add(stats.ino);
-    this.bytes += stats.blocks * blockBytes;
+    const key = this.#keyOf(stats);
+    if (this.inodes.has(key)) return;
+    this.inodes.add(key);
+    this.bytes += Number(stats.blocks) * blockBytes;
   }
-}
 
-/** A directory on the way, by the names that lead to it. */
-interface Place {
-  readonly name: string;
-  readonly parent: Place | undefined;
-  readonly depth: number;
+  miss(): void {
+    this.isUncountable = true;
+  }
+
+  /** A tree may have several devices without any mount: subvolumes of btrfs number their files each by itself. */
+  #keyOf({ dev, ino }: BigIntStats): FileKey {
+    const isExact = dev === this.#device && ino <= Number.MAX_SAFE_INTEGER;
+    return isExact ? Number(ino) : `${dev}:${ino}`;
+  }
 }
 
 /**
  * Walks through a tree once when it is made, for what is there already, and then again and again, piece by piece. Nothing is
- * opened by following a link, whatever changes meanwhile; directories that their owner cannot read are opened to it. The
- * owner disposes it.
+ * opened by following a link, whatever changes meanwhile. The owner disposes it.
  */
 export class DiskWalk implements Disposable {
   /** The device that the tree is on, as stat(2) numbers it. */
@@ -79,18 +78,23 @@ export class DiskWalk implements Disposable {
   readonly #top: number;
   /** What the last walk through everything found. */
   #whole: DiskUse;
-  #found = new Found();
-  #walk: Generator<undefined, void>;
+  /** What the file system held when that began. */
+  #heldAtWhole: Amount | undefined;
+  #found: Found;
+  /** The walk that is under way, and what the file system held when it began. */
+  #walk:
+    { readonly steps: Generator<undefined, void>; readonly held: Amount | undefined } | undefined;
 
   /** Throws the system's error when there is no such directory. */
   constructor(path: string) {
-    this.#top = openSync(path, enter);
+    this.#top = openTop(path);
     this.device = fstatSync(this.#top).dev;
-    const staged = new Found();
-    for (const _entry of walk(this.#top, staged));
+    this.#heldAtWhole = this.#held();
+    const staged = this.#newFound();
+    for (const _step of walkTree(this.#top, staged));
     this.staged = staged;
     this.#whole = staged;
-    this.#walk = walk(this.#top, this.#found);
+    this.#found = this.#newFound();
   }
 
   /** What the last walk through everything has found, and what this one has so far. */
@@ -98,98 +102,51 @@ export class DiskWalk implements Disposable {
     return [this.#whole, this.#found];
   }
 
+  /** Whether it has begun and not come to its end: then it has descriptors open. */
+  get isUnderWay(): boolean {
+    return this.#walk !== undefined;
+  }
+
+  /**
+   * What the whole file system holds more than when the last walk through everything began. That may be others' doing, so it
+   * proves nothing; but the tree cannot have grown by more where this is not much.
+   */
+  get heldMore(): Amount {
+    const [before, now] = [this.#heldAtWhole, this.#held()];
+    if (before === undefined || now === undefined) return { bytes: 0, files: 0 };
+    return { bytes: now.bytes - before.bytes, files: now.files - before.files };
+  }
+
   /** Goes on to the end of this walk, or until `performance.now()` is `untilMs`, whichever is first. */
   goOn(untilMs: number): void {
+    this.#walk ??= { steps: walkTree(this.#top, this.#found), held: this.#held() };
+    const { steps, held } = this.#walk;
     do {
-      if (this.#walk.next().done !== true) continue;
+      if (steps.next().done !== true) continue;
+      this.#heldAtWhole = held;
       this.#whole = this.#found;
-      this.#found = new Found();
-      this.#walk = walk(this.#top, this.#found);
+      this.#found = this.#newFound();
+      this.#walk = undefined;
       return;
     } while (performance.now() < untilMs);
   }
 
+  #newFound(): Found {
+    return new Found(BigInt(this.device));
+  }
+
+  /** Undefined where the file system does not tell. Some do not count files; then these are none. */
+  #held(): Amount | undefined {
+    try {
+      const { bsize, blocks, bfree, files, ffree } = statfsSync(`/proc/self/fd/${this.#top}`);
+      return { bytes: (blocks - bfree) * bsize, files: files - ffree };
+    } catch {
+      return undefined;
+    }
+  }
+
   [Symbol.dispose](): void {
-    this.#walk.return();
+    this.#walk?.steps.return();
     closeSync(this.#top);
   }
-}
-
-/**
- * Adds everything below a directory to `found`, and pauses at each entry. Of each directory the names come first: they take
- * an eighth of the time that is needed to look at what is behind them.
- */
-function* walk(top: number, found: Found): Generator<undefined, void> {
-  const places: Place[] = [{ name: ".", parent: undefined, depth: 0 }];
-  for (let place; (place = places.pop()) !== undefined;) {
-    using directory = openDirectory(top, place);
-    if (directory === undefined) continue;
-    const names: string[] = [];
-    for (let entry; (entry = directory.entries.readSync()) !== null;) {
-      names.push(entry.name);
-      found.meet();
-      yield;
-    }
-    for (const name of names) {
-      const stats = statsOf(below(directory.descriptor, name));
-      found.add(stats);
-      if (stats?.isDirectory() === true) {
-        if (place.depth < maxDepth) places.push({ name, parent: place, depth: place.depth + 1 });
-        else found.isTooDeep = true;
-      }
-      yield;
-    }
-  }
-}
-
-/** What is at a path; undefined when it has gone meanwhile, or somebody has closed the way to it. */
-function statsOf(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-interface OpenDirectory extends Disposable {
-  readonly descriptor: number;
-  readonly entries: Dir;
-}
-
-/** Opens a directory step by step from the top one; undefined when one on the way is gone, or none any more. */
-function openDirectory(top: number, place: Place): OpenDirectory | undefined {
-  const names: string[] = [];
-  for (let at: Place | undefined = place; at !== undefined; at = at.parent) names.unshift(at.name);
-  let descriptor = top;
-  try {
-    for (const name of names) {
-      const next = openSync(below(descriptor, name), enter);
-      if (descriptor !== top) closeSync(descriptor);
-      descriptor = next;
-    }
-    const entries = openEntries(descriptor);
-    return {
-      descriptor,
-      entries,
-      [Symbol.dispose]: () => {
-        entries.closeSync();
-        closeSync(descriptor);
-      },
-    };
-  } catch {
-    if (descriptor !== top) closeSync(descriptor);
-    return undefined;
-  }
-}
-
-/** A tool may write where it does not let itself look. */
-function openEntries(descriptor: number): Dir {
-  if ((fstatSync(descriptor).mode & lookable) !== lookable)
-    chmodSync(`/proc/self/fd/${descriptor}`, lookable);
-  return opendirSync(below(descriptor, "."));
-}
-
-/** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
-function below(descriptor: number, name: string): string {
-  return `/proc/self/fd/${descriptor}/${name}`;
 }

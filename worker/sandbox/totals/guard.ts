@@ -11,8 +11,15 @@ export const lookMs = 20;
  * processor time of a look that counts, so that who keeps all processors busy is not looked at less often.
  */
 const pausePerLook = 4;
+/** The same while a sandbox may have put too much on the disk. */
+const urgentPausePerLook = 1;
 /** Milliseconds of a look that go into the files of all sandboxes together; a walk through many goes on with the next. */
 const filesMs = 4;
+/** Milliseconds besides, for all those together that may have put too much on the disk. */
+const urgentFilesMs = 16;
+/** Work directories of which a walk may be under way between two looks. Each keeps a descriptor for each
+ * directory that it is in. */
+const maxWalks = 32;
 
 /** A sandbox that is being watched. Disposed when its first process is gone. */
 export interface Watch extends Disposable {
@@ -63,14 +70,20 @@ export class Guard {
 
   #look(): void {
     const beganMs = ownCpuMs();
-    const shareMs = filesMs / this.#watched.size;
-    for (const watched of this.#watched) {
-      watched.look(performance.now() + shareMs);
+    const all = [...this.#watched];
+    const urgent = new Set(all.filter(({ isUrgent }) => isUrgent));
+    let walks = all.filter(({ isWalking }) => isWalking).length;
+    for (const watched of all) {
+      const walkMs = urgent.has(watched) ? urgentFilesMs / urgent.size : 0;
+      const wasWalking = watched.isWalking;
+      watched.look(filesMs / all.length, walkMs, walks < maxWalks);
+      walks += Number(watched.isWalking) - Number(wasWalking);
       if (watched.isOver) this.#watched.delete(watched);
     }
+    const pause = urgent.size > 0 ? urgentPausePerLook : pausePerLook;
     const tookMs = ownCpuMs() - beganMs;
     this.#timer =
-      this.#watched.size === 0 ? undefined : this.#lookIn(Math.max(lookMs, pausePerLook * tookMs));
+      this.#watched.size === 0 ? undefined : this.#lookIn(Math.max(lookMs, pause * tookMs));
     this.#onLooked();
   }
 }

@@ -3,9 +3,12 @@
  *
  * Adding up what each process holds is quick, but counts pages that processes share once for each; counting each page once
  * takes long. So the sum decides as long as it is within the bound, and what is certain beyond it decides when it is not.
+ * Memory that was mapped to be shared is there also when no process has touched it: what a search finds of it counts in place
+ * of what processes show of it, if it is more.
  */
 import type { LimitReached } from "../../protocol/resource-limits.ts";
-import { exactBytes } from "./exact-memory.ts";
+import { exactMemory } from "./exact-memory.ts";
+import type { MappingsSearch } from "./mappings.ts";
 import type { PrivateMemoryView } from "./private-memory.ts";
 import type { ProcessTree, SeenProcess } from "./process-tree.ts";
 
@@ -26,6 +29,8 @@ export interface CountedMemory {
   readonly tree: ProcessTree;
   /** Its memory file systems, if it has some of its own. */
   readonly files: PrivateMemoryView | undefined;
+  /** Finds memory that they share. It goes on after each look, if at all. */
+  readonly mappings: Pick<MappingsSearch, "sharedBytes" | "lastingSharedBytes" | "isUnderWay">;
   /** By which sandboxes take turns with what would keep too many threads busy at once. */
   readonly inTurn: InTurn;
   /** Told of a count that took long, when it finds too much. It must not throw. */
@@ -42,8 +47,10 @@ interface Held {
 export class MemoryTotal {
   readonly #counted: CountedMemory;
   #peakBytes: number | undefined;
-  /** What was held for certain at some look. */
-  #certain: { readonly bytes: number; readonly at: Held } | undefined;
+  /** What was held for certain at some look, shared memory left out, and in all. */
+  #certain: { readonly own: number; readonly all: number; readonly at: Held } | undefined;
+  /** What was held for certain, shared memory left out, when the last search for that began. */
+  #ownBeforeSearch = 0;
   #isCounting = false;
   #countAgainAtMs = 0;
   #doubtfulCounts = 0;
@@ -63,10 +70,13 @@ export class MemoryTotal {
    * @param inFiles bytes in memory file systems
    */
   look(processes: readonly SeenProcess[], inFiles: number): LimitReached | undefined {
+    const { mappings, boundBytes: bound } = this.#counted;
     const now = { processes, inFiles };
-    const most = now.inFiles + sum(processes, allBytes);
-    const least = Math.max(leastOf(now), this.#leastSinceCounted(now));
-    const bound = this.#counted.boundBytes;
+    const most = mostOf(now, mappings.sharedBytes);
+    const certain = this.#certainSinceCounted(now);
+    const own = Math.max(leastOf(now), certain.own);
+    const least = Math.max(own, certain.all, this.#ownBeforeSearch + mappings.lastingSharedBytes);
+    if (!mappings.isUnderWay) this.#ownBeforeSearch = own;
     if (most <= bound || least > bound) return this.#holds(most <= bound ? most : least);
     void this.#count();
     return undefined;
@@ -86,13 +96,14 @@ export class MemoryTotal {
    * What was certain once, with what the same processes have got as their own since, and without what they gave back. Shared
    * pages that a process has got may have been counted for others.
    */
-  #leastSinceCounted(now: Held): number {
-    const { bytes, at } = this.#certain ?? {};
-    if (bytes === undefined || at === undefined) return 0;
-    const changes = changesBetween(at, now);
-    if (changes.bornOrGone > 0) return 0;
-    const { ownGained, ownLost, sharedLost } = changes;
-    return bytes + ownGained - ownLost - sharedLost + now.inFiles - at.inFiles;
+  #certainSinceCounted(now: Held): { readonly own: number; readonly all: number } {
+    const nothing = { own: 0, all: 0 };
+    if (this.#certain === undefined) return nothing;
+    const { own, all, at } = this.#certain;
+    const { bornOrGone, ownGained, ownLost, sharedLost } = changesBetween(at, now);
+    if (bornOrGone > 0) return nothing;
+    const grown = ownGained - ownLost + now.inFiles - at.inFiles;
+    return { own: own + grown, all: all + grown - sharedLost };
   }
 
   /** Counts each page once: other looks go on meanwhile. */
@@ -110,20 +121,28 @@ export class MemoryTotal {
   }
 
   async #countExactly(): Promise<LimitReached | undefined> {
-    const { tree, files, boundBytes } = this.#counted;
+    const { tree, files, mappings, boundBytes } = this.#counted;
     const before = { processes: tree.look(true), inFiles: this.#inFiles() };
-    const exact = await exactBytes(before.processes, files?.devices ?? []);
+    const exact = await exactMemory(before.processes, files?.devices ?? []);
     // Where the kernel does not tell, the sum that counts some pages more than once has to do.
-    if (exact === undefined) return this.#holds(before.inFiles + sum(before.processes, allBytes));
+    if (exact === undefined) return this.#holds(mostOf(before, mappings.sharedBytes));
     const after = { processes: tree.look(true), inFiles: this.#inFiles() };
-    const held = exact + Math.min(before.inFiles, after.inFiles);
-    const certain = held - doubtOf(before, after);
-    this.#certain = { bytes: certain, at: after };
-    const isDoubtful = held > boundBytes && certain <= boundBytes;
+    const own = exact.ownBytes + Math.min(before.inFiles, after.inFiles);
+    const held = own + exact.sharedBytes;
+    const doubt = doubtOf(before, after);
+    this.#certain = { own: own - doubt, all: held - doubt, at: after };
+    const isDoubtful = held > boundBytes && held - doubt <= boundBytes;
     this.#doubtfulCounts = isDoubtful ? this.#doubtfulCounts + 1 : 0;
     if (isDoubtful && this.#doubtfulCounts < maxDoubtfulCounts) return undefined;
     return this.#holds(held);
   }
+}
+
+/** Pages that processes share by a fork count for each of them. */
+function mostOf({ processes, inFiles }: Held, foundSharedBytes: number): number {
+  const mapped = sum(processes, ({ sharedBytes }) => sharedBytes);
+  const own = sum(processes, ({ privateBytes }) => privateBytes);
+  return inFiles + own + Math.max(mapped, foundSharedBytes);
 }
 
 /** What one process has as its own is in nobody else's sum. */

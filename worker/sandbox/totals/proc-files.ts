@@ -21,6 +21,23 @@ export function readProc(path: string): string {
   }
 }
 
+/**
+ * A list of /proc, some whole lines at a time, as many as the kernel tells at once: a page of them. Ends when the process is
+ * gone, or what it has is not for this one to see.
+ */
+export function* linesOfProc(path: string): Generator<string, void> {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, "r");
+    for (let length; (length = readSync(descriptor, chunk)) > 0;)
+      yield chunk.toString("latin1", 0, length);
+  } catch {
+    // There is no more of it.
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
 /** The names in a directory of /proc; none when the process is gone, or what it has is not for this one to see. */
 export function listProc(path: string): readonly string[] {
   try {

@@ -6,6 +6,11 @@ import { listProc, readProc } from "./proc-files.ts";
 /** One process at the time of a look. */
 export interface SeenProcess {
   readonly pid: number;
+  /**
+   * The directory of /proc that shows what it holds: that of a living thread. A process goes on when its first thread has
+   * ended, whose own directory shows no memory and no files then.
+   */
+  readonly place: string;
   /** When it began, in the kernel's ticks since boot: with the number it tells one process from all others. */
   readonly startTicks: number;
   readonly threads: number;
@@ -13,8 +18,10 @@ export interface SeenProcess {
   readonly ownMs: number;
   /** Processor time of its children, and of theirs, that have ended and were waited for. */
   readonly childrenMs: number;
-  /** Pages of its own, those that are swapped out included. Forked processes share some of them. */
+  /** Pages of its own, those that are swapped out included, and page tables. Forked processes share some of the pages. */
   readonly privateBytes: number;
+  /** What of that are page tables. */
+  readonly tableBytes: number;
   /** Pages of shared memory that it maps. */
   readonly sharedBytes: number;
 }
@@ -23,7 +30,10 @@ export interface SeenProcess {
 const tickMs = 10;
 
 /** Fields of proc_pid_stat(5), counted from the one behind the name. */
-const fields = { userTime: 11, threads: 17, start: 19 } as const;
+const fields = { state: 0, userTime: 11, threads: 17, start: 19 } as const;
+
+/** Of a thread that has ended, or is about to be gone. */
+const endedStates: readonly (string | undefined)[] = ["Z", "X"];
 
 /**
  * A process and all that descend from it, look by look. Files that a process maps are the page cache's, and count nowhere.
@@ -62,33 +72,55 @@ export class ProcessTree {
 }
 
 function readProcess(pid: number, withMemory: boolean): SeenProcess | undefined {
-  const stat = readProc(`/proc/${pid}/stat`);
-  // The name may hold anything, the last parenthesis included in it is the kernel's.
-  const values = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const values = readStat(`/proc/${pid}`);
   if (values.length <= fields.start) return undefined;
   const number = (field: number): number => Number(values[field]);
   const { userTime } = fields;
+  const threads = number(fields.threads);
+  const hasEnded = endedStates.includes(values[fields.state]);
+  const place = (hasEnded && threads > 1 ? livingThreadOf(pid) : undefined) ?? `/proc/${pid}`;
   return {
     pid,
+    place,
     startTicks: number(fields.start),
-    threads: number(fields.threads),
+    threads,
     ownMs: (number(userTime) + number(userTime + 1)) * tickMs,
     childrenMs: (number(userTime + 2) + number(userTime + 3)) * tickMs,
-    ...(withMemory ? readMemory(pid) : { privateBytes: 0, sharedBytes: 0 }),
+    ...(withMemory ? readMemory(place) : noMemory),
   };
 }
 
-/** Lines of proc_pid_status(5). A process that has ended has none of them. */
-const heldLines = /^(RssAnon|RssShmem|VmSwap):\s+(\d+) kB$/gm;
+/** The values of proc_pid_stat(5) behind the name; none when the process or thread is gone. */
+function readStat(place: string): readonly string[] {
+  const stat = readProc(`${place}/stat`);
+  // The name may hold anything, the last parenthesis included in it is the kernel's.
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
 
-function readMemory(pid: number): Pick<SeenProcess, "privateBytes" | "sharedBytes"> {
-  let [privateBytes, sharedBytes] = [0, 0];
-  for (const [, name, kibibytes] of readProc(`/proc/${pid}/status`).matchAll(heldLines)) {
+function livingThreadOf(pid: number): string | undefined {
+  const directory = `/proc/${pid}/task`;
+  for (const thread of listProc(directory)) {
+    const [state] = readStat(`${directory}/${thread}`);
+    if (state && !endedStates.includes(state)) return `${directory}/${thread}`;
+  }
+  return undefined;
+}
+
+/** Lines of proc_pid_status(5). A process that has ended has none of them. */
+const heldLines = /^(RssAnon|RssShmem|VmPTE|VmSwap):\s+(\d+) kB$/gm;
+
+type SeenMemory = Pick<SeenProcess, "privateBytes" | "tableBytes" | "sharedBytes">;
+const noMemory: SeenMemory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };
+
+function readMemory(place: string): SeenMemory {
+  let { privateBytes, tableBytes, sharedBytes } = noMemory;
+  for (const [, name, kibibytes] of readProc(`${place}/status`).matchAll(heldLines)) {
     const bytes = Number(kibibytes) * 1024;
     if (name === "RssShmem") sharedBytes = bytes;
     else privateBytes += bytes;
+    if (name === "VmPTE") tableBytes = bytes;
   }
-  return { privateBytes, sharedBytes };
+  return { privateBytes, tableBytes, sharedBytes };
 }
 
 /** Threads have children of their own. Listing them is spared where there is one only. */

@@ -4,8 +4,9 @@
 import type { LimitName, LimitReached, Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "../cgroup/cgroup.ts";
 import { CpuTotal } from "./cpu-total.ts";
-import type { DiskWalk } from "./disk-use.ts";
+import type { Amount, DiskWalk } from "./disk-use.ts";
 import { HeldFilesSearch } from "./held-files.ts";
+import { MappingsSearch } from "./mappings.ts";
 import { type InTurn, MemoryTotal } from "./memory-total.ts";
 import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./private-memory.ts";
 import { ProcessTree, type SeenProcess } from "./process-tree.ts";
@@ -39,10 +40,13 @@ export class Watched implements Disposable {
   readonly #sandbox: WatchedSandbox;
   readonly #tree: ProcessTree;
   readonly #cpu = new CpuTotal();
+  readonly #mappings: MappingsSearch;
   readonly #heldFiles: HeldFilesSearch;
   readonly #private: PrivateMemoryView | undefined;
   /** Undefined where the control group counts it. */
   readonly #memory: MemoryTotal | undefined;
+  /** What it may still add to its work directory. */
+  #left: Amount;
   #hasMeasured = false;
   #peakProcesses: number | undefined;
   #isOver = false;
@@ -51,7 +55,9 @@ export class Watched implements Disposable {
   constructor(sandbox: WatchedSandbox, inTurn: InTurn) {
     const { firstPid, disk, privateMemory, group } = sandbox;
     this.#sandbox = sandbox;
+    this.#left = { bytes: sandbox.limits.diskBytes, files: sandbox.limits.files };
     this.#tree = new ProcessTree(firstPid);
+    this.#mappings = new MappingsSearch(disk.device);
     this.#heldFiles = new HeldFilesSearch(disk.device);
     this.#private = privateMemory && new PrivateMemoryView(firstPid, privateMemory);
     if (group?.controls.memory === true) return;
@@ -59,6 +65,7 @@ export class Watched implements Disposable {
       boundBytes: sandbox.limits.memoryBytes,
       tree: this.#tree,
       files: this.#private,
+      mappings: this.#mappings,
       inTurn,
       onExceeded: (limit) => this.#tell(limit),
     });
@@ -78,8 +85,27 @@ export class Watched implements Disposable {
     };
   }
 
-  /** Looks at everything; at files, which may be many, until `performance.now()` is `untilMs`. */
-  look(untilMs: number): void {
+  /**
+   * Whether its work directory may have grown beyond its limits while the walk through it was on its way: by no more than the
+   * file system holds more, and that is too much.
+   */
+  get isUrgent(): boolean {
+    const { bytes, files } = this.#sandbox.disk.heldMore;
+    return bytes > this.#left.bytes || files > this.#left.files;
+  }
+
+  /** Whether a walk through its work directory has begun and goes on with the next look. */
+  get isWalking(): boolean {
+    return this.#sandbox.disk.isUnderWay;
+  }
+
+  /**
+   * Looks at everything; at files, which may be many, for some milliseconds.
+   *
+   * @param walkMs that go into the walk through the work directory besides
+   * @param mayBegin whether a walk through the work directory may begin, which keeps descriptors until it ends
+   */
+  look(filesMs: number, walkMs: number, mayBegin: boolean): void {
     if (this.#isOver) return;
     const processes = this.#lookAtProcesses();
     if (processes.length <= Number(this.#sandbox.commandIsChild)) return;
@@ -91,7 +117,7 @@ export class Watched implements Disposable {
         this.#beyond("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
         (counted && this.#memoryRefused(counted)) ??
         this.#memory?.look(processes, memory?.bytes ?? 0) ??
-        this.#filesReached(processes, memory, untilMs),
+        this.#filesReached(processes, memory, { filesMs, walkMs, mayBegin }),
     );
   }
 
@@ -108,6 +134,7 @@ export class Watched implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isOver = true;
+    this.#mappings[Symbol.dispose]();
   }
 
   #tell(limit: LimitReached | undefined): void {
@@ -138,19 +165,19 @@ export class Watched implements Disposable {
   #filesReached(
     processes: readonly SeenProcess[],
     memory: PrivateMemoryUse | undefined,
-    untilMs: number,
+    { filesMs, walkMs, mayBegin }: { filesMs: number; walkMs: number; mayBegin: boolean },
   ): LimitReached | undefined {
     const { disk, limits } = this.#sandbox;
     const { staged } = disk;
-    const halfMs = (performance.now() + untilMs) / 2;
-    this.#heldFiles.goOn(
-      processes.map(({ pid }) => pid),
-      halfMs,
-    );
-    disk.goOn(untilMs);
+    // Counted from here: looking at many processes takes long, and is none of the files' time.
+    const untilMs = performance.now() + filesMs;
+    const shareMs = filesMs / 3;
+    this.#mappings.goOn(processes, untilMs - 2 * shareMs);
+    this.#heldFiles.goOn(processes, this.#mappings.files, untilMs - shareMs);
+    if (mayBegin || disk.isUnderWay) disk.goOn(untilMs + walkMs);
     let [bytes, files] = [0, 0];
     for (const named of disk.uses) {
-      if (named.isTooDeep) return { limit: "files", bound: limits.files, peak: undefined };
+      if (named.isUncountable) return { limit: "files", bound: limits.files, peak: undefined };
       for (const held of this.#heldFiles.uses) {
         const unnamed = [...held].filter(([inode]) => !named.inodes.has(inode));
         const unnamedBytes = unnamed.reduce((sum, [, heldBytes]) => sum + heldBytes, 0);
@@ -158,6 +185,8 @@ export class Watched implements Disposable {
         files = Math.max(files, named.files + unnamed.length - staged.files);
       }
     }
-    return this.#beyond("diskBytes", bytes) ?? this.#beyond("files", files + (memory?.files ?? 0));
+    files += memory?.files ?? 0;
+    this.#left = { bytes: limits.diskBytes - bytes, files: limits.files - files };
+    return this.#beyond("diskBytes", bytes) ?? this.#beyond("files", files);
   }
 }

@@ -1,0 +1,73 @@
+/**
+ * When a walk through a work directory is urgent, and when it begins. A real process stands for a sandbox.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { LimitReached } from "../../../worker/protocol/resource-limits.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
+import { Watched } from "../../../worker/sandbox/totals/watched-sandbox.ts";
+
+const MiB = 1024 * 1024;
+/** A file system that others hardly write to. */
+const quiet = "/dev/shm";
+/** Milliseconds in which all there is here is looked at. */
+const longMs = 10_000;
+
+async function watch(diskBytes: number) {
+  const child = spawn("/usr/bin/sleep", ["600"]);
+  await once(child, "spawn");
+  const top = await mkdtemp(join(quiet, "str-watched-"));
+  const disk = new DiskWalk(top);
+  const told: LimitReached[] = [];
+  const { limits } = builtInProfiles.get("permissive")!;
+  const watched = new Watched(
+    {
+      firstPid: child.pid!,
+      commandIsChild: false,
+      limits: { ...limits, diskBytes },
+      disk,
+      privateMemory: undefined,
+      group: undefined,
+      onExceeded: (limit) => told.push(limit),
+    },
+    (task) => task(),
+  );
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    watched[Symbol.dispose]();
+    disk[Symbol.dispose]();
+    await rm(top, { recursive: true });
+  });
+  const add = (name: string, mebibytes: number): Promise<void> =>
+    writeFile(join(top, name), Buffer.alloc(mebibytes * MiB, 1));
+  return { watched, told, add };
+}
+
+test("a walk is urgent while the file system holds more by as much as a sandbox may still add", async () => {
+  const { watched, told, add } = await watch(16 * MiB);
+  expect(watched.isUrgent).toBe(false);
+  await add("allowed", 12);
+  watched.look(longMs, 0, true);
+  // The walk that has seen it began when it was there: 4 MiB are left.
+  expect(watched.isUrgent).toBe(false);
+  await add("more", 8);
+  expect(watched.isUrgent).toBe(true);
+  expect(told).toEqual([]);
+  watched.look(longMs, 0, true);
+  expect(told).toMatchObject([{ limit: "diskBytes", bound: 16 * MiB }]);
+});
+
+test("a walk begins when it may, and then goes on whether one may begin or not", async () => {
+  const { watched, told, add } = await watch(MiB);
+  await add("file", 2);
+  for (let looks = 0; looks < 10; looks++) watched.look(longMs, 0, false);
+  expect([watched.isWalking, told]).toEqual([false, []]);
+  watched.look(-longMs, 0, true);
+  expect(watched.isWalking).toBe(true);
+  watched.look(longMs, 0, false);
+  expect(told).toMatchObject([{ limit: "diskBytes", bound: MiB }]);
+});
