@@ -11,6 +11,7 @@ import type {
   SandboxRequest,
   Unenforced,
 } from "../../worker/sandbox/sandbox.ts";
+import type { Limits } from "../../worker/protocol/resource-limits.ts";
 import type { WorkDir } from "../../worker/sandbox/work/work-dir.ts";
 
 /** Who watches. */
@@ -37,6 +38,7 @@ export function observed(backend: SandboxBackend, observer: SandboxObserver): Sa
 class ObservedSandbox implements Sandbox {
   readonly backend: Sandbox["backend"];
   readonly workDir: WorkDir;
+  readonly limits: Limits;
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   readonly #inner: Sandbox;
@@ -46,6 +48,7 @@ class ObservedSandbox implements Sandbox {
   constructor(inner: Sandbox, observer: SandboxObserver) {
     this.workDir = inner.workDir;
     this.backend = inner.backend;
+    this.limits = inner.limits;
     this.enforcement = inner.enforcement;
     this.unenforced = inner.unenforced;
     this.#inner = inner;

@@ -120,6 +120,7 @@ async function endedWithin(
       exceeded = limit;
       child.kill("SIGKILL");
     },
+    onFailed: () => child.kill("SIGKILL"),
   });
   if (!(await settlesWithin(child.exited, timeoutMs, systemClock))) child.kill("SIGKILL");
   await child.exited;

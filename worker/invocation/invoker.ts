@@ -139,8 +139,8 @@ async function run(
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();
 
-  const exceeded = report.exceeded ?? reached(prepared.boundReached?.(report), profile, report);
-  const result = await readResult(workDir, { ...report, exceeded }, profile.limits, signal);
+  const exceeded = report.exceeded ?? reached(prepared.boundReached?.(report), sandbox, report);
+  const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
   const collection = { store: parts.store, scope, limits: profile.limits, log };
   const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
   journal.collected(createdArtifacts);
@@ -150,7 +150,7 @@ async function run(
 /** A limit that the interpreter says it ended at. */
 function reached(
   limit: LimitName | undefined,
-  { limits }: Profile,
+  { limits }: Sandbox,
   { usage }: ExitReport,
 ): LimitReached | undefined {
   if (limit === undefined) return undefined;

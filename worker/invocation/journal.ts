@@ -25,14 +25,14 @@ export class Journal {
   /** To be called when no process of the sandbox is alive. */
   ended(
     profile: Profile,
-    sandbox: Pick<Sandbox, "backend" | "enforcement" | "unenforced">,
+    sandbox: Pick<Sandbox, "backend" | "limits" | "enforcement" | "unenforced">,
     timeLimitMs: number,
     report: ExitReport,
   ): void {
     this.execution = {
       profile: profile.name,
       backend: sandbox.backend,
-      limits: profile.limits,
+      limits: sandbox.limits,
       enforcedBy: sandbox.enforcement,
       timeLimitMs,
       unenforced: sandbox.unenforced,

@@ -60,7 +60,7 @@ export function executionBody(report: ExecutionReport): object {
 /** The members of an error's `data` that name the limit which ended the call. */
 export function limitBody({ limit, bound, peak }: LimitReached): object {
   const { word, unit } = limitFacts[limit];
-  return { limit: word, bound, peak, unit };
+  return { limit: word, bound, peak: peak && Math.round(peak * 1000) / 1000, unit };
 }
 
 function rounded(value: number | undefined): number | undefined {

@@ -5,12 +5,6 @@ import type { LimitReached, Limits } from "../protocol/resource-limits.ts";
 import type { ExitReport } from "./sandbox.ts";
 import type { TotalUsage } from "./totals/totals.ts";
 
-/**
- * Part of the limit that a command which the kernel killed for it may seem to have left. For this limit the kernel counts
- * whole ticks, which can be a fifth more than what it tells of time elsewhere; and the last look may be old.
- */
-export const cpuSlack = 0.25;
-
 /** The limit that a signal stands for, with what was used; undefined when it stands for none. */
 export function limitOfSignal(
   signal: ExitReport["signal"],
@@ -21,9 +15,11 @@ export function limitOfSignal(
     return { limit: "fileSizeBytes", bound: limits.fileSizeBytes, peak: undefined };
   if (signal === "SIGKILL" && memoryKills > 0)
     return { limit: "memoryBytes", bound: limits.memoryBytes, peak: peakMemoryBytes };
-  // Soft and hard limit are one number, for which the kernel kills (setrlimit(2)).
-  const mayBeCpu = signal === "SIGXCPU" || signal === "SIGKILL";
-  if (mayBeCpu && cpuMs !== undefined && cpuMs >= limits.cpuSeconds * 1000 * (1 - cpuSlack))
-    return { limit: "cpuSeconds", bound: limits.cpuSeconds, peak: cpuMs / 1000 };
-  return undefined;
+  // SIGXCPU comes with the limit (setrlimit(2)), for which the kernel counts whole ticks: these can be more than what it
+  // tells of time elsewhere. SIGKILL comes a little later, to who does not heed it.
+  const bound = limits.cpuSeconds;
+  const used = cpuMs === undefined ? undefined : cpuMs / 1000;
+  const isCpu =
+    signal === "SIGXCPU" || (signal === "SIGKILL" && used !== undefined && used >= bound);
+  return isCpu ? { limit: "cpuSeconds", bound, peak: used && Math.max(used, bound) } : undefined;
 }

@@ -40,6 +40,12 @@ export const fixedLimits = {
   nice: { bound: 0, row: "Max nice priority" },
 } as const;
 
+/**
+ * Seconds of processor time between the signal that says the limit is reached, which ends who does not handle it, and the
+ * kill: so it can be told from other kills.
+ */
+const cpuGraceSeconds = 1;
+
 type FixedLimitName = keyof typeof fixedLimits;
 const fixedLimitNames = Object.keys(fixedLimits) as readonly FixedLimitName[];
 
@@ -61,7 +67,7 @@ export function clampLimits(limits: Limits, hard: HardLimits): Limits {
 }
 
 /**
- * The prefix that puts a command under `limits`, soft and hard alike, clamped to the current hard limits: a tighter
+ * The prefix that puts a command under `limits`, soft and hard alike but for processor time, clamped to the current hard limits: a tighter
  * limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's own. Those of
  * {@link fixedLimits} are set besides.
  *
@@ -77,16 +83,20 @@ export function limitPrefix(
       ? rlimitNames
       : rlimitNames.filter((name) => name !== "memoryBytes");
   const bounded = clampLimits(limits, hard);
-  const own = names.map((name) => limitOption(rlimits[name].option, bounded[name]));
-  const fixed = fixedLimitNames.map((name) =>
-    limitOption(name, Math.min(fixedLimits[name].bound, hard[name])),
-  );
+  const own = names.map((name) => {
+    const later = name === "cpuSeconds" ? bounded[name] + cpuGraceSeconds : bounded[name];
+    return limitOption(rlimits[name].option, bounded[name], Math.min(later, hard[name]));
+  });
+  const fixed = fixedLimitNames.map((name) => {
+    const bound = Math.min(fixedLimits[name].bound, hard[name]);
+    return limitOption(name, bound, bound);
+  });
   return ["/usr/bin/prlimit", ...own, ...fixed, "--"];
 }
 
-function limitOption(name: string, bound: number): string {
-  const value = bound === Infinity ? "unlimited" : bound;
-  return `--${name}=${value}:${value}`;
+function limitOption(name: string, soft: number, hard: number): string {
+  const [first, second] = [soft, hard].map((bound) => (bound === Infinity ? "unlimited" : bound));
+  return `--${name}=${first}:${second}`;
 }
 
 /**

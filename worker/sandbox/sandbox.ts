@@ -1,7 +1,7 @@
 /**
  * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes are one shape.
  */
-import type { LimitName, LimitReached, Mechanism } from "../protocol/resource-limits.ts";
+import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/resource-limits.ts";
 import type { HostCheck } from "./host-check.ts";
 import type { BackendKind, Profile } from "./profile.ts";
 import type { WorkDir } from "./work/work-dir.ts";
@@ -103,7 +103,10 @@ export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) =>
 
 /** A running command. */
 export interface Execution {
-  /** Fulfils when the sandbox's last process is gone; rejects with SandboxError only when it cannot be killed. */
+  /**
+   * Fulfils when the sandbox's last process is gone. Rejects with SandboxError when it cannot be killed, or was because nobody
+   * could keep its limits any more.
+   */
   readonly exited: Promise<ExitReport>;
   /** Hands on what the command prints, as it does, from the first byte when called at once. */
   onOutput(listener: OutputListener): void;
@@ -144,6 +147,8 @@ export interface SandboxFacts {
 export interface Sandbox extends AsyncDisposable {
   readonly backend: BackendKind;
   readonly workDir: WorkDir;
+  /** Those of its profile, or the worker's own where these are tighter. */
+  readonly limits: Limits;
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   /**

@@ -281,6 +281,16 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(wrong.stderr).toContain(`${path}:2:27: profile "big": extends: expected one of`);
   });
 
+  test("tells the bounds that held, also where they are tighter than the profile's", async () => {
+    const cli = new URL("../../../harness/cli.ts", import.meta.url).pathname;
+    const command = ["/usr/bin/prlimit", "--nofile=200:200", process.execPath, cli];
+    const args = ["tool", "run", join(directory, "tools.py:hello"), "--json"];
+    await using run = new CliProcess(args, {}, { command });
+    expect(JSON.parse((await run.finished).stdout)).toMatchObject({
+      result: { execution: { limits_enforced: { open_files: { bound: 200, by: "kernel" } } } },
+    });
+  });
+
   test("has no sandbox where a profile says so and the environment allows it", async () => {
     const path = join(home.path, "unsafe.yaml");
     await writeFile(path, "version: 1\nprofiles: {bare: {extends: standard, backend: host}}\n");

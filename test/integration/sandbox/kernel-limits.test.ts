@@ -35,6 +35,11 @@ async function say(context: TestContext, script: string, profile = "restrictive"
 }
 
 describe("a tool", () => {
+  test("is the first to be ended when the host has no memory left, and cannot change that", async (context) => {
+    const script = "echo 0 2> /dev/null > /proc/self/oom_score_adj; cat /proc/self/oom_score_adj";
+    expect(await say(context, script, "permissive")).toBe("1000\n");
+  });
+
   test("has no message queues, few timers, little locked memory and no priority", async (context) => {
     const said = await say(context, `/usr/bin/python3 -c '${attempts}'`);
     expect(said.trim().split("\n")).toEqual([

@@ -2,7 +2,7 @@
  * Which limit a signal of the kernel's stands for.
  */
 import { describe, expect, test } from "vitest";
-import { cpuSlack, limitOfSignal } from "../../../worker/sandbox/exit-reason.ts";
+import { limitOfSignal } from "../../../worker/sandbox/exit-reason.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { TotalUsage } from "../../../worker/sandbox/totals/totals.ts";
 
@@ -37,21 +37,25 @@ describe("a command that ended by", () => {
     });
   });
 
+  const bound = limits.cpuSeconds;
+
   test.each(["SIGKILL", "SIGXCPU"])("%s had no time left, where it had used it up", (signal) => {
-    for (const ms of [cpuMs, cpuMs + 40, cpuMs * (1 - cpuSlack)]) {
-      expect(limitOfSignal(signal, limits, used({ cpuMs: ms }))).toEqual({
-        limit: "cpuSeconds",
-        bound: limits.cpuSeconds,
-        peak: ms / 1000,
-      });
+    for (const ms of [cpuMs, cpuMs + 40]) {
+      const reached = { limit: "cpuSeconds", bound, peak: ms / 1000 };
+      expect(limitOfSignal(signal, limits, used({ cpuMs: ms }))).toEqual(reached);
     }
   });
 
-  test.each(["SIGKILL", "SIGXCPU"])("%s says nothing by itself", (signal) => {
-    expect(limitOfSignal(signal, limits, used())).toBeUndefined();
-    expect(limitOfSignal(signal, limits, used({ cpuMs: undefined }))).toBeUndefined();
-    const almost = used({ cpuMs: cpuMs * (1 - cpuSlack) - 1 });
-    expect(limitOfSignal(signal, limits, almost)).toBeUndefined();
+  test("SIGXCPU had no time left by the kernel's word, whatever else was measured", () => {
+    const early = limitOfSignal("SIGXCPU", limits, used({ cpuMs: cpuMs * 0.8 }));
+    expect(early).toEqual({ limit: "cpuSeconds", bound, peak: bound });
+    const unmeasured = limitOfSignal("SIGXCPU", limits, used({ cpuMs: undefined }));
+    expect(unmeasured).toEqual({ limit: "cpuSeconds", bound, peak: undefined });
+  });
+
+  test("SIGKILL says nothing by itself", () => {
+    for (const ms of [0, cpuMs - 1, undefined])
+      expect(limitOfSignal("SIGKILL", limits, used({ cpuMs: ms }))).toBeUndefined();
   });
 
   test.each(["SIGTERM", "SIGSEGV", undefined])("%s reached no limit", (signal) => {

@@ -77,6 +77,9 @@ async function sandboxOf(
     privateMemory: undefined,
     group: undefined,
     onExceeded,
+    onFailed: (error) => {
+      throw error;
+    },
   };
 }
 

@@ -80,9 +80,9 @@ describe("the hard limits of a process", () => {
 });
 
 describe("the prefix of a command", () => {
-  test("sets every limit of the profile, hard as well as soft, and those that are for all", () => {
+  test("sets every limit of the profile, hard as well as soft but for time, and those that are for all", () => {
     expect(limitPrefix(restrictive, "address-space", unlimited).join(" ")).toMatchInlineSnapshot(
-      `"/usr/bin/prlimit --as=536870912:536870912 --cpu=60:60 --fsize=67108864:67108864 --nofile=128:128 --nproc=32:32 --core=0:0 --msgqueue=0:0 --sigpending=1024:1024 --memlock=65536:65536 --rtprio=0:0 --nice=0:0 --"`,
+      `"/usr/bin/prlimit --as=536870912:536870912 --cpu=60:61 --fsize=67108864:67108864 --nofile=128:128 --nproc=32:32 --core=0:0 --msgqueue=0:0 --sigpending=1024:1024 --memlock=65536:65536 --rtprio=0:0 --nice=0:0 --"`,
     );
   });
 

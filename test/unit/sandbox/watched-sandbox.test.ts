@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { LimitReached } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { Watched } from "../../../worker/sandbox/totals/watched-sandbox.ts";
+import { Watched, type WatchedGroup } from "../../../worker/sandbox/totals/watched-sandbox.ts";
 
 const MiB = 1024 * 1024;
 /** A file system that others hardly write to. */
@@ -17,12 +17,13 @@ const quiet = "/dev/shm";
 /** Milliseconds in which all there is here is looked at. */
 const longMs = 10_000;
 
-async function watch(diskBytes: number) {
+async function watch(diskBytes: number, group?: WatchedGroup) {
   const child = spawn("/usr/bin/sleep", ["600"]);
   await once(child, "spawn");
   const top = await mkdtemp(join(quiet, "str-watched-"));
   const disk = new DiskWalk(top);
   const told: LimitReached[] = [];
+  const failures: unknown[] = [];
   const { limits } = builtInProfiles.get("permissive")!;
   const watched = new Watched(
     {
@@ -31,8 +32,9 @@ async function watch(diskBytes: number) {
       limits: { ...limits, diskBytes },
       disk,
       privateMemory: undefined,
-      group: undefined,
+      group,
       onExceeded: (limit) => told.push(limit),
+      onFailed: (error) => failures.push(error),
     },
     (task) => task(),
   );
@@ -44,7 +46,7 @@ async function watch(diskBytes: number) {
   });
   const add = (name: string, mebibytes: number): Promise<void> =>
     writeFile(join(top, name), Buffer.alloc(mebibytes * MiB, 1));
-  return { watched, told, add };
+  return { watched, told, failures, add };
 }
 
 test("a walk is urgent while the file system holds more by as much as a sandbox may still add", async () => {
@@ -70,4 +72,18 @@ test("a walk begins when it may, and then goes on whether one may begin or not",
   expect(watched.isWalking).toBe(true);
   watched.look(longMs, 0, false);
   expect(told).toMatchObject([{ limit: "diskBytes", bound: MiB }]);
+});
+
+test("a look that fails is told of, once, and is the last", async () => {
+  const error = new Error("no such group");
+  const { watched, told, failures } = await watch(MiB, {
+    controls: { memory: true, processes: true, cpu: true },
+    read: () => {
+      throw error;
+    },
+  });
+  watched.look(longMs, 0, true);
+  watched.look(longMs, 0, true);
+  expect(watched.isOver).toBe(true);
+  expect([told, failures]).toEqual([[], [error]]);
 });

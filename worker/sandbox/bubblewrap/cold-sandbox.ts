@@ -1,12 +1,13 @@
 /**
  * One sandbox of bubblewrap's, made for one call: from its work directory to its end.
  */
+import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { Cgroups } from "../cgroup/cgroup.ts";
 import type { Guard } from "../totals/guard.ts";
 import type { PrivateMemory } from "../totals/private-memory.ts";
 import type { Profile } from "../profile.ts";
-import { limitPrefix, placement } from "../rlimits.ts";
+import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
   type Enforcement,
   type Launch,
@@ -46,6 +47,7 @@ export class ColdSandbox implements Sandbox {
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   readonly workDir: WorkDir;
+  readonly limits: Limits;
   readonly #parts: ColdSandboxParts;
   readonly #request: SandboxRequest;
   readonly #turn: number;
@@ -63,6 +65,7 @@ export class ColdSandbox implements Sandbox {
     this.enforcement = facts.enforcement;
     this.unenforced = facts.unenforced;
     this.workDir = workDir;
+    this.limits = clampLimits(request.profile.limits, parts.host.hardLimits);
     this.#parts = parts;
     this.#request = request;
     this.#turn = turn;
@@ -78,7 +81,7 @@ export class ColdSandbox implements Sandbox {
     this.#isStarted = true;
     const { bwrapBin, uid, clock, host, mark } = this.#parts;
     const { profile, memoryBound, mounts, devices, environment } = this.#request;
-    const { limits } = profile;
+    const { limits } = this;
     const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds, seccomp } = host;
     const workDir = this.workDir.path;
     this.#execution = await startBwrap(
@@ -111,7 +114,7 @@ export class ColdSandbox implements Sandbox {
     const { guard, cgroups } = this.#parts;
     const { profile } = this.#request;
     return Totals.open(guard, cgroups, {
-      limits: profile.limits,
+      limits: this.limits,
       workDir: this.workDir.path,
       privateMemory: privateMemoryOf(profile, this.workDir.path),
       commandIsChild: true,

@@ -147,7 +147,8 @@ function wrongLimits(said: OpenTrial["said"], expected: Limits): Look["wrongLimi
   const names = Object.keys(rlimitNames) as Look["wrongLimits"];
   return names.filter((name) => {
     const value = String(expected[rlimitNames[name]]);
-    const isSet = said.get(`limit-${name}`) === `${value} ${value}`;
+    const [soft, hard] = (said.get(`limit-${name}`) ?? "").split(" ");
+    const isSet = soft === value && (hard === value || name === "CPU");
     return !isSet || (name === "FSIZE" && said.get("file-size") === "0");
   });
 }

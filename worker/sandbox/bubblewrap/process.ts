@@ -10,7 +10,7 @@ import { markOptions } from "../orphans.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { type Subprocess, startSubprocess } from "../subprocess.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
-import { awaitEnd, childrenOf, signalQuietly } from "./sandbox-processes.ts";
+import { awaitEnd, childrenOf, endFirstWithoutMemory, signalQuietly } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
 /** Milliseconds that reading the rest of the output may take once nobody inside can write. */
@@ -64,7 +64,10 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       uid: command.uid,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
       // bubblewrap makes no process before it has its options.
-      beforeInputs: async (pid) => totals?.enter(pid),
+      beforeInputs: async (pid) => {
+        endFirstWithoutMemory(pid);
+        await totals?.enter(pid);
+      },
       hasReport: true,
     });
     if (child.report === undefined) throw new Error("the child has no report descriptor");
@@ -89,6 +92,7 @@ export class BwrapExecution implements Execution {
   #stopping: Promise<ExitReport> | undefined;
   readonly #graceOver = Promise.withResolvers<void>();
   #exceeded: ExitReport["exceeded"];
+  #failure: SandboxError | undefined;
 
   constructor(child: Subprocess, report: Readable, clock: Clock, totals: Totals | undefined) {
     this.#child = child;
@@ -168,6 +172,7 @@ export class BwrapExecution implements Execution {
       // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
       // the end of the stream is not waited for.
       await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
+      if (this.#failure !== undefined) throw this.#failure;
       const end = ending(this.#report, exit);
       const used = totals?.usage ?? unknownUsage;
       const { cpuMs, peakMemoryBytes, peakProcesses } = used;
@@ -187,8 +192,14 @@ export class BwrapExecution implements Execution {
   #begin(): void {
     const first = this.#report.childPid;
     if (first === undefined) return;
-    this.#totals?.begin(first, (limit) => {
-      if (!this.#isGone) this.end(limit);
+    this.#totals?.begin(first, {
+      onExceeded: (limit) => {
+        if (!this.#isGone) this.end(limit);
+      },
+      onFailed: (error) => {
+        this.#failure = new SandboxError("a sandbox cannot be watched", { cause: error });
+        void this.#killAll();
+      },
     });
   }
 

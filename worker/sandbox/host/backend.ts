@@ -3,11 +3,12 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { guardOrphans } from "../orphans.ts";
 import { type Profile, restrictiveProfile } from "../profile.ts";
-import { type HardLimits, clampedLimits, limitPrefix, parseHardLimits } from "../rlimits.ts";
+import { type HardLimits, clampLimits, clampedLimits, limitPrefix, parseHardLimits } from "../rlimits.ts";
 import {
   type Enforcement,
   type Execution,
@@ -151,6 +152,7 @@ class HostSandbox implements Sandbox {
   readonly enforcement = enforcement;
   readonly unenforced = unenforced;
   readonly workDir: WorkDir;
+  readonly limits: Limits;
   readonly #options: HostBackendOptions;
   readonly #hardLimits: HardLimits;
   readonly #request: SandboxRequest;
@@ -167,6 +169,7 @@ class HostSandbox implements Sandbox {
     mark: number,
   ) {
     this.workDir = workDir;
+    this.limits = clampLimits(request.profile.limits, hardLimits);
     this.#options = options;
     this.#hardLimits = hardLimits;
     this.#request = request;
@@ -181,9 +184,9 @@ class HostSandbox implements Sandbox {
   async start(launch: Launch): Promise<Execution> {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
-    const { profile, memoryBound, environment } = this.#request;
+    const { memoryBound, environment } = this.#request;
     // RLIMIT_NPROC would count all processes that the user has on this host.
-    const limits = { ...profile.limits, processes: Infinity };
+    const limits = { ...this.limits, processes: Infinity };
     this.#execution = await startOnHost(
       {
         argv: [

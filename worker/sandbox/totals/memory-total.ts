@@ -35,6 +35,8 @@ export interface CountedMemory {
   readonly inTurn: InTurn;
   /** Told of a count that took long, when it finds too much. It must not throw. */
   onExceeded(limit: LimitReached): void;
+  /** Told when such a count cannot be made. It must not throw. */
+  onFailed(error: unknown): void;
 }
 
 /** All processes and memory files at one moment. */
@@ -112,10 +114,14 @@ export class MemoryTotal {
     this.#isCounting = true;
     await this.#counted.inTurn(async () => {
       const beganMs = performance.now();
-      const limit = await this.#countExactly();
+      try {
+        const limit = await this.#countExactly();
+        if (limit !== undefined) this.#counted.onExceeded(limit);
+      } catch (error) {
+        this.#counted.onFailed(error);
+      }
       const endedMs = performance.now();
       this.#countAgainAtMs = endedMs + pausePerCount * (endedMs - beganMs);
-      if (limit !== undefined) this.#counted.onExceeded(limit);
     });
     this.#isCounting = false;
   }
@@ -182,11 +188,15 @@ function changesBetween(before: Held, after: Held): Changes {
 
 /**
  * Bytes by which an exact count may be too high because the processes were looked at one after the other: what moves from
- * one to the next counts for both, and so does a page that is counted before more of them map it.
+ * one to the next counts for both, and so does a page that is counted before more of them map it. And memory that a child
+ * uses with its parent until it runs another program (vfork(2)) is told of either.
  */
 function doubtOf(before: Held, after: Held): number {
   const { bornOrGone, ownLost, sharedGained, sharedLost } = changesBetween(before, after);
-  return bornOrGone + ownLost + sharedGained + sharedLost;
+  const looks = [...before.processes, ...after.processes];
+  const suspended = new Set(looks.flatMap(({ pid, isSuspended }) => (isSuspended ? [pid] : [])));
+  const borrowed = after.processes.filter(({ parentPid }) => suspended.has(parentPid));
+  return bornOrGone + ownLost + sharedGained + sharedLost + sum(borrowed, allBytes);
 }
 
 function nameOf({ pid, startTicks }: SeenProcess): string {

@@ -6,6 +6,9 @@ import { listProc, readProc } from "./proc-files.ts";
 /** One process at the time of a look. */
 export interface SeenProcess {
   readonly pid: number;
+  readonly parentPid: number;
+  /** Whether it waits and cannot be woken, such as for a child that still uses its memory (vfork(2)). */
+  readonly isSuspended: boolean;
   /**
    * The directory of /proc that shows what it holds: that of a living thread. A process goes on when its first thread has
    * ended, whose own directory shows no memory and no files then.
@@ -30,7 +33,7 @@ export interface SeenProcess {
 const tickMs = 10;
 
 /** Fields of proc_pid_stat(5), counted from the one behind the name. */
-const fields = { state: 0, userTime: 11, threads: 17, start: 19 } as const;
+const fields = { state: 0, parent: 1, userTime: 11, threads: 17, start: 19 } as const;
 
 /** Of a thread that has ended, or is about to be gone. */
 const endedStates: readonly (string | undefined)[] = ["Z", "X"];
@@ -81,6 +84,8 @@ function readProcess(pid: number, withMemory: boolean): SeenProcess | undefined 
   const place = (hasEnded && threads > 1 ? livingThreadOf(pid) : undefined) ?? `/proc/${pid}`;
   return {
     pid,
+    parentPid: number(fields.parent),
+    isSuspended: values[fields.state] === "D",
     place,
     startTicks: number(fields.start),
     threads,

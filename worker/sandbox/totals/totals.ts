@@ -1,11 +1,12 @@
 /**
  * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
  */
-import type { LimitReached, Limits } from "../../protocol/resource-limits.ts";
+import type { Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
 import { DiskWalk } from "./disk-use.ts";
 import type { Guard, Watch } from "./guard.ts";
 import type { PrivateMemory } from "./private-memory.ts";
+import type { WatchedSandbox } from "./watched-sandbox.ts";
 import { SandboxError, type Usage } from "../sandbox.ts";
 
 /** What is known of a sandbox before it starts. */
@@ -90,8 +91,8 @@ export class Totals implements AsyncDisposable {
     await this.#group?.add(pid);
   }
 
-  /** From now on the sandbox is watched. `onExceeded` is told once, and must not throw. */
-  begin(firstPid: number, onExceeded: (limit: LimitReached) => void): void {
+  /** From now on the sandbox is watched. */
+  begin(firstPid: number, listener: Pick<WatchedSandbox, "onExceeded" | "onFailed">): void {
     const { limits, privateMemory, commandIsChild } = this.#options;
     const group = this.#group;
     this.#watch = this.#guard.watch({
@@ -101,7 +102,7 @@ export class Totals implements AsyncDisposable {
       commandIsChild,
       disk: this.#disk,
       group: this.#controls && group && { controls: this.#controls, read: () => group.read() },
-      onExceeded,
+      ...listener,
     });
   }
 

@@ -27,12 +27,21 @@ export interface WatchedSandbox {
   readonly group: WatchedGroup | undefined;
   /** Told once, of the first limit that is not enough. It must not throw. */
   onExceeded(limit: LimitReached): void;
+  /** Told once, instead, when nobody can say what it uses any more. It must not throw. */
+  onFailed(error: unknown): void;
 }
 
 /** What a guard asks of a control group. */
 export interface WatchedGroup {
   readonly controls: Readonly<Record<CgroupControl, boolean>>;
   read(): CgroupUsage;
+}
+
+/** How long one look may take for files, see {@link Watched.look}. */
+interface FilesShare {
+  readonly filesMs: number;
+  readonly walkMs: number;
+  readonly mayBegin: boolean;
 }
 
 /** The owner disposes it when the sandbox's first process is gone. */
@@ -68,6 +77,7 @@ export class Watched implements Disposable {
       mappings: this.#mappings,
       inTurn,
       onExceeded: (limit) => this.#tell(limit),
+      onFailed: (error) => this.#fail(error),
     });
   }
 
@@ -107,6 +117,14 @@ export class Watched implements Disposable {
    */
   look(filesMs: number, walkMs: number, mayBegin: boolean): void {
     if (this.#isOver) return;
+    try {
+      this.#lookAtAll({ filesMs, walkMs, mayBegin });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #lookAtAll(share: FilesShare): void {
     const processes = this.#lookAtProcesses();
     if (processes.length <= Number(this.#sandbox.commandIsChild)) return;
     this.#hasMeasured = true;
@@ -117,7 +135,7 @@ export class Watched implements Disposable {
         this.#beyond("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
         (counted && this.#memoryRefused(counted)) ??
         this.#memory?.look(processes, memory?.bytes ?? 0) ??
-        this.#filesReached(processes, memory, { filesMs, walkMs, mayBegin }),
+        this.#filesReached(processes, memory, share),
     );
   }
 
@@ -135,6 +153,12 @@ export class Watched implements Disposable {
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#mappings[Symbol.dispose]();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sandbox.onFailed(error);
   }
 
   #tell(limit: LimitReached | undefined): void {
@@ -165,7 +189,7 @@ export class Watched implements Disposable {
   #filesReached(
     processes: readonly SeenProcess[],
     memory: PrivateMemoryUse | undefined,
-    { filesMs, walkMs, mayBegin }: { filesMs: number; walkMs: number; mayBegin: boolean },
+    { filesMs, walkMs, mayBegin }: FilesShare,
   ): LimitReached | undefined {
     const { disk, limits } = this.#sandbox;
     const { staged } = disk;
