@@ -1,9 +1,13 @@
 /**
  * What processes hold in memory together, each page counted once.
  */
+import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { deviceName } from "./mappings.ts";
 import type { SeenProcess } from "./process-tree.ts";
+
+/** Bytes of one process's list of mappings that are read: some ten thousand mappings. */
+const maxListBytes = 8 * 1024 * 1024;
 
 /** Bytes that processes hold together. */
 export interface ExactMemory {
@@ -36,21 +40,50 @@ export async function exactMemory(
     ownBytes += process.tableBytes + sumOf(rollup, /^(?:Pss_Anon|SwapPss):\s+(\d+) kB$/gm);
     sharedBytes += sumOf(rollup, /^Pss_Shmem:\s+(\d+) kB$/gm);
     if (process.sharedBytes === 0 || names.length === 0) continue;
-    const mapped = mappedOf((await textOf(`${process.place}/smaps`)) ?? "", names);
-    ownBytes -= sumOf(mapped, /^SwapPss:\s+(\d+) kB$/gm);
-    sharedBytes -= sumOf(mapped, /^Pss:\s+(\d+) kB$/gm);
+    const mapped = await mappedOf(`${process.place}/smaps`, names);
+    ownBytes -= mapped.swappedBytes;
+    sharedBytes -= mapped.bytes;
   }
   return { ownBytes: Math.max(0, ownBytes), sharedBytes: Math.max(0, sharedBytes) };
 }
 
-/** Mappings that are shared, with their device and what follows up to the next. */
-const sharedMappings =
-  /^[0-9a-f]+-[0-9a-f]+ ..?.s [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) .*\n((?:[A-Z].*\n)*)/gm;
+/** A mapping, with whether it is shared and its device, or one of the two facts about it that count here. */
+const smapsLine =
+  /^(?:[0-9a-f]+-[0-9a-f]+ ...([ps]) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) .*|(Pss|SwapPss):\s+(\d+) kB)$/gm;
 
-/** What is told of shared mappings of these devices. */
-function mappedOf(smaps: string, devices: readonly string[]): string {
-  const all = [...smaps.matchAll(sharedMappings)];
-  return all.map(([, device = "", lines = ""]) => (devices.includes(device) ? lines : "")).join("");
+/**
+ * What shared mappings of these devices hold. Of a list that is longer than any honest one its beginning has to do: what is
+ * missing counts twice then.
+ */
+async function mappedOf(
+  path: string,
+  devices: readonly string[],
+): Promise<{ readonly bytes: number; readonly swappedBytes: number }> {
+  const found = { bytes: 0, swappedBytes: 0 };
+  let isCounted = false;
+  for await (const lines of piecesOf(path)) {
+    for (const [, kind, device = "", fact, kibibytes] of lines.matchAll(smapsLine)) {
+      if (kind !== undefined) isCounted = kind === "s" && devices.includes(device);
+      else if (isCounted)
+        found[fact === "Pss" ? "bytes" : "swappedBytes"] += Number(kibibytes) * 1024;
+    }
+  }
+  return found;
+}
+
+/** Whole lines of a file, some at a time, up to {@link maxListBytes}; nothing more when the process is gone. */
+async function* piecesOf(path: string): AsyncGenerator<string, void> {
+  try {
+    let rest = "";
+    for await (const piece of createReadStream(path, { encoding: "latin1", end: maxListBytes })) {
+      const text = rest + (piece as string);
+      const end = text.lastIndexOf("\n") + 1;
+      yield text.slice(0, end);
+      rest = text.slice(end);
+    }
+  } catch {
+    // There is no more of it.
+  }
 }
 
 function sumOf(text: string, line: RegExp): number {
