@@ -13,7 +13,7 @@ import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import type { ToolRunner } from "./runners/runner.ts";
-import { openBackends } from "./sandbox/backends.ts";
+import { openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
 import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
@@ -54,17 +54,19 @@ export function createHost(log: Logger, environment: Environment): Host {
 
 /**
  * Opens sandbox, store, runners and manifest, and proves each of them usable. Either everything is open or nothing.
- * Throws ConfigError, ProfilesError, SandboxError, StoreError or ManifestError.
+ * Throws ConfigError, ProfilesError, SandboxError, StoreError or ManifestError; rejects with the signal's reason.
+ *
+ * @param given profiles that are used instead of those that the configuration describes
  */
 export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
+  given?: Profiles,
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
-  const profiles = await loadProfiles(config.sandbox.profilesFile);
-  requireDefaultProfile(config, profiles);
-  const backend = parts.use(await openBackend(config, host, profiles));
+  const profiles = given ?? (await readProfiles(config));
+  const backend = parts.use(await openBackend(config, host, profiles, signal));
   const store = parts.use(await openStore(config.artifacts.store));
   await store.check(signal);
   const runners = parts.use(await openLanguages(config, host, backend));
@@ -121,6 +123,18 @@ export function wireInvoker(
   return { invoker, slots };
 }
 
+/**
+ * All profiles of a configuration, with those of the operator's file. Throws ProfilesError; ConfigError for a default profile
+ * that is none of them; SandboxError for one that has no isolation where that is not allowed.
+ */
+export async function readProfiles(config: Config): Promise<Profiles> {
+  const { profilesFile, allowUnsafe } = config.sandbox;
+  const profiles = await loadProfiles(profilesFile);
+  requireDefaultProfile(config, profiles);
+  requireAllowed(profiles, allowUnsafe);
+  return profiles;
+}
+
 /** Only now it is known which profiles there are. */
 function requireDefaultProfile({ sandbox }: Config, profiles: Profiles): void {
   const { defaultProfile } = sandbox;
@@ -140,15 +154,27 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** Finds out what this host allows sandboxes, and leaves nothing behind. Throws SandboxError where nobody can say. */
-export async function examineSandboxes(config: Config, host: Host): Promise<HostExamination> {
-  const { version, checks } = await examineHost(backendOptions(config, host));
+/**
+ * Finds out what this host allows sandboxes, and leaves nothing behind. Throws SandboxError where nobody can say; rejects with
+ * the signal's reason.
+ */
+export async function examineSandboxes(
+  config: Config,
+  host: Host,
+  signal: AbortSignal,
+): Promise<HostExamination> {
+  const { version, checks } = await examineHost(backendOptions(config, host), signal);
   return { technology: version, checks };
 }
 
-function openBackend(config: Config, host: Host, profiles: Profiles): Promise<SandboxBackend> {
+function openBackend(
+  config: Config,
+  host: Host,
+  profiles: Profiles,
+  signal: AbortSignal,
+): Promise<SandboxBackend> {
   const { allowUnsafe } = config.sandbox;
-  return openBackends({ ...backendOptions(config, host), profiles, allowUnsafe });
+  return openBackends({ ...backendOptions(config, host), profiles, allowUnsafe }, signal);
 }
 
 /** Logs what an operator can do better: to give what sandboxes lack on this host, and not to run the worker as root. */

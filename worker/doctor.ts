@@ -3,26 +3,22 @@
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Host, examineSandboxes } from "./app.ts";
-import { attackHost } from "./attack.ts";
+import { type Host, examineSandboxes, readProfiles } from "./app.ts";
+import { attackHost } from "./attack-host.ts";
 import type { Config } from "./config.ts";
 import { allHeld, attackJson, attackTable } from "./doctor/attack-report.ts";
+import { attackableNames } from "./doctor/attack-profile.ts";
 import { attacks } from "./doctor/catalog.ts";
+import type { DoctorOptions } from "./doctor/command-line.ts";
 import { AttackProgress, type Screen } from "./doctor/progress.ts";
-import { isolates } from "./sandbox/profile.ts";
-import { loadProfiles } from "./sandbox/profiles-file.ts";
 import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";
+import type { Profiles } from "./sandbox/profile.ts";
 
 /** Where sandboxes are tried when the operator has named no work directory: every user can pass it. */
 const scratchBase = "/tmp";
 
-/** What is asked for on the command line. */
-export interface DoctorChoice {
-  /** For machines, not for people. */
-  readonly isJson: boolean;
-  readonly isAttack: boolean;
-  /** The one profile that is attacked, or undefined for all of them. */
-  readonly profile: string | undefined;
+/** What the doctor is asked. */
+export interface DoctorChoice extends DoctorOptions {
   /** Where people see how far attacks are. */
   readonly screen: Screen;
 }
@@ -36,7 +32,8 @@ export interface DoctorReport {
 
 /**
  * Examines or attacks this host. Nothing of the worker has to be there: neither broker, manifest nor tools.
- * Throws SandboxError where nobody can say, such as without bubblewrap.
+ * Throws SandboxError where nobody can say, such as without bubblewrap, and what {@link readProfiles} throws. Rejects with the
+ * signal's reason.
  */
 export async function consultDoctor(
   config: Config,
@@ -44,22 +41,24 @@ export async function consultDoctor(
   choice: DoctorChoice,
   signal: AbortSignal,
 ): Promise<DoctorReport> {
+  const profiles = await readProfiles(config);
   await using scratch = await openScratch(host);
   const { sandbox } = config;
   const placed = { ...config, sandbox: { ...sandbox, workDir: scratch.path ?? sandbox.workDir } };
   // Awaited here: until then the directory is needed.
   return await (choice.isAttack
-    ? attack(placed, host, choice, signal)
-    : examine(placed, host, choice));
+    ? attack(placed, host, profiles, choice, signal)
+    : examine(placed, host, choice, signal));
 }
 
 async function examine(
   config: Config,
   host: Host,
   { isJson }: DoctorChoice,
+  signal: AbortSignal,
 ): Promise<DoctorReport> {
   const { minimum } = config.sandbox;
-  const diagnosis = { ...(await examineSandboxes(config, host)), minimum };
+  const diagnosis = { ...(await examineSandboxes(config, host, signal)), minimum };
   const text = isJson ? diagnosisJson(diagnosis) : diagnosisTable(diagnosis);
   return { text, isGood: isFit(diagnosis) };
 }
@@ -67,20 +66,15 @@ async function examine(
 async function attack(
   config: Config,
   host: Host,
+  known: Profiles,
   { isJson, profile, screen }: DoctorChoice,
   signal: AbortSignal,
 ): Promise<DoctorReport> {
-  const profiles = profile === undefined ? await profilesOf(config) : [profile];
+  const profiles = profile === undefined ? attackableNames(known) : [profile];
   using progress = new AttackProgress(screen, attacks.length * profiles.length);
   const onRow = progress.add.bind(progress);
-  const report = await attackHost(config, host, { attacks, profiles, onRow }, signal);
+  const report = await attackHost(config, host, { attacks, profiles, known, onRow }, signal);
   return { text: isJson ? attackJson(report) : attackTable(report), isGood: allHeld(report) };
-}
-
-/** All that have a sandbox. */
-async function profilesOf({ sandbox }: Config): Promise<readonly string[]> {
-  const profiles = [...(await loadProfiles(sandbox.profilesFile)).values()];
-  return profiles.filter(isolates).map(({ name }) => name);
 }
 
 /** A work directory for as long as this takes; none where the operator has named one. */

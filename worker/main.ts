@@ -14,7 +14,7 @@ import {
   readConfig,
   readSandboxConfig,
 } from "./config.ts";
-import type { DoctorChoice } from "./doctor.ts";
+import { readDoctorOptions } from "./doctor/command-line.ts";
 import { standBehindInit } from "./init.ts";
 import { ManifestError } from "./manifest/manifest.ts";
 import { ProfilesError } from "./sandbox/profiles-file.ts";
@@ -41,16 +41,16 @@ const exit = {
 const [stdout, stderr] = [1, 2];
 
 const usage = `Usage: str-worker [--check | --help | --version]
-       str-worker doctor [--json] [--attack [--profile NAME]]
+       str-worker doctor [--json] [--attack [--profile NAME]] [--help]
 
 Runs tools for agents. Everything is configured by environment variables.
 
   --check    validate configuration, manifest, sandbox and store, print what was found, exit
-  --help     print this text
+  --help     print this text; -h does, too
   --version  print the version
 
-  doctor            say what this host allows sandboxes, and how to give what is missing; needs
-                    no other variables than those called SANDBOX_...
+  doctor            say what this host allows sandboxes, and how to give what is missing; reads
+                    no other variables than LOG_LEVEL and those called SANDBOX_...
   --json            for machines
   --attack          run hostile tools in this host's sandboxes instead, and say what was held
   --profile NAME    under this profile only
@@ -70,12 +70,14 @@ ${describeVariables()
 async function main(argv: readonly string[]): Promise<number> {
   standBehindInit(process.env);
   const [option, ...rest] = argv;
+  if (argv.includes("--help") || argv.includes("-h")) {
+    process.stdout.write(usage);
+    return exit.ok;
+  }
   if (option === "doctor") return runDoctor(rest);
-  if (rest.length > 0) return refuseUsage(rest.join(" "));
+  if (option !== undefined && rest.length > 0)
+    return refuseUsage(`nothing comes after "${option}", and "${rest.join(" ")}" does`);
   switch (option) {
-    case "--help":
-      process.stdout.write(usage);
-      return exit.ok;
     case "--version":
       process.stdout.write(`${readVersion()}\n`);
       return exit.ok;
@@ -84,12 +86,13 @@ async function main(argv: readonly string[]): Promise<number> {
     case undefined:
       return withConfig(readConfig, runWorker, stdout);
     default:
-      return refuseUsage(option);
+      return refuseUsage(`there is no argument "${option}"`);
   }
 }
 
-function refuseUsage(argument: string): number {
-  process.stderr.write(`str-worker: unknown argument ${argument}\n\n${usage}`);
+/** @param problem a sentence that names the argument */
+function refuseUsage(problem: string): number {
+  process.stderr.write(`str-worker: ${problem}; str-worker --help says what there is\n`);
   return exit.usage;
 }
 
@@ -110,49 +113,53 @@ async function withConfig(
 }
 
 async function runCheck(config: Config, host: Host): Promise<number> {
-  process.stdout.write(`${await check(config, host, new AbortController().signal)}\n`);
-  return exit.ok;
+  return untilStopped(host, async (signal) => {
+    process.stdout.write(`${await check(config, host, signal)}\n`);
+    return exit.ok;
+  });
 }
 
 async function runDoctor(options: readonly string[]): Promise<number> {
-  const choice = readDoctorChoice(options);
-  if (typeof choice === "string") return refuseUsage(choice);
-  const consult = async (config: Config, host: Host): Promise<number> => {
-    const stopped = new AbortController();
-    for (const signal of ["SIGTERM", "SIGINT"] as const)
-      process.once(signal, () => stopped.abort(new StoppedError(signal)));
-    // Who does not ask for it does not load the attacks.
-    const { consultDoctor } = await import("./doctor.ts");
-    const { text, isGood } = await consultDoctor(config, host, choice, stopped.signal);
-    process.stdout.write(`${text}\n`);
-    return isGood ? exit.ok : exit.unfit;
-  };
+  const asked = readDoctorOptions(options);
+  if (typeof asked === "string") return refuseUsage(asked);
+  const choice = { ...asked, screen: process.stderr };
+  const consult = (config: Config, host: Host): Promise<number> =>
+    untilStopped(host, async (signal) => {
+      // Who does not ask for it does not load the attacks.
+      const { consultDoctor } = await import("./doctor.ts");
+      const { text, isGood } = await consultDoctor(config, host, choice, signal);
+      process.stdout.write(`${text}\n`);
+      return isGood ? exit.ok : exit.unfit;
+    });
   return withConfig(readSandboxConfig, consult, stderr);
 }
 
-/** What is asked for, or the argument that cannot be understood. */
-function readDoctorChoice(options: readonly string[]): DoctorChoice | string {
-  let [isJson, isAttack] = [false, false];
-  let profile: string | undefined;
-  const rest = options.values();
-  for (const option of rest) {
-    switch (option) {
-      case "--json":
-        isJson = true;
-        break;
-      case "--attack":
-        isAttack = true;
-        break;
-      case "--profile":
-        profile = rest.next().value;
-        if (profile === undefined) return "--profile without a name";
-        break;
-      default:
-        return option;
-    }
+/** Runs what a first SIGTERM or SIGINT has given up and cleaned up; a second one ends the process at once. */
+async function untilStopped(
+  host: Host,
+  run: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const stopping = new AbortController();
+  onSignals(host, (signal) => {
+    const stopped = new StoppedError(signal);
+    if (stopping.signal.aborted) process.exit(exitCodeOf(stopped));
+    stopping.abort(stopped);
+  });
+  try {
+    return await run(stopping.signal);
+  } catch (error) {
+    stopping.signal.throwIfAborted();
+    throw error;
   }
-  if (profile !== undefined && !isAttack) return "--profile without --attack";
-  return { isJson, isAttack, profile, screen: process.stderr };
+}
+
+/** Listens to SIGTERM and SIGINT, of which those that come twice count once. */
+function onSignals({ clock }: Host, listener: (signal: StoppingSignal) => void): void {
+  const isNews = createSignalFilter(clock);
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.on(signal, () => {
+      if (isNews(signal)) listener(signal);
+    });
 }
 
 /** A first SIGTERM or SIGINT drains, a second one stops at once. */
@@ -161,15 +168,11 @@ async function runWorker(config: Config, host: Host): Promise<number> {
   await using worker = new Worker(config, host);
   const [first, second] = [signalled(), signalled()];
   const starting = new AbortController();
-  const isNews = createSignalFilter(host.clock);
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.on(signal, () => {
-      if (!isNews(signal)) return;
-      if (starting.signal.aborted) second.resolve(signal);
-      starting.abort(new Error(`stopped by ${signal}`));
-      first.resolve(signal);
-    });
-  }
+  onSignals(host, (signal) => {
+    if (starting.signal.aborted) second.resolve(signal);
+    starting.abort(new StoppedError(signal));
+    first.resolve(signal);
+  });
 
   try {
     await worker.start(starting.signal);
@@ -206,11 +209,13 @@ function signalled(): PromiseWithResolvers<NodeJS.Signals> {
   return Promise.withResolvers();
 }
 
+type StoppingSignal = "SIGTERM" | "SIGINT";
+
 /** A signal came. */
 class StoppedError extends Error {
-  readonly signal: "SIGTERM" | "SIGINT";
+  readonly signal: StoppingSignal;
 
-  constructor(signal: "SIGTERM" | "SIGINT") {
+  constructor(signal: StoppingSignal) {
     super(`stopped by ${signal}`);
     this.signal = signal;
   }

@@ -9,6 +9,7 @@ import { Consumer, type DrainReport } from "./invocation/consumer.ts";
 import { handleDelivery } from "./invocation/handler.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { invokeTopic } from "./protocol/topics.ts";
+import { toldChecks } from "./sandbox/host-check.ts";
 import { Slots } from "./support/slots.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 
@@ -246,7 +247,12 @@ export function startupFacts(config: Config, foundation: Foundation): object {
     sandboxes: Object.fromEntries(
       all.map(({ profile, technology, enforcement, unenforced, checks }) => [
         profile.backend,
-        { technology, enforcement, unenforced, checks },
+        {
+          technology,
+          enforcement,
+          unenforced,
+          checks: toldChecks(checks, config.sandbox.minimum),
+        },
       ]),
     ),
     runners: [...runners.values()].map((runner) => runner.description),

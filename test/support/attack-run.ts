@@ -4,8 +4,8 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createHost } from "../../worker/app.ts";
-import { type AttackChoice, attackHost } from "../../worker/attack.ts";
+import { createHost, readProfiles } from "../../worker/app.ts";
+import { type AttackChoice, attackHost } from "../../worker/attack-host.ts";
 import { readConfig } from "../../worker/config.ts";
 import type { AttackReport } from "../../worker/doctor/attack-report.ts";
 import { attacks } from "../../worker/doctor/catalog.ts";
@@ -15,7 +15,7 @@ import { reachableDirectory } from "./rig.ts";
 
 /** Runs attacks in a worker of the test's own. */
 export async function attackHere(
-  choice: AttackChoice,
+  choice: Omit<AttackChoice, "known">,
   variables: Readonly<Record<string, string>> = {},
   signal: AbortSignal = AbortSignal.timeout(600_000),
 ): Promise<AttackReport> {
@@ -33,7 +33,9 @@ export async function attackHere(
       ...variables,
     };
     const host = createHost(createLogger("error", 2), environment);
-    return await attackHost(readConfig(environment), host, choice, signal);
+    const config = readConfig(environment);
+    const known = await readProfiles(config);
+    return await attackHost(config, host, { known, ...choice }, signal);
   } finally {
     await rm(base, { recursive: true, force: true });
   }

@@ -2,7 +2,8 @@
  * Profiles as attacks meet them: with every limit so low that an attack that is not held hurts nobody.
  */
 import { type Limits, limitNames } from "../protocol/resource-limits.ts";
-import type { Profile, Profiles } from "../sandbox/profile.ts";
+import { type Profile, type Profiles, isolates } from "../sandbox/profile.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -32,4 +33,20 @@ export function lowered(profile: Profile): Profile {
 /** The same for all of them. */
 export function loweredProfiles(profiles: Profiles): Profiles {
   return new Map([...profiles].map(([name, profile]) => [name, lowered(profile)]));
+}
+
+/** Names of those that can be attacked: attacks never run on the bare host. */
+export function attackableNames(profiles: Profiles): readonly string[] {
+  return [...profiles.values()].filter(isolates).map(({ name }) => name);
+}
+
+/** One that is attacked, by its name. Throws SandboxError for what cannot be, with what can. */
+export function attackable(profiles: Profiles, name: string): Profile {
+  const profile = profiles.get(name);
+  if (profile !== undefined && isolates(profile)) return profile;
+  const problem =
+    profile === undefined
+      ? `there is no profile "${name}"`
+      : `the profile "${name}" has no sandbox, so nothing is attacked in it`;
+  throw new SandboxError(`${problem}; to attack there are ${attackableNames(profiles).join(", ")}`);
 }

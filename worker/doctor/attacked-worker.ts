@@ -20,7 +20,7 @@ export interface AttackedOptions {
   /** In place of the artifact store. */
   readonly store: ArtifactStore;
   /** In place of the profiles: the same with lower limits. */
-  limited(profiles: Profiles): Profiles;
+  readonly profiles: Profiles;
 }
 
 /** The parts of a worker that attacks need. At least two calls run at once. */
@@ -29,6 +29,4 @@ export interface AttackedWorker extends AsyncDisposable {
   readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "prepare">>;
   readonly catalog: Pick<ToolCatalog, "resolve">;
-  /** Those that calls run under. */
-  readonly profiles: Profiles;
 }

@@ -17,19 +17,19 @@ export async function startNeighbour(
   { invoker, log }: Pick<CallParts, "invoker" | "log">,
   toolName: string,
   token: string,
+  signal: AbortSignal,
 ): Promise<Neighbour> {
   const leaving = new AbortController();
-  const { signal } = leaving;
   const ready = Promise.withResolvers<undefined>();
   const call = invoker.invoke(invocationOf(toolName, { token }), {
-    signal,
-    waitSignal: signal,
+    signal: leaving.signal,
+    waitSignal: leaving.signal,
     log,
     onStatus: () => ready.resolve(undefined),
   });
   const ended = call.then((outcome) => `the neighbour has ended: ${endingOf({ outcome })}`);
   const known = Promise.race([ready.promise, ended]);
-  const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock);
+  const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock, signal);
   return {
     problem: isKnown ? await known : "the neighbour says nothing",
     async [Symbol.asyncDispose]() {

@@ -5,12 +5,14 @@ import {
   type CheckName,
   type HostCheck,
   type HostExamination,
+  requiredChecks,
+  toldChecks,
   unmetChecks,
 } from "../sandbox/host-check.ts";
 
 /** Columns of a line; terminals have 80 at least, log viewers mostly more. */
 const lineWidth = 100;
-/** Marks checks that the minimum does not ask for. */
+/** Marks checks that are not required. */
 const extraMark = "*";
 
 /** What was found, and what was asked for. */
@@ -29,23 +31,18 @@ export function diagnosisJson(diagnosis: Diagnosis): string {
   const body = {
     ok: isFit(diagnosis),
     sandbox: technology,
-    minimum,
-    checks: checks.map(({ name, state, finding, remedy }) => ({
-      name,
-      state,
-      required: minimum.includes(name),
-      finding,
-      remedy: remedy ?? null,
-    })),
+    minimum: requiredChecks(minimum),
+    checks: toldChecks(checks, minimum),
   };
   return JSON.stringify(body, undefined, 2);
 }
 
 /** The table: state, check, what was found, and below it what to do about it. */
 export function diagnosisTable(diagnosis: Diagnosis): string {
-  const { technology, checks, minimum } = diagnosis;
+  const { technology, checks } = diagnosis;
+  const required = requiredChecks(diagnosis.minimum);
   const label = ({ name }: HostCheck): string =>
-    minimum.includes(name) ? name : `${name} ${extraMark}`;
+    required.includes(name) ? name : `${name} ${extraMark}`;
   const stateWidth = widest(checks.map(({ state }) => state));
   const labelWidth = widest(checks.map(label));
   const rows = checks.flatMap((check) => {
@@ -54,15 +51,18 @@ export function diagnosisTable(diagnosis: Diagnosis): string {
     const lines = texts.flatMap((text) => wrapped(text, lineWidth - head.length));
     return lines.map((line, index) => (index === 0 ? head : " ".repeat(head.length)) + line);
   });
-  const extras = checks.some(({ name }) => !minimum.includes(name))
+  const extras = checks.some(({ name }) => !required.includes(name))
     ? [`${extraMark} not asked for by SANDBOX_MINIMUM`]
     : [];
-  return [technology, "", ...rows, "", ...extras, conclusion(diagnosis)].join("\n");
+  return [technology, "", ...rows, "", ...extras, ...conclusion(diagnosis)].join("\n");
 }
 
-function conclusion(diagnosis: Diagnosis): string {
-  if (isFit(diagnosis)) return "This host holds what SANDBOX_MINIMUM asks for.";
-  return "This host does not hold what SANDBOX_MINIMUM asks for: a worker does not start here.";
+function conclusion({ checks, minimum }: Diagnosis): readonly string[] {
+  const unmet = unmetChecks(checks, minimum).map(({ name }) => name);
+  if (unmet.length === 0) return ["This host holds what SANDBOX_MINIMUM asks for."];
+  const names = unmet.join(", ");
+  const text = `A worker does not start here: this host does not hold what is required of it: ${names}`;
+  return wrapped(text, lineWidth);
 }
 
 function widest(texts: readonly string[]): number {

@@ -3,12 +3,12 @@
  */
 import { join } from "node:path";
 import { openStore } from "../artifacts/open.ts";
-import { type Profile, isolates } from "../sandbox/profile.ts";
+import type { Profile, Profiles } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Attack, Observation, Target } from "./attack.ts";
 import { type CallParts, RecordingStore, callAttack } from "./attack-call.ts";
-import { attackLimits, loweredProfiles } from "./attack-profile.ts";
+import { attackLimits, attackable, loweredProfiles } from "./attack-profile.ts";
 import type { AttackReport, AttackRow, AttackedProfile } from "./attack-report.ts";
 import { layOutTools, neighbourTool, toolName, usefulTool } from "./attack-tools.ts";
 import { endingOf, judge, ownAnswer, verdictOn } from "./attack-verdict.ts";
@@ -20,8 +20,10 @@ import { type Plants, plant } from "./plants.ts";
 /** What attacks are run with. */
 export interface AttackOptions {
   readonly attacks: readonly Attack[];
-  /** Names of profiles. */
+  /** Names of profiles, at least one. */
   readonly profiles: readonly string[];
+  /** All profiles that there are. */
+  readonly known: Profiles;
   /** The project's `attacks/`. */
   readonly programsDir: string;
   /** Directories for what is planted, of which the first that can be used is: see {@link plant}. */
@@ -38,13 +40,17 @@ export interface AttackOptions {
 
 /**
  * Runs every attack under every profile, one after the other. Throws what `open` throws, and SandboxError for a profile
- * that does not exist or has no sandbox: attacks never run on the bare host.
+ * that does not exist or has no sandbox, before anything is planted. Rejects with the signal's reason.
  */
 export async function runAttacks(
   options: AttackOptions,
   signal: AbortSignal,
 ): Promise<AttackReport> {
   const { attacks, programsDir } = options;
+  const known = loweredProfiles(options.known);
+  const profiles = options.profiles.map((name) => attackable(known, name));
+  const [first] = profiles;
+  if (first === undefined) throw new Error("no profile is to be attacked");
   await using plants = await plant(options.plantsDirs, options.uid);
   const { directory, toolsDir, manifestPath } = await layOutTools(
     join(plants.directory, "stage"),
@@ -56,34 +62,23 @@ export async function runAttacks(
   await using store = new RecordingStore(await openStore({ kind: "memory" }));
   const environment = { [plants.variable]: plants.token };
   await using worker = await options.open(
-    { manifestPath, toolsDir, environment, store, limited: loweredProfiles },
+    { manifestPath, toolsDir, environment, store, profiles: known },
     signal,
   );
-  const profiles = options.profiles.map((name) => attackable(worker, name));
   const run = new Run(options, plants, worker, store, directory);
 
   const checked: AttackedProfile[] = [];
   for (const profile of profiles) checked.push(await run.checkUse(profile, signal));
   const rows: AttackRow[] = [];
   for (const attack of attacks) {
-    const control = await run.control(attack, signal);
+    const control = await run.control(attack, first, signal);
     for (const profile of profiles) {
       const row = await run.attempt(attack, profile, control, signal);
-      // What was given up says nothing.
-      signal.throwIfAborted();
       options.onRow?.(row);
       rows.push(row);
     }
   }
   return { profiles: checked, rows };
-}
-
-function attackable({ profiles }: AttackedWorker, name: string): Profile {
-  const profile = profiles.get(name);
-  if (profile === undefined) throw new SandboxError(`there is no profile "${name}"`);
-  if (!isolates(profile))
-    throw new SandboxError(`profile "${name}" has no sandbox, so nothing is attacked in it`);
-  return profile;
 }
 
 /** One run: a worker with everything planted around it. */
@@ -120,12 +115,11 @@ class Run {
     };
   }
 
-  async control(attack: Attack, signal: AbortSignal): Promise<ControlRun> {
-    const { bwrapBin, uid, profiles } = this.#options;
+  /** @param profile one with a tool of which the control has its interpreter */
+  async control(attack: Attack, profile: Profile, signal: AbortSignal): Promise<ControlRun> {
+    const { bwrapBin, uid } = this.#options;
     const { backend, catalog, runners } = this.#worker;
-    const [name = ""] = profiles;
-    const profile = attackable(this.#worker, name);
-    const tool = catalog.resolve(toolName(name, usefulTool));
+    const tool = catalog.resolve(toolName(profile.name, usefulTool));
     const runner = runners.get("python");
     if (tool === undefined || runner === undefined)
       throw new SandboxError("there is no Python that attacks can be run with");
@@ -146,7 +140,9 @@ class Run {
     signal: AbortSignal,
   ): Promise<AttackRow> {
     const { id, group, title, rounds = 1 } = attack;
-    await using neighbour = attack.needsNeighbour ? await this.#neighbour(profile) : undefined;
+    await using neighbour = attack.needsNeighbour
+      ? await this.#neighbour(profile, signal)
+      : undefined;
     const observation = await this.#observe(id, profile, rounds, signal);
     const { held, evidence } =
       neighbour?.problem === undefined
@@ -161,8 +157,8 @@ class Run {
     return { ...what, verdict, reason, evidence, durationMs, control };
   }
 
-  #neighbour({ name }: Profile): Promise<Neighbour> {
-    return startNeighbour(this.#call, toolName(name, neighbourTool), this.#plants.token);
+  #neighbour({ name }: Profile, signal: AbortSignal): Promise<Neighbour> {
+    return startNeighbour(this.#call, toolName(name, neighbourTool), this.#plants.token, signal);
   }
 
   #unenforced({ outcome }: Observation, profile: Profile): readonly string[] {
@@ -170,7 +166,7 @@ class Run {
     return execution?.unenforced ?? this.#worker.backend.facts(profile).unenforced;
   }
 
-  /** The last of as many calls as there are rounds. */
+  /** The last of as many calls as there are rounds. Rejects with the signal's reason: what was given up says nothing. */
   async #observe(
     id: string,
     { name, limits }: Profile,
@@ -183,6 +179,8 @@ class Run {
       return callAttack(this.#call, toolName(name, id), target, signal);
     };
     for (let round = 1; round < rounds; round++) await callRound(round);
-    return callRound(rounds);
+    const observation = await callRound(rounds);
+    signal.throwIfAborted();
+    return observation;
   }
 }

@@ -45,27 +45,37 @@ export interface BackendsOptions extends BackendOptions {
 }
 
 /** Every technology, loaded when a profile asks for it. */
-const openers: Readonly<Record<BackendKind, (options: BackendOptions) => Promise<SandboxBackend>>> =
-  {
-    bubblewrap: async (options) =>
-      (await import("./bubblewrap/backend.ts")).openBubblewrap(options),
-    host: async (options) => (await import("./host/backend.ts")).openHost(options),
-  };
+const openers: Readonly<Record<BackendKind, Opener>> = {
+  bubblewrap: async (options, signal) =>
+    (await import("./bubblewrap/backend.ts")).openBubblewrap(options, signal),
+  host: async (options) => (await import("./host/backend.ts")).openHost(options),
+};
+
+type Opener = (options: BackendOptions, signal: AbortSignal) => Promise<SandboxBackend>;
 
 /**
  * Opens the backends that the profiles ask for; each finds out by trying whether it works here. Either all are open or none.
- * The caller owns what is returned. Throws SandboxError, also for a profile that may not have the backend it asks for.
+ * The caller owns what is returned. Throws SandboxError, also for a profile that may not have the backend it asks for;
+ * rejects with the signal's reason.
  */
-export async function openBackends(options: BackendsOptions): Promise<SandboxBackend> {
-  for (const profile of options.profiles.values()) refuseUnsafe(profile, options.allowUnsafe);
+export async function openBackends(
+  options: BackendsOptions,
+  signal: AbortSignal = AbortSignal.any([]),
+): Promise<SandboxBackend> {
+  requireAllowed(options.profiles, options.allowUnsafe);
   await using opened = new AsyncDisposableStack();
   const byKind = new Map<BackendKind, SandboxBackend>();
   for (const { backend } of options.profiles.values()) {
-    if (!byKind.has(backend)) byKind.set(backend, opened.use(await openers[backend](options)));
+    if (!byKind.has(backend)) byKind.set(backend, opened.use(await openers[backend](options, signal)));
   }
   const [first] = byKind.values();
   if (first === undefined) throw new SandboxError("there is no profile");
   return new Backends(byKind, first, opened.move());
+}
+
+/** Throws SandboxError where a profile has no isolation and may not do without. */
+export function requireAllowed(profiles: Profiles, allowUnsafe: boolean): void {
+  for (const profile of profiles.values()) refuseUnsafe(profile, allowUnsafe);
 }
 
 /** Throws SandboxError for a profile without isolation where that is not allowed. */

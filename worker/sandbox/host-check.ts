@@ -63,13 +63,36 @@ export const defaultMinimum: readonly CheckName[] = checkNames.filter(
   (name) => !extras.includes(name),
 );
 
-/** The checks of a minimum that are not held, in the order of `checks`. User namespaces are always asked for. */
+/** The checks that a worker with this minimum requires, in their order. It never does without user namespaces. */
+export function requiredChecks(minimum: readonly CheckName[]): readonly CheckName[] {
+  return checkNames.filter((name) => name === "user-namespaces" || minimum.includes(name));
+}
+
+/** What is required with this minimum and not held, in the order of `checks`. */
 export function unmetChecks(
   checks: readonly HostCheck[],
   minimum: readonly CheckName[],
 ): readonly HostCheck[] {
-  const asked = new Set<CheckName>(["user-namespaces", ...minimum]);
-  return checks.filter(({ name, state }) => state !== "held" && asked.has(name));
+  const required = requiredChecks(minimum);
+  return checks.filter(({ name, state }) => state !== "held" && required.includes(name));
+}
+
+/** A check as machines are told of it; docs/doctor.md documents the members. */
+export interface ToldCheck extends Omit<HostCheck, "remedy"> {
+  /** Whether a worker with this minimum does not start without. */
+  readonly required: boolean;
+  readonly remedy: string | null;
+}
+
+/** Checks for machines: for the doctor, and for a worker's own findings. */
+export function toldChecks(
+  checks: readonly HostCheck[],
+  minimum: readonly CheckName[],
+): readonly ToldCheck[] {
+  const required = requiredChecks(minimum);
+  return checks.map(({ name, state, finding, remedy = null }) => {
+    return { name, state, required: required.includes(name), finding, remedy };
+  });
 }
 
 /** Checks that are not held as lines of text, each with its remedy; what could not be tried comes last, by name. */

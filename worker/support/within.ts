@@ -3,18 +3,20 @@
  */
 import type { Clock } from "./clock.ts";
 
-/** Whether `promise` settled within `ms`. Never rejects; leaves no timer behind. */
+/** Whether `promise` settled within `ms` and before the signal aborted. Never rejects; leaves no timer behind. */
 export async function settlesWithin(
   promise: Promise<unknown>,
   ms: number,
   clock: Pick<Clock, "sleep">,
+  signal?: AbortSignal,
 ): Promise<boolean> {
   const over = new AbortController();
+  const waking = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
   const settled = promise.then(
     () => true,
     () => true,
   );
-  const timeout = clock.sleep(ms, over.signal).then(
+  const timeout = clock.sleep(ms, waking).then(
     () => false,
     () => false,
   );

@@ -6,11 +6,13 @@ import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.t
 import { never, openBackend, request, runScript } from "./sandbox-host.ts";
 
 /** What decides the mounts and namespaces of a sandbox; the other members are numbers and a name. */
-type Shape = Pick<Profile, "network" | "readsEtc" | "hasVar">;
+type Shape = Pick<Profile, "network" | "readsEtc" | "hasVar" | "terminals">;
 
 const shapes: readonly Shape[] = (["none", "host"] as const).flatMap((network) =>
   [false, true].flatMap((readsEtc) =>
-    [false, true].map((hasVar) => ({ network, readsEtc, hasVar })),
+    [false, true].flatMap((hasVar) =>
+      [false, true].map((terminals) => ({ network, readsEtc, hasVar, terminals })),
+    ),
   ),
 );
 
@@ -21,17 +23,23 @@ describe("a profile", () => {
     expect(Object.keys(shape).sort()).toEqual(Object.keys(shapes[0]!).sort());
   });
 
-  test.for(shapes)("with $network, /etc $readsEtc and /var $hasVar", async (shape, context) => {
-    await using backend = await openBackend(context);
-    const profile = { ...builtInProfiles.get("restrictive")!, name: "own", ...shape };
-    await using sandbox = await backend.acquire(request({ profile }), never);
-    const said = await runScript(
-      sandbox,
-      "[ -e /etc/passwd ]; echo $?; [ -w /var ]; echo $?; grep -c : /proc/net/dev",
-    );
-    expect(said.stderr.text).toBe("");
-    const [etc, privateVar, interfaces] = said.stdout.text.trim().split("\n");
-    expect([etc, privateVar]).toEqual([shape.readsEtc ? "0" : "1", shape.hasVar ? "0" : "1"]);
-    if (shape.network === "none") expect(interfaces).toBe("1");
-  });
+  test.for(shapes)(
+    "with $network, /etc $readsEtc, /var $hasVar and terminals $terminals",
+    async (shape, context) => {
+      await using backend = await openBackend(context);
+      const profile = { ...builtInProfiles.get("restrictive")!, name: "own", ...shape };
+      await using sandbox = await backend.acquire(request({ profile }), never);
+      const said = await runScript(
+        sandbox,
+        "[ -e /etc/passwd ]; echo $?; [ -w /var ]; echo $?; [ -e /dev/ptmx ]; echo $?; grep -c : /proc/net/dev",
+      );
+      expect(said.stderr.text).toBe("");
+      const [etc, privateVar, terminals, interfaces] = said.stdout.text.trim().split("\n");
+      const isThere = (status: string | undefined): boolean => status === "0";
+      expect([etc, privateVar, terminals].map(isThere)).toEqual([
+        ...[shape.readsEtc, shape.hasVar, shape.terminals],
+      ]);
+      if (shape.network === "none") expect(interfaces).toBe("1");
+    },
+  );
 });

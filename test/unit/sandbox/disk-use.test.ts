@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
 import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
+import { ownFileSystem } from "../../support/own-file-system.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -283,9 +284,7 @@ for name in range(2000): os.mkdir(str(name))`,
   });
 
   test("says by how much the file system has filled since a whole one began", async () => {
-    // One that others hardly write to.
-    top = await mkdtemp("/dev/shm/str-disk-use-");
-    onTestFinished(() => rm(top, { recursive: true, force: true }));
+    top = await ownFileSystem();
     const walk = newWalk();
     expect(walk.heldMore.bytes).toBeLessThan(8 * MiB);
     fill(`for name in range(2000): os.mknod(str(name))`);

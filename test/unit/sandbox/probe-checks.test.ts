@@ -24,6 +24,7 @@ function cgroups(controls: Partial<Cgroups["controls"]> = {}): NonNullable<Evide
       version: 2,
       controls: { memory: true, processes: true, cpu: true, ...controls },
       joinMs: 0.1,
+      discard: () => undefined,
       create: () => Promise.reject(new Error("not here")),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     },

@@ -3,24 +3,23 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { LimitReached } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { ownFileSystem } from "../../support/own-file-system.ts";
 import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
 import { Watched, type WatchedGroup } from "../../../worker/sandbox/totals/watched-sandbox.ts";
 
 const MiB = 1024 * 1024;
-/** A file system that others hardly write to. */
-const quiet = "/dev/shm";
 /** Milliseconds in which all there is here is looked at. */
 const longMs = 10_000;
 
 async function watch(diskBytes: number, group?: WatchedGroup) {
   const child = spawn("/usr/bin/sleep", ["600"]);
   await once(child, "spawn");
-  const top = await mkdtemp(join(quiet, "str-watched-"));
+  const top = await ownFileSystem();
   const disk = new DiskWalk(top);
   const told: LimitReached[] = [];
   const failures: unknown[] = [];
@@ -42,7 +41,6 @@ async function watch(diskBytes: number, group?: WatchedGroup) {
     child.kill("SIGKILL");
     watched[Symbol.dispose]();
     disk[Symbol.dispose]();
-    await rm(top, { recursive: true });
   });
   const add = (name: string, mebibytes: number): Promise<void> =>
     writeFile(join(top, name), Buffer.alloc(mebibytes * MiB, 1));

@@ -62,10 +62,14 @@ export interface BubblewrapBackend extends SandboxBackend {
 /**
  * Prepares the work directories and probes the host. The caller owns the backend.
  * Throws SandboxError when no sandbox can be made here, and when this host does not hold what is asked of it.
+ * Rejects with the signal's reason.
  */
-export async function openBubblewrap(options: BubblewrapOptions): Promise<BubblewrapBackend> {
+export async function openBubblewrap(
+  options: BubblewrapOptions,
+  signal: AbortSignal = AbortSignal.any([]),
+): Promise<BubblewrapBackend> {
   await using opened = new AsyncDisposableStack();
-  const { report, workDirs, found } = await prepare(options, opened);
+  const { report, workDirs, found } = await prepare(options, opened, signal);
   const host = requireMinimum(report, options.minimum ?? defaultMinimum);
   const { root } = workDirs;
   const { uid, newId, clock, bwrapBin } = options;
@@ -76,29 +80,36 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   return new Backend(parts, report.checks, found, workDirs, shared, opened.move());
 }
 
-/** Finds out what this host allows, and leaves nothing behind. Throws SandboxError when nobody can say. */
-export async function examineHost(options: BubblewrapOptions): Promise<HostReport> {
+/**
+ * Finds out what this host allows, and leaves nothing behind. Throws SandboxError when nobody can say; rejects with the
+ * signal's reason.
+ */
+export async function examineHost(
+  options: BubblewrapOptions,
+  signal: AbortSignal,
+): Promise<HostReport> {
   await using opened = new AsyncDisposableStack();
-  return (await prepare(options, opened)).report;
+  return (await prepare(options, opened, signal)).report;
 }
 
 /** What has to be there before there is a sandbox, given to `opened`. */
 async function prepare(
   options: BubblewrapOptions,
   opened: AsyncDisposableStack,
+  signal: AbortSignal,
 ): Promise<{
   readonly report: HostReport;
   readonly workDirs: WorkDirs;
   readonly found: CgroupsFound | undefined;
 }> {
   const { uid, clock, newId, onRemoveFailed } = options;
-  const version = await identify(options.bwrapBin, uid);
+  const version = await identify(options, signal);
   const base = options.workBase;
   const workDirs = opened.use(await WorkDirs.open({ base, ownerId: uid, newId, onRemoveFailed }));
   opened.use(await guardOrphans(workDirs.sandboxMark, clock, options.onGuardLost));
-  const found = options.withoutCgroups === true ? undefined : await openCgroups(options);
+  const found = options.withoutCgroups === true ? undefined : await openCgroups(options, signal);
   if (found?.cgroups !== undefined) opened.use(found.cgroups);
-  const report = await probeHost({ ...options, version, cgroups: found }, workDirs);
+  const report = await probeHost({ ...options, version, cgroups: found, signal }, workDirs);
   return { report, workDirs, found };
 }
 

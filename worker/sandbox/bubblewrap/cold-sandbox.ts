@@ -90,7 +90,7 @@ export class ColdSandbox implements Sandbox {
         mark,
         uid,
         seccomp,
-        totals: await this.#openTotals(),
+        openTotals: () => this.#openTotals(),
         placement: placement(limits, cpuIds, this.#turn),
         argv: [...limitPrefix(limits, memoryBound, hardLimits), ...launch.argv],
         options: bwrapOptions({

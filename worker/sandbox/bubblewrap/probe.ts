@@ -3,6 +3,7 @@
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import type { LimitName } from "../../protocol/resource-limits.ts";
+import { settlesWithin } from "../../support/within.ts";
 import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import type { HostCheck } from "../host-check.ts";
 import { type HardLimits, parseCpuList, parseHardLimits } from "../rlimits.ts";
@@ -16,6 +17,7 @@ import { requireSafeProgram } from "./first-program.ts";
 import { type Look, filtersIn, readStatus } from "./inside.ts";
 import { type Refusals, judge } from "./probes.ts";
 import { otherUserRemedy } from "./remedies.ts";
+import { signalQuietly } from "./sandbox-processes.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp.ts";
 import type { Refusal, TrialHost } from "./trial.ts";
 import { type Shown, Trials, type Variant } from "./trials.ts";
@@ -61,12 +63,14 @@ export interface ProbeOptions extends Omit<TrialHost, "mark"> {
   readonly cgroups: CgroupsFound | undefined;
 }
 
+/** Milliseconds that bubblewrap may take to say its version, on a host that is busy starting. */
+const versionTimeoutMs = 20_000;
 const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
  * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused, finds out what exactly
  * is, and takes the strongest way that is left. Throws SandboxError when bubblewrap cannot be started, when a tool could
- * change it, or when nothing explains why it makes no sandbox.
+ * change it, or when nothing explains why it makes no sandbox. Rejects with the signal's reason.
  *
  * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse depends on another
  * part: with and without a network namespace, with three entries of /etc and with all, with /var and without, with pseudo terminals and without were tried.
@@ -172,16 +176,26 @@ async function networkOfWorker(): Promise<number | undefined> {
 
 /**
  * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where that user cannot run it,
- * and where it is something else.
+ * and where it is something else. Rejects with the signal's reason.
  */
-export async function identify(bwrapBin: string, uid: number | undefined): Promise<string> {
+export async function identify(
+  { bwrapBin, uid, clock }: Pick<TrialHost, "bwrapBin" | "uid" | "clock">,
+  signal: AbortSignal,
+): Promise<string> {
+  signal.throwIfAborted();
   try {
     const child = await startSubprocess({ file: bwrapBin, argv: ["--version"], env: {}, uid });
-    await child.closed;
+    const isClosed = await settlesWithin(child.closed, versionTimeoutMs, clock, signal);
+    // A script is ended with the programs that it waits for.
+    if (!isClosed) signalQuietly(-child.pid, "SIGKILL");
+    child.close();
+    signal.throwIfAborted();
+    if (!isClosed) throw new Error(`it says nothing of its version in ${versionTimeoutMs} ms`);
     const [line = ""] = child.output().stdout.text.split("\n");
     if (!line.startsWith("bubblewrap ")) throw new Error(`it says "${line}" of its version`);
     return line;
   } catch (error) {
+    signal.throwIfAborted();
     if (uid !== undefined && (error as NodeJS.ErrnoException).code === "EPERM")
       throw new SandboxError(
         `this root may not run programs as user ${uid}; ${otherUserRemedy(await readCircumstances())}`,

@@ -31,8 +31,8 @@ export interface BwrapCommand {
   readonly uid: number | undefined;
   /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
   readonly placement: readonly string[];
-  /** What keeps the sandbox's totals, or undefined for a trial that needs none. Disposed with the sandbox. */
-  readonly totals: Totals | undefined;
+  /** Opens what keeps the sandbox's totals, which is disposed with the sandbox; undefined for a trial that needs none. */
+  readonly openTotals: (() => Promise<Totals>) | undefined;
 }
 
 /** Options in the form that `--args FD` reads: each ended by a NUL. */
@@ -42,7 +42,7 @@ export function encodeArgs(options: readonly string[]): string {
 
 /** Starts bubblewrap. Throws SandboxError when the program itself cannot be started. */
 export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<BwrapExecution> {
-  const { totals } = command;
+  let totals: Totals | undefined;
   try {
     // Descriptors: options and filter in, report out. The environment is empty because the sandbox's first process
     // shows the one bubblewrap was started with, whatever --clearenv says (bubblewrap issue 725).
@@ -63,9 +63,10 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       env: {},
       uid: command.uid,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
-      // bubblewrap makes no process before it has its options.
+      // bubblewrap makes no process before it has its options. It can load meanwhile.
       beforeInputs: async (pid) => {
         endFirstWithoutMemory(pid);
+        totals = await command.openTotals?.();
         await totals?.enter(pid);
       },
       hasReport: true,
@@ -73,7 +74,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
     if (child.report === undefined) throw new Error("the child has no report descriptor");
     return new BwrapExecution(child, child.report, clock, totals);
   } catch (error) {
-    await totals?.[Symbol.asyncDispose]();
+    totals?.[Symbol.dispose]();
     throw new SandboxError(`cannot start ${command.bwrapBin}`, { cause: error });
   }
 }
@@ -161,7 +162,7 @@ export class BwrapExecution implements Execution {
   async #watch(reported: Promise<void>): Promise<ExitReport> {
     const startMs = this.#clock.monotonicMs();
     try {
-      await using totals = this.#totals;
+      using totals = this.#totals;
       await this.#begun;
       this.#begin();
       const exit = await this.#child.exited;

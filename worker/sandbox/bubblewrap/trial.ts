@@ -21,6 +21,8 @@ export interface TrialHost {
   /** Host uid of sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly clock: Clock;
+  /** Ends trials early: their refusals say nothing then. */
+  readonly signal: AbortSignal;
 }
 
 /** What one trial runs. */
@@ -53,7 +55,7 @@ export async function refusalOf(
 ): Promise<string | undefined> {
   const execution = await start(host, command);
   if ("refusal" in execution) return execution.refusal;
-  await settlesWithin(execution.exited, trialTimeoutMs, host.clock);
+  await settlesWithin(execution.exited, trialTimeoutMs, host.clock, host.signal);
   const report = await execution.stop(0);
   return report.exitCode === 0 ? undefined : wordsOf(report);
 }
@@ -72,7 +74,8 @@ export async function openTrial(
     text = (text + Buffer.from(chunk).toString("utf8")).slice(0, maxSaidLength);
     if (text.endsWith(lastLine)) ready.resolve();
   });
-  await settlesWithin(Promise.race([ready.promise, execution.exited]), trialTimeoutMs, host.clock);
+  const said = Promise.race([ready.promise, execution.exited]);
+  await settlesWithin(said, trialTimeoutMs, host.clock, host.signal);
   const { firstPid, networkNamespace } = execution;
   if (!text.endsWith(lastLine) || firstPid === undefined)
     return { refusal: wordsOf(await execution.stop(0)) };
@@ -87,7 +90,7 @@ export async function openTrial(
 async function start(host: TrialHost, command: TrialCommand): Promise<BwrapExecution | Refusal> {
   const { bwrapBin, mark, uid, clock } = host;
   try {
-    const free = { placement: [], totals: undefined };
+    const free = { placement: [], openTotals: undefined };
     return await startBwrap({ bwrapBin, mark, uid, ...free, ...command }, clock);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;

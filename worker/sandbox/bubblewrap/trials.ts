@@ -50,7 +50,10 @@ export class Trials {
     this.#base = base;
   }
 
-  /** Sandboxes of all profiles that the variant has a network for, alive at once, and what they show. */
+  /**
+   * Sandboxes of all profiles that the variant has a network for, alive at once, and what they show. Rejects with the
+   * signal's reason.
+   */
   async show(variant: Variant): Promise<Shown | Refusal> {
     await using open = new AsyncDisposableStack();
     const profiles = [...builtInProfiles.values()]
@@ -68,6 +71,7 @@ export class Trials {
       if ("refusal" in trial) refusal ??= `profile ${profile.name}: ${trial.refusal}`;
       else ready.push({ profile, trial: open.use(trial) });
     }
+    this.#host.signal.throwIfAborted();
     if (refusal !== undefined) return { refusal };
     const looks = await Promise.all(
       ready.map(({ profile, trial }) =>
@@ -82,7 +86,7 @@ export class Trials {
     return { looks, nestedWithoutFilter };
   }
 
-  /** Asks for one ability after the other, each beside the least that a sandbox is. */
+  /** Asks for one ability after the other, each beside the least that a sandbox is. Rejects with the signal's reason. */
   async refusals(seccomp: Variant["seccomp"]): Promise<Refusals> {
     const ask = (more: readonly string[], filter?: Uint8Array): Promise<string | undefined> =>
       refusalOf(this.#host, {
@@ -91,6 +95,7 @@ export class Trials {
         seccomp: filter,
       });
     const userNamespaces = await ask([]);
+    this.#host.signal.throwIfAborted();
     if (userNamespaces !== undefined) return { userNamespaces };
     const [nestedLimit, freshProc, network, ownName, filter] = await Promise.all([
       ask(["--disable-userns"]),
@@ -99,6 +104,7 @@ export class Trials {
       ask(["--unshare-uts", ...hostName]),
       ask([], seccomp),
     ]);
+    this.#host.signal.throwIfAborted();
     return { nestedLimit, freshProc, network, hostName: ownName, seccomp: filter };
   }
 

@@ -16,8 +16,8 @@ import { SandboxError } from "../sandbox.ts";
 export type CgroupControl = "memory" | "processes" | "cpu";
 
 /**
- * What control groups can do for sandboxes on this host. Its owner disposes it after the last sandbox is gone; then the
- * worker is again where it was.
+ * What control groups can do for sandboxes on this host. Its owner disposes it after the last sandbox is gone; then no group
+ * is left, and the worker is again where it was.
  */
 export interface Cgroups extends AsyncDisposable {
   /** One line for the operator: the version, and what is kept. */
@@ -29,6 +29,8 @@ export interface Cgroups extends AsyncDisposable {
   readonly joinMs: number;
   /** Makes a group for one sandbox, with its limits set. The caller owns it. Throws SandboxError. */
   create(limits: Limits, signal?: AbortSignal): Promise<SandboxCgroup>;
+  /** Disposes a group in the background: the kernel takes longer for it than an answer should wait. */
+  discard(group: SandboxCgroup): void;
 }
 
 /**
@@ -134,6 +136,7 @@ class HostCgroups implements Cgroups {
   readonly #makings: CgroupMakings;
   readonly #newName: () => string;
   readonly #own: Disposable;
+  readonly #discarding = new Set<Promise<void>>();
 
   constructor(makings: CgroupMakings, newName: () => string, joinMs: number, own: Disposable) {
     this.#makings = makings;
@@ -159,7 +162,17 @@ class HostCgroups implements Cgroups {
     }
   }
 
+  discard(group: SandboxCgroup): void {
+    const discarding = this.#discard(group).finally(() => this.#discarding.delete(discarding));
+    this.#discarding.add(discarding);
+  }
+
+  async #discard(group: SandboxCgroup): Promise<void> {
+    await using _group = group;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#discarding);
     try {
       this.#own[Symbol.dispose]();
     } catch (error) {

@@ -2,7 +2,7 @@
  * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
-import type { CgroupControl, Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
+import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
 import { DiskWalk } from "./disk-use.ts";
 import type { Guard, Watch } from "./guard.ts";
 import type { PrivateMemory } from "./private-memory.ts";
@@ -25,12 +25,12 @@ export interface TotalUsage extends Omit<Usage, "wallMs"> {
 }
 
 /** Disposed when the sandbox's last process is gone, or when it was not started. */
-export class Totals implements AsyncDisposable {
+export class Totals implements Disposable {
   readonly #guard: Guard;
   readonly #options: TotalsOptions;
   readonly #disk: DiskWalk;
   readonly #group: SandboxCgroup | undefined;
-  readonly #controls: Readonly<Record<CgroupControl, boolean>> | undefined;
+  readonly #cgroups: Cgroups | undefined;
   #watch: Watch | undefined;
 
   private constructor(
@@ -41,7 +41,7 @@ export class Totals implements AsyncDisposable {
     disk: DiskWalk,
   ) {
     this.#guard = guard;
-    this.#controls = cgroups?.controls;
+    this.#cgroups = cgroups;
     this.#group = group;
     this.#options = options;
     this.#disk = disk;
@@ -94,14 +94,14 @@ export class Totals implements AsyncDisposable {
   /** From now on the sandbox is watched. */
   begin(firstPid: number, listener: Pick<WatchedSandbox, "onExceeded" | "onFailed">): void {
     const { limits, privateMemory, commandIsChild } = this.#options;
-    const group = this.#group;
+    const [group, controls] = [this.#group, this.#cgroups?.controls];
     this.#watch = this.#guard.watch({
       firstPid,
       limits,
       privateMemory,
       commandIsChild,
       disk: this.#disk,
-      group: this.#controls && group && { controls: this.#controls, read: () => group.read() },
+      group: controls && group && { controls, read: () => group.read() },
       ...listener,
     });
   }
@@ -116,9 +116,9 @@ export class Totals implements AsyncDisposable {
     this.#group?.kill();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.dispose](): void {
     this.#watch?.[Symbol.dispose]();
     this.#disk[Symbol.dispose]();
-    await this.#group?.[Symbol.asyncDispose]();
+    if (this.#group !== undefined) this.#cgroups?.discard(this.#group);
   }
 }

@@ -18,7 +18,7 @@ const programsFromSource = "../attacks";
 const programsFromDist = "../../attacks";
 
 /** What an operator, or a test, decides. */
-export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles"> &
+export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known"> &
   Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onRow">>;
 
 /** Attacks the sandbox of this host as the configuration has it. Throws what opening a worker throws. */
@@ -47,7 +47,7 @@ export function attackHost(
 async function openAttacked(
   config: Config,
   host: Host,
-  { manifestPath, toolsDir, environment, store, limited }: AttackedOptions,
+  { manifestPath, toolsDir, environment, store, profiles }: AttackedOptions,
   signal: AbortSignal,
 ): Promise<AttackedWorker> {
   const attackedConfig: Config = {
@@ -60,9 +60,8 @@ async function openAttacked(
     artifacts: { ...config.artifacts, store: { kind: "memory" } },
   };
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
-  const foundation = await openFoundation(attackedConfig, attackedHost, signal);
-  const profiles = limited(foundation.profiles);
-  const parts = { ...foundation, profiles, store };
+  const foundation = await openFoundation(attackedConfig, attackedHost, signal, profiles);
+  const parts = { ...foundation, store };
   const { invoker } = wireInvoker(attackedConfig, attackedHost, parts);
   return { ...parts, invoker };
 }
