@@ -9,14 +9,17 @@ import {
   readFileSync,
   readdirSync,
   rmdirSync,
+  write,
   writeSync,
 } from "node:fs";
-import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
+
+const writeAsync = promisify<number, string>(write);
 
 /**
- * What is done with them. But for {@link move} it is synchronous: it takes microseconds and no disk, and a promise for each step would
- * cost more than the step. Everything but {@link read} throws the system's error.
+ * What is done with them. But for {@link move} it is synchronous: it takes microseconds and no disk, and a promise for each
+ * step would cost more than the step. Everything but {@link read} throws the system's error.
  */
 export class CgroupFiles {
   readonly #root: string;
@@ -50,8 +53,12 @@ export class CgroupFiles {
    * pass by first, some 10 ms, unless another process of the host was moved right before.
    */
   async move(path: string, pid: number): Promise<void> {
-    await using file = await open(this.onHost(path), constants.O_WRONLY);
-    await file.write(String(pid));
+    const descriptor = openSync(this.onHost(path), constants.O_WRONLY);
+    try {
+      await writeAsync(descriptor, String(pid));
+    } finally {
+      closeSync(descriptor);
+    }
   }
 
   /** Makes a group. */

@@ -67,14 +67,18 @@ export class CgroupOfSandbox implements SandboxCgroup {
   }
 
   async add(pid: number): Promise<void> {
-    for (const group of this.#groups()) {
-      try {
-        await this.#makings.files.move(join(group, "cgroup.procs"), pid);
-      } catch (error) {
-        // Gone already: how it ended says why, and there is nothing left to bound.
-        if ((error as NodeJS.ErrnoException).code === "ESRCH") return;
-        throw new SandboxError(`cannot move a process into ${group}`, { cause: error });
-      }
+    const moves = this.#groups().map((group) => this.#move(pid, group));
+    const failed = (await Promise.allSettled(moves)).find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+
+  async #move(pid: number, group: string): Promise<void> {
+    try {
+      await this.#makings.files.move(join(group, "cgroup.procs"), pid);
+    } catch (error) {
+      // Gone already: how it ended says why, and there is nothing left to bound.
+      if (isErrno(error, "ESRCH")) return;
+      throw new SandboxError(`cannot move a process into ${group}`, { cause: error });
     }
   }
 
