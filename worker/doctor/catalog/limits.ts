@@ -1,7 +1,12 @@
 /**
  * Attacks on the limits of a sandbox: each takes up to twice a bound, piece by piece, and holds it for a moment.
  */
-import { type LimitName, limitFacts } from "../../protocol/resource-limits.ts";
+import {
+  type LimitFacts,
+  type LimitName,
+  type LimitReached,
+  limitFacts,
+} from "../../protocol/resource-limits.ts";
 import type { Enforcement } from "../../sandbox/sandbox.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { readProgramAnswer } from "../program.ts";
@@ -12,6 +17,11 @@ const attacked: readonly (readonly [string, LimitName, string])[] = [
   ["thread_bomb", "processes", "start more threads than there may be"],
   ["memory_of_one_process", "memoryBytes", "hold more memory, in one process"],
   ["memory_over_processes", "memoryBytes", "hold more memory, in several processes"],
+  [
+    "memory_without_first_thread",
+    "memoryBytes",
+    "hold more memory, in processes that go on without their first thread",
+  ],
   [
     "memory_shared",
     "memoryBytes",
@@ -118,10 +128,18 @@ function judge({ outcome, target }: Observation, limit: LimitName): Verdict {
   const ended = error.limit;
   if (ended === undefined || (ended.limit !== limit && ended.limit !== standIns[limit]))
     return { held: false, evidence: `no word of the limit: ${error.code}: ${error.message}` };
-  const { word, unit } = limitFacts[ended.limit];
-  const peak = ended.peak === undefined ? "" : `, ${Math.round(ended.peak)} seen`;
-  return {
-    held: true,
-    evidence: `ended for ${word}: ${target.limits[ended.limit]} ${unit}${peak}`,
-  };
+  return { held: true, evidence: endedFor(ended, target.limits[ended.limit]) };
+}
+
+/** What was seen and what the bound is, in the form of programs that say what they held. */
+function endedFor({ limit, peak }: LimitReached, bound: number): string {
+  const { word, unit }: LimitFacts = limitFacts[limit];
+  const ofUnit = unit === "count" ? "" : ` ${unit}`;
+  return peak === undefined
+    ? `ended for ${word}: bound ${grouped(bound)}${ofUnit}`
+    : `ended for ${word}: ${grouped(peak)}${ofUnit} seen, bound ${grouped(bound)}`;
+}
+
+function grouped(amount: number): string {
+  return Math.round(amount).toLocaleString("en-US");
 }
