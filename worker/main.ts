@@ -2,40 +2,17 @@
  * The process's edge: environment, command line, signals, exit code.
  */
 import { readFileSync } from "node:fs";
-import { constants } from "node:os";
 import { type Host, createHost } from "./app.ts";
-import { BrokerError } from "./broker/broker.ts";
-import { StoreError } from "./artifacts/store.ts";
 import { check } from "./check.ts";
-import {
-  type Config,
-  ConfigError,
-  type Environment,
-  readConfig,
-  readSandboxConfig,
-} from "./config.ts";
+import { type Config, type Environment, readConfig, readSandboxConfig } from "./config.ts";
 import { readDoctorOptions } from "./doctor/command-line.ts";
+import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./exit.ts";
 import { standBehindInit } from "./init.ts";
-import { ManifestError } from "./manifest/manifest.ts";
-import { ProfilesError } from "./sandbox/profiles-file.ts";
-import { SandboxError, type SandboxSetting } from "./sandbox/sandbox.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { describeVariables } from "./variables.ts";
 import { Worker } from "./worker.ts";
-
-/** Exit codes of sysexits(3), and of a shell for a signal. */
-const exit = {
-  ok: 0,
-  /** The doctor found something that should hold and does not. */
-  unfit: 1,
-  usage: 64,
-  unavailable: 69,
-  software: 70,
-  config: 78,
-  signalBase: 128,
-} as const;
 
 /** Descriptors: the log is the worker's output, but only a companion to a check's. */
 const [stdout, stderr] = [1, 2];
@@ -69,15 +46,15 @@ ${describeVariables()
 
 async function main(argv: readonly string[]): Promise<number> {
   standBehindInit(process.env);
-  const [option, ...rest] = argv;
-  if (argv.includes("--help") || argv.includes("-h")) {
-    process.stdout.write(usage);
-    return exit.ok;
-  }
+  const wantsHelp = argv.includes("--help") || argv.includes("-h");
+  const [option, ...rest] = wantsHelp ? ["--help"] : argv;
   if (option === "doctor") return runDoctor(rest);
   if (option !== undefined && rest.length > 0)
-    return refuseUsage(`nothing comes after "${option}", and "${rest.join(" ")}" does`);
+    return refuseUsage(`"${rest.join(" ")}" is too much: there is one argument at most`);
   switch (option) {
+    case "--help":
+      process.stdout.write(usage);
+      return exit.ok;
     case "--version":
       process.stdout.write(`${readVersion()}\n`);
       return exit.ok;
@@ -199,71 +176,14 @@ async function runWorker(config: Config, host: Host): Promise<number> {
   if (typeof forced === "string") {
     log.warn({ signal: forced }, "stopped at once");
     worker.hurry();
-    return exit.signalBase + constants.signals[forced];
+    return exitCodeOf(new StoppedError(forced));
   }
   log.info(forced, "drained");
   return exit.ok;
 }
 
-function signalled(): PromiseWithResolvers<NodeJS.Signals> {
+function signalled(): PromiseWithResolvers<StoppingSignal> {
   return Promise.withResolvers();
-}
-
-type StoppingSignal = "SIGTERM" | "SIGINT";
-
-/** A signal came. */
-class StoppedError extends Error {
-  readonly signal: StoppingSignal;
-
-  constructor(signal: StoppingSignal) {
-    super(`stopped by ${signal}`);
-    this.signal = signal;
-  }
-}
-
-function exitCodeOf(error: unknown): number {
-  if (error instanceof StoppedError) return exit.signalBase + constants.signals[error.signal];
-  if (error instanceof BrokerError) return error.transient ? exit.unavailable : exit.config;
-  const isConfiguration = [
-    ConfigError,
-    ManifestError,
-    ProfilesError,
-    SandboxError,
-    StoreError,
-  ].some((kind) => error instanceof kind);
-  return isConfiguration ? exit.config : exit.software;
-}
-
-const variableOf: Readonly<Record<SandboxSetting, string>> = {
-  allowUnsafe: "SANDBOX_ALLOW_UNSAFE",
-  minimum: "SANDBOX_MINIMUM",
-  workDir: "SANDBOX_WORK_DIR",
-  bwrapBin: "SANDBOX_BWRAP_BIN",
-  pythonBin: "SANDBOX_PYTHON_BIN",
-  nodeBin: "SANDBOX_NODE_BIN",
-  toolsPythonDir: "TOOLS_PYTHON_DIR",
-  toolsNodeDir: "TOOLS_NODE_DIR",
-};
-
-/** The variable to look at, where the message names none and no place in a file either. */
-function variableFor(error: Error): string | undefined {
-  if (error instanceof SandboxError) return error.setting && variableOf[error.setting];
-  if (error instanceof StoreError) return "ARTIFACT_BASE_PATH";
-  const isManifest = error instanceof ManifestError;
-  if (!isManifest && !(error instanceof ProfilesError)) return undefined;
-  if (error.problems.some(({ line }) => line !== undefined)) return undefined;
-  return isManifest ? "MANIFEST_PATH" : "SANDBOX_PROFILES_FILE";
-}
-
-/** The message and the messages of its causes; a stack only for what nobody foresaw. */
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (exitCodeOf(error) === exit.software) return error.stack ?? error.message;
-  const variable = variableFor(error);
-  const messages = [variable === undefined ? error.message : `${variable}: ${error.message}`];
-  for (let { cause } = error; cause instanceof Error; cause = cause.cause)
-    messages.push(cause.message);
-  return messages.join("\n  because: ");
 }
 
 function readVersion(): string {

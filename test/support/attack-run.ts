@@ -15,7 +15,7 @@ import { reachableDirectory } from "./rig.ts";
 
 /** Runs attacks in a worker of the test's own. */
 export async function attackHere(
-  choice: Omit<AttackChoice, "known">,
+  choice: Omit<AttackChoice, "known"> & Partial<Pick<AttackChoice, "known">>,
   variables: Readonly<Record<string, string>> = {},
   signal: AbortSignal = AbortSignal.timeout(600_000),
 ): Promise<AttackReport> {
@@ -34,8 +34,8 @@ export async function attackHere(
     };
     const host = createHost(createLogger("error", 2), environment);
     const config = readConfig(environment);
-    const known = await readProfiles(config);
-    return await attackHost(config, host, { known, ...choice }, signal);
+    const known = choice.known ?? (await readProfiles(config));
+    return await attackHost(config, host, { ...choice, known }, signal);
   } finally {
     await rm(base, { recursive: true, force: true });
   }

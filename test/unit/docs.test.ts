@@ -10,6 +10,7 @@ import { type BenchReport, formatReport } from "../../bench/report.ts";
 import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/screen.ts";
+import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
 import { describeVariables } from "../../worker/variables.ts";
 import { maxOutputFiles } from "../../worker/invocation/collect.ts";
 import { stopGraceMs } from "../../worker/invocation/run-to-exit.ts";
@@ -349,9 +350,16 @@ describe("a command that a page gives exists:", () => {
 
   test("options of the worker", () => {
     const main = read("worker/main.ts");
-    for (const [, option] of everyPage.matchAll(/bin\/str-worker\.mjs[^\n]* (--[\w-]+)/g)) {
+    for (const [, option] of everyPage.matchAll(/bin\/str-worker\.mjs (--[\w-]+)/g)) {
       expect(main).toContain(`case "${option}":`);
     }
+  });
+
+  test("options of the doctor", () => {
+    const calls = [...everyPage.matchAll(/bin\/str-worker\.mjs doctor(.*)/g)];
+    const asked = calls.map(([, rest]) => rest!.split(/[`*#]/)[0]!.split(/\s+/).filter(Boolean));
+    expect(asked).toContainEqual(["--attack", "--profile", "restrictive"]);
+    for (const options of asked) expect(readDoctorOptions(options)).toBeTypeOf("object");
   });
 
   test("commands of the harness, with their options", () => {

@@ -32,7 +32,11 @@ export function readDoctorOptions(argv: readonly string[]): DoctorOptions | stri
       return `--${name} takes no value, and "${value}" is given`;
     given.set(name, value);
   }
-  const [isJson, isAttack, profile] = [given.has("json"), given.has("attack"), given.get("profile")];
+  const [isJson, isAttack, profile] = [
+    given.has("json"),
+    given.has("attack"),
+    given.get("profile"),
+  ];
   if (given.has("profile")) {
     if (profile === undefined || profile === "") return "--profile needs the name of a profile";
     if (profile.startsWith("-")) return `--profile needs the name of a profile, not "${profile}"`;

@@ -1,8 +1,6 @@
 /**
  * The backends of a worker as one: each sandbox is made by the technology that its profile asks for.
  */
-import type { Clock } from "../support/clock.ts";
-import type { NewId } from "../support/ids.ts";
 import type { CheckName } from "./host-check.ts";
 import {
   type BackendKind,
@@ -12,6 +10,7 @@ import {
   tightestProfile,
 } from "./profile.ts";
 import {
+  type BackendOptions,
   type Sandbox,
   type SandboxBackend,
   SandboxError,
@@ -20,24 +19,15 @@ import {
   type SharedDirectory,
 } from "./sandbox.ts";
 
-/** What backends are opened with. Each takes what it needs. */
-export interface BackendOptions {
+/** What any of the technologies is opened with. */
+interface OpenerOptions extends BackendOptions {
   readonly bwrapBin: string;
-  /** Directory for work directories (`SANDBOX_WORK_DIR`). */
-  readonly workBase: string;
-  /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
-  readonly uid: number | undefined;
   /** Checks that this host has to hold; the usual ones unless given. */
   readonly minimum?: readonly CheckName[];
-  readonly clock: Clock;
-  readonly newId: NewId;
-  onRemoveFailed(error: unknown): void;
-  /** Told each time that a process which ends the sandboxes of a dead worker has ended or cannot be started again. */
-  onGuardLost(error: unknown): void;
 }
 
 /** Options of all backends together. */
-export interface BackendsOptions extends BackendOptions {
+export interface BackendsOptions extends OpenerOptions {
   /** What sandboxes will be asked for. */
   readonly profiles: Profiles;
   /** Whether profiles may ask for a backend that isolates nothing (`SANDBOX_ALLOW_UNSAFE`). */
@@ -51,7 +41,7 @@ const openers: Readonly<Record<BackendKind, Opener>> = {
   host: async (options) => (await import("./host/backend.ts")).openHost(options),
 };
 
-type Opener = (options: BackendOptions, signal: AbortSignal) => Promise<SandboxBackend>;
+type Opener = (options: OpenerOptions, signal: AbortSignal) => Promise<SandboxBackend>;
 
 /**
  * Opens the backends that the profiles ask for; each finds out by trying whether it works here. Either all are open or none.
@@ -66,7 +56,8 @@ export async function openBackends(
   await using opened = new AsyncDisposableStack();
   const byKind = new Map<BackendKind, SandboxBackend>();
   for (const { backend } of options.profiles.values()) {
-    if (!byKind.has(backend)) byKind.set(backend, opened.use(await openers[backend](options, signal)));
+    if (!byKind.has(backend))
+      byKind.set(backend, opened.use(await openers[backend](options, signal)));
   }
   const [first] = byKind.values();
   if (first === undefined) throw new SandboxError("there is no profile");

@@ -13,7 +13,8 @@ import {
   attackJson,
   attackTable,
 } from "../../../worker/doctor/attack-report.ts";
-import { insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
 import { attackHere } from "../../support/attack-run.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
@@ -147,6 +148,7 @@ describe("a hole", () => {
 
 describe("what proves nothing", () => {
   const own = { group: "files", title: "of this test", isFast: true } as const;
+  const waitingNeighbour = "import time\n\n\ndef neighbour(token):\n    time.sleep(60)\n";
   let directory: string;
 
   beforeAll(async () => {
@@ -293,8 +295,38 @@ describe("what proves nothing", () => {
     expect(rows).toEqual(["read_host_secret"]);
   });
 
-  test("a profile that there is not", async () => {
-    await expect(attackHere({ attacks: [], profiles: ["lenient"] })).rejects.toThrow(/lenient/);
+  test("an attack that is given up before its neighbour is there", async () => {
+    await writeFile(join(directory, "plants", "neighbour.py"), waitingNeighbour);
+    const stopping = new AbortController();
+    const attack: Attack = {
+      ...own,
+      id: "always",
+      // Asked when the neighbour is to be started.
+      get needsNeighbour() {
+        stopping.abort(new Error("enough"));
+        return true;
+      },
+    };
+    const choice = { attacks: [attack], profiles: ["restrictive"], programsDir: directory };
+    const startMs = performance.now();
+    await expect(attackHere(choice, {}, stopping.signal)).rejects.toThrow("enough");
+    // The neighbour is waited for 15 seconds.
+    expect(performance.now() - startMs).toBeLessThan(12_000);
+  });
+
+  test("a profile that there is not, and nothing is laid out for it", async () => {
+    const choice = { attacks: [], profiles: ["lenient"], programsDir: join(directory, "none") };
+    await expect(attackHere(choice)).rejects.toThrow(
+      new SandboxError(
+        'there is no profile "lenient"; to attack there are restrictive, standard, permissive',
+      ),
+    );
+  });
+
+  test("profiles that are known already are not read again", async () => {
+    const choice = { attacks: [], profiles: ["restrictive"], known: builtInProfiles };
+    const report = await attackHere(choice, { SANDBOX_PROFILES_FILE: join(directory, "none") });
+    expect(report.profiles).toMatchObject([{ name: "restrictive", works: true }]);
   });
 });
 

@@ -84,7 +84,7 @@ describe("the doctor", () => {
       expect(output).toMatch(new RegExp(`^(held|partly|missing) +${name}`, "m"));
     expect(output).toContain("* not asked for by SANDBOX_MINIMUM");
     expect(output).toContain(
-      code === 0 ? "holds what SANDBOX_MINIMUM asks for" : "a worker does not start here",
+      code === 0 ? "This host holds what SANDBOX_MINIMUM" : "A worker does not start here: ",
     );
     for (const line of output.split("\n").filter((text) => !/^\S*\//.test(text.trim())))
       expect(line.length).toBeLessThanOrEqual(100);
@@ -110,17 +110,53 @@ describe("the doctor", () => {
     });
   });
 
-  test.each([["--bogus"], ["--profile"], ["--profile", "standard"], ["standard"]])(
-    "refuses arguments it does not know: %s",
+  test("refuses what it does not understand in one line", async () => {
+    expect(await consult(["--attack", "--profile", "--json"])).toEqual({
+      code: 64,
+      output:
+        'str-worker: --profile needs the name of a profile, not "--json"; str-worker --help says what there is\n',
+    });
+  });
+
+  test.each([["--help"], ["-h"], ["--attack", "--profile", "-h"]])(
+    "says how it is used when it is asked: %s",
     async (...options) => {
-      expect((await consult(options)).code).toBe(64);
+      const { code, output } = await consult(options);
+      expect(output).toMatch(/^Usage: str-worker .*\n +str-worker doctor \[--json\] /);
+      expect(code).toBe(0);
     },
   );
 
-  test("attacks no profile that is not there", async () => {
-    const { code, output } = await consult(["--attack", "--profile", "no-such"]);
-    expect(output).toContain("no-such");
-    expect(code).toBe(78);
+  test("attacks no profile that is not there, and says which there are", async () => {
+    const file = join(base, "profiles.yaml");
+    await writeFile(file, "version: 1\nprofiles: {mine: {extends: standard}}\n");
+    const environment = { SANDBOX_PROFILES_FILE: file };
+    expect(await consult(["--attack", "--profile=no-such"], environment)).toEqual({
+      code: 78,
+      output:
+        'str-worker: there is no profile "no-such"; to attack there are restrictive, standard, permissive, mine\n',
+    });
+  });
+
+  test("does not say that a worker starts where its profiles keep it from that", async () => {
+    const none = join(base, "none.yaml");
+    expect(await consult([], { SANDBOX_PROFILES_FILE: none })).toEqual({
+      code: 78,
+      output: `str-worker: SANDBOX_PROFILES_FILE: ${none}: cannot be read: ENOENT\n`,
+    });
+    const file = join(base, "unsafe.yaml");
+    await writeFile(file, "version: 1\nprofiles: {bare: {extends: standard, backend: host}}\n");
+    expect(await consult([], { SANDBOX_PROFILES_FILE: file })).toEqual({
+      code: 78,
+      output:
+        "str-worker: SANDBOX_ALLOW_UNSAFE: the backend host of the profile bare isolates nothing, and has to be allowed by 1\n",
+    });
+    const mistaken = { SANDBOX_PROFILES_FILE: file, SANDBOX_ALLOW_UNSAFE: "1" };
+    expect(await consult([], { ...mistaken, SANDBOX_DEFAULT_PROFILE: "mine" })).toEqual({
+      code: 78,
+      output:
+        'str-worker: SANDBOX_DEFAULT_PROFILE: "mine" is not a profile; accepted: one of restrictive, standard, permissive, bare\n',
+    });
   });
 
   test("fails where more is asked for than the host holds", async (context) => {
@@ -166,6 +202,80 @@ describe("the doctor", () => {
     const descriptors = (await readFile(seen, "utf8")).split("\n").filter(Boolean);
     expect(descriptors).toContain("3");
     expect(descriptors).not.toContain("251");
+  });
+});
+
+describe("a doctor that is stopped", () => {
+  /** A bubblewrap that says nothing once `condition` holds, what it waits for, and a work directory. */
+  async function stuckHost(condition: string) {
+    const directory = join(base, randomUUID());
+    const workDir = join(directory, "work");
+    const bwrap = join(directory, "bwrap");
+    const waiting = join(directory, "waiting");
+    await mkdir(workDir, { recursive: true });
+    await chmod(directory, 0o777);
+    const script = `#!/bin/sh
+if ${condition}; then sleep 60 & echo $$ $! > ${waiting}; wait; fi
+exec /usr/bin/bwrap "$@"
+`;
+    await writeFile(bwrap, script, { mode: 0o755 });
+    return {
+      environment: { SANDBOX_BWRAP_BIN: bwrap, SANDBOX_WORK_DIR: workDir },
+      workDir,
+      /** Numbers of its own process, and of the one that it waits for. */
+      async pids(): Promise<readonly number[]> {
+        const look = async (): Promise<readonly number[]> => {
+          const text = await readFile(waiting, "utf8");
+          expect(text).toMatch(/\n$/);
+          return text.trim().split(" ").map(Number);
+        };
+        return vi.waitFor(look, 20_000);
+      },
+    };
+  }
+  /** Who has ended may still be there for who counts the dead. */
+  const ended = (pid: number): Promise<void> =>
+    vi.waitFor(async () => {
+      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "State:\tZ");
+      expect(status).toMatch(/^State:\tZ/m);
+    }, 10_000);
+
+  const phases = [
+    ["asks bubblewrap for its version", '[ "$1" = --version ]', "SIGINT", 130],
+    ["tries sandboxes", '[ "$1" != --version ]', "SIGTERM", 143],
+  ] as const;
+  const ways = [[], ["--attack"]];
+  const cases = ways.flatMap((options) => phases.map((phase) => [options, ...phase] as const));
+
+  test.each(cases)(
+    "%j while it %s ends soon, and leaves nothing behind",
+    async (options, _phase, condition, signal, code) => {
+      const host = await stuckHost(condition);
+      await using worker = new WorkerProcess(host.environment, ["doctor", ...options]);
+      const pids = await host.pids();
+      const startMs = performance.now();
+      worker.child.kill(signal);
+      expect(await worker.exited).toEqual({ code, signal: null });
+      // A trial may take 20 seconds, and there are several.
+      expect(performance.now() - startMs).toBeLessThan(15_000);
+      expect(worker.output).toBe(`str-worker: stopped by ${signal}\n`);
+      expect(await readdir(host.workDir)).toEqual([]);
+      await Promise.all(pids.map(ended));
+    },
+  );
+
+  test("once more ends at once", async () => {
+    const host = await stuckHost('[ "$1" != --version ]');
+    await using worker = new WorkerProcess(host.environment, ["doctor"]);
+    const [own = 0, other = 0] = await host.pids();
+    const startMs = performance.now();
+    worker.child.kill("SIGINT");
+    worker.child.kill("SIGTERM");
+    expect(await worker.exited).toEqual({ code: 143, signal: null });
+    // bubblewrap is waited for five seconds.
+    expect(performance.now() - startMs).toBeLessThan(4_000);
+    await ended(own);
+    process.kill(other);
   });
 });
 

@@ -40,8 +40,10 @@ function verdict(id: string, outcome: InvocationOutcome, seen: Partial<Observati
 }
 
 describe("an attack on a limit", () => {
-  const ended = (limit: "diskBytes" | "memoryBytes" | "files") =>
-    failure("EXECUTION_ERROR", "Tool needs more", { limit: { limit, bound: 100, peak: 150 } });
+  const limits = { diskBytes: 33_554_432, files: 1_000 };
+  const target = { token, limits } as Observation["target"];
+  const ended = (limit: "diskBytes" | "memoryBytes" | "files", peak: number | undefined = 40e6) =>
+    failure("EXECUTION_ERROR", "Tool needs more", { limit: { limit, bound: 100, peak } });
 
   test("is held when it was refused more, by its own words", () => {
     const evidence = "held 90 bytes";
@@ -53,11 +55,19 @@ describe("an attack on a limit", () => {
   });
 
   test("is held when the call was ended for that limit, or for the one that stands in for it", () => {
-    expect(verdict("disk_in_files", ended("diskBytes"))).toEqual({
+    const verdictOn = (outcome: InvocationOutcome) => verdict("disk_in_files", outcome, { target });
+    expect(verdictOn(ended("diskBytes"))).toEqual({
       held: true,
-      evidence: "ended for disk: 100 bytes, 150 seen",
+      evidence: "ended for disk: 40,000,000 bytes seen, bound 33,554,432",
     });
-    expect(verdict("disk_in_files", ended("files")).held).toBe(true);
+    expect(verdictOn(ended("files", 1_204.6))).toEqual({
+      held: true,
+      evidence: "ended for files: 1,205 seen, bound 1,000",
+    });
+    const unmeasured = { limit: { limit: "diskBytes", bound: 100, peak: undefined } } as const;
+    expect(verdictOn(failure("EXECUTION_ERROR", "Tool needs more", unmeasured)).evidence).toBe(
+      "ended for disk: bound 33,554,432 bytes",
+    );
   });
 
   test.each<[string, InvocationOutcome]>([

@@ -9,7 +9,7 @@ import {
   diagnosisTable,
   isFit,
 } from "../../../worker/doctor/report.ts";
-import { type HostCheck, checkNames } from "../../../worker/sandbox/host-check.ts";
+import { type HostCheck, checkNames, defaultMinimum } from "../../../worker/sandbox/host-check.ts";
 
 const held: HostCheck = {
   name: "user-namespaces",
@@ -33,6 +33,11 @@ function diagnosis(changes: Partial<Diagnosis> = {}): Diagnosis {
   };
 }
 
+/** What stands below the checks. */
+function lastLines(table: string): string {
+  return table.slice(table.lastIndexOf("\n\n") + 2).replace(/^\*.*\n/, "");
+}
+
 describe("the table of the doctor", () => {
   test("has a line for each check, and the remedy below it", () => {
     expect(diagnosisTable(diagnosis())).toMatchInlineSnapshot(`
@@ -50,8 +55,30 @@ describe("the table of the doctor", () => {
 
   test("says when a worker does not start", () => {
     const table = diagnosisTable(diagnosis({ minimum: ["seccomp"] }));
-    expect(table).toContain("\nThis host does not hold what SANDBOX_MINIMUM asks for: a worker");
-    expect(table).toContain("seccomp  ");
+    expect(table).toMatch(/^missing +seccomp  /m);
+    expect(lastLines(table)).toBe(
+      "A worker does not start here: this host does not hold what is required of it: seccomp",
+    );
+  });
+
+  test("names everything that keeps a worker from starting, in lines that are not too long", () => {
+    const checks = checkNames.map((name) => ({ ...missing, name }));
+    const [first = "", second = "", ...rest] = lastLines(
+      diagnosisTable(diagnosis({ checks, minimum: defaultMinimum })),
+    ).split("\n");
+    expect(`${first} ${second}`).toBe(
+      `A worker does not start here: this host does not hold what is required of it: ${defaultMinimum.join(", ")}`,
+    );
+    expect([first.length <= 100, rest]).toEqual([true, []]);
+  });
+
+  test("never shows user namespaces as something that a worker does without", () => {
+    const lacking = { ...missing, name: "user-namespaces" } as const;
+    const checks = [lacking, { ...held, name: "seccomp" } as const];
+    const table = diagnosisTable(diagnosis({ checks, minimum: ["seccomp"] }));
+    expect(table).toMatch(/^missing +user-namespaces  /m);
+    expect(table).not.toContain("*");
+    expect(table).toMatch(/required of it: user-namespaces$/);
   });
 });
 
@@ -76,6 +103,17 @@ describe("the JSON of the doctor", () => {
           finding: missing.finding,
           remedy: missing.remedy,
         },
+      ],
+    });
+  });
+
+  test("has user namespaces among what is required, whatever is asked for", () => {
+    const told = JSON.parse(diagnosisJson(diagnosis({ minimum: ["seccomp"] }))) as object;
+    expect(told).toMatchObject({
+      minimum: ["user-namespaces", "seccomp"],
+      checks: [
+        { name: "user-namespaces", required: true },
+        { name: "seccomp", required: true },
       ],
     });
   });
