@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-from support.taking import size_on_disk, take
+from support.taking import size_on_disk, take_in_files
 
 _KEEP_SIZE = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -12,20 +12,11 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_
 
 def attack(target):
     limits = target["limits"]
-    names = []
+    size = limits["file_size_bytes"] // 4
+    return take_in_files(limits["disk_bytes"], size, "output/attack-{}".format, put=keep_room)
 
-    def add():
-        names.append(f"output/attack-{len(names)}")
-        descriptor = os.open(names[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            if _libc.fallocate(descriptor, _KEEP_SIZE, 0, limits["file_size_bytes"] // 4) < 0:
-                raise OSError(ctypes.get_errno(), "fallocate")
-            return size_on_disk(descriptor)
-        finally:
-            os.close(descriptor)
 
-    try:
-        return take(limits["disk_bytes"], "bytes", add)
-    finally:
-        for name in names:
-            os.unlink(name)
+def keep_room(descriptor, size):
+    if _libc.fallocate(descriptor, _KEEP_SIZE, 0, size) < 0:
+        raise OSError(ctypes.get_errno(), "fallocate")
+    return size_on_disk(descriptor)

@@ -2,7 +2,7 @@
 
 import os
 
-from support.taking import fill, take
+from support.taking import take_in_files
 
 LEVELS = 28
 # What else there may be: files of the attack, and what the runner makes.
@@ -17,21 +17,9 @@ def attack(target):
     decoys = [f"{below}/{number}" for number in range(limits["files"] - LEVELS - SPARE)]
     for decoy in decoys:
         os.mkdir(decoy)
-    names = []
-
-    def add():
-        names.append(f"output/beside/attack-{len(names)}")
-        descriptor = os.open(names[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            return fill(descriptor, limits["file_size_bytes"] // 8)
-        finally:
-            os.close(descriptor)
-
     try:
-        return take(limits["disk_bytes"], "bytes", add)
+        return take_in_files(limits["disk_bytes"], limits["file_size_bytes"] // 8, "output/beside/attack-{}".format)
     finally:
-        for name in names:
-            os.unlink(name)
         for decoy in decoys:
             os.rmdir(decoy)
         os.removedirs(below)

@@ -2,7 +2,7 @@
 
 import os
 
-from support.taking import fill, take
+from support.taking import take_in_files
 
 LEVELS = 300
 NAME = "level-with-a-long-name"
@@ -16,18 +16,4 @@ def attack(target):
         inner = os.open(NAME, os.O_RDONLY, dir_fd=directory)
         os.close(directory)
         directory = inner
-    names = []
-
-    def add():
-        names.append(f"attack-{len(names)}")
-        descriptor = os.open(names[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=directory)
-        try:
-            return fill(descriptor, limits["file_size_bytes"] // 4)
-        finally:
-            os.close(descriptor)
-
-    try:
-        return take(limits["disk_bytes"], "bytes", add)
-    finally:
-        for name in names:
-            os.unlink(name, dir_fd=directory)
+    return take_in_files(limits["disk_bytes"], limits["file_size_bytes"] // 4, "attack-{}".format, directory)

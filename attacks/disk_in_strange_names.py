@@ -2,7 +2,7 @@
 
 import os
 
-from support.taking import fill, take
+from support.taking import take_in_files
 
 # No UTF-8: an end without a beginning, a beginning without an end, and what stands for neither anywhere.
 STRANGE = (b"\x80", b"\xe2\x82", b"\xff")
@@ -13,22 +13,13 @@ def attack(target):
     directories = [b"output", *(b"output/" + name for name in STRANGE)]
     for directory in directories[1:]:
         os.mkdir(directory)
-    names = []
 
-    def add():
-        count = len(names)
-        strange = STRANGE[count % len(STRANGE)]
-        names.append(directories[count % len(directories)] + b"/" + strange + b"%d" % count)
-        descriptor = os.open(names[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            return fill(descriptor, limits["file_size_bytes"] // 8)
-        finally:
-            os.close(descriptor)
+    def path_of(number):
+        name = STRANGE[number % len(STRANGE)] + b"%d" % number
+        return directories[number % len(directories)] + b"/" + name
 
     try:
-        return take(limits["disk_bytes"], "bytes", add)
+        return take_in_files(limits["disk_bytes"], limits["file_size_bytes"] // 8, path_of)
     finally:
-        for name in names:
-            os.unlink(name)
-        for directory in reversed(directories[1:]):
+        for directory in directories[1:]:
             os.rmdir(directory)

@@ -1,11 +1,9 @@
 """Holds more memory than there may be, in what was written to sockets and nobody reads."""
 
 import contextlib
-import os
-import signal
 import socket
 
-from support.taking import count_living, take
+from support.taking import take_in_processes
 
 # As large as the host lets a buffer be.
 _MOST_BYTES = 1 << 24
@@ -13,28 +11,12 @@ _WRITE = bytes(32 << 10)
 
 
 def attack(target):
-    bound = target["limits"]["memory_bytes"]
-    holders = []
+    return take_in_processes(target["limits"]["memory_bytes"], hold)
 
-    def start():
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            _held, taken = _fill(bound // 4)
-            os.write(writing, b"%d" % taken)
-            signal.pause()
-        os.close(writing)
-        taken = os.read(reading, 20)
-        os.close(reading)
-        holders.append((pid, int(taken)))
-        return int(taken)
 
-    try:
-        return take(bound, "bytes", start, lambda: sum(taken for pid, taken in holders if count_living([pid])))
-    finally:
-        for pid, _taken in holders:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+def hold(part, stay):
+    _held, taken = _fill(part)
+    stay(taken)
 
 
 def _fill(most):

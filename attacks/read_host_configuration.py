@@ -1,6 +1,6 @@
 """Reads what the host says of itself, its users and its secrets in /etc."""
 
-from support.attempts import attempt
+from support.attempts import read_each
 
 FILES = (
     "/etc/passwd",
@@ -18,11 +18,4 @@ FILES = (
 
 
 def attack(target):
-    def reading(path):
-        def read():
-            with open(path, "rb") as file:
-                return f"{len(file.read())} bytes"
-
-        return read
-
-    return attempt({path: reading(path) for path in FILES})
+    return read_each(FILES)

@@ -1,6 +1,6 @@
 """Reads what only root and services may read in /etc, also where the rest of /etc is visible."""
 
-from support.attempts import attempt
+from support.attempts import read_each
 
 FILES = (
     "/etc/shadow",
@@ -15,11 +15,4 @@ FILES = (
 
 
 def attack(target):
-    def reading(path):
-        def read():
-            with open(path, "rb") as file:
-                return f"{len(file.read())} bytes"
-
-        return read
-
-    return attempt({path: reading(path) for path in FILES})
+    return read_each(FILES)

@@ -29,6 +29,7 @@ export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
 /** Folders that hold parts of their room, as many as would not be found in one list. */
 export const plainFolders: readonly string[] = [
   "worker/sandbox/cgroup/",
+  "worker/sandbox/proc/",
   "worker/sandbox/totals/",
   "worker/sandbox/work/",
 ];

@@ -3,24 +3,11 @@
  */
 import { join } from "node:path";
 import { openHost } from "../../worker/sandbox/host/backend.ts";
-import { systemClock } from "../../worker/support/clock.ts";
-import { newId } from "../../worker/support/ids.ts";
-import { sandboxUid, temporaryDirectory } from "../integration/sandbox/sandbox-host.ts";
+import { backendOptions, temporaryDirectory } from "../integration/sandbox/sandbox-host.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
 async function create() {
-  return openHost({
-    workBase: join(await temporaryDirectory(), "work"),
-    uid: sandboxUid,
-    clock: systemClock,
-    newId,
-    onRemoveFailed(error) {
-      throw error;
-    },
-    onGuardLost(error) {
-      throw error;
-    },
-  });
+  return openHost(backendOptions(join(await temporaryDirectory(), "work")));
 }
 
 describeSandboxBackend("host", create, { isolates: false });

@@ -16,7 +16,7 @@ import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
 
 export const namespace = "rig";
-const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+export const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
 const nodeFixtureTools = new URL("../fixtures/tools-node/", import.meta.url).pathname;
 
 /** One tool of a rig's manifest, in the manifest's own words. */

@@ -20,7 +20,12 @@ const rlimits = {
 
 /** A limit of ours that is an rlimit. */
 export type RlimitName = keyof typeof rlimits;
-const rlimitNames = Object.keys(rlimits) as readonly RlimitName[];
+export const rlimitNames = Object.keys(rlimits) as readonly RlimitName[];
+
+/** What the kernel calls it behind `RLIMIT_`, and prlimit(1) in its table: `AS` for memory. */
+export function resourceOf(name: RlimitName): string {
+  return rlimits[name].option.toUpperCase();
+}
 
 /**
  * Rlimits that are the same for every profile, by prlimit(1)'s names: with those that the worker has inherited a tool could

@@ -2,6 +2,8 @@
  * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes are one shape.
  */
 import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/resource-limits.ts";
+import type { Clock } from "../support/clock.ts";
+import type { NewId } from "../support/ids.ts";
 import type { HostCheck } from "./host-check.ts";
 import type { BackendKind, Profile } from "./profile.ts";
 import type { WorkDir } from "./work/work-dir.ts";
@@ -163,6 +165,20 @@ export interface Sandbox extends AsyncDisposable {
 /** A directory or file of the host in a form that sandboxes can mount. Disposed after the sandboxes that mount it are gone. */
 export interface SharedDirectory extends AsyncDisposable {
   readonly source: string;
+}
+
+/** What every technology is opened with. */
+export interface BackendOptions {
+  /** Directory for work directories (`SANDBOX_WORK_DIR`). */
+  readonly workBase: string;
+  /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
+  readonly uid: number | undefined;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** Told of a work directory, or of a control group, that could not be removed. */
+  onRemoveFailed(error: unknown): void;
+  /** Told each time that the process which ends the sandboxes of a dead worker has ended or cannot be started again. */
+  onGuardLost(error: unknown): void;
 }
 
 /** A sandbox technology. Its owner disposes it after the last sandbox is gone. */

@@ -3,10 +3,15 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
+import type { Clock } from "../support/clock.ts";
+import { settlesWithin } from "../support/within.ts";
 import type { CapturedOutput, OutputListener } from "./sandbox.ts";
 
 /** Bytes of stdout, and of stderr, that are kept of a child: the last ones; what is before is read and dropped. */
 export const maxOutputBytes = 64 * 1024;
+
+/** Milliseconds that reading the rest of the output may take once nobody is left to write. */
+const outputGraceMs = 250;
 
 /** How a child ended. */
 export interface SubprocessExit {
@@ -107,6 +112,17 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       for (const stream of child.stdio) stream?.destroy();
     },
   };
+}
+
+/**
+ * Waits until the output of a child that has ended is read. What was written is there at once; its descriptor may have been
+ * sent to a process elsewhere, so the end of the stream is not waited for.
+ */
+export async function awaitOutput(
+  { closed }: Subprocess,
+  clock: Pick<Clock, "sleep">,
+): Promise<void> {
+  await settlesWithin(closed, outputGraceMs, clock);
 }
 
 /** Waits for the process to exist. `spawn` is emitted after a successful exec, `error` instead of it. */

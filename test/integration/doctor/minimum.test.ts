@@ -1,50 +1,32 @@
 /**
  * SANDBOX_MINIMUM: on a host that lacks something that is asked for, a worker does not start.
  */
-import { chmod, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Agent } from "../../../harness/agent.ts";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type TestContext, beforeEach, describe, expect, test } from "vitest";
 import { readSandboxConfig } from "../../../worker/config.ts";
+import type { ToldCheck } from "../../../worker/sandbox/host-check.ts";
 import {
   type Lack,
   asOrdinaryUser,
   crippledHost,
   crippledHostProblem,
 } from "../../support/crippled-hosts.ts";
-import {
-  manifestText,
-  namespace,
-  reachableDirectory,
-  startRig,
-  workerEnvironment,
-} from "../../support/rig.ts";
+import { reachableDirectory, startRig } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
-
-const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
+import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
 
 describe("a worker", () => {
-  let base: string;
-  let broker: DevBroker;
-  let environment: Record<string, string>;
+  let surroundings: WorkerSurroundings;
 
   beforeEach(async () => {
-    base = await reachableDirectory();
-    await chmod(base, 0o777);
-    broker = await startDevBroker();
-    const manifestPath = join(base, "manifest.yaml");
-    const tools = { well: { function: "well", sandbox_profile: "standard" } };
-    await writeFile(manifestPath, manifestText(tools));
-    environment = workerEnvironment(broker, base, manifestPath, fixtureTools);
-  });
-  afterEach(async () => {
-    await broker[Symbol.asyncDispose]();
-    await rm(base, { recursive: true, force: true });
+    surroundings = await surroundWorker({
+      well: { function: "well", sandbox_profile: "standard" },
+    });
   });
 
   async function hostWithout(lack: Lack, context: TestContext): Promise<readonly string[]> {
-    const prefix = await crippledHost(lack, base);
+    const prefix = await crippledHost(lack, surroundings.base);
     const problem = await crippledHostProblem(prefix);
     context.skip(problem !== undefined, `such a host cannot be made here: ${problem}`);
     return prefix;
@@ -52,7 +34,7 @@ describe("a worker", () => {
 
   async function start(prefix: readonly string[], minimum?: string): Promise<WorkerProcess> {
     const asked = minimum === undefined ? {} : { SANDBOX_MINIMUM: minimum };
-    return new WorkerProcess({ ...environment, ...asked }, [], prefix);
+    return new WorkerProcess({ ...surroundings.environment, ...asked }, [], prefix);
   }
 
   async function refusal(worker: WorkerProcess): Promise<string> {
@@ -61,8 +43,7 @@ describe("a worker", () => {
   }
 
   async function callSucceeds(): Promise<void> {
-    const address = { host: broker.host, port: broker.port, namespace };
-    await using agent = await Agent.connect(address, AbortSignal.timeout(5_000));
+    await using agent = await surroundings.connectAgent();
     expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
   }
 
@@ -107,6 +88,30 @@ describe("a worker", () => {
     await using worker = await start(prefix);
     await worker.says("worker ready");
     await callSucceeds();
+  });
+
+  test("tells the checks as the doctor does", async () => {
+    const asked = { SANDBOX_MINIMUM: "seccomp" };
+    await using checking = new WorkerProcess(
+      { ...surroundings.environment, ...asked, LOG_LEVEL: "silent" },
+      ["--check"],
+    );
+    await using doctor = new WorkerProcess(asked, ["doctor", "--json"]);
+    expect((await Promise.all([checking.exited, doctor.exited])).map(({ code }) => code)).toEqual([
+      0, 0,
+    ]);
+    const { sandboxes } = JSON.parse(checking.output) as {
+      sandboxes: { bubblewrap: { checks: readonly ToldCheck[] } };
+    };
+    const told = JSON.parse(doctor.output) as { checks: readonly ToldCheck[] };
+    // Findings may have a time in them.
+    const withoutFinding = ({ finding, ...rest }: ToldCheck) => ({ ...rest, type: typeof finding });
+    const { checks } = sandboxes.bubblewrap;
+    expect(checks.map(withoutFinding)).toEqual(told.checks.map(withoutFinding));
+    expect(checks.filter(({ required }) => required).map(({ name }) => name)).toEqual([
+      "user-namespaces",
+      "seccomp",
+    ]);
   });
 
   test("that holds all it is asked for starts as an ordinary user", async (context) => {

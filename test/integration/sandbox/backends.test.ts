@@ -11,14 +11,12 @@ import {
   restrictiveProfile,
 } from "../../../worker/sandbox/profile.ts";
 import { insidePaths } from "../../../worker/sandbox/sandbox.ts";
-import { systemClock } from "../../../worker/support/clock.ts";
-import { newId } from "../../../worker/support/ids.ts";
 import {
+  backendOptions,
   never,
   openBackend,
   request,
   runScript,
-  sandboxUid,
   temporaryDirectory,
 } from "./sandbox-host.ts";
 
@@ -35,16 +33,7 @@ function options(
     profiles: new Map(profiles.map((profile) => [profile.name, profile])),
     allowUnsafe: true,
     bwrapBin: "/usr/bin/bwrap",
-    workBase,
-    uid: sandboxUid,
-    clock: systemClock,
-    newId,
-    onRemoveFailed(error) {
-      throw error;
-    },
-    onGuardLost(error) {
-      throw error;
-    },
+    ...backendOptions(workBase),
     ...changes,
   };
 }

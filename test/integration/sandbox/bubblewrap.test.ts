@@ -1,7 +1,6 @@
 /**
  * What is bubblewrap's own of commands in real sandboxes; what every backend does is in test/conformance/sandbox-backend.ts.
  */
-import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -15,21 +14,23 @@ import {
   openBubblewrap,
 } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import type { Execution, Sandbox } from "../../../worker/sandbox/sandbox.ts";
-import { maxOutputBytes } from "../../../worker/sandbox/subprocess.ts";
-import { systemClock } from "../../../worker/support/clock.ts";
-import { newId } from "../../../worker/support/ids.ts";
+import { childrenOf } from "../../../worker/sandbox/proc/processes.ts";
+import type { Execution } from "../../../worker/sandbox/sandbox.ts";
 import {
+  backendOptions,
   never,
   openBackend,
   openDescriptors,
+  outputFile,
   processesIn,
   processesWith,
   request,
   requireRoot,
   runScript,
-  sandboxUid,
+  sayReady,
+  shell,
   temporaryDirectory,
+  uniqueSleep,
 } from "./sandbox-host.ts";
 
 /** A backend for one test, closed after it. */
@@ -49,20 +50,8 @@ async function run(backend: BubblewrapBackend, script: string, changes = {}) {
 async function start(backend: BubblewrapBackend, script: string) {
   const sandbox = await backend.acquire(request(), never);
   onTestFinished(() => sandbox[Symbol.asyncDispose]());
-  const execution = await sandbox.start({ argv: ["/bin/sh", "-c", `${script}`] });
-  return { sandbox, execution, ready: () => fileIn(sandbox, "ready") };
-}
-
-/** Waits for a file that the tool writes into output/. */
-async function fileIn(sandbox: Sandbox, name: string): Promise<string> {
-  const path = join(sandbox.workDir.path, "output", name);
-  return vi.waitFor(() => readFile(path, "utf8"), { timeout: 10_000 });
-}
-
-/** A command line that no other process has. */
-function uniqueSleep(): { readonly marker: string; readonly command: string } {
-  const marker = `86400.${Math.floor(Math.random() * 1e9)}`;
-  return { marker, command: `sleep ${marker}` };
+  const execution = await sandbox.start(shell(script));
+  return { sandbox, execution, ready: () => outputFile(sandbox, "ready") };
 }
 
 /** A bubblewrap as on a host that refuses what one of its options asks for. */
@@ -84,27 +73,7 @@ exec /usr/bin/bwrap "$@" 3< $options
   return path;
 }
 
-const sayReady = "echo > output/ready";
-
 describe("a command in a sandbox", () => {
-  test.for([127, 128, 200, 255])("ends with exit code %d", async (code, context) => {
-    const backend = await newBackend(context);
-    expect(await run(backend, `exit ${code}`)).toMatchObject({
-      started: true,
-      exitCode: code,
-      signal: undefined,
-    });
-  });
-
-  test.for(["KILL", "ABRT", "XCPU"])("ends by signal SIG%s", async (signal, context) => {
-    const backend = await newBackend(context);
-    expect(await run(backend, `kill -${signal} $$`)).toMatchObject({
-      started: true,
-      exitCode: undefined,
-      signal: `SIG${signal}`,
-    });
-  });
-
   test("runs in its work directory with nothing in its environment but what it is given", async (context) => {
     const backend = await newBackend(context);
     const environment = new Map([
@@ -116,19 +85,6 @@ describe("a command in a sandbox", () => {
     expect(stdout.text).toBe(
       "/sandbox/work\nEMPTY=|GREETING=two words\nand a line|PATH=/usr/bin|PWD=/sandbox/work|",
     );
-  });
-
-  test("has no descriptors but the three, whatever the worker has open", async (context) => {
-    const backend = await newBackend(context);
-    const { stdout } = await run(backend, "exec ls /proc/self/fd");
-    // What the test runner itself inherited is closed by worker/main.ts alone (see worker/process.test.ts).
-    const inherited = inheritableDescriptors();
-    const own = stdout.text
-      .trim()
-      .split("\n")
-      .filter((number) => !inherited.includes(Number(number)));
-    // The fourth is the listing itself.
-    expect(own).toEqual(["0", "1", "2", "3"]);
   });
 
   test("sees a mount of the host and cannot write to it", async (context) => {
@@ -165,27 +121,11 @@ describe("a command in a sandbox", () => {
   });
 });
 
-describe("the output of a command", () => {
-  test("is kept to its end, and the rest is counted and holds nobody up", async (context) => {
-    const backend = await newBackend(context);
-    const bytes = 20_000_000;
-    const { exitCode, stdout, stderr } = await run(
-      backend,
-      `head -c ${bytes} /dev/zero; echo; echo end; head -c ${bytes} /dev/zero >&2`,
-    );
-    expect(exitCode).toBe(0);
-    expect(stdout.text).toHaveLength(maxOutputBytes);
-    expect(stdout.text.endsWith("\0\nend\n")).toBe(true);
-    expect(stdout.droppedBytes).toBe(bytes + "\nend\n".length - maxOutputBytes);
-    expect(stderr.droppedBytes).toBe(bytes - maxOutputBytes);
-  });
-});
-
 describe("a command that is stopped", () => {
   test("after its end has its report", async (context) => {
     const backend = await newBackend(context);
     await using sandbox = await backend.acquire(request(), never);
-    const execution = await sandbox.start({ argv: ["/bin/sh", "-c", "exit 4"] });
+    const execution = await sandbox.start(shell("exit 4"));
     await execution.exited;
     const kill = vi.spyOn(process, "kill");
     onTestFinished(() => kill.mockRestore());
@@ -216,17 +156,12 @@ describe("a command that is stopped", () => {
 
 /** The first process of the sandbox in which a marked command runs: its parent's parent is this process. */
 async function firstProcess(marker: string): Promise<number> {
-  for (const bwrap of await childrenOf(process.pid)) {
-    const [first] = await childrenOf(bwrap);
+  for (const bwrap of childrenOf(process.pid)) {
+    const [first] = childrenOf(bwrap);
     const commandLine = await readFile(`/proc/${first}/cmdline`, "utf8").catch(() => "");
     if (first !== undefined && commandLine.includes(marker)) return first;
   }
   throw new Error("the command does not run yet");
-}
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
-  return children.split(" ").filter(Boolean).map(Number);
 }
 
 /** Starts a process that has a number which was another's, with a child that says what it is told. */
@@ -305,7 +240,7 @@ describe("a sandbox", () => {
     const executions: Execution[] = [];
     for (let runNumber = 0; runNumber < 30; runNumber++) {
       await using sandbox = await backend.acquire(request(), never);
-      executions.push(await sandbox.start({ argv: ["/bin/sh", "-c", command] }));
+      executions.push(await sandbox.start(shell(command)));
       if (runNumber % 3 > 0) await sleep(runNumber % 3);
     }
     await Promise.all(executions.map(({ exited }) => exited));
@@ -353,11 +288,8 @@ describe("a backend", () => {
       const base = await temporaryDirectory();
       const before = await openDescriptors();
       const opening = openBubblewrap({
+        ...backendOptions(base),
         bwrapBin,
-        workBase: base,
-        uid: sandboxUid,
-        clock: systemClock,
-        newId,
         onRemoveFailed: () => undefined,
         onGuardLost: () => undefined,
       });

@@ -7,14 +7,20 @@ import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readFile, readdir, readlink, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { type TestContext, onTestFinished } from "vitest";
+import { type TestContext, onTestFinished, vi } from "vitest";
 import {
   type BubblewrapBackend,
   type BubblewrapOptions,
   openBubblewrap,
 } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { ExitReport, Sandbox, SandboxRequest } from "../../../worker/sandbox/sandbox.ts";
+import type {
+  BackendOptions,
+  ExitReport,
+  Launch,
+  Sandbox,
+  SandboxRequest,
+} from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 
@@ -61,16 +67,10 @@ async function bubblewrapProblem(): Promise<string | undefined> {
   );
 }
 
-/** A real backend below a directory of its own; skips the test where bubblewrap cannot make sandboxes. */
-export async function openBackend(
-  context: TestContext,
-  changes: Partial<BubblewrapOptions> = {},
-): Promise<BubblewrapBackend> {
-  const problem = await bubblewrapProblem();
-  context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
-  return openBubblewrap({
-    bwrapBin,
-    workBase: join(await temporaryDirectory(), "work"),
+/** What a backend is opened with that tells the test runner of what goes wrong meanwhile. */
+export function backendOptions(workBase: string): BackendOptions {
+  return {
+    workBase,
     uid: sandboxUid,
     clock: systemClock,
     newId,
@@ -80,8 +80,18 @@ export async function openBackend(
     onGuardLost(error) {
       throw error;
     },
-    ...changes,
-  });
+  };
+}
+
+/** A real backend below a directory of its own; skips the test where bubblewrap cannot make sandboxes. */
+export async function openBackend(
+  context: TestContext,
+  changes: Partial<BubblewrapOptions> = {},
+): Promise<BubblewrapBackend> {
+  const problem = await bubblewrapProblem();
+  context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
+  const workBase = join(await temporaryDirectory(), "work");
+  return openBubblewrap({ ...backendOptions(workBase), bwrapBin, ...changes });
 }
 
 /** What a sandbox of the restrictive profile is made of. */
@@ -96,10 +106,29 @@ export function request(changes: Partial<SandboxRequest> = {}): SandboxRequest {
   };
 }
 
+/** A shell that runs a script. */
+export function shell(script: string): Launch {
+  return { argv: ["/bin/sh", "-c", script] };
+}
+
 /** Runs a shell script to its end in a sandbox that exists already. */
 export async function runScript(sandbox: Sandbox, script: string): Promise<ExitReport> {
-  const execution = await sandbox.start({ argv: ["/bin/sh", "-c", script] });
-  return execution.exited;
+  return (await sandbox.start(shell(script))).exited;
+}
+
+/** By which a script says that it is running: it leaves a file `ready`. */
+export const sayReady = "echo > output/ready";
+
+/** The content of a file that a script leaves in output/, as soon as it is there. */
+export function outputFile(sandbox: Sandbox, name: string): Promise<string> {
+  const path = join(sandbox.workDir.path, "output", name);
+  return vi.waitFor(() => readFile(path, "utf8"), { timeout: 10_000, interval: 20 });
+}
+
+/** A command that goes on, and words that no other command line has. */
+export function uniqueSleep(): { readonly marker: string; readonly command: string } {
+  const marker = `86400.${Math.floor(Math.random() * 1e12)}`;
+  return { marker, command: `sleep ${marker}` };
 }
 
 /** How many descriptors this process has open. */
@@ -116,26 +145,28 @@ export async function descriptorsOf(path: string): Promise<string[]> {
   return targets.filter((target) => target === path);
 }
 
+/** A file of /proc of every process but this one, by its id; empty of those that are gone. */
+async function readOfAll(file: string): Promise<ReadonlyMap<number, string>> {
+  const ids = (await readdir("/proc")).map(Number).filter((id) => id > 0 && id !== process.pid);
+  const texts = ids.map((id) => readFile(`/proc/${id}/${file}`, "utf8").catch(() => ""));
+  return new Map((await Promise.all(texts)).map((text, index) => [ids[index]!, text]));
+}
+
+function idsWith(text: string, texts: ReadonlyMap<number, string>): number[] {
+  return [...texts].filter(([, candidate]) => candidate.includes(text)).map(([id]) => id);
+}
+
+/** The command lines of all other processes by their ids, with a NUL after each word; zombies have none. */
+export function commandLines(): Promise<ReadonlyMap<number, string>> {
+  return readOfAll("cmdline");
+}
+
 /** Ids of the processes whose command line contains a text. */
 export async function processesWith(marker: string): Promise<number[]> {
-  const ids = (await readdir("/proc")).map(Number).filter((id) => id > 0 && id !== process.pid);
-  const found = await Promise.all(
-    ids.map(async (id) => {
-      const commandLine = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
-      return commandLine.includes(marker) ? [id] : [];
-    }),
-  );
-  return found.flat();
+  return idsWith(marker, await commandLines());
 }
 
 /** Ids of the processes, zombies left out, that have a work directory mounted. */
 export async function processesIn(workDir: string): Promise<number[]> {
-  const ids = (await readdir("/proc")).map(Number).filter((id) => id > 0);
-  const found = await Promise.all(
-    ids.map(async (id) => {
-      const mounts = await readFile(`/proc/${id}/mountinfo`, "utf8").catch(() => "");
-      return mounts.includes(`/${basename(workDir)} `) ? [id] : [];
-    }),
-  );
-  return found.flat();
+  return idsWith(`/${basename(workDir)} `, await readOfAll("mountinfo"));
 }

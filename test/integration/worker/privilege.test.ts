@@ -1,59 +1,39 @@
 /**
  * A worker needs no privilege: as an ordinary user without a capability it runs calls, and as root it says so.
  */
-import { chmod, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Agent } from "../../../harness/agent.ts";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { readFile } from "node:fs/promises";
+import { beforeEach, describe, expect, test } from "vitest";
 import { asOrdinaryUser, crippledHostProblem, ordinaryUid } from "../../support/crippled-hosts.ts";
-import {
-  manifestText,
-  namespace,
-  reachableDirectory,
-  workerEnvironment,
-} from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
+import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
 
-const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
 const isRoot = process.getuid?.() === 0;
 const none = "0000000000000000";
 
+const profiles = ["restrictive", "standard", "permissive"];
+
 describe("a worker", () => {
-  let base: string;
-  let broker: DevBroker;
-  let environment: Record<string, string>;
+  let surroundings: WorkerSurroundings;
 
   beforeEach(async () => {
-    base = await reachableDirectory();
-    await chmod(base, 0o777);
-    broker = await startDevBroker();
-    const manifestPath = join(base, "manifest.yaml");
-    const profiles = ["restrictive", "standard", "permissive"];
     const tools = profiles.map((profile) => {
       const entry = { module: "hostile", function: "privileges", sandbox_profile: profile };
       return [`privileges_${profile}`, entry] as const;
     });
-    await writeFile(manifestPath, manifestText(Object.fromEntries(tools)));
-    environment = workerEnvironment(broker, base, manifestPath, fixtureTools);
-  });
-  afterEach(async () => {
-    await broker[Symbol.asyncDispose]();
-    await rm(base, { recursive: true, force: true });
+    surroundings = await surroundWorker(Object.fromEntries(tools));
   });
 
   test("without a capability runs calls of every profile, and needs nothing of root", async (context) => {
     const problem = await crippledHostProblem(asOrdinaryUser);
     context.skip(problem !== undefined, problem);
-    await using worker = new WorkerProcess(environment, [], asOrdinaryUser);
+    await using worker = new WorkerProcess(surroundings.environment, [], asOrdinaryUser);
     await worker.says("worker ready");
     const status = await readFile(`/proc/${worker.child.pid}/status`, "utf8");
     if (isRoot) expect(status).toMatch(new RegExp(`^Uid:\\t${ordinaryUid}\\t`, "m"));
     for (const set of ["CapPrm", "CapEff", "CapAmb"]) expect(status).toContain(`${set}:\t${none}`);
 
-    const address = { host: broker.host, port: broker.port, namespace };
-    await using agent = await Agent.connect(address, AbortSignal.timeout(5_000));
-    for (const profile of ["restrictive", "standard", "permissive"]) {
+    await using agent = await surroundings.connectAgent();
+    for (const profile of profiles) {
       expect(await agent.call({ tool: `privileges_${profile}` })).toMatchObject({
         kind: "success",
         toolResult: { self: { CapEff: none, NoNewPrivs: "1" } },
@@ -64,7 +44,7 @@ describe("a worker", () => {
 
   test("that is root says once that it need not be, and as whom sandboxes run", async (context) => {
     context.skip(!isRoot, "needs root");
-    await using worker = new WorkerProcess({ ...environment, SANDBOX_UID: "60011" });
+    await using worker = new WorkerProcess({ ...surroundings.environment, SANDBOX_UID: "60011" });
     await worker.says("worker ready");
     const said = worker.output.split("\n").filter((line) => line.includes("root is not needed"));
     expect(said.map((line) => JSON.parse(line) as object)).toEqual([
@@ -79,7 +59,7 @@ describe("a worker", () => {
   test("that is a root without capabilities says what to do instead, and does not start", async (context) => {
     context.skip(!isRoot, "needs root");
     const prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
-    await using worker = new WorkerProcess(environment, [], prefix);
+    await using worker = new WorkerProcess(surroundings.environment, [], prefix);
     expect((await worker.exited).code).toBe(78);
     expect(worker.output).toMatch(/this root may not run programs as user \d+; .*ordinary user/);
   });
@@ -93,7 +73,7 @@ describe("a worker", () => {
       ...["--reuid", String(ordinaryUid), "--regid", String(ordinaryUid), "--clear-groups"],
       ...["--inh-caps=-all,+net_raw", "--ambient-caps=-all,+net_raw"],
     ];
-    await using worker = new WorkerProcess(environment, [], prefix);
+    await using worker = new WorkerProcess(surroundings.environment, [], prefix);
     expect((await worker.exited).code).toBe(78);
     expect(worker.output).toMatch(/user-namespaces is missing: .*Unexpected capabilities/);
     expect(worker.output).toMatch(/take the capabilities away/);

@@ -1,24 +1,17 @@
 /**
  * The worker as a process: configuration, checks, health, signals, exit codes.
  */
-import { chmod, readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Agent } from "../../../harness/agent.ts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
-import {
-  manifestText,
-  namespace,
-  reachableDirectory,
-  workerEnvironment,
-} from "../../support/rig.ts";
+import { manifestText, namespace } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
+import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
 
-const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
 const tools = {
   well: { function: "well" },
   sleeps: { function: "sleeps" },
@@ -30,21 +23,11 @@ describe("the worker process", () => {
   let base: string;
   let broker: DevBroker;
   let environment: Record<string, string>;
+  let connectAgent: WorkerSurroundings["connectAgent"];
 
   beforeEach(async () => {
-    base = await reachableDirectory();
-    broker = await startDevBroker();
-    const manifestPath = join(base, "manifest.yaml");
-    await writeFile(manifestPath, manifestText(tools));
-    environment = workerEnvironment(broker, base, manifestPath, fixtureTools);
+    ({ base, broker, environment, connectAgent } = await surroundWorker(tools));
   });
-  afterEach(async () => {
-    await broker[Symbol.asyncDispose]();
-    await rm(base, { recursive: true, force: true });
-  });
-
-  const connectAgent = () =>
-    Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(5_000));
 
   async function exitOf(worker: WorkerProcess): Promise<{ code: number | null; output: string }> {
     const { code } = await worker.exited;
@@ -117,9 +100,24 @@ describe("the worker process", () => {
 
   test("refuses unknown arguments with 64, and prints its help and version", async () => {
     await using refused = new WorkerProcess({}, ["--bogus"]);
-    expect((await refused.exited).code).toBe(64);
-    await using help = new WorkerProcess({}, ["--help"]);
-    expect((await exitOf(help)).output).toMatch(/SANDBOX_MAX_CONCURRENT .*\[4\]/);
+    expect(await exitOf(refused)).toEqual({
+      code: 64,
+      output: 'str-worker: there is no argument "--bogus"; str-worker --help says what there is\n',
+    });
+    await using excess = new WorkerProcess({}, ["--check", "all"]);
+    expect(await exitOf(excess)).toMatchObject({
+      code: 64,
+      output: expect.stringContaining(
+        '"all" is too much: there is one argument at most',
+      ) as unknown,
+    });
+    for (const options of [["--help"], ["-h"], ["--check", "--help"]]) {
+      await using help = new WorkerProcess({}, options);
+      expect(await exitOf(help)).toEqual({
+        code: 0,
+        output: expect.stringMatching(/SANDBOX_MAX_CONCURRENT .*\[4\]/) as unknown,
+      });
+    }
     await using version = new WorkerProcess({}, ["--version"]);
     expect(await exitOf(version)).toMatchObject({
       code: 0,
@@ -252,28 +250,6 @@ describe("the worker process", () => {
         (result as unknown as { toolResult: { descriptors: object } }).toolResult.descriptors,
       ),
     ).toEqual(["0", "1", "2", "3"]);
-  });
-
-  test("runs without any privilege, under another user", async (context) => {
-    if (process.getuid?.() !== 0) context.skip("needs root to become another user");
-    const barrier = await firstPrivateDirectory(import.meta.dirname);
-    if (barrier !== undefined) context.skip("the checkout is private to root");
-    const uid = "60100";
-    await chmod(base, 0o777);
-    const prefix = [
-      "setpriv",
-      "--reuid",
-      uid,
-      "--regid",
-      uid,
-      "--clear-groups",
-      "--no-new-privs",
-      "--bounding-set=-all",
-    ];
-    await using worker = new WorkerProcess(environment, [], prefix);
-    await worker.says("worker ready");
-    await using agent = await connectAgent();
-    expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
   });
 });
 

@@ -65,8 +65,8 @@ describe("of limits of the kernel's, a trial", () => {
   });
 
   test.each([
-    ["had another limit than was set", { wrongLimits: ["NOFILE"] }, "openFiles"],
-    ["wrote a file beyond its size", { wrongLimits: ["FSIZE"] }, "fileSizeBytes"],
+    ["had another limit than was set", { wrongLimits: ["openFiles"] }, "openFiles"],
+    ["wrote a file beyond its size", { wrongLimits: ["fileSizeBytes"] }, "fileSizeBytes"],
     ["was refused no process", { startedProcesses: undefined }, "processes"],
     ["filled memory beyond its size", { endless: ["/dev/shm"] }, "tmpBytes"],
   ] as const)("that %s in one sandbox takes that one away", (_, shown, limit) => {

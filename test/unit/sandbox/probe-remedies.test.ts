@@ -11,18 +11,7 @@ import {
   rlimitsRemedy,
   userNamespacesRemedy,
 } from "../../../worker/sandbox/bubblewrap/remedies.ts";
-
-function host(changes: Partial<Circumstances> = {}): Circumstances {
-  return {
-    container: undefined,
-    uid: 1000,
-    isFiltered: false,
-    maxUserNamespaces: 15_000,
-    unprivilegedUsernsClone: undefined,
-    appArmorRestrictsUserns: undefined,
-    ...changes,
-  };
-}
+import { circumstances as host } from "./trial-look.ts";
 
 describe("bubblewrap that makes no sandbox because of", () => {
   const eperm = "bwrap: No permissions to create new namespace, likely because the kernel does not";

@@ -1,6 +1,7 @@
 /**
- * What a trial sandbox shows on a host where everything holds, for tests.
+ * A host where everything holds: what is known of it, and what a trial sandbox shows there.
  */
+import type { Circumstances } from "../../../worker/sandbox/bubblewrap/circumstances.ts";
 import type { Look } from "../../../worker/sandbox/bubblewrap/inside.ts";
 
 /** The number of the worker's network namespace. */
@@ -21,6 +22,19 @@ export function look(changes: Partial<Look> = {}): Look {
     endless: [],
     seesProcesses: true,
     seesFiles: true,
+    ...changes,
+  };
+}
+
+/** What is known of the host, with changes. */
+export function circumstances(changes: Partial<Circumstances> = {}): Circumstances {
+  return {
+    container: undefined,
+    uid: 1000,
+    isFiltered: false,
+    maxUserNamespaces: 15_000,
+    unprivilegedUsernsClone: undefined,
+    appArmorRestrictsUserns: undefined,
     ...changes,
   };
 }

@@ -2,8 +2,6 @@
  * Cold bubblewrap sandboxes: a new one for each call.
  */
 import { join } from "node:path";
-import type { Clock } from "../../support/clock.ts";
-import type { NewId } from "../../support/ids.ts";
 import { type CgroupsFound, openCgroups } from "../cgroup/cgroup.ts";
 import { Guard } from "../totals/guard.ts";
 import {
@@ -17,6 +15,7 @@ import { guardOrphans } from "../orphans.ts";
 import type { Profile } from "../profile.ts";
 import { clampedLimits } from "../rlimits.ts";
 import {
+  type BackendOptions,
   type Sandbox,
   type SandboxBackend,
   SandboxError,
@@ -32,22 +31,12 @@ import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe.ts";
 
 /** Options of the bubblewrap backend. */
-export interface BubblewrapOptions {
+export interface BubblewrapOptions extends BackendOptions {
   readonly bwrapBin: string;
-  /** Directory for work directories (`SANDBOX_WORK_DIR`). */
-  readonly workBase: string;
-  /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
-  readonly uid: number | undefined;
-  readonly clock: Clock;
-  readonly newId: NewId;
   /** Leaves control groups alone, so that the guard keeps what they would. */
   readonly withoutCgroups?: boolean;
   /** Checks that this host has to hold; the usual ones unless given. */
   readonly minimum?: readonly CheckName[];
-  /** Told of a work directory, or a control group, that could not be removed. */
-  onRemoveFailed(error: unknown): void;
-  /** Told each time that the process which ends the sandboxes of a dead worker has ended or cannot be started again. */
-  onGuardLost(error: unknown): void;
 }
 
 /** A backend that also says what it found on this host. */

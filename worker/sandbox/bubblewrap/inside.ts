@@ -7,6 +7,7 @@ import { PrivateMemoryView } from "../totals/private-memory.ts";
 import { ProcessTree } from "../totals/process-tree.ts";
 import type { NetworkMode } from "../../protocol/operator-fields.ts";
 import type { Profile } from "../profile.ts";
+import { type RlimitName, resourceOf, rlimitNames } from "../rlimits.ts";
 import { insidePaths } from "../sandbox.ts";
 import type { OpenTrial } from "./trial.ts";
 
@@ -25,15 +26,6 @@ const maxProcesses = 2 * tightLimits.processes;
 const waitSeconds = 60;
 /** Private file systems, and by which word the script tells of each. */
 const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
-
-/** Our limits that are rlimits, by prlimit(1)'s names of them. */
-export const rlimitNames = {
-  AS: "memoryBytes",
-  CPU: "cpuSeconds",
-  FSIZE: "fileSizeBytes",
-  NOFILE: "openFiles",
-  NPROC: "processes",
-} as const satisfies Readonly<Record<string, keyof Limits>>;
 
 /**
  * Every command that this uses is one of coreutils or util-linux, which sandboxes need anyway. It starts processes until
@@ -93,7 +85,7 @@ export interface Look {
   /** Filters of system calls that are on, as the host counts them; undefined where the kernel does not tell. */
   readonly filters: number | undefined;
   /** Rlimits that are not as they were set, or do not bound what they should. */
-  readonly wrongLimits: readonly (keyof typeof rlimitNames)[];
+  readonly wrongLimits: readonly RlimitName[];
   /** Processes that could be started until one was refused, or undefined when none was. */
   readonly startedProcesses: number | undefined;
   /** Private file systems that took more than their size. */
@@ -144,12 +136,11 @@ function procOf(said: OpenTrial["said"]): Look["proc"] {
 }
 
 function wrongLimits(said: OpenTrial["said"], expected: Limits): Look["wrongLimits"] {
-  const names = Object.keys(rlimitNames) as Look["wrongLimits"];
-  return names.filter((name) => {
-    const value = String(expected[rlimitNames[name]]);
-    const [soft, hard] = (said.get(`limit-${name}`) ?? "").split(" ");
-    const isSet = soft === value && (hard === value || name === "CPU");
-    return !isSet || (name === "FSIZE" && said.get("file-size") === "0");
+  return rlimitNames.filter((name) => {
+    const value = String(expected[name]);
+    const [soft, hard] = (said.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
+    const isSet = soft === value && (hard === value || name === "cpuSeconds");
+    return !isSet || (name === "fileSizeBytes" && said.get("file-size") === "0");
   });
 }
 

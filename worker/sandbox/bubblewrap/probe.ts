@@ -17,7 +17,7 @@ import { requireSafeProgram } from "./first-program.ts";
 import { type Look, filtersIn, readStatus } from "./inside.ts";
 import { type Refusals, judge } from "./probes.ts";
 import { otherUserRemedy } from "./remedies.ts";
-import { signalQuietly } from "./sandbox-processes.ts";
+import { signalQuietly } from "../proc/processes.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp.ts";
 import type { Refusal, TrialHost } from "./trial.ts";
 import { type Shown, Trials, type Variant } from "./trials.ts";

@@ -3,6 +3,7 @@
  */
 import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import { type CheckName, type HostCheck, checkNames } from "../host-check.ts";
+import { resourceOf } from "../rlimits.ts";
 import type { Circumstances } from "./circumstances.ts";
 import { type Look, tightLimits } from "./inside.ts";
 import {
@@ -159,7 +160,7 @@ function judgeSeccomp(evidence: Evidence): Finding {
 function judgeRlimits({ looks, circumstances }: Evidence): Finding {
   const remedy = rlimitsRemedy(circumstances);
   const wrong = new Set(looks.flatMap(({ wrongLimits }) => wrongLimits));
-  const names = [...wrong].map((name) => `RLIMIT_${name}`);
+  const names = [...wrong].map((name) => `RLIMIT_${resourceOf(name)}`);
   if (names.length > 0) return missing(`not in force: ${names.join(", ")}`, remedy);
   const started = looks.map(({ startedProcesses }) => startedProcesses);
   const finding = (what: string): Finding => ({ state: "partly", finding: what, remedy });

@@ -7,14 +7,14 @@ import { settlesWithin } from "../../support/within.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
+import { childrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
-import { type Subprocess, startSubprocess } from "../subprocess.ts";
+import { Stopping } from "../stopping.ts";
+import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
-import { awaitEnd, childrenOf, endFirstWithoutMemory, signalQuietly } from "./sandbox-processes.ts";
+import { awaitEnd, endFirstWithoutMemory } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
-/** Milliseconds that reading the rest of the output may take once nobody inside can write. */
-const outputGraceMs = 250;
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
 const beginTimeoutMs = 5_000;
 
@@ -90,8 +90,7 @@ export class BwrapExecution implements Execution {
   readonly #begun: Promise<void>;
   /** From then on the numbers of the sandbox's processes may be other processes'. */
   #isGone = false;
-  #stopping: Promise<ExitReport> | undefined;
-  readonly #graceOver = Promise.withResolvers<void>();
+  readonly #stopping: Stopping;
   #exceeded: ExitReport["exceeded"];
   #failure: SandboxError | undefined;
 
@@ -102,6 +101,17 @@ export class BwrapExecution implements Execution {
     const { begun, ended } = readReport(report, this.#report, () => totals?.lookLast());
     this.#begun = begun;
     this.exited = this.#watch(ended);
+    this.#stopping = new Stopping(
+      {
+        exited: this.exited,
+        // A bubblewrap that is killed between the birth of the sandbox's first process and letting it go leaves that
+        // process waiting for ever, so it is not touched before we know whom else to kill.
+        begun: () => settlesWithin(begun, beginTimeoutMs, clock),
+        terminate: () => this.#terminate(),
+        kill: () => this.#killAll(),
+      },
+      clock,
+    );
   }
 
   /** The sandbox's first process, as this host numbers it; undefined until it is known. */
@@ -119,41 +129,26 @@ export class BwrapExecution implements Execution {
   }
 
   stop(graceMs: number): Promise<ExitReport> {
-    if (graceMs === 0) this.#graceOver.resolve();
-    this.#stopping ??= this.#stop(graceMs);
-    return this.#stopping;
+    return this.#stopping.stop(graceMs);
   }
 
   end(limit: LimitReached): void {
     this.#exceeded ??= limit;
-    void this.#killAll();
-  }
-
-  async #stop(graceMs: number): Promise<ExitReport> {
-    const { exited } = this;
-    // A bubblewrap that is killed between the birth of the sandbox's first process and letting it go leaves that
-    // process waiting for ever, so it is not touched before we know whom else to kill.
-    await settlesWithin(this.#begun, beginTimeoutMs, this.#clock);
-    if (graceMs > 0) {
-      await this.#terminate();
-      await settlesWithin(Promise.race([exited, this.#graceOver.promise]), graceMs, this.#clock);
-    }
-    await this.#killAll();
-    return exited;
+    this.#killAll();
   }
 
   /** SIGTERM to the command: the children of the sandbox's first process, which itself ignores it. */
-  async #terminate(): Promise<void> {
+  #terminate(): void {
     const first = this.#report.childPid;
     if (first === undefined || this.#isGone) return;
-    for (const pid of await childrenOf(first)) signalQuietly(pid, "SIGTERM");
+    for (const pid of childrenOf(first)) signalQuietly(pid, "SIGTERM");
   }
 
   /** The end of a pid namespace's first process ends all the others (pid_namespaces(7)). */
-  async #killAll(): Promise<void> {
+  #killAll(): void {
     if (this.#isGone) return;
     const first = this.#report.childPid;
-    const roots = first === undefined ? await childrenOf(this.#child.pid) : [first];
+    const roots = first === undefined ? childrenOf(this.#child.pid) : [first];
     for (const pid of roots) signalQuietly(pid, "SIGKILL");
     this.#totals?.kill();
     this.#child.kill("SIGKILL");
@@ -170,9 +165,7 @@ export class BwrapExecution implements Execution {
       const first = this.#report.childPid;
       if (first !== undefined) await awaitEnd(first, this.#clock);
       this.#isGone = true;
-      // What was written is there at once. A tool may have sent its output's descriptor to a process elsewhere, so
-      // the end of the stream is not waited for.
-      await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
+      await awaitOutput(this.#child, this.#clock);
       if (this.#failure !== undefined) throw this.#failure;
       const end = ending(this.#report, exit);
       const used = totals?.usage ?? unknownUsage;
@@ -199,7 +192,7 @@ export class BwrapExecution implements Execution {
       },
       onFailed: (error) => {
         this.#failure = new SandboxError("a sandbox cannot be watched", { cause: error });
-        void this.#killAll();
+        this.#killAll();
       },
     });
   }
@@ -209,7 +202,7 @@ export class BwrapExecution implements Execution {
     { signal }: Pick<ExitReport, "signal">,
     usage: TotalUsage,
   ): LimitReached | undefined {
-    if (this.#totals === undefined || this.#stopping !== undefined) return undefined;
+    if (this.#totals === undefined || this.#stopping.isAsked) return undefined;
     return limitOfSignal(signal, this.#totals.limits, usage);
   }
 }

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
 import { type CgroupFiles, isErrno } from "./files.ts";
 import { CgroupRefusal, refusalOf } from "./refusal.ts";
-import { procStat } from "../proc-stat.ts";
+import { readStat } from "../proc/stat.ts";
 
 /** The group that the worker goes to. */
 const workerGroup = "str-worker";
@@ -129,7 +129,7 @@ function descends(pid: number): boolean {
   for (let generation = 0; generation < maxGenerations; generation++) {
     if (ancestor === process.pid) return true;
     if (ancestor === undefined || ancestor <= 1) return false;
-    ancestor = procStat(ancestor, "parent");
+    ancestor = readStat(`/proc/${ancestor}`)?.parentPid;
   }
   return false;
 }

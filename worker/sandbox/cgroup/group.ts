@@ -6,6 +6,7 @@ import type { Clock } from "../../support/clock.ts";
 import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
 import type { CgroupDialect, CgroupLimits } from "./dialect.ts";
 import { type CgroupFiles, isErrno } from "./files.ts";
+import { signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /** Milliseconds until a group that does not get empty is given up: a killed process frees its memory first. */
@@ -121,15 +122,7 @@ function kill(files: CgroupFiles, group: string): void {
     files.write(join(group, "cgroup.kill"), "1");
   } catch {
     // What this worker cannot see has number 0, and to signal 0 would mean the worker's own process group.
-    for (const pid of files.processesIn(group)) if (pid > 0) killOne(pid);
-  }
-}
-
-function killOne(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // Already gone.
+    for (const pid of files.processesIn(group)) if (pid > 0) signalQuietly(pid, "SIGKILL");
   }
 }
 

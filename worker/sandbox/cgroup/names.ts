@@ -3,7 +3,8 @@
  */
 import { readlinkSync } from "node:fs";
 import type { NewId } from "../../support/ids.ts";
-import { procStat } from "../proc-stat.ts";
+import { exists } from "../proc/processes.ts";
+import { readStat } from "../proc/stat.ts";
 
 /**
  * The number of a process means something in its pid namespace only, and may be another process's later: so the namespace
@@ -14,7 +15,7 @@ const pattern = /^str-sandbox-(?<namespace>\d+)-(?<pid>\d+)-(?<start>\d+)-[0-9a-
 /** Makes names of this process, each once. */
 export function cgroupNames(newId: NewId): () => string {
   const { pid } = process;
-  const prefix = `str-sandbox-${pidNamespace()}-${pid}-${procStat(pid, "startTicks") ?? 0}`;
+  const prefix = `str-sandbox-${pidNamespace()}-${pid}-${startTicksOf(pid) ?? 0}`;
   return () => `${prefix}-${newId()}`;
 }
 
@@ -22,9 +23,9 @@ export function cgroupNames(newId: NewId): () => string {
 export function isLeftBehind(name: string): boolean {
   const { namespace, pid, start } = pattern.exec(name)?.groups ?? {};
   if (pid === undefined || namespace !== pidNamespace()) return false;
-  if (!isThere(Number(pid))) return true;
+  if (!exists(Number(pid))) return true;
   // It may be hidden from this user (proc(5), hidepid): then it counts as alive.
-  const present = procStat(Number(pid), "startTicks");
+  const present = startTicksOf(Number(pid));
   return present !== undefined && present !== Number(start);
 }
 
@@ -33,11 +34,6 @@ function pidNamespace(): string {
   return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
 }
 
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
-  }
+function startTicksOf(pid: number): number | undefined {
+  return readStat(`/proc/${pid}`)?.startTicks;
 }

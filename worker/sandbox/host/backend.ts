@@ -4,12 +4,17 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Limits } from "../../protocol/resource-limits.ts";
-import type { Clock } from "../../support/clock.ts";
-import type { NewId } from "../../support/ids.ts";
 import { guardOrphans } from "../orphans.ts";
 import { type Profile, restrictiveProfile } from "../profile.ts";
-import { type HardLimits, clampLimits, clampedLimits, limitPrefix, parseHardLimits } from "../rlimits.ts";
 import {
+  type HardLimits,
+  clampLimits,
+  clampedLimits,
+  limitPrefix,
+  parseHardLimits,
+} from "../rlimits.ts";
+import {
+  type BackendOptions,
   type Enforcement,
   type Execution,
   type Launch,
@@ -32,19 +37,6 @@ const firstMark = 2 ** 50;
 /** Hexadecimal digits of a name of our own that a mark is made of. */
 const markDigits = 12;
 
-/** Options of the host backend. */
-export interface HostBackendOptions {
-  /** Directory for work directories (`SANDBOX_WORK_DIR`). */
-  readonly workBase: string;
-  /** Host uid and gid that commands run as, or undefined for the worker's own. */
-  readonly uid: number | undefined;
-  readonly clock: Clock;
-  readonly newId: NewId;
-  onRemoveFailed(error: unknown): void;
-  /** Told each time that the process which ends the commands of a dead worker has ended or cannot be started again. */
-  onGuardLost(error: unknown): void;
-}
-
 /** The kernel keeps limits of a process, and the worker reads the statuses; nothing keeps sums, or files apart. */
 const enforcement: Enforcement = {
   memoryBytes: "none",
@@ -62,7 +54,7 @@ const enforcement: Enforcement = {
 const unenforced: readonly Unenforced[] = ["isolation", "seccomp"];
 
 /** Prepares the work directories and runs a command. The caller owns the backend. Throws SandboxError. */
-export async function openHost(options: HostBackendOptions): Promise<SandboxBackend> {
+export async function openHost(options: BackendOptions): Promise<SandboxBackend> {
   await using opened = new AsyncDisposableStack();
   const workDirs = opened.use(
     await WorkDirs.open({
@@ -88,7 +80,7 @@ export async function openHost(options: HostBackendOptions): Promise<SandboxBack
 }
 
 class HostBackend implements SandboxBackend {
-  readonly #options: HostBackendOptions;
+  readonly #options: BackendOptions;
   readonly #workDirs: WorkDirs;
   readonly #shared: SharedDirectories;
   readonly #hardLimits: HardLimits;
@@ -97,7 +89,7 @@ class HostBackend implements SandboxBackend {
   #mark: number;
 
   constructor(
-    options: HostBackendOptions,
+    options: BackendOptions,
     workDirs: WorkDirs,
     shared: SharedDirectories,
     hardLimits: HardLimits,
@@ -153,7 +145,7 @@ class HostSandbox implements Sandbox {
   readonly unenforced = unenforced;
   readonly workDir: WorkDir;
   readonly limits: Limits;
-  readonly #options: HostBackendOptions;
+  readonly #options: BackendOptions;
   readonly #hardLimits: HardLimits;
   readonly #request: SandboxRequest;
   readonly #mark: number;
@@ -162,7 +154,7 @@ class HostSandbox implements Sandbox {
   #execution: Execution | undefined;
 
   constructor(
-    options: HostBackendOptions,
+    options: BackendOptions,
     hardLimits: HardLimits,
     request: SandboxRequest,
     workDir: WorkDir,

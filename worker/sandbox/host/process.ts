@@ -1,12 +1,15 @@
 /**
  * One command on the bare host: started, watched until nothing that it left can be found, stopped.
  */
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
-import { settlesWithin } from "../../support/within.ts";
+import { readProc } from "../proc/files.ts";
+import { signalQuietly } from "../proc/processes.ts";
+import { readStat } from "../proc/stat.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
-import { type Subprocess, startSubprocess } from "../subprocess.ts";
+import { Stopping } from "../stopping.ts";
+import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
 
 /** Milliseconds between two looks for processes that were killed. */
 const goneLookMs = 2;
@@ -14,8 +17,6 @@ const goneLookMs = 2;
 const quietLooks = 2;
 /** Milliseconds after which processes that are still there are given up. */
 const goneTimeoutMs = 5_000;
-/** Milliseconds that reading the rest of the output may take once nobody is left to write. */
-const outputGraceMs = 250;
 
 /** What to start. */
 export interface HostCommand {
@@ -57,9 +58,8 @@ export class HostExecution implements Execution {
   readonly #child: Subprocess;
   readonly #mark: number;
   readonly #clock: Clock;
-  readonly #graceOver = Promise.withResolvers<void>();
+  readonly #stopping: Stopping;
   #isGone = false;
-  #stopping: Promise<ExitReport> | undefined;
   #exceeded: LimitReached | undefined;
 
   constructor(child: Subprocess, mark: number, clock: Clock) {
@@ -67,6 +67,15 @@ export class HostExecution implements Execution {
     this.#mark = mark;
     this.#clock = clock;
     this.exited = this.#watch();
+    this.#stopping = new Stopping(
+      {
+        exited: this.exited,
+        begun: () => Promise.resolve(),
+        terminate: () => child.kill("SIGTERM"),
+        kill: () => this.#killAll(),
+      },
+      clock,
+    );
   }
 
   onOutput(listener: OutputListener): void {
@@ -74,9 +83,7 @@ export class HostExecution implements Execution {
   }
 
   stop(graceMs: number): Promise<ExitReport> {
-    if (graceMs === 0) this.#graceOver.resolve();
-    this.#stopping ??= this.#stop(graceMs);
-    return this.#stopping;
+    return this.#stopping.stop(graceMs);
   }
 
   end(limit: LimitReached): void {
@@ -85,23 +92,14 @@ export class HostExecution implements Execution {
     this.#killAll();
   }
 
-  async #stop(graceMs: number): Promise<ExitReport> {
-    if (graceMs > 0 && !this.#isGone) {
-      this.#child.kill("SIGTERM");
-      const over = Promise.race([this.exited, this.#graceOver.promise]);
-      await settlesWithin(over, graceMs, this.#clock);
-    }
-    this.#killAll();
-    return this.exited;
-  }
-
   /** Kills what can be found. Returns one of them, or undefined when there was none. */
   #killAll(): number | undefined {
     if (this.#isGone) return undefined;
     // Also before it bears the mark.
     this.#child.kill("SIGKILL");
     const found = marked(this.#mark);
-    for (const pid of found) killQuietly(pid);
+    // Another user's, such as a program with the set-user-ID bit, is found again.
+    for (const pid of found) signalQuietly(pid, "SIGKILL");
     return found[0];
   }
 
@@ -111,7 +109,7 @@ export class HostExecution implements Execution {
       const { exitCode, signal } = await this.#child.exited;
       await this.#endRest();
       this.#isGone = true;
-      await settlesWithin(this.#child.closed, outputGraceMs, this.#clock);
+      await awaitOutput(this.#child, this.#clock);
       return {
         started: true,
         exitCode,
@@ -149,23 +147,7 @@ function marked(mark: number): readonly number[] {
   return ids.filter(
     (id) =>
       readProc(`/proc/${id}/limits`).includes(` ${mark} `) &&
-      !/\) [ZX]/.test(readProc(`/proc/${id}/stat`)),
+      // One that is gone by now counts: it may have left another behind the back of this look.
+      readStat(`/proc/${id}`)?.hasEnded !== true,
   );
-}
-
-/** The text of a file of /proc; empty when the process is gone. */
-function readProc(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
-  }
-}
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // Gone, or another user's, such as a program with the set-user-ID bit: then it is found again.
-  }
 }

@@ -4,7 +4,7 @@
  */
 import { type Stats, statSync } from "node:fs";
 import { blockBytes } from "./disk-use.ts";
-import { listProc } from "./proc-files.ts";
+import { listProc } from "../proc/files.ts";
 import type { SeenProcess } from "./process-tree.ts";
 
 /** Bytes of each file, by the file's number. */

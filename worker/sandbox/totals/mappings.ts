@@ -4,7 +4,7 @@
  */
 import { type Stats, statSync } from "node:fs";
 import { blockBytes } from "./disk-use.ts";
-import { linesOfProc } from "./proc-files.ts";
+import { linesOfProc } from "../proc/files.ts";
 import type { SeenProcess } from "./process-tree.ts";
 
 /** Looks in a row at the same sandbox of which one begins a search: these lists are long. */

@@ -1,0 +1,71 @@
+/**
+ * What a command leaves, which ends with it.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  never,
+  processesWith,
+  request,
+  sayReady,
+  shell,
+  uniqueSleep,
+} from "../../integration/sandbox/sandbox-host.ts";
+import { type Create, open, runs, startReady, waitForever } from "./running.ts";
+
+export function describeEnding(create: Create): void {
+  describe("when a command is reported as ended, nothing of it lives", () => {
+    const ways: readonly (readonly [string, (command: string) => string])[] = [
+      ["a child in the background", (command) => `${command} &`],
+      ["a child in a session of its own", (command) => `setsid ${command} &`],
+      [
+        "a child of nobody, elsewhere, that holds nothing",
+        (command) => `(cd /; setsid ${command} < /dev/null > /dev/null 2>&1 &) &`,
+      ],
+      [
+        "a child with another environment",
+        (command) => `env -i setsid /bin/sh -c 'cd /; ${command}; :' &`,
+      ],
+      [
+        "a child that calls itself what the kernel would call the dead",
+        (command) => `(echo 'x) Z' > /proc/self/comm; ${command}; ${waitForever}) &`,
+      ],
+      [
+        "a child that ignores every signal it can",
+        (command) => `(trap '' TERM HUP INT; ${command}; ${waitForever}) &`,
+      ],
+    ];
+
+    test.for(ways)("%s", async ([, start], context) => {
+      const backend = await open(create, context);
+      for (let runNumber = 0; runNumber < 10; runNumber++) {
+        const { marker, command } = uniqueSleep();
+        await using sandbox = await backend.acquire(request(), never);
+        const execution = await sandbox.start(
+          shell(`${start(command)} while [ ! -e output/go ]; do sleep 0.01; done; exit 7`),
+        );
+        await runs(command);
+        await writeFile(join(sandbox.workDir.path, "output", "go"), "");
+        const { exitCode } = await execution.exited;
+        expect(await processesWith(marker)).toEqual([]);
+        expect(exitCode).toBe(7);
+      }
+    });
+
+    test.for([0, 200])(
+      "a child in a session of its own, after a stop with %d ms",
+      async (graceMs, context) => {
+        const backend = await open(create, context);
+        const { marker, command } = uniqueSleep();
+        const { execution } = await startReady(
+          backend,
+          `setsid ${command} & ${sayReady}; ${waitForever}`,
+        );
+        await runs(command);
+        await execution.stop(graceMs);
+        expect(await processesWith(marker)).toEqual([]);
+      },
+    );
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * Backends, sandboxes and commands of one test each.
+ */
+import { type TestContext, expect, onTestFinished, vi } from "vitest";
+import type {
+  ExitReport,
+  SandboxBackend,
+  SandboxRequest,
+} from "../../../worker/sandbox/sandbox.ts";
+import {
+  commandLines,
+  never,
+  outputFile,
+  request,
+  runScript,
+  shell,
+} from "../../integration/sandbox/sandbox-host.ts";
+
+/** Opens a backend; see `describeSandboxBackend`. */
+export type Create = (context: TestContext) => Promise<SandboxBackend>;
+
+/** What may differ between backends. */
+export interface SandboxBackendTraits {
+  /** What runs inside sees neither the host's processes and private files, nor those of other sandboxes. */
+  readonly isolates: boolean;
+}
+
+export const patience = { timeout: 10_000, interval: 20 };
+export const waitForever = "while :; do sleep 0.05; done";
+
+/** A backend for one test, closed after it. */
+export async function open(create: Create, context: TestContext): Promise<SandboxBackend> {
+  const backend = await create(context);
+  onTestFinished(() => backend[Symbol.asyncDispose]());
+  return backend;
+}
+
+/** Runs a script in a sandbox of its own and gives that back. */
+export async function run(
+  backend: SandboxBackend,
+  script: string,
+  changes: Partial<SandboxRequest> = {},
+): Promise<ExitReport> {
+  await using sandbox = await backend.acquire(request(changes), never);
+  return await runScript(sandbox, script);
+}
+
+/** A sandbox in which a script has said that it is running. */
+export async function startReady(backend: SandboxBackend, script: string) {
+  const sandbox = await backend.acquire(request(), never);
+  onTestFinished(() => sandbox[Symbol.asyncDispose]());
+  const execution = await sandbox.start(shell(script));
+  await outputFile(sandbox, "ready");
+  return { sandbox, execution };
+}
+
+/** Waits until a command of `uniqueSleep` runs, and not only the shell that was told of it. */
+export async function runs(command: string): Promise<void> {
+  const commandLine = `${command.replaceAll(" ", "\0")}\0`;
+  await vi.waitFor(
+    async () => expect([...(await commandLines()).values()]).toContain(commandLine),
+    patience,
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * A sandbox from its making to its end, beside others.
+ */
+import { readFile, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { type Execution, SandboxError } from "../../../worker/sandbox/sandbox.ts";
+import {
+  never,
+  openDescriptors,
+  processesWith,
+  request,
+  runScript,
+  sayReady,
+  shell,
+  uniqueSleep,
+} from "../../integration/sandbox/sandbox-host.ts";
+import {
+  type Create,
+  type SandboxBackendTraits,
+  open,
+  patience,
+  run,
+  runs,
+  startReady,
+} from "./running.ts";
+
+export function describeSandboxes(create: Create, { isolates }: SandboxBackendTraits): void {
+  describe("a sandbox", () => {
+    test("is used once", async (context) => {
+      const backend = await open(create, context);
+      await using sandbox = await backend.acquire(request(), never);
+      await runScript(sandbox, "exit 0");
+      await expect(sandbox.start({ argv: ["/bin/true"] })).rejects.toThrow(SandboxError);
+    });
+
+    test("is not made for somebody who has given up", async (context) => {
+      const backend = await open(create, context);
+      const reason = new Error("gone");
+      await expect(backend.acquire(request(), AbortSignal.abort(reason))).rejects.toBe(reason);
+    });
+
+    test("is not made by a backend that is closed", async (context) => {
+      const backend = await create(context);
+      await backend[Symbol.asyncDispose]();
+      await expect(backend.acquire(request(), never)).rejects.toThrow(SandboxError);
+    });
+
+    test("runs beside others, each in a work directory of its own", async (context) => {
+      const backend = await open(create, context);
+      const numbers = [1, 2, 3, 4, 5, 6];
+      const reports = await Promise.all(
+        numbers.map((number) => run(backend, `echo ${number} > output/n; sleep 0.1; cat output/n`)),
+      );
+      expect(reports.map(({ stdout }) => Number(stdout.text))).toEqual(numbers);
+    });
+
+    test("sees nothing of another, nor of the host's processes", async (context) => {
+      context.skip(!isolates, "this backend isolates nothing");
+      const backend = await open(create, context);
+      const { marker, command } = uniqueSleep();
+      const neighbour = await startReady(
+        backend,
+        `echo secret > output/note; ${sayReady}; ${command}`,
+      );
+      const note = join(neighbour.sandbox.workDir.path, "output", "note");
+      const script = `cat '${note}'; kill -0 ${process.pid}; cat /proc/[0-9]*/cmdline`;
+      const { stdout } = await run(backend, script);
+      expect(stdout.text).not.toContain("secret");
+      expect(stdout.text).not.toContain(marker);
+      expect(await run(backend, `kill -0 ${process.pid}`)).toMatchObject({ exitCode: 1 });
+    });
+
+    test("that is given back takes what still runs in it along, and its work directory", async (context) => {
+      const backend = await open(create, context);
+      const { marker, command } = uniqueSleep();
+      const sandbox = await backend.acquire(request(), never);
+      const execution = await sandbox.start(shell(`trap '' TERM; ${command} & ${command}`));
+      await runs(command);
+      await sandbox[Symbol.asyncDispose]();
+      expect(await processesWith(marker)).toEqual([]);
+      expect(await execution.exited).toMatchObject({ started: true, signal: "SIGKILL" });
+      await vi.waitFor(
+        () => expect(stat(sandbox.workDir.path)).rejects.toThrow("ENOENT"),
+        patience,
+      );
+    });
+
+    test("that is given back as soon as it was started leaves no process, in 10 runs", async (context) => {
+      const backend = await open(create, context);
+      const { marker, command } = uniqueSleep();
+      const executions: Execution[] = [];
+      for (let runNumber = 0; runNumber < 10; runNumber++) {
+        await using sandbox = await backend.acquire(request(), never);
+        executions.push(await sandbox.start(shell(command)));
+      }
+      await Promise.all(executions.map(({ exited }) => exited));
+      await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
+    });
+
+    test("leaves no descriptor and no zombie behind, used or not", async (context) => {
+      const backend = await open(create, context);
+      const { command } = uniqueSleep();
+      await run(backend, "exit 0");
+      const before = await openDescriptors();
+      for (let runNumber = 0; runNumber < 10; runNumber++) {
+        await run(backend, `${command} & exit ${runNumber % 2}`);
+        await (await backend.acquire(request(), never))[Symbol.asyncDispose]();
+      }
+      // Fewer, where the first count met one that was about to be closed.
+      await vi.waitFor(
+        async () => expect(await openDescriptors()).toBeLessThanOrEqual(before),
+        patience,
+      );
+      expect(await ownZombies()).toEqual([]);
+    });
+  });
+}
+
+/** Ended children of this process that nobody has waited for. */
+async function ownZombies(): Promise<string[]> {
+  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const stats = await Promise.all(
+    ids.map((id) => readFile(`/proc/${id}/stat`, "utf8").catch(() => "")),
+  );
+  return stats.filter((line) => {
+    const [state, parent] = line.slice(line.lastIndexOf(")") + 2).split(" ");
+    return state === "Z" && Number(parent) === process.pid;
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * Processes by their numbers: found, signalled, seen to be gone.
+ */
+import { readProc } from "./files.ts";
+import { readStat } from "./stat.ts";
+
+/**
+ * Processes whose parent is a thread, the first one unless told, of a process; none when it is gone. See
+ * proc_pid_task_children(5).
+ */
+export function childrenOf(pid: number, thread: string | number = pid): readonly number[] {
+  const children = readProc(`/proc/${pid}/task/${thread}/children`);
+  return children.split(" ").filter(Boolean).map(Number);
+}
+
+/** Sends a signal, where that is possible: not to a process that is gone, nor to one that is another user's. */
+export function signalQuietly(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // Whoever needs to know looks whether it is still there.
+  }
+}
+
+/** Whether there is a process with a number, as a zombie also, and also when it is another user's. */
+export function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+/** Whether a process is gone, or only a zombie that waits for its parent. */
+export function isGone(pid: number): boolean {
+  // Where /proc hides other users' processes there is nothing to read, so ask again in a way that cannot be hidden.
+  return readStat(`/proc/${pid}`)?.hasEnded ?? !exists(pid);
+}
