@@ -271,7 +271,8 @@ exec /usr/bin/bwrap "$@"
     const startMs = performance.now();
     worker.child.kill("SIGINT");
     worker.child.kill("SIGTERM");
-    expect(await worker.exited).toEqual({ code: 143, signal: null });
+    // Which of the two comes second is the kernel's choice.
+    expect([130, 143]).toContain((await worker.exited).code);
     // bubblewrap is waited for five seconds.
     expect(performance.now() - startMs).toBeLessThan(4_000);
     await ended(own);
