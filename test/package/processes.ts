@@ -62,7 +62,9 @@ export function run(
 export async function runWell(...call: Parameters<typeof run>): Promise<Ending> {
   const ending = await run(...call);
   if (ending.status === 0) return ending;
-  throw new Error(`${call[0]} ${call[1].join(" ")} failed:\n${ending.stdout}${ending.stderr}`);
+  const { status, signal, stdout, stderr } = ending;
+  const end = `failed by ${signal ?? status}`;
+  throw new Error(`${call[0]} ${call[1].join(" ")} ${end}:\n${stdout}${stderr}`);
 }
 
 /** A Node older than 24 as the machine's users have it; skips the test where there is none. */

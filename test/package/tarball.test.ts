@@ -51,7 +51,9 @@ beforeAll(async () => {
     base,
     readdirSync(base).find((file) => file.endsWith(".tgz"))!,
   );
-  const install = ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball];
+  // A registry that hangs for once is asked again.
+  const patience = ["--fetch-timeout", "20000", "--fetch-retries", "4"];
+  const install = ["install", "--prefer-offline", "--no-audit", "--no-fund", ...patience, tarball];
   await runWell("npm", install, { cwd: project(), env: withNode24() });
   await runWell("npm", [...install, "--global", "--prefix", prefix()], { env: withNode24() });
 });

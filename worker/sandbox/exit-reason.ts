@@ -21,5 +21,5 @@ export function limitOfSignal(
   const used = cpuMs === undefined ? undefined : cpuMs / 1000;
   const isCpu =
     signal === "SIGXCPU" || (signal === "SIGKILL" && used !== undefined && used >= bound);
-  return isCpu ? { limit: "cpuSeconds", bound, peak: used && Math.max(used, bound) } : undefined;
+  return isCpu ? { limit: "cpuSeconds", bound, peak: used } : undefined;
 }

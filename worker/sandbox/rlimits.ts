@@ -72,9 +72,9 @@ export function clampLimits(limits: Limits, hard: HardLimits): Limits {
 }
 
 /**
- * The prefix that puts a command under `limits`, soft and hard alike but for processor time, clamped to the current hard limits: a tighter
- * limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's own. Those of
- * {@link fixedLimits} are set besides.
+ * The prefix that puts a command under `limits`, soft and hard alike but for processor time, clamped to the current hard
+ * limits: a tighter limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's
+ * own. Those of {@link fixedLimits} are set besides.
  *
  * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is left out
  */

@@ -279,6 +279,18 @@ in_processes(10, read)`;
       expect(report.usage.peakMemoryBytes).toBeLessThan(limits.memoryBytes);
     });
 
+    test("it maps files of its private memory, which count once", async (context) => {
+      const backend = await newBackend(context);
+      const limits = { memoryBytes: 256 * MiB, fileSizeBytes: 256 * MiB, tmpBytes: 256 * MiB };
+      const program = `
+fill("/tmp/library", 150)
+file = os.open("/tmp/library", os.O_RDONLY)
+mapped = mmap.mmap(file, 150 << 20, mmap.MAP_PRIVATE, mmap.PROT_READ)
+for page in range(0, 150 << 20, 4096): mapped[page]
+time.sleep(${(20 * lookMs) / 1000})`;
+      expect(await run(backend, program, { limits })).toMatchObject(wentOn);
+    });
+
     test("it makes and removes more than it may have at once", async (context) => {
       const backend = await newBackend(context);
       const program = `
@@ -353,4 +365,24 @@ except PermissionError: pass
 assert os.sched_getaffinity(0) == before`;
     expect(await run(backend, program)).toMatchObject(wentOn);
   });
+});
+
+// Version 1 of control groups does not count it.
+test("a sandbox is ended when the kernel holds too much to know of its mappings, where the guard looks", async (context) => {
+  const backend = await openBackend(context, { withoutCgroups: true });
+  onTestFinished(() => backend[Symbol.asyncDispose]());
+  const limits = { memoryBytes: 150 * MiB };
+  const program = `
+library = ctypes.CDLL(None)
+library.mmap.restype = ctypes.c_void_p
+library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+library.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+def divide(number):
+    area = library.mmap(None, 60000 * 4096, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    for page in range(0, 60000, 2): library.mprotect(area + page * 4096, 4096, 1)
+    time.sleep(${(500 * lookMs) / 1000})
+in_processes(8, divide)`;
+  expect(await run(backend, program, { limits })).toMatchObject(
+    endedFor("memoryBytes", limits.memoryBytes),
+  );
 });

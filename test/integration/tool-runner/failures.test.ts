@@ -18,6 +18,8 @@ describe("an exception of the tool is an EXECUTION_ERROR with class and text", (
     ["interrupted", "Tool raised KeyboardInterrupt"],
     ["endless_recursion", "Tool raised RecursionError: maximum recursion depth exceeded"],
     ["fails_later", "Tool raised ValueError: later"],
+    ["has_no_number", "Tool raised OSError: [Errno [1]] not a number"],
+    ["hides_its_number", "Tool raised Hidden: hidden"],
   ])("%s", async ([name, error]) => {
     const run = await fail(name);
     expect(run).toMatchObject({

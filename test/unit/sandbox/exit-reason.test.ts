@@ -48,7 +48,7 @@ describe("a command that ended by", () => {
 
   test("SIGXCPU had no time left by the kernel's word, whatever else was measured", () => {
     const early = limitOfSignal("SIGXCPU", limits, used({ cpuMs: cpuMs * 0.8 }));
-    expect(early).toEqual({ limit: "cpuSeconds", bound, peak: bound });
+    expect(early).toEqual({ limit: "cpuSeconds", bound, peak: bound * 0.8 });
     const unmeasured = limitOfSignal("SIGXCPU", limits, used({ cpuMs: undefined }));
     expect(unmeasured).toEqual({ limit: "cpuSeconds", bound, peak: undefined });
   });

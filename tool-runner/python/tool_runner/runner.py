@@ -195,8 +195,15 @@ def _failure_of(error: BaseException) -> Failure:
         return Failure(
             "EXECUTION_ERROR", "Tool raised MemoryError: it needs more memory than its sandbox may use", "memory"
         )
-    limit = _LIMITS.get(error.errno) if isinstance(error, OSError) else None
-    return Failure("EXECUTION_ERROR", f"Tool raised {describe(error)}", limit)
+    return Failure("EXECUTION_ERROR", f"Tool raised {describe(error)}", _limit_of(error))
+
+
+def _limit_of(error: BaseException) -> "str | None":
+    """The limit that an error of the system stands for."""
+    try:
+        return _LIMITS.get(error.errno) if isinstance(error, OSError) else None
+    except Exception:
+        return None  # What a tool raises may have anything for a number.
 
 
 def _print_traceback(error: BaseException) -> None:

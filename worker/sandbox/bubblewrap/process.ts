@@ -141,14 +141,14 @@ export class BwrapExecution implements Execution {
   #terminate(): void {
     const first = this.#report.childPid;
     if (first === undefined || this.#isGone) return;
-    for (const pid of childrenOf(first)) signalQuietly(pid, "SIGTERM");
+    for (const pid of knownChildrenOf(first)) signalQuietly(pid, "SIGTERM");
   }
 
   /** The end of a pid namespace's first process ends all the others (pid_namespaces(7)). */
   #killAll(): void {
     if (this.#isGone) return;
     const first = this.#report.childPid;
-    const roots = first === undefined ? childrenOf(this.#child.pid) : [first];
+    const roots = first === undefined ? knownChildrenOf(this.#child.pid) : [first];
     for (const pid of roots) signalQuietly(pid, "SIGKILL");
     this.#totals?.kill();
     this.#child.kill("SIGKILL");
@@ -204,6 +204,15 @@ export class BwrapExecution implements Execution {
   ): LimitReached | undefined {
     if (this.#totals === undefined || this.#stopping.isAsked) return undefined;
     return limitOfSignal(signal, this.#totals.limits, usage);
+  }
+}
+
+/** None where nobody can look: who is not killed by number is by the end of bubblewrap. */
+function knownChildrenOf(pid: number): readonly number[] {
+  try {
+    return childrenOf(pid);
+  } catch {
+    return [];
   }
 }
 

@@ -57,7 +57,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
       }
       return new CgroupOfSandbox(makings, name);
     } catch (error) {
-      for (const group of made) files.remove(group);
+      for (const group of made) removeQuietly(files, group);
       throw error;
     }
   }
@@ -105,6 +105,15 @@ export class CgroupOfSandbox implements SandboxCgroup {
 
   #groups(): readonly string[] {
     return this.#makings.parents.map(({ directory }) => join(directory, this.#name));
+  }
+}
+
+/** One that is empty; why it was made in vain is worth more to tell than why it stays. */
+function removeQuietly(files: CgroupFiles, group: string): void {
+  try {
+    files.remove(group);
+  } catch {
+    // The next worker finds it by its name.
   }
 }
 

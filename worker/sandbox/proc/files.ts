@@ -5,7 +5,18 @@ import { closeSync, openSync, readSync, readdirSync } from "node:fs";
 
 const chunk = Buffer.alloc(64 * 1024);
 
-/** The text of a file of /proc; empty when the process is gone, or what it has is not for this one to see. */
+/** Codes of a failure that says nothing of what was looked at: this process, or the host, has no more to look with. */
+const exhausted: readonly (string | undefined)[] = ["EMFILE", "ENFILE", "ENOMEM"];
+
+/** Passes on a failure that says nothing of what was looked at; of any other the caller knows what it means. */
+export function throwIfExhausted(error: unknown): void {
+  if (exhausted.includes((error as NodeJS.ErrnoException).code)) throw error;
+}
+
+/**
+ * The text of a file of /proc; empty when the process is gone, or what it has is not for this one to see. Throws the system's
+ * error when this process can open nothing more; so do the others here.
+ */
 export function readProc(path: string): string {
   let descriptor: number | undefined;
   try {
@@ -14,7 +25,8 @@ export function readProc(path: string): string {
     for (let length; (length = readSync(descriptor, chunk)) > 0;)
       text += chunk.toString("latin1", 0, length);
     return text;
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error);
     return "";
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
@@ -31,8 +43,8 @@ export function* linesOfProc(path: string): Generator<string, void> {
     descriptor = openSync(path, "r");
     for (let length; (length = readSync(descriptor, chunk)) > 0;)
       yield chunk.toString("latin1", 0, length);
-  } catch {
-    // There is no more of it.
+  } catch (error) {
+    throwIfExhausted(error);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
@@ -42,7 +54,8 @@ export function* linesOfProc(path: string): Generator<string, void> {
 export function listProc(path: string): readonly string[] {
   try {
     return readdirSync(path);
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error);
     return [];
   }
 }

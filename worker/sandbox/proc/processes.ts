@@ -5,8 +5,8 @@ import { readProc } from "./files.ts";
 import { readStat } from "./stat.ts";
 
 /**
- * Processes whose parent is a thread, the first one unless told, of a process; none when it is gone. See
- * proc_pid_task_children(5).
+ * Processes whose parent is a thread, the first one unless told, of a process; none when it is gone. Throws the system's error
+ * when this process can open nothing more. See proc_pid_task_children(5).
  */
 export function childrenOf(pid: number, thread: string | number = pid): readonly number[] {
   const children = readProc(`/proc/${pid}/task/${thread}/children`);
@@ -35,5 +35,9 @@ export function exists(pid: number): boolean {
 /** Whether a process is gone, or only a zombie that waits for its parent. */
 export function isGone(pid: number): boolean {
   // Where /proc hides other users' processes there is nothing to read, so ask again in a way that cannot be hidden.
-  return readStat(`/proc/${pid}`)?.hasEnded ?? !exists(pid);
+  try {
+    return readStat(`/proc/${pid}`)?.hasEnded ?? !exists(pid);
+  } catch {
+    return !exists(pid);
+  }
 }

@@ -25,14 +25,17 @@ export interface ExactMemory {
  * for one process after the other.
  *
  * @param leftOut devices whose files, where they are mapped, count elsewhere
+ * @param enough bytes at which the count ends, with as much as it has come to
  */
 export async function exactMemory(
   processes: readonly SeenProcess[],
   leftOut: readonly number[],
+  enough: number,
 ): Promise<ExactMemory | undefined> {
   const names = leftOut.map(deviceName);
   let [ownBytes, sharedBytes] = [0, 0];
   for (const process of processes) {
+    if (ownBytes + sharedBytes > enough) break;
     const rollup = await textOf(`${process.place}/smaps_rollup`);
     // A process that has ended meanwhile holds nothing; one that is not shown leaves everything open.
     if (rollup === "") continue;
@@ -47,12 +50,12 @@ export async function exactMemory(
   return { ownBytes: Math.max(0, ownBytes), sharedBytes: Math.max(0, sharedBytes) };
 }
 
-/** A mapping, with whether it is shared and its device, or one of the two facts about it that count here. */
+/** A mapping, with whether it is shared and its device, or one of the facts about it that count here, in this order. */
 const smapsLine =
-  /^(?:[0-9a-f]+-[0-9a-f]+ ...([ps]) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) .*|(Pss|SwapPss):\s+(\d+) kB)$/gm;
+  /^(?:[0-9a-f]+-[0-9a-f]+ ...([ps]) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) .*|(Rss|Pss|Anonymous|SwapPss):\s+(\d+) kB)$/gm;
 
 /**
- * What shared mappings of these devices hold. Of a list that is longer than any honest one its beginning has to do: what is
+ * What mappings of files on these devices hold. Of a list that is longer than any honest one its beginning has to do: what is
  * missing counts twice then.
  */
 async function mappedOf(
@@ -60,12 +63,24 @@ async function mappedOf(
   devices: readonly string[],
 ): Promise<{ readonly bytes: number; readonly swappedBytes: number }> {
   const found = { bytes: 0, swappedBytes: 0 };
-  let isCounted = false;
+  let mapping: "none" | "shared" | "private" = "none";
+  let facts = { Rss: 0, Pss: 0, Anonymous: 0 };
   for await (const lines of piecesOf(path)) {
     for (const [, kind, device = "", fact, kibibytes] of lines.matchAll(smapsLine)) {
-      if (kind !== undefined) isCounted = kind === "s" && devices.includes(device);
-      else if (isCounted)
-        found[fact === "Pss" ? "bytes" : "swappedBytes"] += Number(kibibytes) * 1024;
+      const bytes = Number(kibibytes) * 1024;
+      if (kind !== undefined) {
+        const isOfDevice = devices.includes(device);
+        mapping = isOfDevice ? (kind === "s" ? "shared" : "private") : "none";
+        facts = { Rss: 0, Pss: 0, Anonymous: 0 };
+      } else if (mapping !== "none" && fact !== "SwapPss") {
+        facts[fact as keyof typeof facts] = bytes;
+      } else if (mapping === "shared") {
+        found.bytes += facts.Pss;
+        found.swappedBytes += bytes;
+      } else if (mapping === "private" && facts.Rss > 0) {
+        // Pages that were written to are the process's own, the others the file's.
+        found.bytes += facts.Pss * (1 - facts.Anonymous / facts.Rss);
+      }
     }
   }
   return found;

@@ -13,6 +13,9 @@ export const looksPerSearch = 5;
 /** Files and pieces of memory that one search takes note of: who maps more must not fill the worker's own memory. */
 const maxNoted = 100_000;
 
+/** Bytes that the kernel holds for a mapping, with its place in the process's tree: 27 MB for 65,000, measured on Linux 6.18. */
+const bytesPerMapping = 416;
+
 /** Bytes of something, and whether the kernel has told them; else it is as much as is known to be mapped. */
 interface Size {
   readonly bytes: number;
@@ -44,6 +47,8 @@ export class MappingsSearch implements Disposable {
   #lastSharedBytes = 0;
   #foundSharedBytes = 0;
   #lastingSharedBytes = 0;
+  #lastMappings = 0;
+  #foundMappings = 0;
   #maySeeSizes = true;
 
   /** @param device of the files, as stat(2) numbers it */
@@ -74,6 +79,11 @@ export class MappingsSearch implements Disposable {
     return this.#search !== undefined;
   }
 
+  /** Bytes that the kernel holds to know of all mappings, by the last search through all processes, or this one. */
+  get kernelBytes(): number {
+    return Math.max(this.#lastMappings, this.#foundMappings) * bytesPerMapping;
+  }
+
   /** Begins a search if it is time for one, and goes on to its end, or until `performance.now()` is `untilMs`. */
   goOn(processes: readonly SeenPlace[], untilMs: number): void {
     if (this.#hasEnded) this.#keepFound();
@@ -99,11 +109,14 @@ export class MappingsSearch implements Disposable {
     this.#files = new Map(files);
     this.#lastSharedBytes = this.#foundSharedBytes;
     this.#foundSharedBytes = this.#lastingSharedBytes = 0;
+    this.#lastMappings = this.#foundMappings;
+    this.#foundMappings = 0;
   }
 
   *#begin(processes: readonly SeenPlace[]): Generator<undefined, void> {
     for (const { place } of processes) {
       for (const lines of linesOfProc(`${place}/maps`)) {
+        this.#foundMappings += lines.split("\n").length - 1;
         for (const line of lines.matchAll(unnamedLines)) this.#add(place, line);
         yield;
       }

@@ -20,6 +20,9 @@ const pausePerCount = 1;
  */
 const maxDoubtfulCounts = 8;
 
+/** A count ends when it has come to so many times the bound: what is left would only take time, in which more is taken. */
+const enoughBounds = 2;
+
 /** Runs a task when those before it have ended. */
 export type InTurn = (task: () => Promise<void>) => Promise<void>;
 
@@ -30,7 +33,10 @@ export interface CountedMemory {
   /** Its memory file systems, if it has some of its own. */
   readonly files: PrivateMemoryView | undefined;
   /** Finds memory that they share. It goes on after each look, if at all. */
-  readonly mappings: Pick<MappingsSearch, "sharedBytes" | "lastingSharedBytes" | "isUnderWay">;
+  readonly mappings: Pick<
+    MappingsSearch,
+    "sharedBytes" | "lastingSharedBytes" | "kernelBytes" | "isUnderWay"
+  >;
   /** By which sandboxes take turns with what would keep too many threads busy at once. */
   readonly inTurn: InTurn;
   /** Told of a count that took long, when it finds too much. It must not throw. */
@@ -39,7 +45,7 @@ export interface CountedMemory {
   onFailed(error: unknown): void;
 }
 
-/** All processes and memory files at one moment. */
+/** All processes at one moment, and bytes that none of them shows. */
 interface Held {
   readonly processes: readonly SeenProcess[];
   readonly inFiles: number;
@@ -69,7 +75,7 @@ export class MemoryTotal {
   /**
    * Takes note of a look; tells when it shows too much. May begin a count that takes long.
    *
-   * @param inFiles bytes in memory file systems
+   * @param inFiles bytes that no process shows: in memory file systems, and what the kernel holds for mappings
    */
   look(processes: readonly SeenProcess[], inFiles: number): LimitReached | undefined {
     const { mappings, boundBytes: bound } = this.#counted;
@@ -85,7 +91,8 @@ export class MemoryTotal {
   }
 
   #inFiles(): number {
-    return this.#counted.files?.read()?.bytes ?? 0;
+    const { files, mappings } = this.#counted;
+    return (files?.read()?.bytes ?? 0) + mappings.kernelBytes;
   }
 
   #holds(bytes: number): LimitReached | undefined {
@@ -129,7 +136,8 @@ export class MemoryTotal {
   async #countExactly(): Promise<LimitReached | undefined> {
     const { tree, files, mappings, boundBytes } = this.#counted;
     const before = { processes: tree.look(true), inFiles: this.#inFiles() };
-    const exact = await exactMemory(before.processes, files?.devices ?? []);
+    const enough = enoughBounds * boundBytes;
+    const exact = await exactMemory(before.processes, files?.devices ?? [], enough);
     // Where the kernel does not tell, the sum that counts some pages more than once has to do.
     if (exact === undefined) return this.#holds(mostOf(before, mappings.sharedBytes));
     const after = { processes: tree.look(true), inFiles: this.#inFiles() };

@@ -13,6 +13,7 @@ import {
   opendirSync,
   readdirSync,
 } from "node:fs";
+import { throwIfExhausted } from "../proc/files.ts";
 
 /** Directories in each other that are looked into: a walk keeps so many descriptors, and one more. */
 export const maxDepth = 32;
@@ -142,7 +143,8 @@ function* namesIn(descriptor: number, visitor: TreeVisitor): Generator<undefined
       yield;
     }
     return names;
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error);
     // Where a file system does not say what is a directory, Node asks about each entry, and throws when one is gone.
     const all = readAll();
     visitor.meet(Math.max(0, all.length - names.length));
@@ -167,6 +169,7 @@ function asOwner<T>(directory: number, look: () => T, visitor: TreeVisitor): T |
     try {
       return look();
     } catch (error) {
+      throwIfExhausted(error);
       if ((error as NodeJS.ErrnoException).code !== "EACCES") return undefined;
       if (openToOwner(directory)) openings++;
     }

@@ -134,14 +134,18 @@ export class Watched implements Disposable {
       this.#processesReached(processes) ??
         this.#beyond("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
         (counted && this.#memoryRefused(counted)) ??
-        this.#memory?.look(processes, memory?.bytes ?? 0) ??
+        this.#memory?.look(processes, (memory?.bytes ?? 0) + this.#mappings.kernelBytes) ??
         this.#filesReached(processes, memory, share),
     );
   }
 
   /** Looks at processor time when the command has ended: the first process may still know what all have used. */
   lookLast(): void {
-    if (this.#lookAtProcesses().length > 0) this.#hasMeasured = true;
+    try {
+      if (this.#lookAtProcesses().length > 0) this.#hasMeasured = true;
+    } catch {
+      // What was seen before is all that is known.
+    }
   }
 
   #lookAtProcesses(): readonly SeenProcess[] {
