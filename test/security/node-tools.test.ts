@@ -48,8 +48,10 @@ const inThread =
 async function thread() {
   const shared = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(inThread, { eval: true, workerData: shared });
+  // One that is quick ends in the moment in which its message comes.
+  const ended = once(worker, "exit");
   const [said] = await once(worker, "message");
-  await once(worker, "exit");
+  await ended;
   return said + shared[0];
 }
 
