@@ -54,16 +54,21 @@ const workers = [
 ];
 
 describe.each(workers)("attacked by way of $who", ({ prefix, needsRoot, unenforced }) => {
+  const reason =
+    needsRoot && !isRoot
+      ? "needs root"
+      : prefix.length > 0 && privateDirectory !== undefined
+        ? "the checkout is private to root"
+        : undefined;
   let report: Report;
 
   beforeAll(async () => {
-    if (needsRoot && !isRoot) return;
+    if (reason !== undefined) return;
     report = await attackedBy(prefix);
   }, timeoutMs);
 
   test.for([...builtInProfiles.keys()])("the profile %s holds", (profile, context) => {
-    context.skip(needsRoot && !isRoot, "needs root");
-    context.skip(prefix.length > 0 && privateDirectory !== undefined, "the checkout is private");
+    context.skip(reason !== undefined, reason);
     const rows = report.attacks.filter((row) => row.profile === profile);
     expect(rows.map(({ id }) => id)).toEqual(attacks.map(({ id }) => id));
     expect(rows.filter(({ verdict }) => ["not-held", "broken"].includes(verdict))).toEqual([]);
