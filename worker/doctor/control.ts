@@ -11,6 +11,8 @@ import {
   limitNames,
 } from "../protocol/resource-limits.ts";
 import type { PreparedTool } from "../runners/runner.ts";
+import { markOptions } from "../sandbox/orphans.ts";
+import { knownChildrenOf, signalQuietly } from "../sandbox/proc/processes.ts";
 import { DiskWalk } from "../sandbox/totals/disk-use.ts";
 import { Guard } from "../sandbox/totals/guard.ts";
 import { type Subprocess, startSubprocess } from "../sandbox/subprocess.ts";
@@ -28,6 +30,8 @@ const room = 4;
 /** What controls are made with. */
 export interface ControlParts {
   readonly bwrapBin: string;
+  /** What the guard of the worker's sandboxes knows them by, so that it ends controls as well when the doctor is killed. */
+  readonly mark: string;
   /** Host uid of the sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   /** Interpreter and environment, as tools have them. */
@@ -62,13 +66,18 @@ export async function runControl(
   const startMs = systemClock.monotonicMs();
   const child = await startSubprocess({
     file: parts.bwrapBin,
-    argv: [...stageOptions(parts, plants.token), "--", ...stageCommand(parts)],
+    argv: [
+      ...markOptions(parts.mark),
+      ...stageOptions(parts, plants.token),
+      "--",
+      ...stageCommand(parts),
+    ],
     // What a sandbox that is started carelessly hands on.
     env: { [plants.variable]: plants.token, ...Object.fromEntries(parts.python.environment) },
     uid: parts.uid,
     inputs: [JSON.stringify(orderFor(attack, plants, parts.limits))],
   });
-  const kill = (): void => child.kill("SIGKILL");
+  const kill = (): void => endControl(child);
   signal.addEventListener("abort", kill, { once: true });
   try {
     const timeoutMs = (attack.rounds ?? 1) * controlTimeoutMs;
@@ -118,13 +127,19 @@ async function endedWithin(
     group: undefined,
     onExceeded: (limit) => {
       exceeded = limit;
-      child.kill("SIGKILL");
+      endControl(child);
     },
-    onFailed: () => child.kill("SIGKILL"),
+    onFailed: () => endControl(child),
   });
-  if (!(await settlesWithin(child.exited, timeoutMs, systemClock))) child.kill("SIGKILL");
+  if (!(await settlesWithin(child.exited, timeoutMs, systemClock))) endControl(child);
   await child.exited;
   return exceeded;
+}
+
+/** The first process inside does not die with bubblewrap before it has asked for that. */
+function endControl(child: Subprocess): void {
+  for (const pid of knownChildrenOf(child.pid)) signalQuietly(pid, "SIGKILL");
+  child.kill("SIGKILL");
 }
 
 function readAnswer(stdout: string, stderr: string): Pick<ControlRun, "reached" | "evidence"> {

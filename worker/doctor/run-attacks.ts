@@ -1,8 +1,9 @@
 /**
  * Runs attacks in this host's real sandbox, each with its control, and says what was held.
  */
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { openStore } from "../artifacts/open.ts";
+import { sandboxMark } from "../sandbox/orphans.ts";
 import type { Profile, Profiles } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { Logger } from "../telemetry/logger.ts";
@@ -127,6 +128,7 @@ class Run {
     const { unenforced } = backend.facts(profile);
     const parts = {
       ...{ bwrapBin, uid, python, stageDirectory: this.#stageDirectory, limits: attackLimits },
+      mark: sandboxMark(basename(backend.scratchDir)),
       hasProc: !unenforced.includes("fresh-proc"),
       hasHostName: !unenforced.includes("host-name"),
     };

@@ -7,7 +7,7 @@ import { settlesWithin } from "../../support/within.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
-import { childrenOf, signalQuietly } from "../proc/processes.ts";
+import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
@@ -144,7 +144,10 @@ export class BwrapExecution implements Execution {
     for (const pid of knownChildrenOf(first)) signalQuietly(pid, "SIGTERM");
   }
 
-  /** The end of a pid namespace's first process ends all the others (pid_namespaces(7)). */
+  /**
+   * The end of a pid namespace's first process ends all the others (pid_namespaces(7)). Who cannot be looked for, and so is not
+   * killed by number, is by the end of bubblewrap.
+   */
   #killAll(): void {
     if (this.#isGone) return;
     const first = this.#report.childPid;
@@ -204,15 +207,6 @@ export class BwrapExecution implements Execution {
   ): LimitReached | undefined {
     if (this.#totals === undefined || this.#stopping.isAsked) return undefined;
     return limitOfSignal(signal, this.#totals.limits, usage);
-  }
-}
-
-/** None where nobody can look: who is not killed by number is by the end of bubblewrap. */
-function knownChildrenOf(pid: number): readonly number[] {
-  try {
-    return childrenOf(pid);
-  } catch {
-    return [];
   }
 }
 

@@ -13,6 +13,15 @@ export function childrenOf(pid: number, thread: string | number = pid): readonly
   return children.split(" ").filter(Boolean).map(Number);
 }
 
+/** The children of a process, as {@link childrenOf}; none also where nobody can look. */
+export function knownChildrenOf(pid: number): readonly number[] {
+  try {
+    return childrenOf(pid);
+  } catch {
+    return [];
+  }
+}
+
 /** Sends a signal, where that is possible: not to a process that is gone, nor to one that is another user's. */
 export function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
