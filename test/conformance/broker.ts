@@ -5,6 +5,7 @@ import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
 import type { Broker, BrokerSession, Delivery } from "../../worker/broker/broker.ts";
+import { patience } from "../support/patience.ts";
 
 /** A message that the other side heard; `payload` is its JSON text. */
 export interface HeardMessage {
@@ -289,7 +290,7 @@ export function describeBroker(
       await session.publish({ topic: "t", payload: Buffer.from("1") }, signals.signal);
       await session[Symbol.asyncDispose]();
       await pending;
-      await vi.waitFor(() => expect(heldResources()).toEqual(before));
+      await vi.waitFor(() => expect(heldResources()).toEqual(before), patience);
       expect(getEventListeners(signals.signal, "abort")).toEqual([]);
     });
 

@@ -124,7 +124,7 @@ async function countAnswers(broker: DevBroker, signal: AbortSignal) {
       name: "counter",
       patterns: [responseTopic(namespace, agentName, ">")],
     },
-    AbortSignal.timeout(5_000),
+    AbortSignal.timeout(30_000),
   );
   // Broken off by the signal, or by the end of the connection when the test fails: the counts say enough.
   const counting = (async () => {
@@ -191,7 +191,7 @@ describe("a long mixed load", () => {
       const agent = owned.use(
         await Agent.connect(
           { host: broker.host, port: broker.port, namespace, name: agentName },
-          AbortSignal.timeout(5_000),
+          AbortSignal.timeout(30_000),
         ),
       );
       for (const tool of Object.keys(tools)) {

@@ -36,9 +36,12 @@ export async function startScriptedServer(
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on("error", () => {});
+    const isCut = (): void => undefined;
+    socket.on("error", isCut);
     socket.on("close", () => sockets.delete(socket));
-    createInterface({ input: socket }).on("line", (line) => {
+    // It passes on the errors of what it reads.
+    const lines = createInterface({ input: socket }).on("error", isCut);
+    lines.on("line", (line) => {
       const command = JSON.parse(line) as ScriptedCommand;
       heard.push(command);
       const reaction =

@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startDevBroker } from "../../harness/dev-broker.ts";
 import { createDevBroker } from "../../worker/broker/dev/broker.ts";
@@ -14,6 +15,7 @@ import { parseJson } from "../../worker/support/json.ts";
 import { pull, textOf } from "../conformance/broker.ts";
 import { PythonClient, pythonJson } from "../conformance/dev-peer.ts";
 import { type Reaction, ok, startScriptedServer } from "./dev-broker-scripted.ts";
+import { patience } from "../support/patience.ts";
 
 const never = new AbortController().signal;
 const namespace = "ns";
@@ -171,15 +173,19 @@ describe("a session", () => {
   });
 
   test("serves and leaves within the time of one RECEIVE", async () => {
-    await using server = await startDevBroker();
+    const tools = ["a", "b", "c"];
+    const asked: unknown[] = [];
+    // The RECEIVE ends when the server has heard of all of them, and they are answered behind it.
+    await using server = await startScriptedServer(({ cmd, topic_pattern }) => {
+      if (cmd === "RECEIVE") return "silent";
+      if (cmd !== "SUBSCRIBE") return undefined;
+      if (asked.push(topic_pattern) < tools.length) return "silent";
+      return { line: ['{"status":"TIMEOUT"}', ...asked.map(() => '{"status":"OK"}')].join("\n") };
+    });
     await using session = await brokerAt(server.port).connect([], never);
     const pending = session.deliveries[Symbol.asyncIterator]().next();
-    const started = performance.now();
-    await Promise.all(["a", "b", "c"].map((tool) => session.serve(tool, never)));
-    expect(performance.now() - started).toBeLessThan(3_000);
-    expect(server.subscriptions.flatMap((client) => client.patterns)).toEqual(
-      ["a", "b", "c"].map((tool) => invokeTopic(namespace, tool)),
-    );
+    await Promise.all(tools.map((tool) => session.serve(tool, never)));
+    expect(asked).toEqual(tools.map((tool) => invokeTopic(namespace, tool)));
     await session[Symbol.asyncDispose]();
     await pending;
   });
@@ -285,7 +291,7 @@ describe("a session", () => {
       cause: { message: `The broker refused ${failing}: ${code}: sorry`, transient: true },
     });
     expect(await pending).toMatchObject({ done: true });
-    await vi.waitFor(() => expect(server.connections).toBe(0));
+    await vi.waitFor(() => expect(server.connections).toBe(0), patience);
   });
 
   test("is lost when the broker does not answer a command in time", async () => {
@@ -313,7 +319,7 @@ describe("a session", () => {
     const controller = new AbortController();
     const reason = new Error("too late");
     const first = session.publish({ ...message, topic: "first" }, controller.signal);
-    await vi.waitFor(() => expect(server.heard.at(-1)).toMatchObject({ topic: "first" }));
+    await vi.waitFor(() => expect(server.heard.at(-1)).toMatchObject({ topic: "first" }), patience);
     controller.abort(reason);
     await expect(first).rejects.toBe(reason);
     await session.publish({ ...message, topic: "second" }, never);
@@ -352,7 +358,7 @@ describe("connecting", () => {
     await expect(brokerAt(server.port).connect([], never)).rejects.toMatchObject({
       transient: true,
     });
-    await vi.waitFor(() => expect(server.connections).toBe(0));
+    await vi.waitFor(() => expect(server.connections).toBe(0), patience);
   });
 
   test("stops when told to before it has begun to speak, and leaves nothing open", async () => {
@@ -365,7 +371,7 @@ describe("connecting", () => {
     // The server has seen a later connection come and go, so it has seen the earlier one as well.
     const session = await brokerAt(server.port).connect([], never);
     await session[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(server.connections).toBe(0));
+    await vi.waitFor(() => expect(server.connections).toBe(0), patience);
   });
 
   test("stops when told to, and leaves nothing open", async () => {
@@ -373,10 +379,10 @@ describe("connecting", () => {
     const controller = new AbortController();
     const reason = new Error("changed my mind");
     const connecting = brokerAt(server.port).connect([], controller.signal);
-    await vi.waitFor(() => expect(server.heard).toHaveLength(1));
+    await vi.waitFor(() => expect(server.heard).toHaveLength(1), patience);
     controller.abort(reason);
     await expect(connecting).rejects.toBe(reason);
-    await vi.waitFor(() => expect(server.connections).toBe(0));
+    await vi.waitFor(() => expect(server.connections).toBe(0), patience);
   });
 });
 
@@ -399,17 +405,16 @@ describe("a process", () => {
       await server[Symbol.asyncDispose]();
       await session[Symbol.asyncDispose]();
       await pending;
-      console.log("disposed");
+      // What has been closed is gone some turns later; only a timer would hold the process up for long.
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+      console.log(process.getActiveResourcesInfo().includes("Timeout") ? "waits" : "disposed");
     `;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     onTestFinished(() => void child.kill("SIGKILL"));
-    let disposedAtMs = 0;
-    child.stdout.on("data", () => (disposedAtMs = performance.now()));
-    const [code] = (await once(child, "exit")) as [number | null];
+    const [said, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+    expect(said).toBe("disposed\n");
     expect(code).toBe(0);
-    expect(disposedAtMs).toBeGreaterThan(0);
-    expect(performance.now() - disposedAtMs).toBeLessThan(2_000);
   });
 });

@@ -10,6 +10,7 @@ import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { pull, textOf } from "../conformance/broker.ts";
 import { PythonClient } from "../conformance/dev-peer.ts";
 import { type Reaction, startScriptedServer } from "./dev-broker-scripted.ts";
+import { patience } from "../support/patience.ts";
 
 const never = new AbortController().signal;
 const namespace = "ns";
@@ -81,13 +82,13 @@ describe("a worker", () => {
     await using session = await broker.connect(["echo"], never);
     const delivery = pull(session).next();
     await former[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(session.connected).toBe(false));
+    await vi.waitFor(() => expect(session.connected).toBe(false), patience);
     await using server = await startDevBroker({ port: former.port });
-    await server.whenSubscribed(echo, AbortSignal.timeout(10_000));
+    await server.whenSubscribed(echo, AbortSignal.timeout(30_000));
     await using agent = await PythonClient.connect(server.port);
     await agent.publish(echo, '"again"');
     expect(textOf(await delivery)).toBe('"again"');
-    await vi.waitFor(() => expect(session.connected).toBe(true));
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     expect(states).toEqual([true, false, true]);
   });
 
@@ -101,7 +102,7 @@ describe("a worker", () => {
       const delivery = deliveries.next();
       const before = states.length;
       server.dropConnections();
-      await vi.waitFor(() => expect(states.slice(before)).toEqual([false, true]));
+      await vi.waitFor(() => expect(states.slice(before)).toEqual([false, true]), patience);
       await using agent = await PythonClient.connect(server.port);
       await agent.publish(echo, `${n}`);
       expect(textOf(await delivery)).toBe(`${n}`);
@@ -113,13 +114,13 @@ describe("a worker", () => {
     const broker = await brokerAt(former.port);
     await using session = await broker.connect(["kept", "removed"], never);
     await former[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(session.connected).toBe(false));
+    await vi.waitFor(() => expect(session.connected).toBe(false), patience);
     await session.leave("removed", never);
     await session.serve("added", never);
     await session.serve("fleeting", never);
     await session.leave("fleeting", never);
     await using server = await startDevBroker({ port: former.port });
-    await server.whenSubscribed(invokeTopic(namespace, "added"), AbortSignal.timeout(10_000));
+    await server.whenSubscribed(invokeTopic(namespace, "added"), AbortSignal.timeout(30_000));
     expect(patternsOf(server)).toEqual([
       invokeTopic(namespace, "kept"),
       invokeTopic(namespace, "added"),
@@ -133,9 +134,9 @@ describe("a worker", () => {
     const broker = await brokerAt(server.port);
     await using session = await broker.connect(["first"], never);
     await session.serve("second", never);
-    await vi.waitFor(() => expect(session.connected).toBe(true));
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     await session.leave("first", never);
-    await vi.waitFor(() => expect(session.connected).toBe(true));
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     const connects = server.heard.filter(({ cmd }) => cmd === "CONNECT");
     const [first, second] = [invokeTopic(namespace, "first"), invokeTopic(namespace, "second")];
     // The second connection of each session publishes only.
@@ -163,7 +164,7 @@ describe("a worker", () => {
     await vi.waitFor(() => {
       const connects = server.heard.filter(({ cmd }) => cmd === "CONNECT");
       expect(connects[2]).toMatchObject({ subscriptions });
-    });
+    }, patience);
   });
 
   test("keeps what it publishes while there is no broker, in order", async () => {
@@ -171,7 +172,7 @@ describe("a worker", () => {
     const broker = await brokerAt(former.port);
     await using session = await broker.connect([], never);
     await former[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(session.connected).toBe(false));
+    await vi.waitFor(() => expect(session.connected).toBe(false), patience);
     const controller = new AbortController();
     const reason = new Error("not worth waiting");
     const numbers = Array.from({ length: 20 }, (_, index) => index);
@@ -277,7 +278,7 @@ describe("a worker", () => {
     const session = await broker.connect(["echo"], never);
     const pending = session.deliveries[Symbol.asyncIterator]().next();
     await server[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(session.connected).toBe(false));
+    await vi.waitFor(() => expect(session.connected).toBe(false), patience);
     const held = session.publish(message("1"), never);
     held.catch(() => {});
     await session[Symbol.asyncDispose]();

@@ -12,6 +12,7 @@ import {
 } from "../../harness/dev-broker-hub.ts";
 import { maxLineBytes } from "../../worker/broker/dev/wire.ts";
 import { PythonClient, pythonJson } from "../conformance/dev-peer.ts";
+import { patience } from "../support/patience.ts";
 
 const never = new AbortController().signal;
 
@@ -64,12 +65,11 @@ describe("a line", () => {
 describe("a client", () => {
   test("that says everything at once and hangs up gets every answer", async () => {
     await using broker = await startDevBroker();
-    const started = performance.now();
     const answers = await sayAndHangUp(
       broker,
       [
         '{"cmd":"CONNECT","client_id":"hasty","subscriptions":["t"]}',
-        '{"cmd":"RECEIVE","timeout_ms":60000}',
+        '{"cmd":"RECEIVE","timeout_ms":600000}',
         '{"cmd":"PUBLISH","topic":"t","payload":1}',
         '{"cmd":"FOO"}',
         "",
@@ -81,7 +81,6 @@ describe("a client", () => {
       { status: "OK", message_id: expect.any(String) as string },
       { status: "ERROR", error_code: "INVALID_COMMAND", error_message: "Unknown command: FOO" },
     ]);
-    expect(performance.now() - started).toBeLessThan(30_000);
     expect(broker.subscriptions).toEqual([]);
   });
 
@@ -110,7 +109,7 @@ describe("a client", () => {
     const receiving = client.command('{"cmd":"RECEIVE","timeout_ms":600000}');
     receiving.catch(() => {});
     await client[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(broker.subscriptions).toEqual([]));
+    await vi.waitFor(() => expect(broker.subscriptions).toEqual([]), patience);
   });
 
   test("that comes back under its former id keeps its place when the former connection ends", async () => {

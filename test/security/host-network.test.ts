@@ -77,7 +77,7 @@ test("standard reaches an HTTPS server by the host's certificates and hosts file
   const agent = owned.use(
     await Agent.connect(
       { host: broker.host, port: broker.port, namespace },
-      AbortSignal.timeout(5_000),
+      AbortSignal.timeout(30_000),
     ),
   );
 

@@ -20,6 +20,7 @@ import {
   workerEnvironment,
 } from "../support/rig.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
+import { patience } from "../support/patience.ts";
 
 const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
 const hostile = (name: string, more: Partial<RigTool> = {}): RigTool => ({
@@ -87,7 +88,7 @@ describe("between two calls", () => {
 
   test("that run at once, one that kills every process it can leaves the other alone", async () => {
     const running = rig.call("sleeps", { seconds: 1.5 });
-    await vi.waitFor(() => expect(sleepHasStarted(rig)).toBe(true));
+    await vi.waitFor(() => expect(sleepHasStarted(rig)).toBe(true), patience);
     expect(await rig.call("kills_everybody")).toMatchObject({ toolResult: { killed: true } });
     expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 1.5 } });
   });
@@ -150,7 +151,7 @@ describe("of the host", () => {
     const agent = owned.use(
       await Agent.connect(
         { host: broker.host, port: broker.port, namespace },
-        AbortSignal.timeout(5_000),
+        AbortSignal.timeout(30_000),
       ),
     );
     expect(await agent.call({ tool: "searches", args: { start, rest } })).toMatchObject({

@@ -12,11 +12,15 @@ test("a call ends with its own processes, also when another one holds its output
   const name = `str-test-${randomUUID()}`;
   const ready = Promise.withResolvers<void>();
   const options = { onStatus: () => ready.resolve() };
-  const holding = rig.agent.call({ tool: "holds", args: { name }, timeoutSeconds: 60 }, options);
+  const holding = rig.agent.call(
+    { tool: "holds", args: { name, seconds: 600 }, timeoutSeconds: 600 },
+    options,
+  );
   // It is stopped with the rig; what it then answers is nobody's.
   holding.catch(() => undefined);
   await ready.promise;
-  const result = await rig.call("gives", { name });
-  expect(result).toMatchObject({ kind: "success", toolResult: { given: 2 } });
-  expect(result.roundTripMs).toBeLessThan(15_000);
+  expect(await rig.call("gives", { name })).toMatchObject({
+    kind: "success",
+    toolResult: { given: 2 },
+  });
 });

@@ -5,6 +5,7 @@ import { readFile, readdir } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { type Rig, startRig } from "../support/rig.ts";
+import { patience } from "../support/patience.ts";
 
 const profiles = [...builtInProfiles.keys()];
 const none = "0000000000000000";
@@ -62,20 +63,20 @@ describe("a tool", () => {
 
   test("runs on the host as a user without privileges, also when the worker is root", async (context) => {
     if (process.getuid?.() !== 0) context.skip("needs a worker that is root");
-    const running = rig.call("sleeps", { seconds: 2 });
+    const running = rig.call("sleeps", { seconds: 4 });
     const users = await vi.waitFor(async () => {
       const found = await usersOfSandboxes(rig);
       expect(found.length).toBeGreaterThan(0);
       return found;
-    });
+    }, patience);
     expect(new Set(users)).toEqual(new Set([String(rig.config.sandbox.uid)]));
     expect(await running).toMatchObject({ kind: "success" });
   });
 
   test("that holds the first process of its sandbox is ended at its time limit all the same", async () => {
-    const answer = await rig.call("stops_first_process", {}, { timeoutSeconds: 1 });
-    expect(answer.kind).toBe("timed-out");
-    expect(answer.roundTripMs).toBeLessThan(10_000);
+    expect(await rig.call("stops_first_process", {}, { timeoutSeconds: 1 })).toMatchObject({
+      kind: "timed-out",
+    });
     expect(await usersOfSandboxes(rig)).toEqual([]);
   });
 });

@@ -38,6 +38,6 @@ export async function surroundWorker(tools: RigOptions["tools"]): Promise<Worker
     base,
     broker,
     environment: workerEnvironment(broker, base, manifestPath, fixtureTools),
-    connectAgent: () => Agent.connect(address, AbortSignal.timeout(5_000)),
+    connectAgent: () => Agent.connect(address, AbortSignal.timeout(30_000)),
   };
 }

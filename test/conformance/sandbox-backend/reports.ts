@@ -35,11 +35,13 @@ export function describeReports(create: Create, { isolates }: SandboxBackendTrai
 
     test("of a command: how long it ran, and nothing that nobody measured", async (context) => {
       const backend = await open(create, context);
+      const startMs = performance.now();
       const { usage, exceeded } = await run(backend, "sleep 0.2");
+      const aroundMs = performance.now() - startMs;
       expect(exceeded).toBeUndefined();
       const { wallMs, ...measured } = usage;
       expect(wallMs).toBeGreaterThanOrEqual(200);
-      expect(wallMs).toBeLessThan(10_000);
+      expect(wallMs).toBeLessThanOrEqual(aroundMs);
       for (const value of Object.values(measured))
         if (value !== undefined) expect(value).toBeGreaterThanOrEqual(0);
     });

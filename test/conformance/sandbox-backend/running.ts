@@ -15,6 +15,7 @@ import {
   runScript,
   shell,
 } from "../../integration/sandbox/sandbox-host.ts";
+import { patience } from "../../support/patience.ts";
 
 /** Opens a backend; see `describeSandboxBackend`. */
 export type Create = (context: TestContext) => Promise<SandboxBackend>;
@@ -25,7 +26,6 @@ export interface SandboxBackendTraits {
   readonly isolates: boolean;
 }
 
-export const patience = { timeout: 10_000, interval: 20 };
 export const waitForever = "while :; do sleep 0.05; done";
 
 /** A backend for one test, closed after it. */

@@ -15,15 +15,8 @@ import {
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import {
-  type Create,
-  type SandboxBackendTraits,
-  open,
-  patience,
-  run,
-  runs,
-  startReady,
-} from "./running.ts";
+import { patience } from "../../support/patience.ts";
+import { type Create, type SandboxBackendTraits, open, run, runs, startReady } from "./running.ts";
 
 export function describeSandboxes(create: Create, { isolates }: SandboxBackendTraits): void {
   describe("a sandbox", () => {
@@ -112,7 +105,7 @@ export function describeSandboxes(create: Create, { isolates }: SandboxBackendTr
         async () => expect(await openDescriptors()).toBeLessThanOrEqual(before),
         patience,
       );
-      expect(await ownZombies()).toEqual([]);
+      await vi.waitFor(async () => expect(await ownZombies()).toEqual([]), patience);
     });
   });
 }

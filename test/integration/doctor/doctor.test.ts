@@ -19,6 +19,7 @@ import {
 } from "../../support/crippled-hosts.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
+import { patience } from "../../support/patience.ts";
 
 interface Told {
   readonly ok: boolean;
@@ -229,7 +230,7 @@ exec /usr/bin/bwrap "$@"
           expect(text).toMatch(/\n$/);
           return text.trim().split(" ").map(Number);
         };
-        return vi.waitFor(look, 20_000);
+        return vi.waitFor(look, patience);
       },
     };
   }
@@ -238,7 +239,7 @@ exec /usr/bin/bwrap "$@"
     vi.waitFor(async () => {
       const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "State:\tZ");
       expect(status).toMatch(/^State:\tZ/m);
-    }, 10_000);
+    }, patience);
 
   const phases = [
     ["asks bubblewrap for its version", '[ "$1" = --version ]', "SIGINT", 130],
@@ -256,8 +257,8 @@ exec /usr/bin/bwrap "$@"
       const startMs = performance.now();
       worker.child.kill(signal);
       expect(await worker.exited).toEqual({ code, signal: null });
-      // A trial may take 20 seconds, and there are several.
-      expect(performance.now() - startMs).toBeLessThan(15_000);
+      // bubblewrap is waited for five seconds, while a trial may take 20 before that, and there are several.
+      expect(performance.now() - startMs).toBeLessThan(20_000);
       expect(worker.output).toBe(`str-worker: stopped by ${signal}\n`);
       expect(await readdir(host.workDir)).toEqual([]);
       await Promise.all(pids.map(ended));
@@ -268,13 +269,12 @@ exec /usr/bin/bwrap "$@"
     const host = await stuckHost('[ "$1" != --version ]');
     await using worker = new WorkerProcess(host.environment, ["doctor"]);
     const [own = 0, other = 0] = await host.pids();
-    const startMs = performance.now();
     worker.child.kill("SIGINT");
     worker.child.kill("SIGTERM");
     // Which of the two comes second is the kernel's choice.
     expect([130, 143]).toContain((await worker.exited).code);
-    // bubblewrap is waited for five seconds.
-    expect(performance.now() - startMs).toBeLessThan(4_000);
+    // Who had waited for bubblewrap would have told what stopped it.
+    expect(worker.output).toBe("");
     await ended(own);
     process.kill(other);
   });

@@ -6,6 +6,7 @@ import { Agent } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";
+import { patience } from "../../support/patience.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -217,7 +218,7 @@ describe("an agent", () => {
     const clock = hastyClock(waits, 1_000);
     await using agent = await Agent.connect({ host, port, namespace: "ns", clock }, signal);
     const served = agent.whenServed("late", signal);
-    await expect.poll(() => waits.length).toBeGreaterThan(1);
+    await expect.poll(() => waits.length, patience).toBeGreaterThan(1);
     await using _worker = await startScriptedWorker(
       port,
       "ns/a2a/v1/sam_remote_tool/invoke/late",

@@ -61,7 +61,7 @@ async function startDev(
 
 async function connect({ port }: Dev): Promise<Agent> {
   const address = { host: "127.0.0.1", port: Number(port), namespace };
-  return Agent.connect(address, AbortSignal.timeout(10_000));
+  return Agent.connect(address, AbortSignal.timeout(30_000));
 }
 
 /** Waits until the worker has served so many times. */

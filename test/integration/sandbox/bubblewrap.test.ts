@@ -32,6 +32,7 @@ import {
   temporaryDirectory,
   uniqueSleep,
 } from "./sandbox-host.ts";
+import { patience } from "../../support/patience.ts";
 
 /** A backend for one test, closed after it. */
 async function newBackend(context: TestContext): Promise<BubblewrapBackend> {
@@ -138,7 +139,7 @@ describe("a command that is stopped", () => {
     const backend = await newBackend(context);
     const { marker, command } = uniqueSleep();
     const { execution } = await start(backend, command);
-    const first = await vi.waitFor(() => firstProcess(marker));
+    const first = await vi.waitFor(() => firstProcess(marker), patience);
     process.kill(first, "SIGKILL");
     await execution.exited;
     const stranger = await startAs(first);
@@ -244,7 +245,7 @@ describe("a sandbox", () => {
       if (runNumber % 3 > 0) await sleep(runNumber % 3);
     }
     await Promise.all(executions.map(({ exited }) => exited));
-    await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]));
+    await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
   });
 });
 
@@ -300,7 +301,7 @@ describe("a backend", () => {
         }),
       );
       expect(await readdir(base)).toEqual([]);
-      await vi.waitFor(async () => expect(await openDescriptors()).toBe(before));
+      await vi.waitFor(async () => expect(await openDescriptors()).toBe(before), patience);
     },
   );
 });

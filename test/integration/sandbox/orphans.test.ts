@@ -13,10 +13,10 @@ import {
 } from "../../../worker/sandbox/orphans.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
+import { patience } from "../../support/patience.ts";
 
 const orphans = new URL("../../../worker/sandbox/orphans.ts", import.meta.url).href;
 const clockModule = new URL("../../../worker/support/clock.ts", import.meta.url).href;
-const patience = { timeout: 10_000, interval: 20 };
 
 /** A process that goes on until it is killed, with words on its command line. */
 async function goesOn(...words: readonly string[]): Promise<ChildProcess> {

@@ -12,6 +12,7 @@ import {
   startSubprocess,
 } from "../../../worker/sandbox/subprocess.ts";
 import { openDescriptors, processesWith, requireRoot } from "./sandbox-host.ts";
+import { patience } from "../../support/patience.ts";
 
 /** Starts a shell script; the child is closed after the test. */
 async function startScript(
@@ -64,7 +65,7 @@ describe("the end of a child", () => {
     await child.exited;
     let isClosed = false;
     void child.closed.then(() => (isClosed = true));
-    await vi.waitFor(() => expect(child.output().stdout.text).toBe("started\n"));
+    await vi.waitFor(() => expect(child.output().stdout.text).toBe("started\n"), patience);
     expect(isClosed).toBe(false);
     child.close();
     await child.closed;
@@ -87,7 +88,10 @@ describe("the end of a child", () => {
     for (let runNumber = 0; runNumber < 20; runNumber++) {
       await expect(startSubprocess(options)).rejects.toThrow("ENOENT");
     }
-    await vi.waitFor(async () => expect(await openDescriptors()).toBeLessThanOrEqual(before));
+    await vi.waitFor(
+      async () => expect(await openDescriptors()).toBeLessThanOrEqual(before),
+      patience,
+    );
   });
 });
 
@@ -123,11 +127,13 @@ describe("a child", () => {
 describe("the output of a child", () => {
   test("is kept by stream, as far as it has come", async () => {
     const child = await startScript("echo out; echo err >&2; sleep 60");
-    await vi.waitFor(() =>
-      expect(child.output()).toEqual({
-        stdout: { text: "out\n", droppedBytes: 0 },
-        stderr: { text: "err\n", droppedBytes: 0 },
-      }),
+    await vi.waitFor(
+      () =>
+        expect(child.output()).toEqual({
+          stdout: { text: "out\n", droppedBytes: 0 },
+          stderr: { text: "err\n", droppedBytes: 0 },
+        }),
+      patience,
     );
   });
 
@@ -194,6 +200,6 @@ describe("the descriptors of a child", () => {
       child.close();
       await child.closed;
     }
-    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before));
+    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before), patience);
   });
 });

@@ -3,8 +3,9 @@
  * The recorded invocations are replayed in test/integration/worker/golden.test.ts.
  */
 import { readFileSync } from "node:fs";
+import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { fixtures, removeWorkDirs, runTool } from "./run-tool.ts";
 
 afterAll(removeWorkDirs);
@@ -13,14 +14,30 @@ const golden = join(import.meta.dirname, "../../fixtures/golden");
 
 test("a tool that forks a child and returns does not wait for it", async () => {
   // The child holds the runner's output streams open: they go elsewhere here, as nothing ends the child.
+  let workDir = "";
+  onTestFinished(async () => {
+    for (const pid of await processesAt(workDir)) process.kill(pid, "SIGKILL");
+  });
   const run = await runTool("simple_tools", "fork_child", {
-    args: { seconds: 10 },
+    args: { seconds: 600 },
+    onStart: (path) => {
+      workDir = path;
+    },
     toolsDir: golden,
     prefix: ["/bin/sh", "-c", 'exec "$@" >/dev/null 2>&1', "sh"],
   });
   expect(run.document).toEqual({ result: { parent: "done" }, outputs: {} });
-  expect(run.durationMs).toBeLessThan(10_000);
+  expect(await processesAt(workDir)).toHaveLength(1);
 });
+
+/** The processes whose working directory this is. */
+async function processesAt(directory: string): Promise<readonly number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const places = await Promise.all(
+    pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => undefined)),
+  );
+  return pids.filter((_, index) => places[index] === directory).map(Number);
+}
 
 test("the design document's example tool runs as it is printed there", async () => {
   const text = "one two\nthree";

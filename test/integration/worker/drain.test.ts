@@ -17,10 +17,12 @@ import {
   workerEnvironment,
 } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
+import { patience } from "../../support/patience.ts";
+import { ToolRuns, announcingTool } from "../../support/announcing-tool.ts";
 
 const tools = { well: { function: "well" }, sleeps: { function: "sleeps" } };
 const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
-const soon = (): AbortSignal => AbortSignal.timeout(20_000);
+const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 
 describe("a drain", () => {
   const servedTopics = ({ broker }: Rig) =>
@@ -41,14 +43,21 @@ describe("a drain", () => {
   });
 
   test("ends the subscriptions while calls still run, so that no call is queued for nobody", async () => {
-    await using rig = await startRig({ tools });
+    const runs = await ToolRuns.listen();
+    await using rig = await startRig({
+      tools: {
+        well: { function: "well" },
+        announces: { module: "announcing", function: "announces" },
+      },
+      files: { [announcingTool.file]: announcingTool.source },
+    });
     expect(servedTopics(rig)).toHaveLength(2);
-    const running = rig.call("sleeps", { seconds: 3 });
-    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("invocation received"));
+    const running = rig.call("announces", { port: runs.port });
+    await runs.haveBegun("run");
     const drained = rig.worker.drain(30_000);
-    await vi.waitFor(() => expect(servedTopics(rig)).toEqual([]), { timeout: 2_500 });
-    expect(rig.logLines.join("\n")).not.toContain("invocation finished");
-    expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 3 } });
+    await vi.waitFor(() => expect(servedTopics(rig)).toEqual([]), patience);
+    runs.finish();
+    expect(await running).toMatchObject({ kind: "success", toolResult: { told: "done" } });
     expect(await drained).toEqual({ finished: 1, givenBack: 0, abandoned: 0 });
   });
 

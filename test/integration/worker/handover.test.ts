@@ -125,7 +125,10 @@ describe("a worker that drains", () => {
     publish("repeatable", "running", "waiting");
     publish("once_only", "waiting too");
     await runs.haveBegun("running");
-    await vi.waitFor(() => expect(former.said().match(/no slot is free/g)).toHaveLength(2));
+    await vi.waitFor(
+      () => expect(former.said().match(/no slot is free/g)).toHaveLength(2),
+      patience,
+    );
     await startWorker(4);
     const drained = former.worker.drain(longMs);
     await runs.haveBegun("running", "waiting", "waiting too");

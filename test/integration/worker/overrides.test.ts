@@ -175,7 +175,7 @@ describe("a mount of a tool", () => {
       },
       { timeout: 15_000 },
     );
-    await rig.agent.whenServed("missing", AbortSignal.timeout(15_000));
+    await rig.agent.whenServed("missing", AbortSignal.timeout(30_000));
     expect(await rig.call("missing", { path: "/data/late.txt" })).toMatchObject({
       toolResult: { text: "late" },
     });

@@ -103,7 +103,7 @@ describe("a worker that is process 1", () => {
   });
 
   const connectAgent = () =>
-    Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(5_000));
+    Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(30_000));
 
   test("leaves no zombie of tools that are killed at their time limit", async () => {
     await using worker = new FirstProcess(environment);
@@ -114,7 +114,7 @@ describe("a worker that is process 1", () => {
       for (const answer of await Promise.all(calls)) expect(answer.kind).toBe("timed-out");
     }
     expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
-    await vi.waitFor(async () => expect(await worker.zombies()).toEqual([]), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await worker.zombies()).toEqual([]), { timeout: 30_000 });
   });
 
   test("drains on SIGTERM and exits with 0", async () => {

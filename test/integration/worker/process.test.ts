@@ -170,13 +170,13 @@ describe("the worker process", () => {
     };
     await broker[Symbol.asyncDispose]();
     await using _worker = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
-    await vi.waitFor(async () => expect(await get("/livez")).toBe(200), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await get("/livez")).toBe(200), { timeout: 30_000 });
     expect(await get("/readyz")).toBe(503);
     await using restarted = await startDevBroker({ port: broker.port });
     await vi.waitFor(async () => expect(await get("/readyz")).toBe(200), { timeout: 20_000 });
     restarted.dropConnections();
     await restarted[Symbol.asyncDispose]();
-    await vi.waitFor(async () => expect(await get("/readyz")).toBe(503), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await get("/readyz")).toBe(503), { timeout: 30_000 });
   });
 
   test("on SIGTERM finishes what runs, takes nothing new, answers, and exits 0", async () => {
@@ -228,7 +228,7 @@ describe("the worker process", () => {
     const port = await listening.promise;
     expect(await isListening(port)).toBe(true);
     await worker[Symbol.asyncDispose]();
-    await vi.waitFor(async () => expect(await isListening(port)).toBe(false), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await isListening(port)).toBe(false), { timeout: 30_000 });
     expect(await readdir(join(base, "work"))).toHaveLength(1);
     await using next = new WorkerProcess(environment, ["--check"]);
     await next.exited;

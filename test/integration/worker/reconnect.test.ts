@@ -7,6 +7,7 @@ import { DevClient } from "../../../harness/client.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { type Rig, namespace, startRig } from "../../support/rig.ts";
+import { patience } from "../../support/patience.ts";
 
 const tools = { well: { function: "well" }, sleeps: { function: "sleeps" } };
 const replyTo = responseTopic(namespace, "raw", "one");
@@ -14,7 +15,7 @@ const replyTo = responseTopic(namespace, "raw", "one");
 const connect = (rig: Rig) =>
   DevClient.connect(
     { host: rig.broker.host, port: rig.broker.port, name: "raw", patterns: [replyTo] },
-    AbortSignal.timeout(5_000),
+    AbortSignal.timeout(30_000),
   );
 
 describe("when the connection is lost", () => {
@@ -30,14 +31,17 @@ describe("when the connection is lost", () => {
       invokeTopic(namespace, "sleeps"),
       request,
       { replyTo },
-      AbortSignal.timeout(5_000),
+      AbortSignal.timeout(30_000),
     );
-    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("invocation received"));
+    await vi.waitFor(
+      () => expect(rig.logLines.join("\n")).toContain("invocation received"),
+      patience,
+    );
     rig.broker.dropConnections();
     await before[Symbol.asyncDispose]();
 
     await using after = await connect(rig);
-    for await (const { payload } of after.messages(AbortSignal.timeout(20_000))) {
+    for await (const { payload } of after.messages(AbortSignal.timeout(30_000))) {
       expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({
         id: "one",
         result: { tool_result: { slept: 2 } },
@@ -55,10 +59,10 @@ describe("when the connection is lost", () => {
     const before = servers();
     rig.broker.dropConnections();
     await vi.waitFor(() => expect(new Set(servers()).difference(new Set(before)).size).toBe(1), {
-      timeout: 10_000,
+      timeout: 30_000,
     });
     const address = { host: rig.broker.host, port: rig.broker.port, namespace };
-    await using agent = await Agent.connect(address, AbortSignal.timeout(5_000));
+    await using agent = await Agent.connect(address, AbortSignal.timeout(30_000));
     expect(await agent.call({ tool: "well", timeoutSeconds: 20 })).toMatchObject({
       kind: "success",
     });

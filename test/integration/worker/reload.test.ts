@@ -5,10 +5,10 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { type Rig, manifestText, namespace, startRig } from "../../support/rig.ts";
+import { patience } from "../../support/patience.ts";
 
 const well = { function: "well" };
 const sleeps = { function: "sleeps" };
-const patience = { timeout: 15_000 };
 
 describe("the manifest is followed while the worker runs", () => {
   const topicsOf = (rig: Rig) => rig.broker.subscriptions.flatMap(({ patterns }) => [...patterns]);
@@ -36,7 +36,10 @@ describe("the manifest is followed while the worker runs", () => {
   test("a running call keeps the entry it resolved", async () => {
     await using rig = await startRig({ tools: { sleeps } });
     const running = rig.call("sleeps", { seconds: 3 });
-    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("invocation received"));
+    await vi.waitFor(
+      () => expect(rig.logLines.join("\n")).toContain("invocation received"),
+      patience,
+    );
     await replace(rig, manifestText({ other: well }));
     await vi.waitFor(
       () => expect(topicsOf(rig)).toContain(invokeTopic(namespace, "other")),

@@ -24,7 +24,7 @@ describe("a message on an invoke topic", () => {
         name: "raw",
         patterns: [responseTopic(namespace, "raw", ">")],
       },
-      AbortSignal.timeout(5_000),
+      AbortSignal.timeout(30_000),
     );
   });
   afterAll(async () => {
@@ -50,7 +50,7 @@ describe("a message on an invoke topic", () => {
   /** The answer to a payload that is sent as it is. */
   async function answerTo(payload: string, properties: Record<string, string> = {}) {
     const replyTo = responseTopic(namespace, "raw", `call-${counter++}`);
-    const signal = AbortSignal.timeout(20_000);
+    const signal = AbortSignal.timeout(30_000);
     await client.publish(
       invokeTopic(namespace, "well"),
       Buffer.from(payload),
@@ -170,7 +170,7 @@ describe("a message on an invoke topic", () => {
   });
 
   test("without a reply topic, or with one that would reach many, is dropped and the next one is served", async () => {
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(30_000);
     const topic = invokeTopic(namespace, "well");
     for (const properties of [{}, { replyTo: "" }, { replyTo: "rig/>" }, { replyTo: "a/*/b" }]) {
       await client.publish(topic, Buffer.from(JSON.stringify(valid())), properties, signal);

@@ -8,6 +8,7 @@ import { type ReconnectingBroker, reconnecting } from "../../../worker/broker/re
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "./hand-clock.ts";
+import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;
 
@@ -77,12 +78,12 @@ describe("reconnecting", () => {
     const { broker, clock, fail, drop, events } = setUp();
     fail(unreachable);
     const connecting = broker.connect([], never);
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     fail(undefined);
     await passUntil(clock, () => events.includes("broker connected"));
     await using session = await connecting;
     drop();
-    await vi.waitFor(() => expect(session.connected).toBe(false));
+    await vi.waitFor(() => expect(session.connected).toBe(false), patience);
     await passUntil(clock, () => session.connected);
     expect(events).toEqual([
       "broker not reached",
@@ -98,14 +99,14 @@ describe("reconnecting", () => {
     for (let n = 0; n < 3; n++) {
       clock.advance(9_000);
       drop();
-      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
       clock.advance(400);
-      await vi.waitFor(() => expect(session.connected).toBe(true));
+      await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     }
     expect(clock.slept).toEqual([100, 200, 400]);
     clock.advance(10_000);
     drop();
-    await vi.waitFor(() => expect(clock.slept).toEqual([100, 200, 400, 100]));
+    await vi.waitFor(() => expect(clock.slept).toEqual([100, 200, 400, 100]), patience);
   });
 
   test("counts attempts anew for every outage", async () => {
@@ -114,13 +115,13 @@ describe("reconnecting", () => {
     for (let n = 0; n < 3; n++) {
       fail(unreachable);
       drop();
-      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
       // The first attempt fails, the second succeeds.
       clock.advance(3_000);
-      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
       fail(undefined);
       clock.advance(3_000);
-      await vi.waitFor(() => expect(session.connected).toBe(true));
+      await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     }
   });
 
@@ -132,7 +133,7 @@ describe("reconnecting", () => {
     const session = await broker.connect([], never);
     fail(refused);
     drop();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     clock.advance(100);
     expect(await session.closed).toEqual({ reason: "lost", cause: refused });
     expect(clock.slept).toEqual([100]);
@@ -142,7 +143,7 @@ describe("reconnecting", () => {
     const { broker, clock, drop } = setUp();
     const session = await broker.connect([], never);
     drop();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     await session[Symbol.asyncDispose]();
     expect(clock.sleeping).toBe(0);
     expect(await session.closed).toEqual({ reason: "asked" });
@@ -152,7 +153,7 @@ describe("reconnecting", () => {
     const { broker, drop, clock } = setUp();
     await using session = await broker.connect([], never);
     drop();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     const controller = new AbortController();
     const message = { topic: "t", payload: Buffer.from("1") };
     const held = Array.from({ length: 1_000 }, () => session.publish(message, controller.signal));
@@ -210,13 +211,13 @@ describe("a connection that is being made", () => {
     await using session = await broker.connect(["kept", "left"], never);
     const deliveries = pull(session);
     memory.dropSessions();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     clock.advance(100);
-    await vi.waitFor(() => expect(asked()).toEqual(["kept", "left"]));
+    await vi.waitFor(() => expect(asked()).toEqual(["kept", "left"]), patience);
     await session.leave("left", never);
     await session.serve("late", never);
     letThrough();
-    await vi.waitFor(() => expect(session.connected).toBe(true));
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     memory.publish(invokeTopic("ns", "left"), Buffer.from("1"));
     memory.publish(invokeTopic("ns", "late"), Buffer.from("2"));
     expect(textOf(await deliveries.next())).toBe("2");
@@ -226,12 +227,12 @@ describe("a connection that is being made", () => {
     const { broker, memory, clock, asked, letThrough } = gated();
     await using session = await broker.connect(["echo"], never);
     memory.dropSessions();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     clock.advance(100);
-    await vi.waitFor(() => expect(asked()).toEqual(["echo"]));
+    await vi.waitFor(() => expect(asked()).toEqual(["echo"]), patience);
     await session.pause();
     letThrough();
-    await vi.waitFor(() => expect(session.connected).toBe(true));
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
     memory.publish(invokeTopic("ns", "echo"), Buffer.from("1"));
     const pending = session.deliveries[Symbol.asyncIterator]().next();
     expect(await pending).toMatchObject({ done: true });
@@ -243,9 +244,9 @@ describe("a connection that is being made", () => {
     const { broker, memory, clock, asked, letThrough } = gated();
     const session = await broker.connect(["echo"], never);
     memory.dropSessions();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     clock.advance(100);
-    await vi.waitFor(() => expect(asked()).toBeDefined());
+    await vi.waitFor(() => expect(asked()).toBeDefined(), patience);
     const disposing = session[Symbol.asyncDispose]();
     letThrough();
     await disposing;
@@ -261,7 +262,7 @@ describe("a pause while there is no connection", () => {
     const deliveries = session.deliveries[Symbol.asyncIterator]();
     const pending = deliveries.next();
     drop();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     await session.pause();
     expect(await pending).toEqual({ done: true, value: undefined });
     expect(await deliveries.next()).toEqual({ done: true, value: undefined });
@@ -272,7 +273,7 @@ describe("a pause while there is no connection", () => {
     const { broker, clock, drop } = setUp();
     await using session = await broker.connect(["echo"], never);
     drop();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     await session.pause();
     const publishing = session.publish({ topic: "t", payload: Buffer.from("1") }, never);
     clock.advance(100);
@@ -295,7 +296,7 @@ describe("a transient failure on a connection that stays up", () => {
     const topic = "ns/a2a/v1/sam_remote_tool/invoke/echo";
     for (let n = 0; n < 10_000; n++) memory.publish(topic, Buffer.from("1"));
     const publishing = session.publish({ topic, payload: Buffer.from("1") }, never);
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     clock.advance(1_000);
     await expect(publishing).rejects.toThrow("10000 messages wait already");
     expect(session.connected).toBe(true);

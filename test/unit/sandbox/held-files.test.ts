@@ -187,14 +187,11 @@ ${shown}`);
     using mappings = new MappingsSearch(device);
     mappings.goOn(processes, -Infinity);
     expect(mappings.isUnderWay).toBe(true);
-    let longestMs = 0;
-    while (mappings.isUnderWay) {
-      const beganMs = performance.now();
-      mappings.goOn(processes, -Infinity);
-      longestMs = Math.max(longestMs, performance.now() - beganMs);
-    }
+    let pieces = 1;
+    for (; mappings.isUnderWay; pieces++) mappings.goOn(processes, -Infinity);
     expect(mappings.sharedBytes / MiB).toBe(seesSizes ? 4 : 8);
-    expect(longestMs).toBeLessThan(20);
+    // The kernel tells of some dozens at once.
+    expect(pieces).toBeGreaterThan(20_000 / 200);
   });
 });
 
