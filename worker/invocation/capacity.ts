@@ -8,12 +8,15 @@ import { type Slots, SlotsFullError } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
 
+/** Milliseconds for which a look at the disk counts. */
+const maxDiskLookAgeMs = 200;
+
 /** What there is. */
 export interface CapacityParts {
   readonly slots: Slots;
   readonly clock: Clock;
-  /** Directory whose file system must have `minFreeDiskBytes` free. */
-  readonly workBase: string;
+  /** The file system of work directories, which must have `minFreeDiskBytes` free. */
+  readonly disk: FreeDisk;
   readonly minFreeDiskBytes: number;
 }
 
@@ -35,12 +38,15 @@ export async function leaseSlot(
 ): Promise<Disposable> {
   const waitMs = remainingLimitMs(times, clock.nowMs());
   if (waitMs <= 0) throw new TimeLimitReached();
+  const given = [signal, waitSignal];
+  for (const { aborted, reason } of given) if (aborted) throw reason;
+  const free = slots.tryAcquire();
+  if (free !== undefined) return free;
   // Not the agent's own deadline: the answer must still find it waiting.
   const over = AbortSignal.timeout(waitMs);
-  const { inUse, capacity, waiting } = slots;
-  if (inUse === capacity) log.debug({ running: inUse, waiting }, "no slot is free");
+  log.debug({ running: slots.inUse, waiting: slots.waiting }, "no slot is free");
   try {
-    return await slots.acquire(AbortSignal.any([signal, waitSignal, over]));
+    return await slots.acquire(AbortSignal.any([...given, over]));
   } catch (error) {
     if (error instanceof SlotsFullError) {
       throw new InvocationError(
@@ -56,10 +62,10 @@ export async function leaseSlot(
 
 /** Throws InvocationError `RESOURCE_EXHAUSTED` when the file system of work directories is too full. */
 export async function requireFreeDisk({
-  workBase,
+  disk,
   minFreeDiskBytes,
-}: Pick<CapacityParts, "workBase" | "minFreeDiskBytes">): Promise<void> {
-  const free = await freeBytes(workBase);
+}: Pick<CapacityParts, "disk" | "minFreeDiskBytes">): Promise<void> {
+  const free = await disk.bytes();
   if (free >= minFreeDiskBytes) return;
   throw new InvocationError(
     "RESOURCE_EXHAUSTED",
@@ -67,8 +73,36 @@ export async function requireFreeDisk({
   );
 }
 
-/** Bytes that are free on the file system of a directory. */
-export async function freeBytes(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize;
+/** Bytes that are free on the file system of a directory, as they were a moment ago. */
+export class FreeDisk {
+  readonly #directory: string;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #freeBytes = 0;
+  /** On the monotonic clock. */
+  #lookedAtMs = -Infinity;
+  #look: Promise<void> | undefined;
+
+  constructor(directory: string, clock: Pick<Clock, "monotonicMs">) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  /** Looks anew when the last look is too old to count, and for the next one when it soon will be. */
+  async bytes(): Promise<number> {
+    const ageMs = this.#clock.monotonicMs() - this.#lookedAtMs;
+    if (ageMs > maxDiskLookAgeMs) await this.#lookNow();
+    else if (ageMs > maxDiskLookAgeMs / 2) this.#lookNow().catch(() => undefined);
+    return this.#freeBytes;
+  }
+
+  #lookNow(): Promise<void> {
+    this.#look ??= this.#statfs().finally(() => (this.#look = undefined));
+    return this.#look;
+  }
+
+  async #statfs(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#directory);
+    this.#freeBytes = bavail * bsize;
+    this.#lookedAtMs = this.#clock.monotonicMs();
+  }
 }

@@ -7,7 +7,7 @@ import { guessMimeType } from "../artifacts/mime.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
-import type { LeftFile, WorkDir } from "../sandbox/work/work-dir.ts";
+import type { LeftFile, LeftOutputs, WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { OutputNote, OutputNotes } from "./result.ts";
 
@@ -28,31 +28,53 @@ export interface Collection {
 }
 
 /**
- * Saves the regular files directly in `output/`, in order of name. To be called when no process of the sandbox is
- * alive. Throws InvocationError `ARTIFACT_ERROR` naming the file for one that cannot be saved, one that is too large,
- * or too many.
+ * The regular files directly in `output/`, which are opened from now on. To be made when no process of the sandbox is alive.
+ * Its owner disposes it, which closes them.
+ */
+export class Outputs implements AsyncDisposable {
+  readonly #left: Promise<LeftOutputs>;
+
+  constructor(workDir: Pick<WorkDir, "leftOutputs">) {
+    this.#left = workDir.leftOutputs(maxOutputFiles + 1);
+    // Whoever asks for them is told.
+    this.#left.catch(() => undefined);
+  }
+
+  /** Waits until they are open. Throws InvocationError `ARTIFACT_ERROR` when the directory cannot be read. */
+  async left(): Promise<LeftOutputs> {
+    try {
+      return await this.#left;
+    } catch (error) {
+      throw refused("the output directory cannot be read", error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { files } = await this.#left.catch(() => ({ files: [] }));
+    await Promise.all(files.map(({ handle }) => handle.close()));
+  }
+}
+
+/**
+ * Saves outputs, in order of name. Throws InvocationError `ARTIFACT_ERROR` naming the file for one that cannot be saved, one
+ * that is too large, or too many.
  */
 export async function collectOutputs(
-  workDir: WorkDir,
+  { files, skipped }: LeftOutputs,
   notes: OutputNotes,
   collection: Collection,
   signal: AbortSignal,
 ): Promise<readonly CreatedArtifact[]> {
-  const outputs = await workDir.leftOutputs(maxOutputFiles + 1).catch((error: unknown) => {
-    throw refused("the output directory cannot be read", error);
-  });
-  await using files = new AsyncDisposableStack();
-  for (const file of outputs.files) files.use(file.handle);
-  if (outputs.skipped.length > 0) {
-    const { length: count } = outputs.skipped;
+  if (skipped.length > 0) {
+    const { length: count } = skipped;
     collection.log.warn(
-      { count, names: outputs.skipped.slice(0, maxLoggedNames) },
+      { count, names: skipped.slice(0, maxLoggedNames) },
       "outputs that are not regular files were left out",
     );
   }
-  checkSizes(outputs.files, collection.limits.fileSizeBytes);
+  checkSizes(files, collection.limits.fileSizeBytes);
   const created: CreatedArtifact[] = [];
-  for (const file of outputs.files) {
+  for (const file of files) {
     created.push(await save(file, notes.get(file.name), collection, signal));
   }
   return created;

@@ -44,6 +44,9 @@ export interface HandlerSignals {
   readonly publish: AbortSignal;
 }
 
+/** Made once: an error costs more than all else that is done to end the statuses of a call. */
+const callIsOver = new Error("the call is over");
+
 /** What goes out for a request. */
 interface Reply {
   readonly payload: Uint8Array;
@@ -161,7 +164,7 @@ async function invoke(
     onStatus: (text) => relay.push(text),
   });
   const statuses = await relay.finish();
-  over.abort();
+  over.abort(callIsOver);
   const answer = answerOf(outcome, parts.session.redelivers);
   logEnding(log, answer ?? outcome, statuses);
   return { answer, mayRunAgain: outcome.mayRunAgain };

@@ -64,7 +64,7 @@ export class StatusRelay {
     clearTimeout(this.#turn);
     if (this.#waiting !== undefined) this.#send(this.#waiting);
     this.#waiting = undefined;
-    await settlesWithin(this.#last, flushTimeoutMs, this.#clock);
+    if (this.#unpublished > 0) await settlesWithin(this.#last, flushTimeoutMs, this.#clock);
     this.#isOver = true;
     return { published: this.#published, coalesced: this.#coalesced };
   }

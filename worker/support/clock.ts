@@ -1,8 +1,6 @@
 /**
  * Time as a parameter, so that tests decide what time it is.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-
 /** A source of time. */
 export interface Clock {
   /** Epoch milliseconds; may jump. For timestamps that other machines read. */
@@ -17,12 +15,16 @@ export interface Clock {
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
+  // Not that of node:timers/promises, which makes an error of its own whenever a sleep is ended.
   async sleep(ms, signal) {
-    try {
-      await sleep(ms, undefined, { signal });
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    }
+    signal?.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    const wake = (): void => resolve();
+    signal?.addEventListener("abort", wake, { once: true });
+    await promise;
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", wake);
+    signal?.throwIfAborted();
   },
 };

@@ -40,13 +40,19 @@ export class Slots {
     return this.#waiters.size;
   }
 
+  /** A lease if one is free now. The caller owns it, as that of {@link acquire}. */
+  tryAcquire(): Disposable | undefined {
+    return this.#inUse < this.capacity ? this.#lease() : undefined;
+  }
+
   /**
    * Waits for a lease. The caller owns it and disposes it; disposing twice is harmless.
    * Rejects at once with SlotsFullError when the line is full, and with the signal's reason when it aborts.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
-    if (this.#inUse < this.capacity) return this.#lease();
+    const lease = this.tryAcquire();
+    if (lease !== undefined) return lease;
     if (this.#waiters.size >= this.maxWaiting) throw new SlotsFullError(this.maxWaiting);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {

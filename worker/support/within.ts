@@ -3,6 +3,9 @@
  */
 import type { Clock } from "./clock.ts";
 
+/** Made once: an error costs more than everything else here. */
+const settledInTime = new Error("it settled in time");
+
 /** Whether `promise` settled within `ms` and before the signal aborted. Never rejects; leaves no timer behind. */
 export async function settlesWithin(
   promise: Promise<unknown>,
@@ -23,6 +26,6 @@ export async function settlesWithin(
   try {
     return await Promise.race([settled, timeout]);
   } finally {
-    over.abort();
+    over.abort(settledInTime);
   }
 }

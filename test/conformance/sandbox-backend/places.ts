@@ -5,10 +5,10 @@ import { chmod, mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promise
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { type SandboxBackend, insidePaths } from "../../../worker/sandbox/sandbox.ts";
-import { openStatusChannel } from "../../../worker/sandbox/work/status-channel.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
 import { never, request, runScript } from "../../integration/sandbox/sandbox-host.ts";
-import { type Create, open, patience } from "./running.ts";
+import { patience } from "../../support/patience.ts";
+import { type Create, open } from "./running.ts";
 
 export function describePlaces(create: Create): void {
   describe("the places of a sandbox", () => {
@@ -16,7 +16,7 @@ export function describePlaces(create: Create): void {
       const backend = await open(create, context);
       await using sandbox = await backend.acquire(request(), never);
       {
-        await using input = await sandbox.workDir.create("input", "data.txt");
+        await using input = await sandbox.workDir.create("data.txt");
         await input.writeFile("from the worker");
       }
       const { exitCode, stdout } = await runScript(
@@ -87,7 +87,7 @@ export function describePlaces(create: Create): void {
       const backend = await open(create, context);
       await using sandbox = await backend.acquire(request(), never);
       const statuses: string[] = [];
-      using channel = await openStatusChannel(sandbox.workDir.statusPipe, (text) => {
+      using channel = sandbox.workDir.readStatuses((text) => {
         statuses.push(text);
       });
       const pipe = sandbox.locate(`${insidePaths.work}/${workDirNames.status}`);

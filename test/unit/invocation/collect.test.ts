@@ -1,23 +1,19 @@
 /**
  * What a tool left in output/ on its way into the store.
  */
-import { link, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { link, mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
-import { type Collection, collectOutputs } from "../../../worker/invocation/collect.ts";
+import { type Collection, Outputs, collectOutputs } from "../../../worker/invocation/collect.ts";
 import type { OutputNote } from "../../../worker/invocation/result.ts";
 import type { InvocationError } from "../../../worker/protocol/errors.ts";
-import {
-  OpenWorkDir,
-  type WorkDir,
-  openWorkDirHandles,
-} from "../../../worker/sandbox/work/work-dir.ts";
+import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { newWorkDir } from "../../support/work-dir.ts";
 
 const never = new AbortController().signal;
 const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };
@@ -37,14 +33,11 @@ interface Left {
 
 /** A work directory with outputs, by name, and a store for them. */
 async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Left> {
-  const path = await mkdtemp(join(tmpdir(), "str-collect-"));
-  onTestFinished(() => rm(path, { recursive: true }));
-  const output = join(path, "output");
-  await Promise.all(["input", "output"].map((name) => mkdir(join(path, name))));
+  const workDir = await newWorkDir();
+  onTestFinished(() => workDir[Symbol.asyncDispose]());
+  const output = join(workDir.path, "output");
   for (const [name, content] of Object.entries(outputs))
     await writeFile(join(output, name), content);
-  const workDir = new OpenWorkDir(path, await openWorkDirHandles(path), undefined, () => undefined);
-  onTestFinished(() => workDir[Symbol.asyncDispose]());
   const store = createMemoryStore();
   const logged: string[] = [];
   const log = createLogger(
@@ -59,8 +52,11 @@ async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Le
     output,
     store,
     logged,
-    collect: (notes = noNotes, changes = {}, signal = never) =>
-      collectOutputs(workDir, notes, { ...collection, ...changes }, signal),
+    collect: async (notes = noNotes, changes = {}, signal = never) => {
+      await using outputs = new Outputs(workDir);
+      const left = await outputs.left();
+      return await collectOutputs(left, notes, { ...collection, ...changes }, signal);
+    },
   };
 }
 

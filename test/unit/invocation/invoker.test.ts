@@ -2,6 +2,7 @@
  * What the spine answers before anything is opened for a call.
  */
 import { describe, expect, test } from "vitest";
+import { FreeDisk } from "../../../worker/invocation/capacity.ts";
 import {
   type CallContext,
   type InvokerParts,
@@ -50,6 +51,8 @@ const tool: ToolEntry = {
   mounts: [],
   devices: [],
   idempotent: false,
+  start: "auto",
+  warm: { min: 0, max: 16 },
   env: [],
 };
 
@@ -57,15 +60,13 @@ function newInvoker(changes: Partial<InvokerParts>) {
   return createInvoker({
     resolve: () => tool,
     slots: new Slots({ capacity: 1, maxWaiting: 1 }),
-    runners: new Map(),
-    backend: { acquire: unused },
+    starts: { acquire: unused },
     store: { open: unused, save: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
     profiles: builtInProfiles,
     defaultProfile: "standard",
-    hostAccess: { grant: async () => ({ mounts: [], devices: [] }) },
     defaultTimeoutSeconds: 60,
-    workBase: "/",
+    disk: new FreeDisk("/", systemClock),
     minFreeDiskBytes: 0,
     clock: systemClock,
     ...changes,

@@ -1,37 +1,25 @@
 /**
  * A call's arguments and input artifacts on their way into its work directory.
  */
-import { mkdir, mkdtemp, readFile, readdir, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { stageArguments, stageArtifacts } from "../../../worker/invocation/stage.ts";
+import { stageArtifacts } from "../../../worker/invocation/stage.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type {
   ArtifactReference,
   Invocation,
   PreloadedArtifact,
 } from "../../../worker/protocol/invocation.ts";
-import {
-  OpenWorkDir,
-  type WorkDir,
-  openWorkDirHandles,
-} from "../../../worker/sandbox/work/work-dir.ts";
+import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+import { newWorkDir } from "../../support/work-dir.ts";
 
 const never = new AbortController().signal;
 const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };
-
-/** A work directory that is removed when it is disposed. */
-async function newWorkDir(): Promise<WorkDir> {
-  const path = await mkdtemp(join(tmpdir(), "str-stage-"));
-  await Promise.all(["input", "output"].map((name) => mkdir(join(path, name))));
-  const remove = (): void => void rm(path, { recursive: true });
-  return new OpenWorkDir(path, await openWorkDirHandles(path), undefined, remove);
-}
 
 function invocation(artifacts: {
   references?: Record<string, ArtifactReference>;
@@ -230,7 +218,12 @@ describe("input artifacts", () => {
     } catch (error) {
       expect(error).toMatchObject({ name: "InvocationError", code: "ARTIFACT_ERROR" });
     }
-    expect((await readdir(workDir.path)).toSorted()).toEqual(["input", "output"]);
+    expect((await readdir(workDir.path)).toSorted()).toEqual([
+      "input",
+      "output",
+      "runner_args.json",
+      "status.pipe",
+    ]);
   });
 });
 
@@ -301,15 +294,5 @@ describe("an artifact that cannot be loaded", () => {
     setImmediate(() => giveUp.abort(reason));
     await expect(staging).rejects.toBe(reason);
     expect(body.destroyed).toBe(true);
-  });
-});
-
-describe("the arguments of a call", () => {
-  test("lie in the work directory as JSON, keys of every kind included", async () => {
-    await using workDir = await newWorkDir();
-    const args = JSON.parse('{"__proto__": {"a": 1}, "text": "é\\u0000"}') as { text: string };
-    await stageArguments(workDir, args);
-    const text = await readFile(join(workDir.path, "runner_args.json"), "utf8");
-    expect(text).toBe('{"__proto__":{"a":1},"text":"é\\u0000"}');
   });
 });

@@ -22,9 +22,9 @@ import {
   firstPauseMs,
   maxTries,
 } from "../../../worker/runners/compile-cache.ts";
-import { OpenWorkDir, openWorkDirHandles } from "../../../worker/sandbox/work/work-dir.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { newWorkDir } from "../../support/work-dir.ts";
 
 const waitingMs = 10_000;
 const version = "v24.1.0-x64-0a1b2c3d-65534";
@@ -69,11 +69,8 @@ async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {
     log: createLogger("debug", log),
     run: async (module, take) => {
       runs.push(module);
-      const path = await temporaryDirectory();
-      for (const name of ["input", "output"]) await mkdir(join(path, name));
-      await leave(join(path, "output"));
-      const handles = await openWorkDirHandles(path);
-      await using workDir = new OpenWorkDir(path, handles, undefined, () => undefined);
+      await using workDir = await newWorkDir();
+      await leave(join(workDir.path, "output"));
       await take(workDir);
     },
     ...changes,

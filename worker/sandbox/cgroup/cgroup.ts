@@ -1,6 +1,7 @@
 /**
  * The contract of control groups: the kernel keeps a sandbox's totals where this worker may make groups of its own.
  */
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
@@ -168,6 +169,7 @@ class HostCgroups implements Cgroups {
   }
 
   async #discard(group: SandboxCgroup): Promise<void> {
+    await othersTurn();
     await using _group = group;
   }
 

@@ -7,6 +7,8 @@ import { readProc } from "./files.ts";
 export interface ProcStat {
   /** Whether it has ended, and at most waits for its parent. */
   readonly hasEnded: boolean;
+  /** Whether it is on its way out of the kernel: it runs nothing of a program any more. */
+  readonly isExiting: boolean;
   /** Whether it waits and cannot be woken, such as for a child that still uses its memory (vfork(2)). */
   readonly isSuspended: boolean;
   readonly parentPid: number;
@@ -19,11 +21,14 @@ export interface ProcStat {
   readonly childrenMs: number;
 }
 
+/** PF_EXITING of linux/sched.h. */
+const exitingFlag = 0x4;
+
 /** Milliseconds of the kernel's tick for processes. It is the same on every architecture that Node runs on. */
 const tickMs = 10;
 
 /** Fields, counted from the one behind the name. */
-const fields = { state: 0, parent: 1, userTime: 11, threads: 17, start: 19 } as const;
+const fields = { state: 0, parent: 1, flags: 6, userTime: 11, threads: 17, start: 19 } as const;
 
 /**
  * Reads it from a directory of /proc. Undefined when the process or thread is gone, or not for this user to see.
@@ -40,6 +45,7 @@ export function readStat(place: string): ProcStat | undefined {
   const { userTime } = fields;
   return {
     hasEnded: state === "Z" || state === "X",
+    isExiting: (number(fields.flags) & exitingFlag) !== 0,
     isSuspended: state === "D",
     parentPid: number(fields.parent),
     threads: number(fields.threads),

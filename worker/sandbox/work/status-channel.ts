@@ -36,16 +36,22 @@ export interface StatusChannel extends Disposable {
 }
 
 /**
- * Opens a pipe that no tool has touched yet and starts to read; `onStatus` gets each text, cleaned of control
- * characters. The pipe is opened for reading and writing: with a read-only end the reading would finish at the first
- * writer's close, and the next writer would wait for ever (fifo(7)). The caller owns the channel.
+ * Opens a pipe that no tool has touched yet; the caller owns the descriptor. It is for reading and writing: with a read-only
+ * end the reading would finish at the first writer's close, and the next writer would wait for ever (fifo(7)).
  */
-export async function openStatusChannel(
-  path: string,
+export function openStatusPipe(path: string): Promise<number> {
+  return openDescriptor(path, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW, 0);
+}
+
+/**
+ * Starts to read an open pipe, which belongs to the channel from then on; `onStatus` gets each text, cleaned of control
+ * characters. The caller owns the channel. Throws the system's error for what is no pipe, which stays the caller's.
+ */
+export function readStatusPipe(
+  descriptor: number,
   onStatus: (text: string) => void,
-): Promise<StatusChannel> {
-  const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
-  return new PipeStatusChannel(await openDescriptor(path, flags, 0), onStatus);
+): StatusChannel {
+  return new PipeStatusChannel(descriptor, onStatus);
 }
 
 class PipeStatusChannel implements StatusChannel {

@@ -3,8 +3,10 @@
  */
 import { constants } from "node:fs";
 import { open, opendir, rmdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
 import { Slots } from "../../support/slots.ts";
 import { startSubprocess } from "../subprocess.ts";
+import { workDirNames } from "./work-dir.ts";
 
 /** Entries up to which this process removes a tree by itself, one after the other; more are quicker for a program. */
 export const maxEntriesForNode = 100;
@@ -35,6 +37,7 @@ export class TreeRemover {
    * meanwhile: a tool may have sent a descriptor to another one. Rejects when something remains.
    */
   async remove(path: string): Promise<void> {
+    if (await removePlain(path)) return;
     const budget = { entries: maxEntriesForNode };
     if (await removeSmall(path, budget, maxLevelsForNode).catch(() => false)) return;
     using _process = await this.#processes.acquire(neverAborted);
@@ -50,6 +53,23 @@ export class TreeRemover {
     const problem = await remove();
     if (problem !== undefined) throw new Error(`cannot remove ${path}: ${problem}`);
   }
+}
+
+/**
+ * Removes a directory in which there is nothing but what every work directory has, as most calls leave it. Says false when
+ * that was not all; then some of it may be gone. Names directly in a directory that nobody can exchange lead nowhere else.
+ */
+async function removePlain(path: string): Promise<boolean> {
+  const { input, output, args, result, status } = workDirNames;
+  const removals = [
+    ...[input, output].map((name) => rmdir(join(path, name))),
+    ...[args, result, status].map((name) => unlink(join(path, name))),
+  ];
+  await Promise.allSettled(removals);
+  return rmdir(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**

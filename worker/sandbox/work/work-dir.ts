@@ -4,8 +4,12 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and `result.json` when the tool
  * side wrote one. Everything is opened relative to descriptors that were taken before the tool ran.
  */
-import { constants } from "node:fs";
+import { close, constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
+import { promisify } from "node:util";
+import { type StatusChannel, openStatusPipe, readStatusPipe } from "./status-channel.ts";
+
+const closeDescriptor = promisify(close);
 
 /** Names inside a work directory. */
 export const workDirNames = {
@@ -48,10 +52,12 @@ export interface LeftOutputs {
 export interface WorkDir extends AsyncDisposable {
   /** The directory on the host. */
   readonly path: string;
-  /** `status.pipe` on the host, to be opened before the tool runs. */
-  readonly statusPipe: string;
-  /** Creates a file in `input/`, or in the directory itself for `runner_args.json`. The caller closes the handle. */
-  create(place: "input" | "top", name: string): Promise<FileHandle>;
+  /** Starts to read `status.pipe`, which is open since before the tool ran. May be called once; the caller owns the channel. */
+  readStatuses(onStatus: (text: string) => void): StatusChannel;
+  /** Fills `runner_args.json`. May be called once. */
+  writeArguments(text: string): Promise<void>;
+  /** Creates a file in `input/`. The caller closes the handle. */
+  create(name: string): Promise<FileHandle>;
   /** Opens a regular file with one link in the top directory; undefined when there is none such. */
   openLeft(name: string): Promise<LeftFile | undefined>;
   /** Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met, by name. */
@@ -65,20 +71,34 @@ export interface WorkDirHandles {
   readonly top: FileHandle;
   readonly input: FileHandle;
   readonly output: FileHandle;
+  /** `runner_args.json`, empty. */
+  readonly args: FileHandle;
+  /** `status.pipe`. */
+  readonly status: number;
 }
 
-/** Opens the descriptors of a directory that no tool has touched yet. */
-export async function openWorkDirHandles(path: string): Promise<WorkDirHandles> {
+/**
+ * Opens the descriptors of a directory that no tool has touched yet, and makes `runner_args.json` in it.
+ *
+ * @param ownerId host uid and gid that it shall belong to, or undefined for the worker's own
+ */
+export async function openWorkDirHandles(
+  path: string,
+  ownerId: number | undefined,
+): Promise<WorkDirHandles> {
   await using opened = new AsyncDisposableStack();
   const take = async (name: string, flags: number): Promise<FileHandle> =>
-    opened.use(await open(`${path}/${name}`, flags));
-  const handles = {
-    top: await take("", openDirectory),
-    input: await take(workDirNames.input, openDirectory),
-    output: await take(workDirNames.output, openDirectory),
-  };
+    opened.use(await open(`${path}/${name}`, flags, 0o600));
+  const [top, input, output, args] = await Promise.all([
+    take("", openDirectory),
+    take(workDirNames.input, openDirectory),
+    take(workDirNames.output, openDirectory),
+    take(workDirNames.args, createNew),
+  ]);
+  if (ownerId !== undefined) await args.chown(ownerId, ownerId);
+  const status = await openStatusPipe(`${path}/${workDirNames.status}`);
   opened.move();
-  return handles;
+  return { top, input, output, args, status };
 }
 
 /** A work directory over open descriptors. `remove` gets the path when the directory is disposed. */
@@ -87,6 +107,8 @@ export class OpenWorkDir implements WorkDir {
   readonly #handles: WorkDirHandles;
   readonly #ownerId: number | undefined;
   readonly #remove: (path: string) => void;
+  /** Until the channel has it. */
+  #status: number | undefined;
 
   /** @param ownerId host uid and gid that created files shall belong to, or undefined for the worker's own. */
   constructor(
@@ -97,16 +119,25 @@ export class OpenWorkDir implements WorkDir {
   ) {
     this.path = path;
     this.#handles = handles;
+    this.#status = handles.status;
     this.#ownerId = ownerId;
     this.#remove = remove;
   }
 
-  get statusPipe(): string {
-    return `${this.path}/${workDirNames.status}`;
+  readStatuses(onStatus: (text: string) => void): StatusChannel {
+    const descriptor = this.#status;
+    if (descriptor === undefined) throw new Error("a status pipe is read once");
+    const channel = readStatusPipe(descriptor, onStatus);
+    this.#status = undefined;
+    return channel;
   }
 
-  async create(place: "input" | "top", name: string): Promise<FileHandle> {
-    const handle = await open(below(this.#handles[place], name), createNew, 0o600);
+  async writeArguments(text: string): Promise<void> {
+    await this.#handles.args.writeFile(text);
+  }
+
+  async create(name: string): Promise<FileHandle> {
+    const handle = await open(below(this.#handles.input, name), createNew, 0o600);
     if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
     return handle;
   }
@@ -149,8 +180,9 @@ export class OpenWorkDir implements WorkDir {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { top, input, output } = this.#handles;
-    await Promise.all([top, input, output].map((handle) => handle.close()));
+    const { top, input, output, args } = this.#handles;
+    if (this.#status !== undefined) await closeDescriptor(this.#status);
+    await Promise.all([top, input, output, args].map((handle) => handle.close()));
     this.#remove(this.path);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { type FileHandle, chmod, chown, mkdir, open, opendir, stat } from "node:fs/promises";
+import { type FileHandle, chmod, mkdir, open, opendir, rename, stat } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
@@ -17,12 +17,30 @@ import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./w
 
 const run = promisify(execFile);
 
-/** Directories made at once: one spawn of mkfifo(1) costs as much as several calls' worth of directories. */
-const batchSize = 8;
+/** Directories made at once: to start a process costs as much as some dozen of them. */
+const batchSize = 32;
 /** Removals that may be under way before a new call waits for one of them. */
 const maxRemovals = 64;
-/** Milliseconds mkfifo(1) may take. */
-const mkfifoTimeoutMs = 60_000;
+/** Milliseconds that a batch may take. */
+const batchTimeoutMs = 60_000;
+/**
+ * Makes a batch: directory of the worker, owner or nothing, names. Node has no mkfifo(3), and every other of these calls would
+ * cost its event loop more than it costs this program.
+ */
+const makeBatch = `
+set -e
+umask 077
+cd -- "$1"
+owner=$2
+shift 2
+for name in "$@"; do
+  inner="$inner $name/${workDirNames.input} $name/${workDirNames.output}"
+  pipes="$pipes $name/${workDirNames.status}"
+done
+mkdir -- "$@" $inner
+mkfifo -- $pipes
+[ -z "$owner" ] || chown -R -- "$owner:$owner" "$@"
+`;
 /** Names of workers' own directories; a sweep touches nothing else in a directory that may be shared. */
 const workerPrefix = "worker-";
 const workerName = /^worker-[0-9a-f]{24}$/;
@@ -40,6 +58,11 @@ export interface WorkDirsOptions {
   readonly newId: NewId;
   /** Told of a tree that could not be removed; nothing else fails because of it. */
   onRemoveFailed(error: unknown): void;
+}
+
+/** A directory that work directories lie in; see `WorkDirs.openParent`. */
+export interface WorkDirParent extends Disposable {
+  readonly path: string;
 }
 
 /**
@@ -99,17 +122,40 @@ export class WorkDirs implements AsyncDisposable {
     }
   }
 
-  /** A new, empty work directory. The caller owns it. Throws SandboxError. */
-  async take(): Promise<WorkDir> {
+  /** A directory of the worker's that sandboxes can pass, for work directories of some kind. Its owner disposes them first. */
+  async openParent(): Promise<WorkDirParent> {
+    const path = join(this.root, this.#options.newId());
+    try {
+      await mkdir(path, { mode: passable });
+      // mkdir's mode is subject to the umask.
+      await chmod(path, passable);
+    } catch (error) {
+      throw new SandboxError(`cannot make the directory ${path}`, { cause: error });
+    }
+    // What lay in it may still be on its way out.
+    return { path, [Symbol.dispose]: () => this.#removeLater(path, Promise.all(this.#removals)) };
+  }
+
+  /**
+   * A new, empty work directory. The caller owns it. Throws SandboxError.
+   *
+   * @param parent where it shall lie, or undefined for the worker's own directory
+   */
+  async take(parent?: WorkDirParent): Promise<WorkDir> {
     if (this.#removals.size >= maxRemovals) await Promise.race(this.#removals);
     while (this.#ready.length === 0) await this.#make();
-    const path = this.#ready.pop();
-    if (path === undefined) return this.take();
+    const made = this.#ready.pop();
+    if (made === undefined) return this.take(parent);
     if (this.#ready.length < batchSize / 2) void this.#make().catch(() => undefined);
-    const handles = await openWorkDirHandles(path).catch((error: unknown) => {
+    const path = join(parent?.path ?? this.root, basename(made));
+    try {
+      if (path !== made) await rename(made, path);
+      const handles = await openWorkDirHandles(path, this.#options.ownerId);
+      const remove = (used: string): void => this.#removeLater(used);
+      return new OpenWorkDir(path, handles, this.#options.ownerId, remove);
+    } catch (error) {
       throw new SandboxError(`cannot open the work directory ${path}`, { cause: error });
-    });
-    return new OpenWorkDir(path, handles, this.#options.ownerId, (used) => this.#removeLater(used));
+    }
   }
 
   /** Waits for removals under way, then removes the worker's own directory. */
@@ -129,46 +175,26 @@ export class WorkDirs implements AsyncDisposable {
   }
 
   async #makeBatch(): Promise<void> {
-    const paths = Array.from({ length: batchSize }, () => join(this.root, this.#options.newId()));
-    const owner = this.#options.ownerId;
+    const names = Array.from({ length: batchSize }, () => this.#options.newId());
+    const owner = String(this.#options.ownerId ?? "");
     try {
-      await Promise.all(
-        paths.map(async (path) => {
-          await mkdir(path, { mode: 0o700 });
-          await Promise.all(
-            [workDirNames.input, workDirNames.output].map((name) =>
-              mkdir(join(path, name), { mode: 0o700 }),
-            ),
-          );
-        }),
-      );
-      const pipes = paths.map((path) => join(path, workDirNames.status));
-      await run("/usr/bin/mkfifo", ["-m", "600", "--", ...pipes], {
-        env: {},
-        timeout: mkfifoTimeoutMs,
+      await run("/bin/sh", ["-c", makeBatch, "sh", this.root, owner, ...names], {
+        env: { PATH: "/usr/bin:/bin" },
+        timeout: batchTimeoutMs,
       });
-      if (owner !== undefined) await Promise.all(paths.map((path) => giveTo(owner, path)));
     } catch (error) {
       throw new SandboxError("cannot make work directories", { cause: error });
     }
-    this.#ready.push(...paths);
+    this.#ready.push(...names.map((name) => join(this.root, name)));
   }
 
-  #removeLater(path: string): void {
-    const removal = this.#remover
-      .remove(path)
+  #removeLater(path: string, before: Promise<unknown> = Promise.resolve()): void {
+    const removal = before
+      .then(() => this.#remover.remove(path))
       .catch((error: unknown) => this.#options.onRemoveFailed(error))
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
-}
-
-async function giveTo(ownerId: number, path: string): Promise<void> {
-  const { input, output, status } = workDirNames;
-  await Promise.all(
-    [input, output, status].map((name) => chown(join(path, name), ownerId, ownerId)),
-  );
-  await chown(path, ownerId, ownerId);
 }
 
 /** Ends the sandboxes of workers that are gone, and removes their directories. */
