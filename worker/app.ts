@@ -6,7 +6,9 @@ import { openStore } from "./artifacts/open.ts";
 import { artifactScope } from "./artifacts/scope.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
 import { type Config, ConfigError, type Environment } from "./config.ts";
+import { FreeDisk } from "./invocation/capacity.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
+import { type ResolveParts, resolveProfile } from "./invocation/resolve.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { openNodeRunner } from "./runners/node.ts";
@@ -20,6 +22,8 @@ import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
 import type { Profiles } from "./sandbox/profile.ts";
 import { loadProfiles } from "./sandbox/profiles-file.ts";
 import type { SandboxBackend } from "./sandbox/sandbox.ts";
+import { openStarts } from "./starts/open.ts";
+import type { Starts } from "./starts/starts.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
 import { newId } from "./support/ids.ts";
 import { Slots } from "./support/slots.ts";
@@ -94,33 +98,43 @@ export async function openFoundation(
   };
 }
 
-/** The invoker over a foundation, with its slots. */
+/** The invoker over a foundation, with its slots, and where its sandboxes come from: the caller disposes these first. */
 export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
-): { readonly invoker: Invoker; readonly slots: Slots } {
+): { readonly invoker: Invoker; readonly slots: Slots; readonly starts: Starts } {
   const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
   const slots = new Slots({
     capacity: config.sandbox.maxConcurrent,
     maxWaiting: config.sandbox.maxQueued,
   });
-  const invoker = createInvoker({
+  const resolving: ResolveParts = {
     resolve: (toolName) => catalog.resolve(toolName),
-    slots,
-    runners,
-    backend,
-    store,
-    scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
     profiles,
     defaultProfile: config.sandbox.defaultProfile,
+  };
+  const starts = openStarts({
+    runners,
+    backend,
     hostAccess,
+    maxBytes: config.sandbox.maxWarmBytes,
+    profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
+    clock: host.clock,
+    log: host.log.child({ part: "starts" }),
+  });
+  const invoker = createInvoker({
+    ...resolving,
+    slots,
+    starts,
+    store,
+    scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
     defaultTimeoutSeconds: config.defaultTimeoutSeconds,
-    workBase: config.sandbox.workDir,
+    disk: new FreeDisk(config.sandbox.workDir, host.clock),
     minFreeDiskBytes: config.sandbox.minFreeDiskBytes,
     clock: host.clock,
   });
-  return { invoker, slots };
+  return { invoker, slots, starts };
 }
 
 /**

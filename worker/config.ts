@@ -49,6 +49,8 @@ export interface SandboxConfig {
   readonly minimum: readonly CheckName[];
   readonly maxConcurrent: number;
   readonly maxQueued: number;
+  /** Memory of all sandboxes together that wait for calls; 0 is none that waits. */
+  readonly maxWarmBytes: number;
   /** Host uid of sandboxes when the worker is root. */
   readonly uid: number;
   readonly minFreeDiskBytes: number;
@@ -162,6 +164,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       minimum: values.SANDBOX_MINIMUM,
       maxConcurrent: values.SANDBOX_MAX_CONCURRENT,
       maxQueued: values.SANDBOX_MAX_QUEUED,
+      maxWarmBytes: values.WARM_MAX_MEMORY_MB * bytesPerMegabyte,
       uid: values.SANDBOX_UID,
       minFreeDiskBytes: values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte,
     },

@@ -178,6 +178,12 @@ export const variables = z.object({
     "100",
     "Calls that wait for their turn; further ones are answered RESOURCE_EXHAUSTED.",
   ),
+  WARM_MAX_MEMORY_MB: withDefault(
+    wholeNumber(0, 2 ** 31),
+    "megabytes",
+    "512",
+    "Memory that sandboxes which wait for calls may take together; 0 for none that wait.",
+  ),
   SANDBOX_UID: withDefault(
     wholeNumber(1, 2 ** 31 - 1),
     "a user id above 0",

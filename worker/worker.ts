@@ -10,6 +10,7 @@ import { handleDelivery } from "./invocation/handler.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
+import type { Starts } from "./starts/starts.ts";
 import { Slots } from "./support/slots.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 
@@ -54,6 +55,7 @@ export class Worker implements AsyncDisposable {
   #state: WorkerState = "idle";
   #session: ReconnectingSession | undefined;
   #consumer: Consumer | undefined;
+  #starts: Starts | undefined;
   #healthPort: number | undefined;
 
   constructor(config: Config, host: Host, parts: WorkerParts = {}) {
@@ -69,6 +71,11 @@ export class Worker implements AsyncDisposable {
   /** Port of the health server, or undefined when there is none. */
   get healthPort(): number | undefined {
     return this.#healthPort;
+  }
+
+  /** Where the sandboxes of its calls come from, once it has started. */
+  get starts(): Starts | undefined {
+    return this.#starts;
   }
 
   /** Fulfils with the cause when the worker cannot go on: the broker was lost for good. */
@@ -180,7 +187,8 @@ export class Worker implements AsyncDisposable {
     const session = this.#parts.use(await broker.connect(tools, signal));
     this.#session = session;
 
-    const { invoker, slots } = wireInvoker(this.#config, this.#host, foundation);
+    const { invoker, slots, starts } = wireInvoker(this.#config, this.#host, foundation);
+    this.#starts = this.#parts.use(starts);
     const maxCalls = slots.capacity + slots.maxWaiting;
     const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
     const parts = { namespace, session, invoker, largeRequests, clock, log };
@@ -196,7 +204,8 @@ export class Worker implements AsyncDisposable {
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());
-    this.#supervise(this.#followManifest(foundation, session, tools));
+    starts.follow(catalog.manifest.tools.values());
+    this.#supervise(this.#followManifest(foundation, session, starts, tools));
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
@@ -206,11 +215,13 @@ export class Worker implements AsyncDisposable {
   async #followManifest(
     foundation: Foundation,
     session: ReconnectingSession,
+    starts: Starts,
     served: readonly string[],
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
     for await (const { manifest } of foundation.catalog.changes) {
+      starts.follow(manifest.tools.values());
       await subscriptions.follow(new Set(manifest.tools.keys()), this.#stopPublishing.signal);
       warmTools(foundation);
     }

@@ -71,13 +71,14 @@ export async function openSpine(options: SpineOptions, context: Context): Promis
   const host = createHost(log, context.environment);
   await using stack = new AsyncDisposableStack();
   const foundation = stack.use(await open(config, host, context.signal));
-  const { invoker } = wireInvoker(config, host, {
+  const { invoker, starts } = wireInvoker(config, host, {
     ...foundation,
     backend: observed(foundation.backend, {
       ...observer,
       ...(target.runtime === "python" && { adapt: unbuffered }),
     }),
   });
+  stack.use(starts);
   const scope = artifactScope(config.artifacts.scope, caller);
   const owned = stack.move();
   return {

@@ -12,12 +12,13 @@ export const rooms: Readonly<Record<string, number>> = {
   artifacts: 2,
   sandbox: 2,
   runners: 3,
-  invocation: 4,
-  doctor: 5,
+  starts: 4,
+  invocation: 5,
+  doctor: 6,
 };
 
 /** The files directly in worker/ wire the rooms together and may import them all. */
-export const topRank = 6;
+export const topRank = 7;
 
 /** Folders of these rooms are adapters, one technology each, loaded by the files named here only, but for plain folders. */
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {

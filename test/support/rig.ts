@@ -12,8 +12,11 @@ import { openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../worker/config.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
+import { WarmStarts } from "../../worker/starts/warm.ts";
+import { systemClock } from "../../worker/support/clock.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
+import { patience } from "./patience.ts";
 
 export const namespace = "rig";
 export const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
@@ -32,6 +35,9 @@ export interface RigTool {
   readonly isolate?: boolean;
   readonly mounts?: readonly { readonly source: string; readonly target?: string }[];
   readonly devices?: readonly string[];
+  readonly idempotent?: boolean;
+  readonly start?: "auto" | "cold" | "pool" | "template";
+  readonly warm?: { readonly min?: number; readonly max?: number };
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
@@ -64,6 +70,8 @@ export interface RigOptions {
   readonly nodeFiles?: Readonly<Record<string, string>>;
   /** Permissions of the tool directories; 0755 unless given. */
   readonly toolsDirMode?: number;
+  /** Whether sandboxes may wait for calls; unless given they do not, and every call starts cold. */
+  readonly isWarm?: boolean;
 }
 
 /** A running worker with everything around it. */
@@ -81,6 +89,8 @@ export interface Rig extends AsyncDisposable {
   /** Log lines of the worker so far. */
   readonly logLines: readonly string[];
   call(tool: string, args?: ToolCall["args"], more?: Partial<ToolCall>): Promise<CallResult>;
+  /** Fulfils when at least so many sandboxes of a tool wait for calls. Only for a rig that `isWarm`. */
+  untilWaiting(tool: string, count?: number): Promise<void>;
 }
 
 /** A temporary directory that a sandbox's own uid can reach, also where the test runner's TMPDIR is private. */
@@ -155,6 +165,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const environment = {
     ...workerEnvironment(broker, base, manifestPath, toolsDir),
     TOOLS_NODE_DIR: nodeToolsDir,
+    WARM_MAX_MEMORY_MB: options.isWarm === true ? "512" : "0",
     ...options.environment,
   };
   const config = readConfig(environment);
@@ -165,7 +176,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const agent = owned.use(
     await Agent.connect(
       { host: broker.host, port: broker.port, namespace },
-      AbortSignal.timeout(5_000),
+      AbortSignal.timeout(30_000),
     ),
   );
   const store = owned.use(await openStore(config.artifacts.store));
@@ -190,8 +201,21 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         timeoutSeconds: 30,
         ...more,
       }),
+    untilWaiting: (tool, count = 1) => untilWaiting(worker, tool, count),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** Rejects when they do not wait in time, with what there is. */
+async function untilWaiting({ starts }: Worker, tool: string, count: number): Promise<void> {
+  if (!(starts instanceof WarmStarts)) throw new Error("nothing waits in a rig that is not warm");
+  const untilMs = systemClock.monotonicMs() + patience.timeout;
+  const waiting = (): number =>
+    starts.stats.reduce((sum, shelf) => sum + (shelf.tool === tool ? shelf.waiting : 0), 0);
+  while (waiting() < count) {
+    if (systemClock.monotonicMs() > untilMs) throw new Error(JSON.stringify(starts.stats));
+    await systemClock.sleep(patience.interval);
+  }
 }
 
 function lineCollector(lines: string[]): Writable {

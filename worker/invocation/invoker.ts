@@ -7,36 +7,25 @@ import { InvocationError } from "../protocol/errors.ts";
 import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
 import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
-import {
-  type PreparedTool,
-  type StagedArtifact,
-  type ToolRunner,
-  runnerArgs,
-} from "../runners/runner.ts";
-import type { GrantedParts } from "../sandbox/host-access.ts";
+import { type StagedArtifact, runnerArgs } from "../runners/runner.ts";
+import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import {
-  type ExitReport,
-  type Sandbox,
-  type SandboxBackend,
-  SandboxError,
-} from "../sandbox/sandbox.ts";
+import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
-import { openStatusChannel } from "../sandbox/work/status-channel.ts";
+import type { Starts, ToolSandbox } from "../starts/starts.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { type CapacityParts, freeBytes, leaseSlot, requireFreeDisk } from "./capacity.ts";
-import { collectOutputs } from "./collect.ts";
+import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
+import { Outputs, collectOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
 import { type CallTimes, TimeLimitReached, callTimes, remainingLimitMs } from "./limits.ts";
-import { type ResolveParts, resolveHostParts, resolveProfile, resolveTool } from "./resolve.ts";
+import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./resolve.ts";
 import { readResult } from "./result.ts";
 import { runToExit } from "./run-to-exit.ts";
-import { stageArguments, stageArtifacts } from "./stage.ts";
+import { stageArtifacts } from "./stage.ts";
 
 /** What the invoker works with; `app.ts` wires it. */
 export interface InvokerParts extends ResolveParts, CapacityParts {
-  readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
-  readonly backend: Pick<SandboxBackend, "acquire">;
+  readonly starts: Pick<Starts, "acquire">;
   readonly store: Pick<ArtifactStore, "open" | "save">;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
   readonly defaultTimeoutSeconds: number;
@@ -109,40 +98,45 @@ async function run(
   await requireFreeDisk(parts);
 
   const scope = parts.scopeOf(invocation.caller);
-  await using prepared = await prepare(parts, tool, profile);
-  const hostParts = await resolveHostParts(parts, tool);
-  await using sandbox = await acquire(parts, prepared, hostParts, profile, signal);
+  await using acquired = await acquire(parts, tool, profile, signal);
+  const { sandbox, kind } = acquired;
   const { workDir } = sandbox;
   const { preloaded, references } = invocation;
   log.debug({ preloaded: preloaded.size, references: references.size }, "staging inputs");
   const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
-  const paths = { tools: prepared.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  await stageArguments(workDir, runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes));
+  const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
+  const args = runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes);
+  await workDir.writeArguments(JSON.stringify(args));
 
-  using status = await openStatusChannel(workDir.statusPipe, onStatus);
+  using status = workDir.readStatuses(onStatus);
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
   journal.begin(tool);
-  const execution = await sandbox.start(prepared.launch);
+  const execution = await acquired.start();
   const { statusBytes } = profile.limits;
   status.bound(statusBytes, (peak) =>
     execution.end({ limit: "statusBytes", bound: statusBytes, peak }),
   );
   const { backend, enforcement, unenforced } = sandbox;
-  log.info({ profile: profile.name, backend, limitMs, enforcement, unenforced }, "tool started");
+  const facts = { profile: profile.name, backend, start: kind, limitMs, enforcement, unenforced };
+  log.info(facts, "tool started");
   if (unenforced.includes("isolation")) {
     log.warn({ profile: profile.name, backend }, "tool runs without isolation");
   }
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
-  journal.ended(profile, sandbox, limitMs, report);
+  journal.ended(profile, acquired, limitMs, report);
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();
 
-  const exceeded = report.exceeded ?? reached(prepared.boundReached?.(report), sandbox, report);
+  const exceeded =
+    report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);
+  // Opened while the result is read.
+  await using outputs = new Outputs(workDir);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
   const collection = { store: parts.store, scope, limits: profile.limits, log };
-  const createdArtifacts = await collectOutputs(workDir, result.outputs, collection, signal);
+  const left = await outputs.left();
+  const createdArtifacts = await collectOutputs(left, result.outputs, collection, signal);
   journal.collected(createdArtifacts);
   return { toolResult: result.value, createdArtifacts };
 }
@@ -150,7 +144,7 @@ async function run(
 /** A limit that the interpreter says it ended at. */
 function reached(
   limit: LimitName | undefined,
-  { limits }: Sandbox,
+  { limits }: Pick<Sandbox, "limits">,
   { usage }: ExitReport,
 ): LimitReached | undefined {
   if (limit === undefined) return undefined;
@@ -160,15 +154,16 @@ function reached(
 
 /** Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a slot for ever. */
 async function stage(
-  { store, clock, workBase, minFreeDiskBytes }: InvokerParts,
+  { store, clock, disk, minFreeDiskBytes }: InvokerParts,
   invocation: Invocation,
   workDir: WorkDir,
   scope: ArtifactScope,
   times: CallTimes,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
+  if (invocation.preloaded.size + invocation.references.size === 0) return new Map();
   const over = AbortSignal.timeout(Math.max(0, remainingLimitMs(times, clock.nowMs())));
-  const maxBytes = (await freeBytes(workBase)) - minFreeDiskBytes;
+  const maxBytes = (await disk.bytes()) - minFreeDiskBytes;
   try {
     const origin = { store, scope, maxBytes };
     return await stageArtifacts(invocation, workDir, origin, AbortSignal.any([signal, over]));
@@ -178,31 +173,19 @@ async function stage(
   }
 }
 
-async function prepare(
-  parts: InvokerParts,
+/** A sandbox with the tool in it. A tool that may not have what it needs of the host any more is not available. */
+async function acquire(
+  { starts }: InvokerParts,
   tool: ToolEntry,
   profile: Profile,
-): Promise<PreparedTool> {
-  const runner = parts.runners.get(tool.runtime);
-  if (runner === undefined) throw new Error(`no runner for runtime "${tool.runtime}"`);
-  return runner.prepare(tool, profile);
-}
-
-async function acquire(
-  parts: InvokerParts,
-  { mounts, environment, memoryBound }: PreparedTool,
-  hostParts: GrantedParts,
-  profile: Profile,
   signal: AbortSignal,
-): Promise<Sandbox> {
-  const request = {
-    profile,
-    memoryBound,
-    mounts: [...mounts, ...hostParts.mounts],
-    devices: hostParts.devices,
-    environment,
-  };
-  return parts.backend.acquire(request, signal);
+): Promise<ToolSandbox> {
+  try {
+    return await starts.acquire(tool, profile, signal);
+  } catch (error) {
+    if (!(error instanceof NotGrantedError)) throw error;
+    throw notAvailable(tool.name, { cause: error });
+  }
 }
 
 /** Everything that is not an answer yet becomes one that says nothing of the inside; the log has the cause. */

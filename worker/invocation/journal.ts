@@ -5,7 +5,8 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import type { ExecutionReport } from "../protocol/execution.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import type { ExitReport, Sandbox } from "../sandbox/sandbox.ts";
+import type { ExitReport } from "../sandbox/sandbox.ts";
+import type { ToolSandbox } from "../starts/starts.ts";
 
 /** Filled in by the spine as it goes. */
 export class Journal {
@@ -25,13 +26,14 @@ export class Journal {
   /** To be called when no process of the sandbox is alive. */
   ended(
     profile: Profile,
-    sandbox: Pick<Sandbox, "backend" | "limits" | "enforcement" | "unenforced">,
+    { kind, sandbox }: Pick<ToolSandbox, "kind" | "sandbox">,
     timeLimitMs: number,
     report: ExitReport,
   ): void {
     this.execution = {
       profile: profile.name,
       backend: sandbox.backend,
+      start: kind,
       limits: sandbox.limits,
       enforcedBy: sandbox.enforcement,
       timeLimitMs,

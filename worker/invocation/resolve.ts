@@ -1,10 +1,9 @@
 /**
- * What a request names, found: its tool, the profile that it runs under, and what it has of the host.
+ * What a request names, found: its tool, and the profile that it runs under.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation } from "../protocol/invocation.ts";
-import { type GrantedParts, type HostAccess, NotGrantedError } from "../sandbox/host-access.ts";
 import { type Profile, type Profiles, chooseProfile } from "../sandbox/profile.ts";
 
 /** Where they are looked for. */
@@ -12,7 +11,6 @@ export interface ResolveParts {
   readonly resolve: (toolName: string) => ToolEntry | undefined;
   readonly profiles: Profiles;
   readonly defaultProfile: string;
-  readonly hostAccess: Pick<HostAccess, "grant">;
 }
 
 /** The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`. */
@@ -26,9 +24,8 @@ export function resolveTool(parts: ResolveParts, toolName: string): ToolEntry {
 export function resolveProfile(
   parts: ResolveParts,
   tool: ToolEntry,
-  invocation: Invocation,
+  { requestedProfile: requested }: Pick<Invocation, "requestedProfile">,
 ): Profile {
-  const requested = invocation.requestedProfile;
   if (requested !== undefined && !parts.profiles.has(requested)) {
     throw new InvocationError(
       "INVALID_REQUEST",
@@ -50,20 +47,11 @@ function known({ profiles }: ResolveParts, name: string): Profile {
   return profile;
 }
 
-/** What of the host the tool has. Throws InvocationError `TOOL_NOT_AVAILABLE` when it may not have it any more. */
-export async function resolveHostParts(
-  parts: ResolveParts,
-  tool: ToolEntry,
-): Promise<GrantedParts> {
-  try {
-    return await parts.hostAccess.grant(tool);
-  } catch (error) {
-    if (!(error instanceof NotGrantedError)) throw error;
-    throw notAvailable(tool.name, { cause: error });
-  }
-}
-
-function notAvailable(toolName: string, options?: { readonly cause: unknown }): InvocationError {
+/** The answer to a call for a tool that is not served here. */
+export function notAvailable(
+  toolName: string,
+  options?: { readonly cause: unknown },
+): InvocationError {
   const message = `Tool '${toolName}' is not available on this worker`;
   return new InvocationError("TOOL_NOT_AVAILABLE", message, options);
 }

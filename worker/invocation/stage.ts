@@ -1,5 +1,5 @@
 /**
- * Puts a call's arguments and input artifacts into its work directory, before anything of the tool runs.
+ * Puts a call's input artifacts into its work directory, before its tool is called.
  */
 import type { FileHandle } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -10,7 +10,6 @@ import type { ArtifactReference, Invocation } from "../protocol/invocation.ts";
 import type { StagedArtifact } from "../runners/runner.ts";
 import { insidePaths } from "../sandbox/sandbox.ts";
 import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
-import type { JsonObject } from "../support/json.ts";
 
 /** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
 const maxNameBytes = 255;
@@ -67,12 +66,6 @@ export async function stageArtifacts(
   return staged;
 }
 
-/** Writes `runner_args.json`. */
-export async function stageArguments(workDir: WorkDir, args: JsonObject): Promise<void> {
-  await using file = await workDir.create("top", workDirNames.args);
-  await file.writeFile(JSON.stringify(args));
-}
-
 function describe(
   name: string,
   filename: string,
@@ -119,7 +112,7 @@ async function write(
 ): Promise<void> {
   let file: FileHandle;
   try {
-    file = await workDir.create("input", name);
+    file = await workDir.create(name);
   } catch (error) {
     body.destroy();
     throw error;

@@ -1,6 +1,7 @@
 /**
  * What the tool manifest says, as the rest of the house sees it (design document, section 6).
  */
+import { startKinds } from "../protocol/execution.ts";
 import type { NetworkMode } from "../protocol/operator-fields.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
@@ -20,6 +21,18 @@ export interface ToolMount {
   readonly source: string;
   /** Path inside. */
   readonly target: string;
+}
+
+/**
+ * How an operator wants calls of a tool to come to their sandboxes: by one way and, where that cannot be gone, cold, or by the best of them (`auto`).
+ */
+export const startModes = ["auto", ...startKinds] as const;
+export type StartMode = (typeof startModes)[number];
+
+/** How many sandboxes of a tool wait for calls. */
+export interface WarmBounds {
+  readonly min: number;
+  readonly max: number;
 }
 
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
@@ -47,6 +60,8 @@ export interface ToolEntry {
   readonly devices: readonly string[];
   /** Whether a call that has begun may be handed to another worker, by one that shuts down or cannot publish the answer. */
   readonly idempotent: boolean;
+  readonly start: StartMode;
+  readonly warm: WarmBounds;
   /** Names of the worker's environment variables that this tool may see. */
   readonly env: readonly string[];
 }

@@ -18,6 +18,7 @@ import {
 import { toMount } from "./host-fields.ts";
 import { type Manifest, ManifestError, type ToolCallable, type ToolEntry } from "./manifest.ts";
 import { revisionOf } from "./revision.ts";
+import { toWarmBounds } from "./warm-field.ts";
 import {
   foreignKeys,
   foreignKinds,
@@ -155,6 +156,8 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     mounts: (fields.mounts ?? []).map(toMount),
     devices: [...new Set(fields.devices ?? [])],
     idempotent: fields.idempotent ?? true,
+    start: fields.start ?? "auto",
+    warm: toWarmBounds(fields.warm),
     env: [...new Set(fields.env ?? [])],
   };
 }

@@ -7,6 +7,8 @@ import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
 import { accepts, describeValue, expectation, whenFineSoFar } from "../support/expectation.ts";
 import { devicesField, mountsField } from "./host-fields.ts";
+import { startModes } from "./manifest.ts";
+import { warmField } from "./warm-field.ts";
 
 /** Tools in one manifest. Each is a subscription on the broker. */
 export const maxTools = 1000;
@@ -160,6 +162,11 @@ function commonShape(profile: ProfileSchema) {
       .describe(
         "Whether a worker that shuts down, or cannot publish the answer, may hand a call that has begun to another worker. Default: true.",
       ),
+    start: z
+      .enum(startModes, accepts(`one of ${startModes.join(", ")}`))
+      .nullish()
+      .describe("How calls of the tool come to their sandboxes. Default: auto."),
+    warm: warmField.nullish().describe("How many sandboxes of the tool wait for calls."),
     env: z
       .array(
         z

@@ -10,10 +10,18 @@ import {
   limitNames,
 } from "./resource-limits.ts";
 
+/**
+ * How a call came to its sandbox. `cold`: it was made for the call. `pool`: it was made before, and had loaded the tool.
+ * `template`: it was made before, as a copy of a process that had loaded the tool. Each serves one call, whatever it was.
+ */
+export const startKinds = ["cold", "pool", "template"] as const;
+export type StartKind = (typeof startKinds)[number];
+
 /** The truth about one execution. */
 export interface ExecutionReport {
   readonly profile: string;
   readonly backend: string;
+  readonly start: StartKind;
   readonly limits: Limits;
   /** Who kept each limit. */
   readonly enforcedBy: Readonly<Record<LimitName, Mechanism>>;
@@ -45,6 +53,7 @@ export function executionBody(report: ExecutionReport): object {
   return {
     profile: report.profile,
     backend: report.backend,
+    start: report.start,
     limits_enforced: { ...Object.fromEntries(limits), wall_time: wall },
     unenforced: report.unenforced,
     usage: {

@@ -22,6 +22,10 @@ export interface PreparedTool extends AsyncDisposable {
   /** The whole environment inside. */
   readonly environment: ReadonlyMap<string, string>;
   readonly launch: Launch;
+  /** Loads the tool and waits for its call, or undefined where the language has no way to. */
+  readonly park?: Launch;
+  /** Loads the tool and makes sandboxes that wait for calls, or undefined where the language has no way to. */
+  readonly template?: Launch;
   readonly memoryBound: MemoryBound;
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;
@@ -38,9 +42,18 @@ export interface StagedArtifact {
   readonly version: number;
 }
 
+/** A place on the host that tools are loaded from. */
+export interface CodeSource {
+  readonly path: string;
+  /** What tells that it changed: all below it, or itself and the entries directly in it. */
+  readonly depth: "tree" | "listing";
+}
+
 /** A tool language, shared by all its tools. Its owner disposes it after the last call. */
 export interface ToolRunner extends AsyncDisposable {
   readonly runtime: ToolEntry["runtime"];
+  /** Everything that its tools may load: their own modules and what is installed for them. */
+  readonly sources: readonly CodeSource[];
   /** One line for the operator: interpreter and version. */
   readonly description: string;
   /** Prepares a call with the tool's present source. Throws SandboxError. */

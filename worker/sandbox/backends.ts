@@ -10,6 +10,7 @@ import {
   tightestProfile,
 } from "./profile.ts";
 import {
+  type AheadOfCalls,
   type BackendOptions,
   type Sandbox,
   type SandboxBackend,
@@ -106,6 +107,10 @@ class Backends implements SandboxBackend {
 
   facts(profile: Profile): SandboxFacts {
     return this.#of(profile).facts(profile);
+  }
+
+  aheadOf(profile: Profile): AheadOfCalls | undefined {
+    return this.#of(profile).aheadOf?.(profile);
   }
 
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {

@@ -11,6 +11,13 @@ const MiB = 1024 * 1024;
 export const backendKinds = ["bubblewrap", "host"] as const;
 export type BackendKind = (typeof backendKinds)[number];
 
+/**
+ * Starts that are made before calls come, from tight to wide. A template loads the tool where namespaces can be created; see
+ * SECURITY.md.
+ */
+export const aheadKinds = ["pool", "template"] as const;
+export type AheadKind = (typeof aheadKinds)[number];
+
 /** A profile. Every name below it receives this record, never the name. */
 export interface Profile {
   readonly name: string;
@@ -23,6 +30,8 @@ export interface Profile {
   readonly hasVar: boolean;
   /** Whether tools can open pseudo terminals. The kernel counts those for the whole host, and has few. */
   readonly terminals: boolean;
+  /** How sandboxes are made before calls come, for tools that leave it to the worker. */
+  readonly autoStart: AheadKind;
 }
 
 /** Whether sandboxes of a profile keep anything apart. */
@@ -56,6 +65,7 @@ export const restrictiveProfile: Profile = {
   readsEtc: false,
   hasVar: false,
   terminals: false,
+  autoStart: "pool",
 };
 
 /**
@@ -84,6 +94,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
       readsEtc: false,
       hasVar: false,
       terminals: false,
+      autoStart: "template" as const,
     },
     {
       name: "permissive",
@@ -104,6 +115,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
       readsEtc: true,
       hasVar: true,
       terminals: true,
+      autoStart: "template" as const,
     },
   ].map((profile) => [profile.name, profile]),
 );
@@ -164,6 +176,7 @@ function tighterOf(a: Profile, b: Profile): Profile {
     readsEtc: a.readsEtc && b.readsEtc,
     hasVar: a.hasVar && b.hasVar,
     terminals: a.terminals && b.terminals,
+    autoStart: tighterWord(aheadKinds, a.autoStart, b.autoStart),
   };
 }
 

@@ -20,6 +20,7 @@ import {
 } from "../support/file-problems.ts";
 import { isRecord, readDocument, type SourceDocument } from "../support/yaml-document.ts";
 import {
+  aheadKinds,
   backendKinds,
   builtInProfiles,
   type Profile,
@@ -58,6 +59,10 @@ const shape = {
   reads_etc: z.boolean(flag).nullish().describe("Whether the host's /etc is visible read-only."),
   has_var: z.boolean(flag).nullish().describe("Whether a private /var exists."),
   terminals: z.boolean(flag).nullish().describe("Whether tools can open pseudo terminals."),
+  auto_start: z
+    .enum(aheadKinds, accepts(`one of ${aheadKinds.join(", ")}`))
+    .nullish()
+    .describe("How sandboxes are made before calls come, for tools that leave it to the worker."),
   limits: limitsField.nullish().describe("Bounds that differ from those of the built-in profile."),
 };
 
@@ -157,6 +162,7 @@ function toProfile(name: string, fields: z.output<typeof profileSchema>): Profil
       readsEtc: fields.reads_etc ?? base.readsEtc,
       hasVar: fields.has_var ?? base.hasVar,
       terminals: fields.terminals ?? base.terminals,
+      autoStart: fields.auto_start ?? base.autoStart,
     }
   );
 }

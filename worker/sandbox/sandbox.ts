@@ -162,6 +162,42 @@ export interface Sandbox extends AsyncDisposable {
   start(launch: Launch): Promise<Execution>;
 }
 
+/**
+ * A sandbox whose command has loaded the tool and waits for its call. It is single-use as any other. Disposing it kills what
+ * runs and gives the work directory back for removal.
+ */
+export interface ParkedSandbox extends Omit<Sandbox, "start"> {
+  /** Fulfils when it ends, also before it was woken: then it is of no use. */
+  readonly lost: Promise<void>;
+  /** Bytes of memory that only this sandbox has, as they were when it was ready. */
+  readonly privateBytes: number;
+  /**
+   * Has the command take the call that lies in the work directory. May be called once. Throws SandboxError when it has ended;
+   * then the call may have begun only where the error says so.
+   */
+  wake(): Promise<Execution>;
+}
+
+/** A process that has loaded a tool, from which sandboxes are made that need not load it again. */
+export interface Template extends AsyncDisposable {
+  /** Fulfils when it ends. Sandboxes made from it may end with it. */
+  readonly lost: Promise<void>;
+  readonly privateBytes: number;
+  /** Makes a sandbox; the caller owns it, and disposes it before the template. Throws SandboxError; the signal's reason. */
+  park(signal: AbortSignal): Promise<ParkedSandbox>;
+}
+
+/** What a technology can do before calls are there. */
+export interface AheadOfCalls {
+  /**
+   * Makes a sandbox and starts a command in it that loads the tool and waits (tool-runner/PROTOCOL.md, "Parked"). The caller
+   * owns it. Throws SandboxError; with `isUnfit` when the command says that the tool cannot be made ready like that.
+   */
+  park(request: SandboxRequest, launch: Launch, signal: AbortSignal): Promise<ParkedSandbox>;
+  /** Starts a template (tool-runner/PROTOCOL.md, "Templates"). Otherwise as `park`. */
+  openTemplate(request: SandboxRequest, launch: Launch, signal: AbortSignal): Promise<Template>;
+}
+
 /** A directory or file of the host in a form that sandboxes can mount. Disposed after the sandboxes that mount it are gone. */
 export interface SharedDirectory extends AsyncDisposable {
   readonly source: string;
@@ -189,6 +225,8 @@ export interface SandboxBackend extends AsyncDisposable {
   facts(profile: Profile): SandboxFacts;
   /** Makes a sandbox; the caller owns it. Throws SandboxError. */
   acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox>;
+  /** What it can do before calls are there for sandboxes of this profile; nothing, where the method is missing. */
+  aheadOf?(profile: Profile): AheadOfCalls | undefined;
   /** Makes the present content of a directory, or of a file, mountable, by copying where it must. Throws SandboxError. */
   share(path: string): Promise<SharedDirectory>;
 }
@@ -197,14 +235,21 @@ export interface SandboxBackend extends AsyncDisposable {
 export class SandboxError extends Error {
   /** Which of the operator's settings it is about, when it is about one. */
   readonly setting: SandboxSetting | undefined;
+  /** Whether the tool cannot be made ready before its calls, however often it is tried: see {@link AheadOfCalls}. */
+  readonly isUnfit: boolean;
 
   constructor(
     message: string,
-    options: { readonly cause?: unknown; readonly setting?: SandboxSetting } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly setting?: SandboxSetting;
+      readonly isUnfit?: boolean;
+    } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.name = "SandboxError";
     this.setting = options.setting;
+    this.isUnfit = options.isUnfit ?? false;
   }
 }
 

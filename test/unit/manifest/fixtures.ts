@@ -34,6 +34,8 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     mounts: [],
     devices: [],
     idempotent: true,
+    start: "auto",
+    warm: { min: 0, max: 16 },
     env: [],
     ...fields,
   };

@@ -5,9 +5,15 @@ import { fc, test as propertyTest } from "@fast-check/vitest";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { ManifestError } from "../../../worker/manifest/manifest.ts";
+import {
+  ManifestError,
+  type ToolEntry,
+  type WarmBounds,
+  startModes,
+} from "../../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../../worker/manifest/parse.ts";
 import { maxTools } from "../../../worker/manifest/schema.ts";
+import { defaultWarm, maxWarm } from "../../../worker/manifest/warm-field.ts";
 import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { formatProblem, maxProblems } from "../../../worker/support/file-problems.ts";
 import { parse, profileNames, textOf, tool } from "./fixtures.ts";
@@ -209,7 +215,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, env";
+      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
@@ -247,6 +253,8 @@ const aFunction = "the name of a Python function (letters, digits and _)";
 const aPackage =
   "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL";
 const aConstraint = 'a PEP 440 version constraint in quotes, such as ">=1.0,<2.0" or "==1.4.2"';
+const aWarm = 'a map of "min" and "max"';
+const aCount = "a whole number from 0 to 64";
 const aTime = "a number of seconds above 0 and at most 86400";
 const anEnvList = "a list of at most 64 names of environment variables";
 const anEnvName =
@@ -374,6 +382,36 @@ test("a class tool is called by its class", () => {
   );
 });
 
+describe("how calls of a tool come to their sandboxes", () => {
+  const startOf = (fields: string): Pick<ToolEntry, "start" | "warm"> => {
+    const { start, warm } = parse(
+      `version: 1\ntools:\n  x: {module: m, function: f, ${fields}}\n`,
+    ).manifest.tools.get("x")!;
+    return { start, warm };
+  };
+
+  test("is left to the worker unless the manifest says something", () => {
+    const unsaid = { start: "auto", warm: defaultWarm };
+    for (const fields of ["", "start: , warm: ", "warm: {}", "warm: {min: , max: }"])
+      expect(startOf(fields)).toEqual(unsaid);
+  });
+
+  test.each(startModes)("can be %s", (mode) => {
+    expect(startOf(`start: ${mode}`)).toMatchObject({ start: mode });
+  });
+
+  test.for<[string, WarmBounds]>([
+    ["{min: 2, max: 8}", { min: 2, max: 8 }],
+    ["{min: 3}", { min: 3, max: defaultWarm.max }],
+    [`{min: ${defaultWarm.max + 1}}`, { min: defaultWarm.max + 1, max: defaultWarm.max + 1 }],
+    ["{max: 4}", { min: 0, max: 4 }],
+    ["{max: 0}", { min: 0, max: 0 }],
+    [`{min: ${maxWarm}, max: ${maxWarm}}`, { min: maxWarm, max: maxWarm }],
+  ])("has so many waiting as the manifest says: %s", ([warm, bounds]) => {
+    expect(startOf(`warm: ${warm}`).warm).toEqual(bounds);
+  });
+});
+
 describe("a wrong field is refused with what is accepted and what was found:", () => {
   /** The problem of a tool `x` of which the field is on line 6, in column 5. */
   function entry(field: string): string {
@@ -384,6 +422,24 @@ describe("a wrong field is refused with what is accepted and what was found:", (
     ["runtime: go", '6:14: tool "x": runtime: expected one of python, node, found "go"'],
     ["class_name: C", '6:17: tool "x": class_name: allowed only without "function"'],
     ["idempotent: no way", '6:17: tool "x": idempotent: expected true or false, found "no way"'],
+    [
+      "start: hot",
+      '6:12: tool "x": start: expected one of auto, cold, pool, template, found "hot"',
+    ],
+    [
+      "start: [pool]",
+      `6:5: tool "x": start: expected one of ${startModes.join(", ")}, found a list`,
+    ],
+    ["warm: 3", `6:11: tool "x": warm: expected ${aWarm}, found 3`],
+    ["warm: {min: 1.5}", `6:17: tool "x": warm.min: expected ${aCount}, found 1.5`],
+    ["warm: {max: -1}", `6:17: tool "x": warm.max: expected ${aCount}, found -1`],
+    ["warm: {max: 65}", `6:17: tool "x": warm.max: expected ${aCount}, found 65`],
+    ['warm: {min: "1"}', `6:17: tool "x": warm.min: expected ${aCount}, found "1"`],
+    [
+      "warm: {min: 5, max: 4}",
+      '6:17: tool "x": warm.min: expected at most max, which is 4, found 5',
+    ],
+    ["warm: {most: 4}", '6:12: tool "x": warm.most: unknown key; the keys are min, max'],
     ["package: -r", `6:14: tool "x": package: expected ${aPackage}, found "-r"`],
     ["package: p[extra]", `6:14: tool "x": package: expected ${aPackage}, found "p[extra]"`],
     ["package: p>=1", `6:14: tool "x": package: expected ${aPackage}, found "p>=1"`],

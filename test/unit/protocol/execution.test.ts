@@ -19,6 +19,7 @@ function each<T>(value: (name: LimitName) => T): Record<LimitName, T> {
 const execution: ExecutionReport = {
   profile: "standard",
   backend: "bubblewrap",
+  start: "template",
   limits: each((name) => limitNames.indexOf(name) + 1),
   enforcedBy: each((name) => (name === "memoryBytes" ? "guard" : "kernel")),
   timeLimitMs: 30_500,
@@ -35,6 +36,7 @@ const execution: ExecutionReport = {
 const wire = {
   profile: "standard",
   backend: "bubblewrap",
+  start: "template",
   limits_enforced: {
     ...Object.fromEntries(
       limitNames.map((name, index) => [

@@ -6,7 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
-import { type NodeRunnerOptions, openNodeRunner } from "../../../worker/runners/node.ts";
+import {
+  type NodeRunnerOptions,
+  awayFromStdin,
+  openNodeRunner,
+} from "../../../worker/runners/node.ts";
 import { builtInProfiles, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type {
   ExitReport,
@@ -18,6 +22,7 @@ import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
 import { unmeasured } from "../../support/usage.ts";
+import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;
 const profile = builtInProfiles.get("standard")!;
@@ -162,6 +167,18 @@ describe("a call of a Node tool", () => {
     expect(prepared.memoryBound).toBe("resident");
   });
 
+  test("can be waited for, by the same program with the socket away from standard input", async () => {
+    const { options } = await newOptions();
+    await using runner = await openNodeRunner(options);
+    await using prepared = await runner.prepare(tool({ module: "deep/tool.ts" }), profile);
+    const argv = prepared.park?.argv ?? [];
+    expect(argv.slice(0, awayFromStdin.length)).toEqual(awayFromStdin);
+    expect(argv.slice(awayFromStdin.length)).toEqual([
+      ...prepared.launch.argv.slice(0, -1),
+      ...["--park", "deep/tool.ts", "/tools/node", "/sandbox/work/runner_args.json"],
+    ]);
+  });
+
   test("has the tools for as long as it runs", async () => {
     const { options, backend, toolsDir } = await newOptions();
     await using runner = await openNodeRunner(options);
@@ -238,7 +255,7 @@ describe("a module", () => {
     const { options, backend } = await newOptions({ workerEnvironment });
     await using runner = await openNodeRunner(options);
     runner.warm?.(tool({ env: ["API_KEY"] }));
-    await vi.waitFor(() => expect(backend.requests).toHaveLength(1));
+    await vi.waitFor(() => expect(backend.requests).toHaveLength(1), patience);
     const [request] = backend.requests;
     expect(request).toMatchObject({ profile: restrictiveProfile, memoryBound: "resident" });
     expect(Object.fromEntries(request!.environment)).toEqual({
@@ -254,7 +271,7 @@ describe("a module", () => {
     const { options, backend } = await newOptions();
     await using runner = await openNodeRunner(options);
     runner.warm?.(tool());
-    await vi.waitFor(() => expect(backend.requests).toHaveLength(1));
+    await vi.waitFor(() => expect(backend.requests).toHaveLength(1), patience);
     await using prepared = await runner.prepare(tool(), profile);
     expect(prepared.mounts.map(({ target }) => target)).not.toContain("/sandbox/compile-cache");
     expect(prepared.environment.has("NODE_COMPILE_CACHE")).toBe(false);

@@ -34,6 +34,7 @@ describe("the languages of a worker", () => {
         return {
           runtime,
           description: runtime,
+          sources: [],
           prepare: () => Promise.reject(new Error("nothing is prepared here")),
           refuse: async ({ module }) => `${runtime} refuses ${module}`,
           [Symbol.asyncDispose]: async () => void events.push(`close ${runtime}`),

@@ -34,6 +34,8 @@ function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
     mounts: [],
     devices: [],
     idempotent: true,
+    start: "auto",
+    warm: { min: 0, max: 16 },
     env: [],
     ...changes,
   };

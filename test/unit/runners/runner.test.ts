@@ -21,6 +21,8 @@ const tool: ToolEntry = {
   mounts: [],
   devices: [],
   idempotent: true,
+  start: "auto",
+  warm: { min: 0, max: 16 },
   env: [],
 };
 

@@ -52,6 +52,11 @@ describe("the built-in profiles", () => {
     expect(wide[0]).toMatchObject({ readsEtc: true, hasVar: true, terminals: true });
   });
 
+  test("have sandboxes made ahead from templates, but for the tightest one", () => {
+    const starts = [...builtInProfiles.values()].map(({ autoStart }) => autoStart);
+    expect(starts).toEqual(["pool", "template", "template"]);
+  });
+
   test("are known by the name they carry", () => {
     for (const [name, profile] of builtInProfiles) expect(profile.name).toBe(name);
   });
@@ -140,8 +145,9 @@ describe("the profile of a call", () => {
     ["/var", own({ network: "none", hasVar: true })],
     ["terminals", own({ network: "none", terminals: true })],
     ["the backend", own({ network: "none", backend: "host" })],
+    ["how sandboxes are made ahead", own({ network: "none", autoStart: "template" })],
   ])("is the default when what a request names is wider by %s, whatever else it is", (_, wide) => {
-    const fallback = own({ name: "default", network: "none" });
+    const fallback = own({ name: "default", network: "none", autoStart: "pool" });
     expect(chosen({ requested: wide, fallback })).toEqual(fallback);
   });
 
@@ -159,6 +165,14 @@ describe("the profile of a call", () => {
       ...named("restrictive"),
       limits: { ...named("restrictive").limits, memoryBytes: 64 * MiB, processes: 8 },
     });
+  });
+
+  test("that a request tightens has sandboxes made ahead as the tighter of the two has them", () => {
+    const pooled = own({ autoStart: "pool", network: "none" });
+    expect(chosen({ requested: named("restrictive") }).autoStart).toBe("pool");
+    expect(chosen({ requested: pooled }).autoStart).toBe("pool");
+    const templated = { ...named("restrictive"), autoStart: "template" } as const;
+    expect(chosen({ manifest: pooled, requested: templated }).autoStart).toBe("pool");
   });
 });
 
@@ -222,6 +236,7 @@ const profiles = fc.record<Profile>({
   readsEtc: fc.boolean(),
   hasVar: fc.boolean(),
   terminals: fc.boolean(),
+  autoStart: fc.constantFrom("pool", "template"),
 });
 const anyOverrides = fc.record<ProfileOverrides>({
   limits: fc.oneof(fc.constant({}), bounds),

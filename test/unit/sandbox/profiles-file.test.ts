@@ -40,12 +40,14 @@ profiles:
   training:
     extends: standard
     network: none
+    auto_start: pool
     limits: {memory_mb: 8192, cpu_seconds: 3600, status_kb: 16}
   reader:
     extends: restrictive
     reads_etc: true
     has_var: true
     terminals: true
+    auto_start: template
     backend:
     limits:
 `);
@@ -57,6 +59,7 @@ profiles:
       ...standard!,
       name: "training",
       network: "none",
+      autoStart: "pool",
       limits: {
         ...standard!.limits,
         memoryBytes: 8192 * MiB,
@@ -70,6 +73,7 @@ profiles:
       readsEtc: true,
       hasVar: true,
       terminals: true,
+      autoStart: "template",
     });
   });
 
@@ -96,7 +100,7 @@ profiles:
 
 describe("a file is refused with the place of what is wrong:", () => {
   const shape = 'a map with "version" and "profiles"';
-  const keys = "extends, backend, network, reads_etc, has_var, terminals, limits";
+  const keys = "extends, backend, network, reads_etc, has_var, terminals, auto_start, limits";
   const limitKeys = limitNames.map((name) => limitFacts[name].field).join(", ");
   test.for<[string, string, string[]]>([
     ["empty", "", [`1:1: expected ${shape}, found nothing`]],
@@ -149,14 +153,15 @@ describe("a file is refused with the place of what is wrong:", () => {
     [
       "everything at once",
       withFields(
-        "{extends: standard, network: all, reads_etc: 1, has_vars: true, limits: {memory_md: 5, cpus: 0}}",
+        "{extends: standard, network: all, reads_etc: 1, has_vars: true, auto_start: cold, limits: {memory_md: 5, cpus: 0}}",
       ),
       [
         '4:34: profile "x": network: expected one of none, host, found "all"',
         '4:50: profile "x": reads_etc: expected true or false, found 1',
         `4:53: profile "x": has_vars: unknown key; the keys are ${keys}`,
-        `4:78: profile "x": limits.memory_md: unknown key; the keys are ${limitKeys}`,
-        '4:98: profile "x": limits.cpus: expected a whole number, 1 to 1024, found 0',
+        '4:81: profile "x": auto_start: expected one of pool, template, found "cold"',
+        `4:96: profile "x": limits.memory_md: unknown key; the keys are ${limitKeys}`,
+        '4:116: profile "x": limits.cpus: expected a whole number, 1 to 1024, found 0',
       ],
     ],
     ["no YAML", "version: [1", ["1:12: Flow sequence"]],

@@ -1,0 +1,318 @@
+/**
+ * No call runs old code: tools are called as fast as they answer while their code, or their entry, is exchanged again and
+ * again.
+ *
+ * What is exchanged bears a number, and a call answers with the one that it found. Two lines of the log, one after the other,
+ * each say that a change was seen; the second was looked for after the first was written. So once the second is there, a call
+ * that begins answers with no number lower than the one that was in place before the first.
+ */
+import { rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type Rig, type RigTool, manifestText, startRig } from "../../support/rig.ts";
+import { patience } from "../../support/patience.ts";
+
+/** Calls at once. */
+const callers = 3;
+/** Times that the code is exchanged in a row, and comes to rest. */
+const rounds = 3;
+/** Milliseconds after each exchange of a row: sooner than anybody looks, while somebody looks, and later. */
+const pausesMs = [0, 20, 120, 40, 250, 0];
+
+const lineSchema = z.object({ time: z.string(), msg: z.string(), version: z.unknown().optional() });
+const responseSchema = z.object({
+  result: z.object({ execution: z.object({ start: z.enum(["cold", "pool", "template"]) }) }),
+});
+
+/** What is called, and what of it is exchanged. */
+interface Subject {
+  readonly tool: string;
+  /** What the worker says when it has seen a change. */
+  readonly saying: string;
+  /** How often it says so of one change. */
+  readonly lines: number;
+  /** Puts a number in place, at once. */
+  put(number: number): Promise<void>;
+}
+
+interface Answered {
+  readonly number: number;
+  readonly start: "cold" | "pool" | "template";
+}
+
+/** The numbers that were in place, and the least that a call which begins now may answer with. They begin with 0. */
+class Numbers {
+  readonly #rig: Rig;
+  readonly #subject: Subject;
+  /** When each number but the first was in place, in epoch milliseconds. */
+  readonly #inPlaceMs: number[] = [];
+  /** When the worker said that it had seen a change, in epoch milliseconds. */
+  readonly #saidMs: number[] = [];
+  #linesRead = 0;
+  /** The number that is in place, or will be in a moment. */
+  begun = 0;
+
+  constructor(rig: Rig, subject: Subject) {
+    this.#rig = rig;
+    this.#subject = subject;
+  }
+
+  async exchange(): Promise<void> {
+    await this.#subject.put(++this.begun);
+    this.#inPlaceMs.push(Date.now());
+  }
+
+  get least(): number {
+    this.#read();
+    const beforeLastMs = this.#saidMs.at(-2) ?? 0;
+    return this.#inPlaceMs.filter((ms) => ms < beforeLastMs).length;
+  }
+
+  get timesSaid(): number {
+    this.#read();
+    return this.#saidMs.length;
+  }
+
+  #read(): void {
+    for (const text of this.#rig.logLines.slice(this.#linesRead)) {
+      this.#linesRead++;
+      const { msg, time } = lineSchema.parse(JSON.parse(text));
+      if (msg === this.#subject.saying) this.#saidMs.push(Date.parse(time));
+    }
+  }
+}
+
+/** Calls without a pause, but for those that are ordered, and compares each answer with what it must be at least. */
+class Callers implements AsyncDisposable {
+  readonly answers: Answered[] = [];
+  readonly #rig: Rig;
+  readonly #tool: string;
+  readonly #numbers: Numbers;
+  #isOver = false;
+  #calling: Promise<unknown> = Promise.resolve();
+
+  constructor(rig: Rig, tool: string, numbers: Numbers) {
+    this.#rig = rig;
+    this.#tool = tool;
+    this.#numbers = numbers;
+  }
+
+  start(): void {
+    this.#isOver = false;
+    this.#calling = Promise.all(Array.from({ length: callers }, () => this.#call()));
+    // Rejects at the next pause.
+    this.#calling.catch(() => (this.#isOver = true));
+  }
+
+  /** Fulfils when no call is under way. Rejects when an answer was wrong. */
+  async pause(): Promise<void> {
+    this.#isOver = true;
+    await this.#calling;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await this.#calling.catch(() => undefined);
+  }
+
+  async #call(): Promise<void> {
+    while (!this.#isOver) {
+      const { least } = this.#numbers;
+      const result = await this.#rig.call(this.#tool);
+      if (result.kind !== "success") throw new Error(JSON.stringify(result));
+      const number = Number(result.toolResult["number"]);
+      const { start } = responseSchema.parse(result.response).result.execution;
+      expect(number, `answered by a ${start} start`).toBeGreaterThanOrEqual(least);
+      expect(number, `answered by a ${start} start`).toBeLessThanOrEqual(this.#numbers.begun);
+      this.answers.push({ number, start });
+    }
+  }
+}
+
+/**
+ * Exchanges a number again and again: while it is called; and while sandboxes wait and nobody calls, so that the old ones
+ * are there still when the calls begin. Each time it comes to rest until it is served by one that waited.
+ */
+async function exchange(rig: Rig, subject: Subject, start: Answered["start"]): Promise<void> {
+  const numbers = new Numbers(rig, subject);
+  await using calls = new Callers(rig, subject.tool, numbers);
+  const isServed = (): boolean =>
+    calls.answers.some((answer) => answer.number === numbers.begun && answer.start === start);
+  const served = () => expect.poll(isServed, patience).toBe(true);
+  for (let round = 0; round < rounds; round++) {
+    calls.start();
+    for (const pauseMs of pausesMs) {
+      await numbers.exchange();
+      await sleep(pauseMs);
+    }
+    await served();
+    await calls.pause();
+    await rig.untilWaiting(subject.tool, warm.min);
+    const before = numbers.timesSaid;
+    await numbers.exchange();
+    await expect
+      .poll(() => numbers.timesSaid, patience)
+      .toBeGreaterThanOrEqual(before + subject.lines);
+    calls.start();
+    await served();
+    await calls.pause();
+  }
+}
+
+/** Replaces a file, so that nobody finds a half of it. */
+async function replace(rig: Rig, path: string, text: string): Promise<void> {
+  const next = join(dirname(rig.toolsDir), "next");
+  await writeFile(next, text);
+  await rename(next, path);
+}
+
+const pythonNumber = (number: number): string => `NUMBER = ${number}\n`;
+const pythonTool = "\n\ndef tell(ctx):\n    return {'number': NUMBER}\n";
+const nodeNumber = (number: number): string => `export const number = ${number};\n`;
+const nodeTool = "export const tell = () => ({ number });\n";
+
+/** Files of the two languages' tools: a module with the number in it, and one that has it of a package. */
+const python = {
+  module: "telling",
+  files: {
+    "telling.py": pythonNumber(0) + pythonTool,
+    "relaying.py": `from numbers_package.deep.present import NUMBER${pythonTool}`,
+    "numbers_package/__init__.py": "",
+    "numbers_package/deep/__init__.py": "",
+    "numbers_package/deep/present.py": pythonNumber(0),
+  },
+} as const;
+const node = {
+  "telling.js": nodeNumber(0) + nodeTool,
+  "relaying.js": `import { number } from "numbers-package";\n${nodeTool}`,
+  "node_modules/numbers-package/package.json": JSON.stringify({
+    name: "numbers-package",
+    type: "module",
+    exports: "./deep/present.js",
+  }),
+  "node_modules/numbers-package/deep/present.js": nodeNumber(0),
+};
+
+const saying = "tool code changed";
+const warm = { min: 2, max: 4 };
+
+interface Case {
+  readonly what: string;
+  readonly start: "pool" | "template";
+  readonly tool: RigTool;
+  /** The file with the number, below the directory of tools. */
+  readonly file: string;
+  readonly text: (number: number) => string;
+}
+
+const cases: readonly Case[] = (["pool", "template"] as const).flatMap((start) => [
+  {
+    what: "a Python module",
+    start,
+    tool: { module: "telling", function: "tell" },
+    file: "telling.py",
+    text: (number) => pythonNumber(number) + pythonTool,
+  },
+  {
+    what: "a file of a Python package",
+    start,
+    tool: { module: "relaying", function: "tell" },
+    file: "numbers_package/deep/present.py",
+    text: pythonNumber,
+  },
+]);
+const nodeCases: readonly Case[] = [
+  {
+    what: "a Node module",
+    start: "pool",
+    tool: { runtime: "node", module: "telling.js", function: "tell" },
+    file: "telling.js",
+    text: (number) => nodeNumber(number) + nodeTool,
+  },
+  {
+    what: "a file of a Node package",
+    start: "pool",
+    tool: { runtime: "node", module: "relaying.js", function: "tell" },
+    file: "node_modules/numbers-package/deep/present.js",
+    text: nodeNumber,
+  },
+];
+
+describe("once a change is told, no call that begins runs what was there before", () => {
+  for (const { what, start, tool, file, text } of [...cases, ...nodeCases]) {
+    test(`when ${what} is exchanged, with start ${start}`, async () => {
+      await using rig = await startRig({
+        tools: { telling: { ...tool, start, warm } },
+        files: python.files,
+        nodeFiles: node,
+        isWarm: true,
+      });
+      const directory = tool.runtime === "node" ? rig.nodeToolsDir : rig.toolsDir;
+      await rig.untilWaiting("telling");
+      const put = (number: number) => replace(rig, join(directory, file), text(number));
+      await exchange(rig, { tool: "telling", saying, lines: 2, put }, start);
+    });
+  }
+
+  test.each(["pool", "template"] as const)(
+    "when the entry of a tool gets another function, with start %s",
+    async (start) => {
+      const functions = Array.from(
+        { length: rounds * (pausesMs.length + 1) + 1 },
+        (_, number) => `def tell_${number}():\n    return {"number": ${number}}\n`,
+      );
+      const manifest = (number: number) => ({
+        telling: { module: "many", function: `tell_${number}`, start, warm },
+      });
+      await using rig = await startRig({
+        tools: manifest(0),
+        files: { "many.py": functions.join("\n\n") },
+        isWarm: true,
+      });
+      await rig.untilWaiting("telling");
+      const put = (number: number) =>
+        replace(rig, rig.manifestPath, manifestText(manifest(number)));
+      await exchange(rig, { tool: "telling", saying: "manifest loaded", lines: 1, put }, start);
+    },
+  );
+});
+
+describe("an operator who exchanges code is told when every call has it", () => {
+  test("and it is so, for each start there is", async () => {
+    const tool = { module: "telling", function: "tell", warm };
+    await using rig = await startRig({
+      tools: {
+        cold: { ...tool, start: "cold" },
+        pool: { ...tool, start: "pool" },
+        template: { ...tool, start: "template" },
+      },
+      files: python.files,
+      isWarm: true,
+    });
+    const notice = "tool code changed; calls that begin now run the new code";
+    for (const number of [1, 2, 3]) {
+      await Promise.all(["pool", "template"].map((name) => rig.untilWaiting(name)));
+      const before = versionsIn(rig, saying).length;
+      await replace(rig, join(rig.toolsDir, "telling.py"), pythonNumber(number) + pythonTool);
+      // The first may tell of what was before, as of the files of a worker that has just started.
+      await expect.poll(() => versionsIn(rig, saying)[before + 1], patience).toBeDefined();
+      const version = versionsIn(rig, saying)[before + 1] ?? Infinity;
+      await expect
+        .poll(() => versionsIn(rig, notice).at(-1), patience)
+        .toBeGreaterThanOrEqual(version);
+      const results = await Promise.all(["cold", "pool", "template"].map((name) => rig.call(name)));
+      for (const result of results) expect(result).toMatchObject({ toolResult: { number } });
+    }
+  });
+});
+
+/** The versions of the code that lines of the log tell of, in order. */
+function versionsIn(rig: Rig, saying: string): readonly number[] {
+  return rig.logLines
+    .map((line) => lineSchema.parse(JSON.parse(line)))
+    .flatMap(({ msg, version }) =>
+      msg === saying && typeof version === "number" ? [version] : [],
+    );
+}

@@ -1,0 +1,37 @@
+/**
+ * The field `warm` of a tool: how many of its sandboxes wait for calls.
+ */
+import { z } from "zod";
+import { accepts, acceptsKeys, expectation, whenFineSoFar } from "../support/expectation.ts";
+import type { WarmBounds } from "./manifest.ts";
+
+/** Sandboxes of one tool that may wait at once. */
+export const maxWarm = 64;
+/** What holds where the manifest does not say. */
+export const defaultWarm: WarmBounds = { min: 0, max: 16 };
+
+const count = accepts(`a whole number from 0 to ${maxWarm}`);
+const bound = z.number(count).int(count).min(0, count).max(maxWarm, count).nullish();
+
+/** The field `warm`. */
+export const warmField = z
+  .strictObject(
+    {
+      min: bound.describe(
+        `Sandboxes that wait also when nobody has called for long. Default: ${defaultWarm.min}.`,
+      ),
+      max: bound.describe(`Sandboxes that wait at most. Default: ${defaultWarm.max}, or min.`),
+    },
+    acceptsKeys('a map of "min" and "max"', ["min", "max"]),
+  )
+  .superRefine(({ min, max }, context) => {
+    if (typeof min !== "number" || typeof max !== "number" || min <= max) return;
+    const message = expectation(`at most max, which is ${max}`, min);
+    context.addIssue({ code: "custom", path: ["min"], message });
+  }, whenFineSoFar);
+
+/** The bounds that a field which passed stands for. */
+export function toWarmBounds(field: z.output<typeof warmField> | null | undefined): WarmBounds {
+  const min = field?.min ?? Math.min(defaultWarm.min, field?.max ?? maxWarm);
+  return { min, max: field?.max ?? Math.max(defaultWarm.max, min) };
+}

@@ -1,0 +1,34 @@
+/**
+ * Gives things back in the background, and lets their owner wait for it.
+ */
+import type { Logger } from "../telemetry/logger.ts";
+
+/** Everything that is being given back. */
+export class Endings {
+  readonly #log: Pick<Logger, "warn">;
+  readonly #pending = new Set<Promise<void>>();
+
+  constructor(log: Pick<Logger, "warn">) {
+    this.#log = log;
+  }
+
+  /** Disposes it without anybody waiting; what goes wrong is logged. */
+  end(resource: AsyncDisposable): void {
+    const ending = this.#end(resource);
+    this.#pending.add(ending);
+    void ending.then(() => this.#pending.delete(ending));
+  }
+
+  /** Fulfils when everything is given back. */
+  async settled(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  async #end(resource: AsyncDisposable): Promise<void> {
+    try {
+      await resource[Symbol.asyncDispose]();
+    } catch (error) {
+      this.#log.warn({ err: error }, "waiting sandbox could not be given back");
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Opens the starts that the configuration asks for.
+ */
+import { availableParallelism } from "node:os";
+import { CodeWatch } from "./code-watch.ts";
+import { ColdStarts } from "./cold.ts";
+import type { Starts } from "./starts.ts";
+import { type WarmOptions, WarmStarts } from "./warm.ts";
+
+/** What starts are opened with. */
+export type StartsOptions = Omit<WarmOptions, "versions" | "cpus" | "random">;
+
+/** Starts with so much memory for sandboxes that wait, or none that wait where that is 0. The caller owns them. */
+export function openStarts(options: StartsOptions): Starts {
+  if (options.maxBytes === 0) return new ColdStarts(options);
+  return new WarmStarts({
+    ...options,
+    versions: new CodeWatch(options),
+    cpus: availableParallelism(),
+    random: Math.random,
+  });
+}

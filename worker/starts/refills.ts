@@ -1,0 +1,118 @@
+/**
+ * Decides when waiting sandboxes are made and given back: a few at once, after the calls that run, within the memory that
+ * all may take.
+ */
+import type { Clock } from "../support/clock.ts";
+import type { Shelf } from "./shelf.ts";
+import { allot } from "./sizing.ts";
+
+/** Milliseconds between two looks at what waits, when nothing else happens: what is idle is given back by these. */
+export const tendEveryMs = 5_000;
+
+/** What is decided by. */
+export interface RefillOptions {
+  /** All there are now. */
+  readonly shelves: () => Iterable<Shelf>;
+  /** Bytes of memory for all that waits, with templates. */
+  readonly maxBytes: number;
+  /** Processors: so many calls at once leave none for refills, and so many refills are made at once. */
+  readonly cpus: number;
+  readonly clock: Clock;
+}
+
+/** Keeps shelves as full as they should be. Its owner disposes it after the last call. */
+export class Refills implements AsyncDisposable {
+  readonly #options: RefillOptions;
+  readonly #making = new Set<Promise<void>>();
+  #running = 0;
+  #isStirred = false;
+  #isClosed = false;
+  /** When it looks by itself, on the monotonic clock, and what calls that off. */
+  #alarm = { atMs: Infinity, off: new AbortController() };
+
+  constructor(options: RefillOptions) {
+    this.#options = options;
+  }
+
+  /** A call that needs a processor until the answer is disposed. */
+  run(): Disposable {
+    this.#running++;
+    return {
+      [Symbol.dispose]: () => {
+        this.#running--;
+        this.stir();
+      },
+    };
+  }
+
+  /** Looks at all shelves soon: what happens at once is one reason. */
+  stir(): void {
+    if (this.#isStirred || this.#isClosed) return;
+    this.#isStirred = true;
+    setImmediate(() => {
+      this.#isStirred = false;
+      if (!this.#isClosed) this.#look();
+    });
+  }
+
+  /** Begins nothing more, and waits for what is being made: the shelves are to be retired before. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#alarm.off.abort();
+    await Promise.all(this.#making);
+  }
+
+  #look(): void {
+    const shelves = [...this.#options.shelves()];
+    const targets = allot(
+      shelves.map((shelf) => shelf.claim()),
+      this.#options.maxBytes,
+    );
+    for (const [index, shelf] of shelves.entries()) shelf.settle(targets[index] ?? 0);
+    const nowMs = this.#options.clock.monotonicMs();
+    while (this.#making.size < this.#options.cpus) {
+      const neediest = shelves
+        .filter((shelf) => this.#dueMs(shelf) <= nowMs)
+        .reduce<Shelf | undefined>(
+          (a, b) => (a === undefined || b.fill < a.fill ? b : a),
+          undefined,
+        );
+      if (neediest === undefined) break;
+      this.#make(neediest);
+    }
+    // What is due already waits for one that is being made, whose end is told.
+    const later = shelves.map((shelf) => this.#dueMs(shelf)).filter((dueMs) => dueMs > nowMs);
+    const isTended = shelves.some((shelf) => !shelf.isEmpty);
+    this.#lookAt(Math.min(...later, isTended ? nowMs + tendEveryMs : Infinity));
+  }
+
+  #dueMs(shelf: Shelf): number {
+    const { cpus } = this.#options;
+    return shelf.dueMs(this.#running === 0 ? "none" : this.#running < cpus ? "some" : "full");
+  }
+
+  #make(shelf: Shelf): void {
+    const making = shelf.refill();
+    this.#making.add(making);
+    void making.then(() => {
+      this.#making.delete(making);
+      this.stir();
+    });
+  }
+
+  /** One alarm at a time, and the earliest: looking too early does no harm. */
+  #lookAt(atMs: number): void {
+    if (atMs >= this.#alarm.atMs) return;
+    this.#alarm.off.abort();
+    const alarm = { atMs, off: new AbortController() };
+    this.#alarm = alarm;
+    const { clock } = this.#options;
+    void clock.sleep(Math.max(0, atMs - clock.monotonicMs()), alarm.off.signal).then(
+      () => {
+        alarm.atMs = Infinity;
+        this.stir();
+      },
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * The waiting sandboxes of one tool under one profile: how many there are, how many there should be, who gets them.
+ */
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { AheadKind, Profile } from "../sandbox/profile.ts";
+import { Arrivals, type Claim } from "./sizing.ts";
+import { Supply, type SupplyParts } from "./supply.ts";
+import { type Waiting, isSame } from "./waiting.ts";
+
+/** What calls leave of the processors: all, some, or none. */
+export type Load = "none" | "some" | "full";
+
+/**
+ * Milliseconds for which a refill stands back for calls that run. Most have their answer in less than a few, and to spawn a
+ * process beside them would delay that. A sandbox of a pool costs as much as a cold start, so one that is made while calls
+ * need every processor saves nothing; one of a template costs a tenth of that, which the next call would have to pay anyway.
+ */
+export const holdMs: Readonly<Record<Load, Readonly<Record<AheadKind, number>>>> = {
+  none: { pool: 0, template: 0 },
+  some: { pool: 10, template: 10 },
+  full: { pool: 1_000, template: 25 },
+};
+/** How much the last refill counts for what the next is expected to take. */
+const refillWeight = 0.3;
+
+/** What is going on, for logs and measurements. */
+export interface ShelfStats {
+  readonly tool: string;
+  readonly profile: string;
+  /** How its sandboxes are made now; undefined when they cannot be before their calls. */
+  readonly way: AheadKind | undefined;
+  readonly hasTemplate: boolean;
+  readonly waiting: number;
+  readonly making: number;
+  readonly target: number;
+  /** Calls that took one which waited. */
+  readonly hits: number;
+  /** Calls for which none waited. */
+  readonly misses: number;
+  /** Bytes of memory of those that wait, and of the template. */
+  readonly privateBytes: number;
+}
+
+/** A shelf. Its owner retires it when it is not needed any more; what is taken from it belongs to who took it. */
+export class Shelf {
+  readonly profile: Profile;
+  readonly #parts: SupplyParts;
+  readonly #supply: Supply;
+  readonly #onChanged: () => void;
+  readonly #arrivals = new Arrivals();
+  /** The oldest first. */
+  readonly #waiting = new Set<Waiting>();
+  #entry: ToolEntry;
+  #target = 0;
+  #making = 0;
+  #hits = 0;
+  #misses = 0;
+  /** What a refill takes; undefined before the first. */
+  #refillMs: number | undefined;
+  #eachBytes = 0;
+  #baseBytes = 0;
+  /** Since when there are too few, or when the last was begun of those that are made. */
+  #lacksSinceMs = 0;
+
+  /** @param onChanged told when there may be something to do for it; it must not throw */
+  constructor(parts: SupplyParts, entry: ToolEntry, profile: Profile, onChanged: () => void) {
+    this.profile = profile;
+    this.#parts = parts;
+    this.#entry = entry;
+    this.#onChanged = onChanged;
+    this.#supply = new Supply(parts, { entry, profile }, onChanged);
+  }
+
+  get entry(): ToolEntry {
+    return this.#entry;
+  }
+
+  /** An entry with the same key, which may want another number of sandboxes. */
+  follow(entry: ToolEntry): void {
+    this.#entry = entry;
+  }
+
+  /** What there is of the number that there should be: the smaller, the more it needs a refill. */
+  get fill(): number {
+    return (this.#waiting.size + this.#making) / this.#target;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0 && !this.#supply.hasTemplate;
+  }
+
+  get stats(): ShelfStats {
+    return {
+      tool: this.#entry.name,
+      profile: this.profile.name,
+      way: this.#supply.way,
+      hasTemplate: this.#supply.hasTemplate,
+      waiting: this.#waiting.size,
+      making: this.#making,
+      target: this.#target,
+      hits: this.#hits,
+      misses: this.#misses,
+      privateBytes: this.#privateBytes(),
+    };
+  }
+
+  /** To be told of each call, before it takes a sandbox. */
+  arrive(): void {
+    this.#arrivals.arrive(this.#nowMs(), this.#refillMs ?? 0);
+  }
+
+  /**
+   * A sandbox for a call, made from what is present: one that waits or, where there is a template, a new one. The caller owns
+   * it. Undefined when a cold start is quicker. Throws the signal's reason only.
+   *
+   * @param host the present parts of the host that the tool has
+   */
+  async take(host: string | undefined, signal: AbortSignal): Promise<Waiting | undefined> {
+    const present = { version: this.#parts.versions.versionOf(this.#entry.runtime), host };
+    this.#noteLack();
+    for (const waiting of this.#waiting) {
+      if (!isSame(waiting.origin, present)) {
+        this.#end([waiting]);
+        continue;
+      }
+      this.#waiting.delete(waiting);
+      this.#hits++;
+      waiting.onLost(() => undefined);
+      return waiting;
+    }
+    this.#misses++;
+    return this.#supply.makeNow(present, signal);
+  }
+
+  /** What it asks of the memory that all shelves share. */
+  claim(): Claim {
+    const nowMs = this.#nowMs();
+    const bounds = this.#supply.way === undefined ? { min: 0, max: 0 } : this.#entry.warm;
+    return {
+      min: bounds.min,
+      wanted: this.#arrivals.wanted(nowMs, bounds),
+      eachBytes: this.#eachBytes,
+      baseBytes: this.#baseBytes,
+      use: this.#arrivals.use(nowMs),
+    };
+  }
+
+  /** Makes `target` the number that should wait, and gives back what is above it. */
+  settle(target: number): void {
+    this.#noteLack();
+    this.#target = target;
+    const surplus = [...this.#waiting].slice(0, Math.max(0, this.#waiting.size - target));
+    const isLast = target === 0 && !this.isEmpty;
+    this.#end(surplus);
+    if (!isLast) return;
+    this.#supply.giveBack();
+    this.#parts.log.info(
+      { ...this.#facts(), count: surplus.length },
+      "waiting sandboxes given back",
+    );
+  }
+
+  /** When to make one, on the monotonic clock; Infinity when none is lacking. */
+  dueMs(load: Load): number {
+    const { way, maxAtOnce, notBeforeMs } = this.#supply;
+    if (way === undefined || !this.#lacks() || this.#making >= maxAtOnce) return Infinity;
+    return Math.max(notBeforeMs, this.#lacksSinceMs + holdMs[load][way]);
+  }
+
+  /** Makes one. Total. */
+  async refill(): Promise<void> {
+    const beganMs = this.#nowMs();
+    this.#making++;
+    this.#lacksSinceMs = beganMs;
+    const waiting = await this.#supply.make();
+    this.#making--;
+    if (waiting === undefined) return;
+    const tookMs = this.#nowMs() - beganMs;
+    const beforeMs = this.#refillMs ?? tookMs;
+    this.#refillMs = beforeMs + refillWeight * (tookMs - beforeMs);
+    this.#keep(waiting);
+    const { kind } = waiting;
+    const facts = { ...this.#facts(), way: kind, tookMs: Math.round(tookMs) };
+    this.#parts.log.debug({ ...facts, waiting: this.#waiting.size }, "sandbox waits for a call");
+  }
+
+  /** Gives back everything at once, and what is being made as soon as it is; what is known of the code is forgotten. */
+  retire(reason: Error): void {
+    this.#end(this.#waiting);
+    this.#supply.retire(reason);
+    this.#eachBytes = 0;
+    this.#baseBytes = 0;
+  }
+
+  #keep(waiting: Waiting): void {
+    this.#eachBytes = Math.max(this.#eachBytes, waiting.parked.privateBytes);
+    this.#baseBytes = this.#supply.templateBytes;
+    this.#waiting.add(waiting);
+    waiting.onLost(() => this.#lose(waiting));
+    if (waiting.isLost) this.#lose(waiting);
+  }
+
+  #lose(waiting: Waiting): void {
+    this.#end([waiting]);
+    this.#supply.lost(waiting.kind);
+    this.#onChanged();
+  }
+
+  #end(some: Iterable<Waiting>): void {
+    this.#noteLack();
+    for (const waiting of some) {
+      this.#waiting.delete(waiting);
+      waiting.onLost(() => undefined);
+      this.#parts.endings.end(waiting);
+    }
+  }
+
+  /** To be called before there are fewer, or should be more. */
+  #noteLack(): void {
+    if (!this.#lacks()) this.#lacksSinceMs = this.#nowMs();
+  }
+
+  #lacks(): boolean {
+    return this.#waiting.size + this.#making < this.#target;
+  }
+
+  #privateBytes(): number {
+    const waiting = [...this.#waiting].reduce((sum, { parked }) => sum + parked.privateBytes, 0);
+    return waiting + this.#supply.templateBytes;
+  }
+
+  #facts(): { readonly tool: string; readonly profile: string } {
+    return { tool: this.#entry.name, profile: this.profile.name };
+  }
+
+  #nowMs(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+}

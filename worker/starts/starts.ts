@@ -1,0 +1,28 @@
+/**
+ * The contract of how a call comes to its sandbox: with its tool in it, made when the call comes or before.
+ */
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { StartKind } from "../protocol/execution.ts";
+import type { PreparedTool } from "../runners/runner.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import type { Execution, Sandbox } from "../sandbox/sandbox.ts";
+
+/** A sandbox for one call of a tool, with nothing of the call in it. Disposing it kills what runs and gives everything back. */
+export interface ToolSandbox extends AsyncDisposable {
+  readonly kind: StartKind;
+  readonly sandbox: Omit<Sandbox, "start" | typeof Symbol.asyncDispose>;
+  readonly tool: Pick<PreparedTool, "toolsPath" | "boundReached">;
+  /** Has the tool take the call that lies in the work directory. May be called once. Throws SandboxError. */
+  start(): Promise<Execution>;
+}
+
+/** Where sandboxes for calls come from. Calls always get the present code of the present entry. Its owner disposes it after the last call, and before the backend and the runners. */
+export interface Starts extends AsyncDisposable {
+  /**
+   * A sandbox for one call; the caller owns it. Throws SandboxError; NotGrantedError for a tool that may not have what it
+   * needs of the host any more; the signal's reason.
+   */
+  acquire(tool: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox>;
+  /** To be called with all tools that are served, at the start and whenever they change. What is not among them is given up. */
+  follow(tools: Iterable<ToolEntry>): void;
+}

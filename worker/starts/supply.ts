@@ -1,0 +1,215 @@
+/**
+ * Where the waiting sandboxes of one tool come from: the best way that works with its present code, and what to do when it
+ * does not.
+ */
+import type { AheadKind } from "../sandbox/profile.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
+import { backoffDelays } from "../support/backoff.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import type { Endings } from "./endings.ts";
+import { limited } from "./limited.ts";
+import { type AheadParts, type Owner, openTemplate, parkPooled } from "./making.ts";
+import type { SharedTemplate } from "./shared-template.ts";
+import { type Origin, type Waiting, isSame } from "./waiting.ts";
+import { waysOf } from "./ways.ts";
+
+/** Milliseconds in which a tool has to be loaded: one that hangs in its import holds up the refills of others. */
+export const readyTimeoutMs = 60_000;
+/** Milliseconds after which a call does not wait for its template any more, but starts cold: many times what that takes. */
+export const missTimeoutMs = 1_000;
+/** Bounds of the pauses after failures, in milliseconds. */
+export const retry = { baseMs: 500, capMs: 60_000 } as const;
+/** Milliseconds without a failure after which pauses are short again. */
+export const calmMs = 2 * retry.capMs;
+/** Milliseconds after a change of the code before it is loaded: changes seldom come alone. */
+export const settleMs = 200;
+
+/** What supplies share. */
+export interface SupplyParts extends AheadParts {
+  readonly clock: Clock;
+  /** From 0 inclusive to 1 exclusive. */
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly endings: Endings;
+}
+
+/** The supply of one tool. Its owner retires it when it is not needed any more. */
+export class Supply {
+  readonly #parts: SupplyParts;
+  readonly #owner: Owner;
+  readonly #ways: readonly AheadKind[];
+  readonly #log: Logger;
+  readonly #onChanged: () => void;
+  /** How many of the ways turned out unfit. */
+  #unfit = 0;
+  #template: SharedTemplate | undefined;
+  /** Ends what is being made when nobody may use it any more. */
+  #generation = new AbortController();
+  #delays: Generator<number, never, void>;
+  #failedAtMs = -Infinity;
+  #notBeforeMs = -Infinity;
+
+  /** @param onChanged told when a sandbox may be made at another time than before; it must not throw */
+  constructor(parts: SupplyParts, owner: Owner, onChanged: () => void) {
+    this.#parts = parts;
+    this.#owner = owner;
+    this.#ways = waysOf(owner.entry, owner.profile);
+    this.#log = parts.log.child({ tool: owner.entry.name, profile: owner.profile.name });
+    this.#onChanged = onChanged;
+    this.#delays = this.#newDelays();
+  }
+
+  /** How sandboxes are made now; undefined when they cannot be before their calls. */
+  get way(): AheadKind | undefined {
+    return this.#ways[this.#unfit];
+  }
+
+  /** Bytes of memory that the template takes; 0 where there is none. */
+  get templateBytes(): number {
+    return this.#template?.privateBytes ?? 0;
+  }
+
+  get hasTemplate(): boolean {
+    return this.#template !== undefined;
+  }
+
+  /** When the next sandbox may be made, on the monotonic clock. */
+  get notBeforeMs(): number {
+    return this.#notBeforeMs;
+  }
+
+  /** How many may be made at once: a template is started by the first. */
+  get maxAtOnce(): number {
+    return this.way === "template" && !this.hasTemplate ? 1 : Infinity;
+  }
+
+  /** Makes a sandbox; the caller owns it. Total: what goes wrong is logged, and decides when and how it is tried again. */
+  async make(): Promise<Waiting | undefined> {
+    const { clock } = this.#parts;
+    return this.#attempt(readyTimeoutMs, undefined, async (signal) => {
+      if (this.way === undefined) return undefined;
+      if (this.way === "pool") return parkPooled(this.#parts, this.#owner, signal);
+      const template = this.#template ?? (await this.#openTemplate(signal));
+      return template && limited(clock, missTimeoutMs, signal, (bounded) => template.park(bounded));
+    });
+  }
+
+  /**
+   * Makes a sandbox for a call that waits for it, where there is a template for that; the caller owns it. Throws the signal's
+   * reason only.
+   */
+  async makeNow(present: Origin, signal: AbortSignal): Promise<Waiting | undefined> {
+    const template = this.#template;
+    if (template === undefined) return undefined;
+    if (!isSame(template.origin, present)) {
+      this.giveBack();
+      return undefined;
+    }
+    return this.#attempt(missTimeoutMs, signal, (bounded) => template.park(bounded));
+  }
+
+  /** Ends the template until a sandbox is made again. */
+  giveBack(): void {
+    const template = this.#template;
+    this.#template = undefined;
+    if (template !== undefined)
+      this.#parts.endings.end({ [Symbol.asyncDispose]: () => template.retire() });
+  }
+
+  /** Ends the template and what is being made, and forgets what is known of the code. */
+  retire(reason: Error): void {
+    this.giveBack();
+    this.#generation.abort(reason);
+    this.#generation = new AbortController();
+    this.#unfit = 0;
+    this.#delays = this.#newDelays();
+    this.#failedAtMs = -Infinity;
+    this.#notBeforeMs = this.#parts.clock.monotonicMs() + settleMs;
+  }
+
+  /** To be told of a sandbox that ended before its call came. */
+  lost(kind: AheadKind): void {
+    if (kind === "template" && this.#template?.isLost === true) this.#onTemplateLost();
+    else this.#pause(kind, new SandboxError("a sandbox ended while it waited for its call"));
+  }
+
+  /** One attempt by the present way, and what follows from it. */
+  async #attempt(
+    limitMs: number,
+    signal: AbortSignal | undefined,
+    make: (signal: AbortSignal) => Promise<Waiting | undefined>,
+  ): Promise<Waiting | undefined> {
+    const { clock, endings } = this.#parts;
+    const { way } = this;
+    const generation = this.#generation.signal;
+    const whole = signal === undefined ? generation : AbortSignal.any([signal, generation]);
+    try {
+      const waiting = await limited(clock, limitMs, whole, make);
+      if (waiting === undefined && way !== undefined) this.#stepDown(way, undefined);
+      if (!whole.aborted) return waiting;
+      if (waiting !== undefined) endings.end(waiting);
+    } catch (error) {
+      if (!whole.aborted && way !== undefined) this.#failed(way, error);
+    }
+    signal?.throwIfAborted();
+    return undefined;
+  }
+
+  async #openTemplate(signal: AbortSignal): Promise<SharedTemplate | undefined> {
+    const template = await openTemplate(this.#parts, this.#owner, signal);
+    if (template === undefined) return undefined;
+    if (signal.aborted) {
+      await template.retire();
+      signal.throwIfAborted();
+    }
+    this.#template = template;
+    void template.lost.then(() => {
+      if (this.#template === template) this.#onTemplateLost();
+    });
+    return template;
+  }
+
+  #onTemplateLost(): void {
+    this.giveBack();
+    this.#pause("template", new SandboxError("the template ended"));
+  }
+
+  #failed(way: AheadKind, error: unknown): void {
+    if (error instanceof SandboxError && error.isUnfit) {
+      this.#stepDown(way, error);
+    } else {
+      // A template that cannot make a sandbox is as good as none.
+      if (way === "template") this.giveBack();
+      this.#pause(way, error);
+    }
+  }
+
+  /** Several attempts may come to the same end. */
+  #stepDown(way: AheadKind, error: SandboxError | undefined): void {
+    if (this.way !== way) return;
+    this.#unfit++;
+    this.giveBack();
+    const facts = { way, next: this.way ?? "cold" };
+    // What the language cannot do at all is no news to anybody.
+    if (error === undefined) this.#log.debug(facts, "way of starting not known here");
+    else this.#log.info({ ...facts, err: error }, "tool unfit for this way of starting");
+    this.#onChanged();
+  }
+
+  /** Several attempts may fail for the same reason. */
+  #pause(way: AheadKind, error: unknown): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (nowMs < this.#notBeforeMs) return;
+    if (nowMs - this.#failedAtMs > calmMs) this.#delays = this.#newDelays();
+    this.#failedAtMs = nowMs;
+    this.#notBeforeMs = nowMs + this.#delays.next().value;
+    const retryMs = Math.round(this.#notBeforeMs - nowMs);
+    this.#log.warn({ way, retryMs, err: error }, "warm start failed");
+    this.#onChanged();
+  }
+
+  #newDelays(): Generator<number, never, void> {
+    return backoffDelays({ ...retry, random: this.#parts.random });
+  }
+}
