@@ -3,7 +3,7 @@
  */
 
 const { byteLength } = Buffer;
-const { hasOwn } = Object;
+const { entries, hasOwn } = Object;
 const fs = process.getBuiltinModule("node:fs");
 
 const filenameMaxBytes = 255;
@@ -67,8 +67,8 @@ export class Context {
     this.sessionId = options.sessionId ?? "";
     this.appName = options.appName ?? "";
     this.taskId = options.taskId ?? "";
-    this.#artifacts = new Map(Object.entries(options.artifacts ?? {}));
-    this.#filenames = new Map(Object.entries(options.filenames ?? {}));
+    this.#artifacts = new Map(entries(options.artifacts ?? {}));
+    this.#filenames = new Map(entries(options.filenames ?? {}));
     this.#config = options.config ?? {};
     this.#outputDir = options.outputDir ?? "output";
     this.#onStatus = options.onStatus ?? (() => false);

@@ -18,12 +18,22 @@ import { describe, printStack, warn } from "./telling.js";
 
 /** @import { Call } from "./protocol.js" */
 
+/**
+ * A module, and the path that it was imported from.
+ *
+ * @typedef {{ file: string, exported: Record<string, unknown> }} Loaded
+ */
+
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process, setImmediate, setTimeout } = globalThis;
 const { existsSync } = process.getBuiltinModule("node:fs");
-const { hasOwn } = Object;
+const { entries, fromEntries, hasOwn } = Object;
 const { execPath, execve, exit, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
+
+const usage =
+  "usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR" +
+  " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE";
 
 /** What the tool leaves running may hold an answer that is already written for this long. */
 const lingerSeconds = 2;
@@ -38,12 +48,26 @@ function main(argv) {
     void import("./warm.js").then(({ warm }) => warm(url, String(argv[2])));
     return;
   }
-  if (argv.length !== 1) {
-    return refuse("usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR");
+  if (argv.length === 4 && argv[0] === "--park") {
+    const [, module = "", toolsDir = "", argsFile = ""] = argv;
+    const load = () => importModule({ module, tools_dir: toolsDir });
+    void import("./park.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
+    return;
   }
+  if (argv.length !== 1) return refuse(usage);
+  answer(String(argv[0]));
+}
+
+/**
+ * Takes the call that is described there, and answers it.
+ *
+ * @param {string} argsFile
+ * @param {Loaded} [loaded] a module that was imported ahead of the call
+ */
+function answer(argsFile, loaded) {
   let call;
   try {
-    call = takeCall(String(argv[0]));
+    call = takeCall(argsFile);
   } catch (error) {
     return refuse(`the runner arguments cannot be used: ${describe(error)}`);
   }
@@ -51,10 +75,11 @@ function main(argv) {
   if (statuses.isAbandoned) {
     return refuse("nobody reads the status pipe, so the worker is gone");
   }
-  const run = new Run(call, statuses);
-  process.on("uncaughtException", (error) => run.onUncaught(error));
-  process.on("beforeExit", () => run.onIdle());
-  process.on("exit", (code) => run.onExit(Number(code)));
+  const run = new Run(call, statuses, loaded);
+  // Before the listeners of a module that was imported ahead.
+  process.prependListener("uncaughtException", (error) => run.onUncaught(error));
+  process.prependListener("beforeExit", () => run.onIdle());
+  process.prependListener("exit", (code) => run.onExit(Number(code)));
   void run.start();
 }
 
@@ -68,6 +93,7 @@ function refuse(message) {
 class Run {
   #call;
   #statuses;
+  #loaded;
   #context;
   /**
    * What happens now. `answering`: the answer is decided, and the tool's last statuses are on their way.
@@ -82,10 +108,12 @@ class Run {
   /**
    * @param {Call} call
    * @param {StatusPipe} statuses
+   * @param {Loaded} [loaded]
    */
-  constructor(call, statuses) {
+  constructor(call, statuses, loaded) {
     this.#call = call;
     this.#statuses = statuses;
+    this.#loaded = loaded;
     this.#context = new Context({
       userId: call.user_id,
       sessionId: call.session_id,
@@ -93,8 +121,8 @@ class Run {
       taskId: call.task_id,
       config: call.tool_config,
       artifacts: call.artifact_paths,
-      filenames: Object.fromEntries(
-        Object.entries(call.artifact_metadata).map(([param, { filename }]) => [param, filename]),
+      filenames: fromEntries(
+        entries(call.artifact_metadata).map(([param, { filename }]) => [param, filename]),
       ),
       outputDir: call.output_dir,
       onStatus: (text) => statuses.send(text),
@@ -157,7 +185,7 @@ class Run {
   /** The answer to the call. Total. */
   async #outcome() {
     try {
-      const tool = await loadTool(this.#call);
+      const tool = await loadTool(this.#call, this.#loaded);
       this.#stage = "running";
       const returned = await tool(this.#call.args, this.#context);
       return resultDocument(returned, this.#context.describedOutputs(), this.#call);
@@ -222,28 +250,45 @@ class Run {
 }
 
 /**
- * The function that a call names. Importing runs the tool's module, which may do anything.
+ * The function that a call names.
  *
  * @param {Call} call
+ * @param {Loaded} [loaded] a module that was imported already
  * @returns {Promise<Function>}
  * @throws {Failure} IMPORT_ERROR, TOOL_NOT_FOUND
  */
-async function loadTool(call) {
-  const file = `${call.tools_dir}/${call.module}`;
-  const url = urlOf(file);
-  if (!existsSync(`${call.tools_dir}/../node_modules/secure-tool-runtime`)) {
-    (await import("./own-module.js")).provideOwnModule();
-  }
+async function loadTool(call, loaded) {
+  const file = fileOf(call);
   let tool;
   try {
-    tool = exportOf(await import(url), call.function);
+    const { exported } = loaded?.file === file ? loaded : await importModule(call);
+    tool = exportOf(exported, call.function);
   } catch (thrown) {
     printStack(thrown);
     const { importReasonOf } = await import("./import-reason.js");
-    throw importFailure(call, importReasonOf(thrown, { file, url }));
+    throw importFailure(call, importReasonOf(thrown, { file, url: urlOf(file) }));
   }
   if (typeof tool === "function") return tool;
   throw new Failure("TOOL_NOT_FOUND", `Module "${call.module}" has no function "${call.function}"`);
+}
+
+/**
+ * Imports a tool's module, which runs it: it may do anything.
+ *
+ * @param {Pick<Call, "module" | "tools_dir">} call
+ * @returns {Promise<Loaded>}
+ */
+async function importModule(call) {
+  if (!existsSync(`${call.tools_dir}/../node_modules/secure-tool-runtime`)) {
+    (await import("./own-module.js")).provideOwnModule();
+  }
+  const file = fileOf(call);
+  return { file, exported: await import(urlOf(file)) };
+}
+
+/** @param {Pick<Call, "module" | "tools_dir">} call */
+function fileOf({ module, tools_dir: toolsDir }) {
+  return `${toolsDir}/${module}`;
 }
 
 /** @param {string} file absolute path */

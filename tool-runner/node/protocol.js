@@ -10,6 +10,8 @@ const { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } =
   process.getBuiltinModule("node:fs");
 const { parse, stringify } = JSON;
 const { byteLength, from: bytesOf } = Buffer;
+const { entries, fromEntries } = Object;
+const { isArray } = Array;
 const { pid } = process;
 
 const errorMaxCharacters = 4_000;
@@ -112,11 +114,20 @@ export function takeCall(path) {
   } catch {
     // A read-only directory: then it is the worker that removes it.
   }
+  return parseCall(document);
+}
+
+/**
+ * @param {string} document what runner_args.json holds
+ * @returns {Call}
+ * @throws {Error} as {@link takeCall} does
+ */
+export function parseCall(document) {
   const members = parseQuietly(document);
   if (kindOf(members) !== "an object") {
     throw new TypeError(`the file must hold an object, not ${kindOf(members)}`);
   }
-  const entries = Object.entries(defaults).map(([name, absent]) => {
+  const taken = entries(defaults).map(([name, absent]) => {
     const value = /** @type {Record<string, unknown>} */ (members)[name] ?? absent;
     if (kindOf(value) !== kindOf(absent)) {
       throw new TypeError(`"${name}" must be ${kindOf(absent)}, not ${kindOf(value)}`);
@@ -124,7 +135,7 @@ export function takeCall(path) {
     if (required.has(name) && value === "") throw new TypeError(`"${name}" is missing`);
     return [name, value];
   });
-  return Object.fromEntries(entries);
+  return fromEntries(taken);
 }
 
 /**
@@ -302,6 +313,6 @@ function parseQuietly(text) {
 /** @param {unknown} value */
 function kindOf(value) {
   if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
+  if (isArray(value)) return "an array";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -22,7 +22,7 @@ import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CompileCaches } from "./compile-cache.ts";
-import type { PreparedTool, ToolRunner } from "./runner.ts";
+import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
 
@@ -44,6 +44,14 @@ const heapShare = 0.75;
 const cacheVariable = "NODE_COMPILE_CACHE";
 /** What modules are compiled ahead in. */
 const aheadProfile = restrictiveProfile;
+/**
+ * Moves the socket to the worker from descriptor 0 to 3, and has nothing on standard input: Node cannot do that later, and a
+ * module that imports `node:process` opens its standard input. What shells add to the environment is taken out again.
+ */
+export const awayFromStdin: readonly string[] = [
+  ...["/bin/sh", "-c", 'exec "$@" 3<&0 </dev/null', "sh"],
+  ...["/usr/bin/env", "-u", "_", "-u", "SHLVL", "-u", "OLDPWD"],
+];
 /** Calls come first. */
 const lowPriority = ["/usr/bin/nice", "-n", "19"];
 /** Milliseconds that a module may take to be imported ahead. */
@@ -74,7 +82,8 @@ const aboutItself =
 
 /** Opens the runner: asks the Node program who it is. Throws SandboxError. */
 export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRunner> {
-  const { version, executable } = await askInterpreter(options.nodeBin);
+  const facts = await askInterpreter(options.nodeBin);
+  const { executable } = facts;
   await using shared = new AsyncDisposableStack();
   const mounts: ReadOnlyMount[] = [];
   const mount = async (path: string, ...targets: readonly string[]): Promise<void> => {
@@ -87,8 +96,7 @@ export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRu
   // The program alone: what lies beside it is nobody's business.
   if (!isSystem) await mount(executable, program);
   await mount(options.runnerDir, insidePaths.runner, insidePaths.nodeModule);
-  const description = `Node ${version} (${executable})`;
-  return new NodeRunner(options, description, program, mounts, shared.move());
+  return new NodeRunner(options, facts, program, mounts, shared.move());
 }
 
 async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
@@ -114,6 +122,7 @@ async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpret
 class NodeRunner implements ToolRunner {
   readonly runtime = "node";
   readonly description: string;
+  readonly sources: readonly CodeSource[];
   readonly #options: NodeRunnerOptions;
   /** The Node program as it is inside. */
   readonly #program: string;
@@ -126,13 +135,17 @@ class NodeRunner implements ToolRunner {
 
   constructor(
     options: NodeRunnerOptions,
-    description: string,
+    { version, executable }: z.infer<typeof interpreterFacts>,
     program: string,
     mounts: readonly ReadOnlyMount[],
     shared: AsyncDisposableStack,
   ) {
     this.#options = options;
-    this.description = description;
+    this.description = `Node ${version} (${executable})`;
+    this.sources = [
+      { path: options.toolsDir, depth: "tree" },
+      { path: executable, depth: "listing" },
+    ];
     this.#program = program;
     this.#mounts = mounts;
     this.#shared = shared;
@@ -150,12 +163,19 @@ class NodeRunner implements ToolRunner {
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
     const tools = held.use(await this.#share(tool.module, isolated));
     const owned = held.move();
+    const argsFile = join(insidePaths.work, workDirNames.args);
     return {
       mounts: [...this.#mounts, ...tools.mounts, ...cacheMounts],
       environment: this.#environment(tool, variables),
       memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
-      launch: { argv: this.#argv(profile, join(insidePaths.work, workDirNames.args)) },
+      launch: { argv: this.#argv(profile, argsFile) },
+      park: {
+        argv: [
+          ...awayFromStdin,
+          ...this.#argv(profile, "--park", tool.module, insidePaths.nodeTools, argsFile),
+        ],
+      },
       boundReached: ranOutOfHeap,
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };

@@ -16,7 +16,7 @@ import {
 } from "../sandbox/sandbox.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
-import type { PreparedTool, ToolRunner } from "./runner.ts";
+import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
@@ -44,16 +44,25 @@ const interpreterFacts = z.object({
   version: z.string(),
   executable: z.string(),
   directories: z.array(z.string()),
+  installed: z.array(z.string()),
+  added: z.array(z.string()),
 });
 
-/** Asks an interpreter what it consists of: everything it imports from must be visible inside. */
+/**
+ * Asks an interpreter what it consists of: everything it imports from must be visible inside. What is added are the
+ * directories of `.pth` files, in which people work on packages; what is installed only comes and goes as a whole.
+ */
 const aboutItself = `
-import json, os, sys
+import json, os, site, sys
 paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
+library = os.path.dirname(os.__file__)
+installed = [library, os.path.join(library, "lib-dynload"), *site.getsitepackages()]
 print(json.dumps({
     "version": sys.version.split()[0],
     "executable": sys.executable,
     "directories": [p for p in paths if os.path.isdir(p)],
+    "installed": installed,
+    "added": [p for p in sys.path if os.path.isdir(p) and p not in installed],
 }))`;
 
 /** Looks a package up without importing it. */
@@ -135,6 +144,7 @@ async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpr
 class PythonRunner implements ToolRunner {
   readonly runtime = "python";
   readonly description: string;
+  readonly sources: readonly CodeSource[];
   readonly #options: PythonRunnerOptions;
   readonly #executable: string;
   /** What every Python tool sees: the tool runner, and interpreter directories outside /usr (venv, pyenv, /opt). */
@@ -152,6 +162,11 @@ class PythonRunner implements ToolRunner {
     this.#mounts = mounts;
     this.#shared = shared;
     this.description = `Python ${facts.version} (${facts.executable})`;
+    const { installed, added } = facts;
+    this.sources = [
+      ...[options.toolsDir, ...added].map((path) => ({ path, depth: "tree" as const })),
+      ...[facts.executable, ...installed].map((path) => ({ path, depth: "listing" as const })),
+    ];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
@@ -161,6 +176,14 @@ class PythonRunner implements ToolRunner {
       target: insidePaths.pythonTools,
       only: isIsolated(tool, profile) ? await pythonModuleFiles(toolsDir, tool.module) : undefined,
     });
+    // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
+    const runner = [
+      this.#executable,
+      "-I",
+      "-B",
+      join(insidePaths.runner, "tool_runner", "__main__.py"),
+    ];
+    const argsFile = join(insidePaths.work, workDirNames.args);
     return {
       mounts: [...this.#mounts, ...tools.mounts],
       environment: toolEnvironment(
@@ -171,16 +194,9 @@ class PythonRunner implements ToolRunner {
       ),
       memoryBound: "address-space",
       toolsPath: insidePaths.pythonTools,
-      launch: {
-        // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
-        argv: [
-          this.#executable,
-          "-I",
-          "-B",
-          join(insidePaths.runner, "tool_runner", "__main__.py"),
-          join(insidePaths.work, workDirNames.args),
-        ],
-      },
+      launch: { argv: [...runner, argsFile] },
+      park: { argv: [...runner, "--park", tool.module, insidePaths.pythonTools, argsFile] },
+      template: { argv: [...runner, "--template", tool.module, insidePaths.pythonTools, argsFile] },
       [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose](),
     };
   }

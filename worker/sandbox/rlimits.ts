@@ -71,18 +71,26 @@ export function clampLimits(limits: Limits, hard: HardLimits): Limits {
   return { ...limits, ...(Object.fromEntries(set) as Partial<Limits>) };
 }
 
+/** A limit as the kernel takes it. `Infinity` is none. */
+export interface Rlimit {
+  /** prlimit(1)'s name for it: `as` for memory. */
+  readonly name: string;
+  readonly soft: number;
+  readonly hard: number;
+}
+
 /**
- * The prefix that puts a command under `limits`, soft and hard alike but for processor time, clamped to the current hard
+ * What a command is put under for `limits`, soft and hard alike but for processor time, clamped to the current hard
  * limits: a tighter limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's
  * own. Those of {@link fixedLimits} are set besides.
  *
  * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is left out
  */
-export function limitPrefix(
+export function rlimitsFor(
   limits: Limits,
   memoryBound: MemoryBound,
   hard: HardLimits,
-): readonly string[] {
+): readonly Rlimit[] {
   const names =
     memoryBound === "address-space"
       ? rlimitNames
@@ -90,36 +98,63 @@ export function limitPrefix(
   const bounded = clampLimits(limits, hard);
   const own = names.map((name) => {
     const later = name === "cpuSeconds" ? bounded[name] + cpuGraceSeconds : bounded[name];
-    return limitOption(rlimits[name].option, bounded[name], Math.min(later, hard[name]));
+    const { option } = rlimits[name];
+    return { name: option, soft: bounded[name], hard: Math.min(later, hard[name]) };
   });
   const fixed = fixedLimitNames.map((name) => {
     const bound = Math.min(fixedLimits[name].bound, hard[name]);
-    return limitOption(name, bound, bound);
+    return { name, soft: bound, hard: bound };
   });
-  return ["/usr/bin/prlimit", ...own, ...fixed, "--"];
-}
-
-function limitOption(name: string, soft: number, hard: number): string {
-  const [first, second] = [soft, hard].map((bound) => (bound === Infinity ? "unlimited" : bound));
-  return `--${name}=${first}:${second}`;
+  return [...own, ...fixed];
 }
 
 /**
- * The prefix that places a command on `limits.cpus` of the CPUs that the worker may use, from the `turn`th on, so that
- * concurrent calls spread. Empty where there are no more CPUs than that, and so nothing to bound. A process can undo it, but
- * not where the system-call filter refuses `sched_setaffinity`: so it goes before the program that sets the filter.
+ * The prefix that puts a command under {@link rlimitsFor}.
+ *
+ * @param kind `soft` leaves the hard limits, so that the command can lift what it was put under
+ */
+export function limitPrefix(
+  limits: Limits,
+  memoryBound: MemoryBound,
+  hard: HardLimits,
+  kind: "for-good" | "soft" = "for-good",
+): readonly string[] {
+  const options = rlimitsFor(limits, memoryBound, hard).map((limit) => {
+    const [soft, later] = [limit.soft, limit.hard].map((bound) =>
+      bound === Infinity ? "unlimited" : bound,
+    );
+    return `--${limit.name}=${soft}:${kind === "soft" ? "" : later}`;
+  });
+  return ["/usr/bin/prlimit", ...options, "--"];
+}
+
+/**
+ * Those of the CPUs that the worker may use, `limits.cpus` of them, that the `turn`th sandbox is placed on, so that concurrent
+ * calls spread. Empty where there are no more CPUs than that, and so nothing to bound.
+ */
+export function cpusFor(
+  limits: Limits,
+  cpuIds: readonly number[],
+  turn: number,
+): readonly number[] {
+  if (cpuIds.length <= limits.cpus) return [];
+  return Array.from({ length: limits.cpus }, (_, index) => {
+    const place = (turn * limits.cpus + index) % cpuIds.length;
+    return cpuIds[place] ?? 0;
+  });
+}
+
+/**
+ * The prefix that places a command on {@link cpusFor}. A process can undo it, but not where the system-call filter refuses
+ * `sched_setaffinity`: so it goes before the program that sets the filter.
  */
 export function placement(
   limits: Limits,
   cpuIds: readonly number[],
   turn: number,
 ): readonly string[] {
-  if (cpuIds.length <= limits.cpus) return [];
-  const chosen = Array.from(
-    { length: limits.cpus },
-    (_, index) => cpuIds[(turn * limits.cpus + index) % cpuIds.length],
-  );
-  return ["/usr/bin/taskset", "--cpu-list", chosen.join(",")];
+  const cpus = cpusFor(limits, cpuIds, turn);
+  return cpus.length === 0 ? [] : ["/usr/bin/taskset", "--cpu-list", cpus.join(",")];
 }
 
 /** CPU numbers from a kernel list such as `0-3,8` (`Cpus_allowed_list` in /proc/self/status). */

@@ -2,7 +2,7 @@
  * One child process: its output kept to a cap, its extra descriptors fed, its end reported once.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
 import { settlesWithin } from "../support/within.ts";
 import type { CapturedOutput, OutputListener } from "./sandbox.ts";
@@ -12,6 +12,9 @@ export const maxOutputBytes = 64 * 1024;
 
 /** Milliseconds that reading the rest of the output may take once nobody is left to write. */
 const outputGraceMs = 250;
+
+/** The first descriptor behind stdin, stdout and stderr. */
+const firstInputFd = 3;
 
 /** How a child ended. */
 export interface SubprocessExit {
@@ -29,6 +32,8 @@ export interface SubprocessOptions {
   readonly cwd?: string;
   /** Host uid and gid to run as, without supplementary groups; undefined keeps the worker's. */
   readonly uid?: number | undefined;
+  /** Whether descriptor 0 is a stream socket whose other end is `channel`; it is /dev/null otherwise. */
+  readonly hasChannel?: boolean;
   /** What the child reads on descriptors 3, 4, …, each ended after its content. */
   readonly inputs?: readonly (string | Uint8Array)[];
   /**
@@ -43,13 +48,15 @@ export interface SubprocessOptions {
 /** A running child. */
 export interface Subprocess {
   readonly pid: number;
+  /** Our end of the socket that is the child's descriptor 0, or undefined when it has none. */
+  readonly channel: Duplex | undefined;
   /** What the child writes to its report descriptor, or undefined when it has none. */
   readonly report: Readable | undefined;
   /** Fulfils when the process has ended; its output may still be read by `output`. */
   readonly exited: Promise<SubprocessExit>;
   /** Fulfils when the process has ended and all its pipes are at their ends. */
   readonly closed: Promise<void>;
-  /** Hands on stdout and stderr as they come. */
+  /** Hands on stdout and stderr as they come, after what is kept of what has come already. */
   onOutput(listener: OutputListener): void;
   /** stdout and stderr so far. */
   output(): { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput };
@@ -65,7 +72,12 @@ export interface Subprocess {
  */
 export async function startSubprocess(options: SubprocessOptions): Promise<Subprocess> {
   const inputs = options.inputs ?? [];
-  const child = spawn(options.file, options.argv, {
+  const reportFd = firstInputFd + inputs.length;
+  const channelFd = reportFd + Number(options.hasReport ?? false);
+  const [file, argv] = options.hasChannel
+    ? withChannelAsInput(channelFd, options)
+    : [options.file, options.argv];
+  const child = spawn(file, argv, {
     cwd: options.cwd ?? "/",
     env: { ...options.env },
     detached: true,
@@ -75,6 +87,7 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       "pipe",
       ...inputs.map(() => "pipe" as const),
       ...(options.hasReport ? ["pipe" as const] : []),
+      ...(options.hasChannel ? ["pipe" as const] : []),
     ],
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
   });
@@ -94,17 +107,20 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
     for (const stream of child.stdio) stream?.destroy();
     throw error;
   }
-  inputs.forEach((content, index) => feed(child.stdio[index + 3], content));
-  const report = options.hasReport ? (child.stdio[inputs.length + 3] as Readable) : undefined;
+  inputs.forEach((content, index) => feed(child.stdio[firstInputFd + index], content));
+  const report = options.hasReport ? (child.stdio[reportFd] as Readable) : undefined;
   report?.on("error", ignoreBrokenPipe);
+  const channel = options.hasChannel ? (child.stdio[channelFd] as Duplex) : undefined;
+  channel?.on("error", ignoreBrokenPipe);
   return {
     pid,
+    channel,
     report,
     exited,
     closed,
     onOutput: (listener) => {
-      child.stdio[1]?.on("data", (chunk: Buffer) => listener("stdout", chunk));
-      child.stdio[2]?.on("data", (chunk: Buffer) => listener("stderr", chunk));
+      stdout.handOn((chunk) => listener("stdout", chunk));
+      stderr.handOn((chunk) => listener("stderr", chunk));
     },
     output: () => ({ stdout: stdout.read(), stderr: stderr.read() }),
     kill: (signal) => void child.kill(signal),
@@ -123,6 +139,19 @@ export async function awaitOutput(
   clock: Pick<Clock, "sleep">,
 ): Promise<void> {
   await settlesWithin(closed, outputGraceMs, clock);
+}
+
+/**
+ * The same program with another of its descriptors as descriptor 0. What Node calls a pipe is a pair of connected sockets, but
+ * of a child's descriptor 0 it reads nothing. Shells add variables of their own to those that they hand on.
+ */
+function withChannelAsInput(
+  channelFd: number,
+  { file, argv, env }: Pick<SubprocessOptions, "file" | "argv" | "env">,
+): readonly [file: string, argv: readonly string[]] {
+  const script = `exec /usr/bin/env -i "$@" <&${channelFd} ${channelFd}<&-`;
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return ["/bin/sh", ["-c", script, "sh", ...variables, file, ...argv]];
 }
 
 /** Waits for the process to exist. `spawn` is emitted after a successful exec, `error` instead of it. */
@@ -147,15 +176,21 @@ function ignoreBrokenPipe(): void {
 }
 
 /** Keeps the last `maxOutputBytes` of a stream, where a failing program says why, and counts the rest. */
-class CappedText {
+export class CappedText {
+  readonly #stream: Readable;
   readonly #chunks: Buffer[] = [];
   #keptBytes = 0;
   #droppedBytes = 0;
 
   constructor(stream: Readable | Writable | null | undefined) {
-    const readable = stream as Readable;
-    readable.on("data", (chunk: Buffer) => this.#take(chunk));
-    readable.on("error", ignoreBrokenPipe);
+    this.#stream = stream as Readable;
+    this.#stream.on("data", (chunk: Buffer) => this.#take(chunk));
+    this.#stream.on("error", ignoreBrokenPipe);
+  }
+
+  handOn(listener: (chunk: Buffer) => void): void {
+    for (const chunk of this.#chunks) listener(chunk);
+    this.#stream.on("data", listener);
   }
 
   #take(chunk: Buffer): void {

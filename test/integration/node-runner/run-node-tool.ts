@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { rm } from "node:fs/promises";
+import { awayFromStdin } from "../../../worker/runners/node.ts";
 import { type RunOptions, type ToolRun, runToolWith } from "../tool-runner/run-tool.ts";
 
 export { removeWorkDirs, statuses } from "../tool-runner/run-tool.ts";
@@ -17,14 +18,26 @@ export const fixtures = join(project, "test/fixtures/node");
 export const runnerDir = join(project, "tool-runner/node");
 export const node = join(project, "node_modules/node/bin/node");
 
+/** Of a runner, before its arguments. */
+export const main = [node, "--max-old-space-size=200", join(runnerDir, "main.js")];
+/** Starts a runner that waits for its call, as a worker does; its arguments follow. */
+export const parkCommand = [...awayFromStdin, "-u", "PWD", ...main, "--park"];
+
+let isParking = false;
+
+/** From now on, runners of the test file wait for their calls where they can. */
+export function parkRunners(): void {
+  isParking = true;
+}
+
 /** Runs one tool to its end. */
 export function runTool(
   module: string,
   functionName: string,
   options: RunOptions = {},
 ): Promise<ToolRun> {
-  const command = [node, "--max-old-space-size=200", join(runnerDir, "main.js")];
-  return runToolWith({ command, toolsDir: fixtures }, module, functionName, options);
+  const park = isParking ? { park: parkCommand } : {};
+  return runToolWith({ command: main, toolsDir: fixtures, ...park }, module, functionName, options);
 }
 
 /** Runs a tool whose async function has this body, with `ctx` and `args` to use. */

@@ -99,7 +99,8 @@ describe("the arguments file", () => {
     expect(run).toMatchObject({
       exitCode: 1,
       stderr:
-        "tool_runner: usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR\n",
+        "tool_runner: usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR" +
+        " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE\n",
     });
   });
 });

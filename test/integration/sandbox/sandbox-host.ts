@@ -23,6 +23,7 @@ import type {
 } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
+import { patience } from "../../support/patience.ts";
 
 const run = promisify(execFile);
 
@@ -122,7 +123,7 @@ export const sayReady = "echo > output/ready";
 /** The content of a file that a script leaves in output/, as soon as it is there. */
 export function outputFile(sandbox: Sandbox, name: string): Promise<string> {
   const path = join(sandbox.workDir.path, "output", name);
-  return vi.waitFor(() => readFile(path, "utf8"), { timeout: 10_000, interval: 20 });
+  return vi.waitFor(() => readFile(path, "utf8"), patience);
 }
 
 /** A command that goes on, and words that no other command line has. */

@@ -1,13 +1,15 @@
 /**
  * Runs the real tool runners, with the files of the seam and no sandbox.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const project = join(import.meta.dirname, "../../..");
 
@@ -69,6 +71,13 @@ export interface RunnerUnderTest {
   /** What starts the runner; the path of the arguments file follows. */
   readonly command: readonly string[];
   readonly toolsDir: string;
+  /**
+   * What starts a runner that waits for its call; `MODULE TOOLS_DIR RUNNER_ARGS_FILE` follows. With it, a tool is called that
+   * way where it can be, and otherwise as without.
+   */
+  readonly park?: readonly string[];
+  /** Milliseconds that it waits. */
+  readonly waitMs?: number;
 }
 
 /** Runs one Python tool to its end. The work directory stays until `removeWorkDirs`. */
@@ -78,7 +87,15 @@ export function runTool(
   options: RunOptions = {},
 ): Promise<ToolRun> {
   const command = [python, "-I", "-B", options.entry ?? runnerEntry];
-  return runToolWith({ command, toolsDir: fixtures }, module, functionName, options);
+  const park = isParking ? { park: [...command, "--park"] } : {};
+  return runToolWith({ command, toolsDir: fixtures, ...park }, module, functionName, options);
+}
+
+let isParking = false;
+
+/** From now on, Python runners of the test file wait for their calls where they can. */
+export function parkRunners(): void {
+  isParking = true;
 }
 
 /** Runs one tool of any language to its end. The work directory stays until `removeWorkDirs`. */
@@ -108,16 +125,19 @@ export async function runToolWith(
     ...options.members,
   };
   options.rewrite?.(members);
+  const prefix = options.prefix ?? [];
+  const toolsDir = String(members["tools_dir"]);
+  const waiting = runner.park && [...prefix, ...runner.park, module, toolsDir, argsFile];
+  const parked = waiting && (await startParked(waiting, workDir));
+  if (runner.waitMs !== undefined) await sleep(runner.waitMs);
   await writeFile(argsFile, options.argsText ?? JSON.stringify(members));
   const reader = options.isStatusRead === false ? undefined : readStatuses(workDir);
 
   const startedMs = performance.now();
-  const command = [...(options.prefix ?? []), ...runner.command, argsFile];
-  const child = spawn(command[0]!, command.slice(1), {
-    cwd: workDir,
-    env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = parked?.isReady
+    ? parked.child
+    : start([...prefix, ...runner.command, argsFile], workDir);
+  (child.stdio[channelFd] as Duplex | undefined)?.end("call\n");
   if (options.isStdoutClosed === true) child.stdout.destroy();
   options.onStart?.(workDir);
   const [stdout, stderr, [exitCode, signal]] = await Promise.all([
@@ -140,6 +160,32 @@ export async function runToolWith(
     workDir,
     durationMs,
   };
+}
+
+/** The descriptor of the child whose other end is a stream of ours, and what makes it the child's descriptor 0. */
+export const channelFd = 3;
+const channelToStdin = ["/bin/sh", "-c", `exec "$@" <&${channelFd} ${channelFd}<&-`, "sh"];
+
+function start(
+  [program = "", ...argv]: readonly string[],
+  workDir: string,
+  ...more: readonly "pipe"[]
+) {
+  return spawn(program, argv, {
+    cwd: workDir,
+    env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" },
+    stdio: ["ignore", "pipe", "pipe", ...more],
+  }) as ChildProcessByStdio<null, Readable, Readable>;
+}
+
+/** Starts a runner that waits for its call, and returns it with the line that it says, if it says one. */
+export async function startParked(command: readonly string[], workDir: string) {
+  const child = start([...channelToStdin, ...command], workDir, "pipe");
+  const channel = child.stdio[channelFd] as unknown as Duplex;
+  const said = Promise.race([once(channel, "data"), once(child, "exit").then(() => [""])]);
+  const [first] = (await said) as [Buffer | string];
+  const line = first.toString();
+  return { child, line, isReady: line === '{"ready":true}\n' };
 }
 
 const workDirs: string[] = [];

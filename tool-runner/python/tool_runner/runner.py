@@ -35,17 +35,62 @@ _HERE = os.path.dirname(__file__)
 
 def main(argv: "list[str]") -> int:
     """Runs the call that the file `argv[1]` describes. Returns the process's exit status."""
-    if len(argv) != 2:
-        return _unusable("usage: tool_runner RUNNER_ARGS_FILE")
-    try:
-        call = take_call(argv.pop())
-    except (OSError, ValueError) as error:
-        return _unusable(f"the runner arguments cannot be used: {describe(error)}")
-    if call.status_pipe and _is_abandoned(call.status_pipe):
-        return _unusable("nobody reads the status pipe, so the worker is gone")
+    if argv[1:2] == ["--park"]:
+        from .parked import park
 
+        return park(argv)
+    if argv[1:2] == ["--template"]:
+        from .template import template
+
+        return template(argv)
+    if len(argv) != 2:
+        return unusable("usage: tool_runner RUNNER_ARGS_FILE")
+    call = take(argv.pop())
+    if call is None:
+        return _UNUSABLE_ARGUMENTS
+    prepare(call.tools_dir)
+    return answer(call)
+
+
+def take(path: str) -> "Call | None":
+    """The call that a file describes; None, and a line on stderr, where it cannot be run."""
+    try:
+        call = take_call(path)
+    except (OSError, ValueError) as error:
+        unusable(f"the runner arguments cannot be used: {describe(error)}")
+        return None
+    if call.status_pipe and _is_abandoned(call.status_pipe):
+        unusable("nobody reads the status pipe, so the worker is gone")
+        return None
+    return call
+
+
+def prepare(tools_dir: str) -> None:
+    """What has to be done before anything of the tool runs."""
     # Registered first, so it runs last: what comes after the exit handlers may take its time.
     atexit.register(_signal.setitimer, _signal.ITIMER_REAL, 0)
+    if tools_dir:
+        sys.path.insert(0, tools_dir)
+    # What the original sets: its own packages, where they are installed, leave out what no tool needs.
+    os.environ.setdefault("_SAM_SANDBOX_LIGHT", "1")
+
+
+def answer(call: Call) -> int:
+    """Runs a call and writes what became of it. Returns the process's exit status."""
+    runner_pid = os.getpid()
+    try:
+        status = respond(call)
+    except SystemExit as leaving:
+        limit_the_ending(leaving.code & 0xFF)
+        raise
+    if os.getpid() == runner_pid:
+        limit_the_ending(status)
+        flush_output()
+    return status
+
+
+def respond(call: Call) -> int:
+    """As `answer`, for a process that does not end then. Raises a SystemExit of the tool's own code."""
     context = _context_of(call)
     runner_pid = os.getpid()
     try:
@@ -57,13 +102,7 @@ def main(argv: "list[str]") -> int:
         if os.getpid() != runner_pid:
             return 1  # The same, and the child raised.
         document = _error(call, failure)
-    except SystemExit as leaving:
-        _limit_the_ending(leaving.code & 0xFF)
-        raise
-    status = _deliver(call, document)
-    _limit_the_ending(status)
-    _flush_output()
-    return status
+    return _deliver(call, document)
 
 
 def _is_abandoned(status_pipe: str) -> bool:
@@ -78,7 +117,8 @@ def _is_abandoned(status_pipe: str) -> bool:
     return False
 
 
-def _unusable(message: str) -> int:
+def unusable(message: str) -> int:
+    """Says why there is no call to run. Returns the exit status for that."""
     sys.stderr.write(f"tool_runner: {message}\n")
     return _UNUSABLE_ARGUMENTS
 
@@ -135,10 +175,6 @@ def _run_tool(call: Call, context: ToolContext) -> object:
 
 def _load(call: Call) -> object:
     """The function or the class that the call names. Importing runs the tool's module, which may raise anything."""
-    if call.tools_dir:
-        sys.path.insert(0, call.tools_dir)
-    # What the original sets: its own packages, where they are installed, leave out what no tool needs.
-    os.environ.setdefault("_SAM_SANDBOX_LIGHT", "1")
     name = call.class_name or call.function
     try:
         __import__(call.module)
@@ -230,7 +266,7 @@ def _deliver(call: Call, document: bytes) -> int:
     return 0
 
 
-def _limit_the_ending(status: int) -> None:
+def limit_the_ending(status: int) -> None:
     """Lets the interpreter end in the usual way, which joins threads and runs exit handlers, but not for ever.
 
     By a signal and not by a thread: a thread that has just started when the interpreter ends can crash it.
@@ -246,7 +282,7 @@ def _limit_the_ending(status: int) -> None:
     _signal.setitimer(_signal.ITIMER_REAL, LINGER_SECONDS)
 
 
-def _flush_output() -> None:
+def flush_output() -> None:
     """Flushes stdout and stderr. When nobody reads them any more, Python would otherwise end with status 120."""
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:

@@ -11,10 +11,12 @@ import {
   describeChecks,
   unmetChecks,
 } from "../host-check.ts";
+import type { NewId } from "../../support/ids.ts";
 import { guardOrphans } from "../orphans.ts";
 import type { Profile } from "../profile.ts";
 import { clampedLimits } from "../rlimits.ts";
 import {
+  type AheadOfCalls,
   type BackendOptions,
   type Sandbox,
   type SandboxBackend,
@@ -26,6 +28,7 @@ import {
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
 import { WorkDirs } from "../work/work-dirs.ts";
+import { BubblewrapAhead } from "./ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe.ts";
@@ -66,7 +69,8 @@ export async function openBubblewrap(
   const mark = workDirs.sandboxMark;
   const guard = new Guard();
   const parts = { bwrapBin, uid, clock, host, mark, guard, cgroups: found?.cgroups };
-  return new Backend(parts, report.checks, found, workDirs, shared, opened.move());
+  const { checks } = report;
+  return new Backend(parts, checks, found, workDirs, shared, newId, opened.move());
 }
 
 /**
@@ -137,6 +141,7 @@ class Backend implements BubblewrapBackend {
   readonly #facts: ColdSandboxFacts;
   readonly #workDirs: WorkDirs;
   readonly #shared: SharedDirectories;
+  readonly #newId: NewId;
   /** All that has to be given back in the end. */
   readonly #opened: AsyncDisposable;
   /** Counts sandboxes, so that those bound to fewer CPUs than there are spread over them. */
@@ -148,6 +153,7 @@ class Backend implements BubblewrapBackend {
     cgroups: CgroupsFound | undefined,
     workDirs: WorkDirs,
     shared: SharedDirectories,
+    newId: NewId,
     opened: AsyncDisposable,
   ) {
     this.checks = checks;
@@ -156,6 +162,7 @@ class Backend implements BubblewrapBackend {
     this.#facts = factsOf(parts);
     this.#workDirs = workDirs;
     this.#shared = shared;
+    this.#newId = newId;
     this.#opened = opened;
   }
 
@@ -179,6 +186,21 @@ class Backend implements BubblewrapBackend {
 
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {
     signal.throwIfAborted();
+    return this.#make(request);
+  }
+
+  aheadOf(): AheadOfCalls {
+    return new BubblewrapAhead({
+      sandboxes: this.#parts,
+      facts: this.#facts,
+      workDirs: this.#workDirs,
+      newId: this.#newId,
+      make: (request) => this.#make(request),
+      nextTurn: () => this.#turn++,
+    });
+  }
+
+  async #make(request: SandboxRequest): Promise<ColdSandbox> {
     const workDir = await this.#workDirs.take();
     return new ColdSandbox(this.#parts, this.#facts, request, workDir, this.#turn++);
   }

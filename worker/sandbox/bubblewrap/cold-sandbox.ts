@@ -22,6 +22,8 @@ import type { WorkDir } from "../work/work-dir.ts";
 import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe.ts";
 import { type BwrapExecution, startBwrap } from "./process.ts";
+import { isFilteredArch, seccompProgram } from "./seccomp.ts";
+import { WakeChannel } from "./wake-channel.ts";
 
 /** What all sandboxes of a worker have in common. */
 export interface ColdSandboxParts {
@@ -39,6 +41,12 @@ export interface ColdSandboxParts {
 export interface ColdSandboxFacts {
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
+}
+
+/** A command that is told of its call later. */
+export interface WaitingCommand {
+  readonly execution: BwrapExecution;
+  readonly channel: WakeChannel;
 }
 
 /** A sandbox that owns its work directory. */
@@ -77,22 +85,48 @@ export class ColdSandbox implements Sandbox {
   }
 
   async start(launch: Launch): Promise<BwrapExecution> {
+    return this.#start(launch, "call");
+  }
+
+  /** Starts a command that waits for its call, in place of `start`. The caller disposes the channel. Throws SandboxError. */
+  async startWaiting(launch: Launch): Promise<WaitingCommand> {
+    return waiting(await this.#start(launch, "wait"));
+  }
+
+  /**
+   * Starts a template, in place of `start`: it waits for orders, and may make namespaces and lift its limits. The caller
+   * disposes the channel. Throws SandboxError.
+   *
+   * @param templateDir see {@link BwrapOptions.templateDir}
+   */
+  async startTemplate(launch: Launch, templateDir: string): Promise<WaitingCommand> {
+    return waiting(await this.#start(launch, "wait", templateDir));
+  }
+
+  async #start(
+    launch: Launch,
+    kind: "call" | "wait",
+    templateDir?: string,
+  ): Promise<BwrapExecution> {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
     const { bwrapBin, uid, clock, host, mark } = this.#parts;
     const { profile, memoryBound, mounts, devices, environment } = this.#request;
     const { limits } = this;
-    const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds, seccomp } = host;
+    const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds } = host;
+    const isTemplate = templateDir !== undefined;
+    const prefix = limitPrefix(limits, memoryBound, hardLimits, isTemplate ? "soft" : "for-good");
     const workDir = this.workDir.path;
     this.#execution = await startBwrap(
       {
         bwrapBin,
         mark,
         uid,
-        seccomp,
+        seccomp: isTemplate ? templateFilter() : host.seccomp,
+        hasChannel: kind === "wait",
         openTotals: () => this.#openTotals(),
         placement: placement(limits, cpuIds, this.#turn),
-        argv: [...limitPrefix(limits, memoryBound, hardLimits), ...launch.argv],
+        argv: [...prefix, ...launch.argv],
         options: bwrapOptions({
           profile,
           proc,
@@ -103,6 +137,7 @@ export class ColdSandbox implements Sandbox {
           mounts,
           devices,
           environment,
+          templateDir,
         }),
       },
       clock,
@@ -127,8 +162,17 @@ export class ColdSandbox implements Sandbox {
   }
 }
 
+function waiting(execution: BwrapExecution): WaitingCommand {
+  if (execution.channel === undefined) throw new Error("the command has no channel");
+  return { execution, channel: new WakeChannel(execution.channel) };
+}
+
+function templateFilter(): Uint8Array | undefined {
+  return isFilteredArch(process.arch) ? seccompProgram(process.arch, "template") : undefined;
+}
+
 /** Where a sandbox has memory file systems. */
-function privateMemoryOf({ hasVar }: Profile, workDir: string): PrivateMemory {
+export function privateMemoryOf({ hasVar }: Profile, workDir: string): PrivateMemory {
   return {
     directories: ["/tmp", "/dev/shm", ...(hasVar ? ["/var"] : [])],
     workDirInside: insidePaths.work,

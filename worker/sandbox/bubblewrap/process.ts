@@ -1,7 +1,7 @@
 /**
  * One bubblewrap process: started, watched until the sandbox's last process is gone, stopped.
  */
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
@@ -29,6 +29,8 @@ export interface BwrapCommand {
   /** The system-call filter, or undefined where there is none for this architecture. */
   readonly seccomp: Uint8Array | undefined;
   readonly uid: number | undefined;
+  /** Whether the command's descriptor 0 is a socket, and not /dev/null. */
+  readonly hasChannel?: boolean;
   /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
   readonly placement: readonly string[];
   /** Opens what keeps the sandbox's totals, which is disposed with the sandbox; undefined for a trial that needs none. */
@@ -62,6 +64,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       ],
       env: {},
       uid: command.uid,
+      hasChannel: command.hasChannel ?? false,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
       // bubblewrap makes no process before it has its options. It can load meanwhile.
       beforeInputs: async (pid) => {
@@ -88,6 +91,7 @@ export class BwrapExecution implements Execution {
   readonly #totals: Totals | undefined;
   /** Fulfils when the sandbox's first process is known, or will never be. */
   readonly #begun: Promise<void>;
+  #startMs: number;
   /** From then on the numbers of the sandbox's processes may be other processes'. */
   #isGone = false;
   readonly #stopping: Stopping;
@@ -97,6 +101,7 @@ export class BwrapExecution implements Execution {
   constructor(child: Subprocess, report: Readable, clock: Clock, totals: Totals | undefined) {
     this.#child = child;
     this.#clock = clock;
+    this.#startMs = clock.monotonicMs();
     this.#totals = totals;
     const { begun, ended } = readReport(report, this.#report, () => totals?.lookLast());
     this.#begun = begun;
@@ -114,6 +119,16 @@ export class BwrapExecution implements Execution {
     );
   }
 
+  /** bubblewrap itself; all of the sandbox descends from it. */
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Our end of the socket that is the command's descriptor 0, or undefined when it has none. */
+  get channel(): Duplex | undefined {
+    return this.#child.channel;
+  }
+
   /** The sandbox's first process, as this host numbers it; undefined until it is known. */
   get firstPid(): number | undefined {
     return this.#report.childPid;
@@ -122,6 +137,23 @@ export class BwrapExecution implements Execution {
   /** The number of a network namespace of its own, namespaces(7); undefined until it is known, and where there is none. */
   get networkNamespace(): number | undefined {
     return this.#report.networkNamespace;
+  }
+
+  /** The command has nothing to do until `beginCall`, and is looked at less often. */
+  async rest(): Promise<void> {
+    await this.#begun;
+    this.#totals?.rest();
+  }
+
+  /** The command only makes others from now on, each of which is looked at by itself. */
+  unwatch(): void {
+    this.#totals?.unwatch();
+  }
+
+  /** From now on the command has a call, whose time counts, and whose inputs lie in the work directory. Throws SandboxError. */
+  beginCall(): void {
+    this.#totals?.beginCall();
+    this.#startMs = this.#clock.monotonicMs();
   }
 
   onOutput(listener: OutputListener): void {
@@ -158,7 +190,6 @@ export class BwrapExecution implements Execution {
   }
 
   async #watch(reported: Promise<void>): Promise<ExitReport> {
-    const startMs = this.#clock.monotonicMs();
     try {
       using totals = this.#totals;
       await this.#begun;
@@ -173,7 +204,7 @@ export class BwrapExecution implements Execution {
       const end = ending(this.#report, exit);
       const used = totals?.usage ?? unknownUsage;
       const { cpuMs, peakMemoryBytes, peakProcesses } = used;
-      const wallMs = this.#clock.monotonicMs() - startMs;
+      const wallMs = this.#clock.monotonicMs() - this.#startMs;
       return {
         ...end,
         exceeded: this.#exceeded ?? this.#endedByKernel(end, used),

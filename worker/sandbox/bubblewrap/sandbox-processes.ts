@@ -2,11 +2,14 @@
  * Processes of a sandbox, seen from the host: the first to go when memory is short, waited for until they are gone.
  */
 import { writeFileSync } from "node:fs";
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
-import { isGone, signalQuietly } from "../proc/processes.ts";
+import { endsAlone, isGone, signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
-/** Milliseconds between looks at whether the sandbox's first process is gone. bubblewrap exits about 1 ms before it. */
+/** Milliseconds in which a look follows the other at whether the sandbox's first process is gone: bubblewrap exits about one before it. */
+const goneSoonMs = 2;
+/** Milliseconds between looks later on. */
 const goneLookMs = 1;
 /** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
 const goneTimeoutMs = 5_000;
@@ -24,15 +27,17 @@ export function endFirstWithoutMemory(pid: number): void {
 }
 
 /**
- * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and kills it meanwhile.
+ * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and kills it meanwhile. It may
+ * be on its way out of the kernel still, where nobody else is left.
  * Throws SandboxError when it cannot be killed.
  */
 export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
-  const deadlineMs = clock.monotonicMs() + goneTimeoutMs;
-  while (!isGone(firstPid)) {
-    if (clock.monotonicMs() > deadlineMs)
-      throw new SandboxError(`process ${firstPid} cannot be killed`);
+  const beganMs = clock.monotonicMs();
+  while (!isGone(firstPid) && !endsAlone(firstPid)) {
+    const passedMs = clock.monotonicMs() - beganMs;
+    if (passedMs > goneTimeoutMs) throw new SandboxError(`process ${firstPid} cannot be killed`);
     signalQuietly(firstPid, "SIGKILL");
-    await clock.sleep(goneLookMs);
+    // Others have their turn also where nobody sleeps, which would take more than a short call does.
+    await (passedMs < goneSoonMs ? othersTurn() : clock.sleep(goneLookMs));
   }
 }

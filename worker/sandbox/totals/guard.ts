@@ -2,10 +2,13 @@
  * Keeps the totals of sandboxes that the kernel does not keep, by looking at what they use.
  */
 import { type WatchedSandbox, Watched } from "./watched-sandbox.ts";
+import type { Amount } from "./disk-use.ts";
 import type { Usage } from "../sandbox.ts";
 
 /** Milliseconds between two looks at all watched sandboxes. */
 export const lookMs = 20;
+/** Milliseconds between two looks at one that only waits for its call. */
+export const restingLookMs = 1_000;
 /**
  * Least pause between two looks, in lengths of a look: a sandbox full of processes must not hold the worker up. It is the
  * processor time of a look that counts, so that who keeps all processors busy is not looked at less often.
@@ -25,17 +28,27 @@ const maxWalks = 32;
 export interface Watch extends Disposable {
   /** What was used, as far as was seen. */
   readonly usage: Omit<Usage, "wallMs">;
+  /** The sandbox only waits for its call: from now on it is looked at every {@link restingLookMs}. */
+  rest(): void;
+  /**
+   * It is about to get its call, and is looked at as others are, the first time after {@link lookMs} at most: a look takes as
+   * long as many a call does. `staged` is what the call brings.
+   */
+  beginCall(staged: Amount): void;
   /** To be called when the command has ended and the first process may still be there. */
   lookLast(): void;
 }
 
 /**
- * Looks at all watched sandboxes every {@link lookMs}. Between two looks a sandbox can use more than its limits; how much
- * more is measured in docs/sandbox.md.
+ * Looks at all watched sandboxes every {@link lookMs}, and one after the other at those that wait for their calls. Between
+ * two looks a sandbox can use more than its limits; how much more is measured in docs/sandbox.md.
  */
 export class Guard {
   readonly #watched = new Set<Watched>();
+  /** Those that wait for their calls, the one first that was looked at longest ago. */
+  readonly #resting = new Set<Watched>();
   readonly #onLooked: () => void;
+  #restingTimer: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> = Promise.resolve();
 
@@ -47,21 +60,48 @@ export class Guard {
   /** Watches a sandbox until the returned watch is disposed. */
   watch(sandbox: WatchedSandbox): Watch {
     const watched = new Watched(sandbox, (task) => (this.#turn = this.#turn.then(task)));
-    this.#watched.add(watched);
-    this.#timer ??= this.#lookIn(lookMs);
+    this.#watchClosely(watched);
     return {
       get usage() {
         return watched.usage;
       },
+      rest: () => this.#rest(watched),
+      beginCall: (staged) => {
+        watched.stage(staged);
+        this.#drop(watched);
+        this.#watchClosely(watched);
+      },
       lookLast: () => watched.lookLast(),
       [Symbol.dispose]: () => {
         watched[Symbol.dispose]();
-        this.#watched.delete(watched);
-        if (this.#watched.size > 0) return;
-        clearTimeout(this.#timer);
-        this.#timer = undefined;
+        this.#drop(watched);
       },
     };
+  }
+
+  #watchClosely(watched: Watched): void {
+    this.#watched.add(watched);
+    this.#timer ??= this.#lookIn(lookMs);
+  }
+
+  #rest(watched: Watched): void {
+    this.#drop(watched);
+    if (watched.isOver) return;
+    this.#resting.add(watched);
+    this.#restingTimer ??= this.#lookAtRestingIn(restingLookMs);
+  }
+
+  #drop(watched: Watched): void {
+    this.#watched.delete(watched);
+    this.#resting.delete(watched);
+    if (this.#watched.size === 0) {
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    }
+    if (this.#resting.size === 0) {
+      clearTimeout(this.#restingTimer);
+      this.#restingTimer = undefined;
+    }
   }
 
   #lookIn(delayMs: number): NodeJS.Timeout {
@@ -72,7 +112,7 @@ export class Guard {
     const beganMs = ownCpuMs();
     const all = [...this.#watched];
     const urgent = new Set(all.filter(({ isUrgent }) => isUrgent));
-    let walks = all.filter(({ isWalking }) => isWalking).length;
+    let walks = this.#walks;
     for (const watched of all) {
       const walkMs = urgent.has(watched) ? urgentFilesMs / urgent.size : 0;
       const wasWalking = watched.isWalking;
@@ -85,6 +125,29 @@ export class Guard {
     this.#timer =
       this.#watched.size === 0 ? undefined : this.#lookIn(Math.max(lookMs, pause * tookMs));
     this.#onLooked();
+  }
+
+  /** Walks through work directories that are under way. */
+  get #walks(): number {
+    return [...this.#watched, ...this.#resting].filter(({ isWalking }) => isWalking).length;
+  }
+
+  #lookAtRestingIn(delayMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#lookAtOneResting(), delayMs).unref();
+  }
+
+  /** One at a time, so that many hold nobody up. */
+  #lookAtOneResting(): void {
+    const beganMs = ownCpuMs();
+    for (const watched of [...this.#resting].slice(0, 1)) {
+      this.#resting.delete(watched);
+      watched.look(filesMs, urgentFilesMs, this.#walks < maxWalks);
+      if (!watched.isOver) this.#resting.add(watched);
+    }
+    const pauseMs = pausePerLook * (ownCpuMs() - beganMs);
+    const shareMs = restingLookMs / this.#resting.size;
+    this.#restingTimer =
+      this.#resting.size === 0 ? undefined : this.#lookAtRestingIn(Math.max(shareMs, pauseMs));
   }
 }
 

@@ -6,7 +6,7 @@ import { childrenOf } from "../proc/processes.ts";
 import { type ProcStat, readStat } from "../proc/stat.ts";
 
 /** One process at the time of a look. */
-export interface SeenProcess extends Omit<ProcStat, "hasEnded"> {
+export interface SeenProcess extends Omit<ProcStat, "hasEnded" | "isExiting"> {
   readonly pid: number;
   /**
    * The directory of /proc that shows what it holds: that of a living thread. A process goes on when its first thread has

@@ -1,13 +1,16 @@
 /**
  * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
  */
+import { lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
-import { DiskWalk } from "./disk-use.ts";
+import { type Amount, DiskWalk, blockBytes } from "./disk-use.ts";
 import type { Guard, Watch } from "./guard.ts";
 import type { PrivateMemory } from "./private-memory.ts";
 import type { WatchedSandbox } from "./watched-sandbox.ts";
 import { SandboxError, type Usage } from "../sandbox.ts";
+import { workDirNames } from "../work/work-dir.ts";
 
 /** What is known of a sandbox before it starts. */
 export interface TotalsOptions {
@@ -17,6 +20,8 @@ export interface TotalsOptions {
   readonly privateMemory: PrivateMemory | undefined;
   /** Whether the sandbox's first process is not the command but its parent, which counts nowhere. */
   readonly commandIsChild: boolean;
+  /** Whether no bubblewrap is in it, which control groups otherwise reckon with besides the first process. */
+  readonly isForked?: boolean;
 }
 
 /** What a sandbox used, and how often it was denied memory by the death of a process. */
@@ -60,7 +65,10 @@ export class Totals implements Disposable {
       throw new SandboxError("cannot look at a work directory", { cause: error });
     }
     try {
-      return new Totals(guard, cgroups, await cgroups?.create(options.limits), options, disk);
+      const { limits, isForked } = options;
+      const processes = limits.processes - Number(isForked ?? false);
+      const group = await cgroups?.create({ ...limits, processes });
+      return new Totals(guard, cgroups, group, options, disk);
     } catch (error) {
       disk[Symbol.dispose]();
       throw error;
@@ -78,9 +86,15 @@ export class Totals implements Disposable {
     return {
       cpuMs: counted?.cpuMs ?? seen?.cpuMs,
       peakMemoryBytes: counted?.peakMemoryBytes ?? seen?.peakMemoryBytes,
-      peakProcesses: counted?.peakProcesses ?? seen?.peakProcesses,
+      peakProcesses: this.#withForked(counted?.peakProcesses) ?? seen?.peakProcesses,
       memoryKills: counted?.memoryKills ?? 0,
     };
+  }
+
+  #withForked(processes: number | undefined): number | undefined {
+    return processes === undefined
+      ? undefined
+      : processes + Number(this.#options.isForked ?? false);
   }
 
   /**
@@ -106,9 +120,24 @@ export class Totals implements Disposable {
     });
   }
 
+  /** The command only waits for its call: it is looked at less often until `beginCall`. */
+  rest(): void {
+    this.#watch?.rest();
+  }
+
+  /** Nobody looks any more. What was seen so far is known. */
+  unwatch(): void {
+    this.#watch?.[Symbol.dispose]();
+  }
+
+  /** The command is about to get a call, whose inputs now lie in the work directory. Throws SandboxError. */
+  beginCall(): void {
+    this.#watch?.beginCall(stagedIn(this.#options.workDir));
+  }
+
   /** To be called when the command has ended and the first process may still be there. */
   lookLast(): void {
-    this.#watch?.lookLast();
+    if (this.#group === undefined || this.#cgroups?.controls.cpu !== true) this.#watch?.lookLast();
   }
 
   /** Kills everything that counts with the sandbox, where there is a group. */
@@ -121,4 +150,23 @@ export class Totals implements Disposable {
     this.#disk[Symbol.dispose]();
     if (this.#group !== undefined) this.#cgroups?.discard(this.#group);
   }
+}
+
+/** What a call brings into a work directory that had been there before it, empty. Throws SandboxError. */
+function stagedIn(workDir: string): Amount {
+  try {
+    const { blocks } = lstatSync(join(workDir, workDirNames.args));
+    const inputs = join(workDir, workDirNames.input);
+    const { bytes, files } = readdirSync(inputs).length === 0 ? nothing : amountIn(inputs);
+    return { bytes: bytes + blocks * blockBytes, files };
+  } catch (error) {
+    throw new SandboxError("cannot look at what a call brings", { cause: error });
+  }
+}
+
+const nothing: Amount = { bytes: 0, files: 0 };
+
+function amountIn(directory: string): Amount {
+  using walk = new DiskWalk(directory);
+  return walk.staged;
 }

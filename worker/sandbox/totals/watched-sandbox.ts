@@ -54,6 +54,8 @@ export class Watched implements Disposable {
   readonly #private: PrivateMemoryView | undefined;
   /** Undefined where the control group counts it. */
   readonly #memory: MemoryTotal | undefined;
+  /** What is in the work directory and was not made inside. */
+  #staged: Amount;
   /** What it may still add to its work directory. */
   #left: Amount;
   #hasMeasured = false;
@@ -64,6 +66,7 @@ export class Watched implements Disposable {
   constructor(sandbox: WatchedSandbox, inTurn: InTurn) {
     const { firstPid, disk, privateMemory, group } = sandbox;
     this.#sandbox = sandbox;
+    this.#staged = { bytes: disk.staged.bytes, files: disk.staged.files };
     this.#left = { bytes: sandbox.limits.diskBytes, files: sandbox.limits.files };
     this.#tree = new ProcessTree(firstPid);
     this.#mappings = new MappingsSearch(disk.device);
@@ -107,6 +110,11 @@ export class Watched implements Disposable {
   /** Whether a walk through its work directory has begun and goes on with the next look. */
   get isWalking(): boolean {
     return this.#sandbox.disk.isUnderWay;
+  }
+
+  /** Counts what has been put into the work directory from outside, besides what was there at first. */
+  stage({ bytes, files }: Amount): void {
+    this.#staged = { bytes: this.#staged.bytes + bytes, files: this.#staged.files + files };
   }
 
   /**
@@ -196,7 +204,7 @@ export class Watched implements Disposable {
     { filesMs, walkMs, mayBegin }: FilesShare,
   ): LimitReached | undefined {
     const { disk, limits } = this.#sandbox;
-    const { staged } = disk;
+    const staged = this.#staged;
     // Counted from here: looking at many processes takes long, and is none of the files' time.
     const untilMs = performance.now() + filesMs;
     const shareMs = filesMs / 3;

@@ -1,0 +1,257 @@
+/**
+ * Sandboxes that are parked before there is a call, with the real Python runner in them.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Limits } from "../../../worker/protocol/resource-limits.ts";
+import { openPythonRunner } from "../../../worker/runners/python.ts";
+import type { BubblewrapOptions } from "../../../worker/sandbox/bubblewrap/backend.ts";
+import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { type ParkedSandbox, SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
+import { patience } from "../../support/patience.ts";
+import { tool } from "../../unit/manifest/fixtures.ts";
+import {
+  never,
+  openBackend,
+  openDescriptors,
+  processesIn,
+  temporaryDirectory,
+} from "./sandbox-host.ts";
+
+const restrictive = builtInProfiles.get("restrictive")!;
+const MiB = 1024 * 1024;
+
+interface PoolOptions {
+  readonly limits?: Partial<Limits>;
+  readonly changes?: Partial<BubblewrapOptions>;
+}
+
+/** What parks sandboxes of a tool whose module, `tool`, has this text. */
+async function openPool(context: TestContext, source: string, options: PoolOptions = {}) {
+  const backend = await openBackend(context, options.changes);
+  onTestFinished(() => backend[Symbol.asyncDispose]());
+  const toolsDir = await temporaryDirectory();
+  await writeFile(join(toolsDir, "tool.py"), source);
+  const runner = await openPythonRunner({
+    pythonBin: "/usr/bin/python3",
+    toolsDir,
+    runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
+    scratchDir: backend.scratchDir,
+    backend,
+    workerEnvironment: {},
+  });
+  const profile = { ...restrictive, limits: { ...restrictive.limits, ...options.limits } };
+  const prepared = await runner.prepare(tool("tool", { module: "tool" }), profile);
+  onTestFinished(async () => {
+    await prepared[Symbol.asyncDispose]();
+    await runner[Symbol.asyncDispose]();
+  });
+  const request = { ...prepared, profile, devices: [] };
+  return (signal = never) => backend.aheadOf!(profile)!.park(request, prepared.park!, signal);
+}
+
+/** Gives a parked sandbox a call of its tool's `run`. */
+async function wake(parked: ParkedSandbox) {
+  const inWork = (name: string): string => join(insidePaths.work, name);
+  const call = {
+    module: "tool",
+    function: "run",
+    result_file: inWork("result.json"),
+    output_dir: inWork("output"),
+    tools_dir: insidePaths.pythonTools,
+  };
+  await parked.workDir.writeArguments(JSON.stringify(call));
+  return parked.wake();
+}
+
+async function resultOf({ workDir }: ParkedSandbox): Promise<unknown> {
+  const left = await workDir.openLeft("result.json");
+  await using handle = left!.handle;
+  return (JSON.parse(await handle.readFile("utf8")) as { result: unknown }).result;
+}
+
+const working = "def run():\n    return {'ok': True}\n";
+
+describe("a parked sandbox", () => {
+  test("has loaded its tool when it is there, and answers its call", async (context) => {
+    const park = await openPool(context, `print("loaded", flush=True)\n${working}`);
+    await using parked = await park();
+    expect(parked.privateBytes).toBeGreaterThan(MiB);
+    const execution = await wake(parked);
+    let heard = "";
+    execution.onOutput((_stream, chunk) => (heard += Buffer.from(chunk).toString()));
+    expect(await execution.exited).toMatchObject({
+      started: true,
+      exitCode: 0,
+      exceeded: undefined,
+    });
+    expect(await resultOf(parked)).toEqual({ ok: true });
+    await parked.lost;
+    // What was printed before it was woken belongs to the call.
+    expect(heard).toBe("loaded\n");
+  });
+
+  test("is woken once, and not when it has ended", async (context) => {
+    const park = await openPool(context, working);
+    await using parked = await park();
+    await (
+      await wake(parked)
+    ).exited;
+    await expect(parked.wake()).rejects.toThrow(new SandboxError("a parked sandbox is woken once"));
+    await using ended = await park();
+    for (const pid of await processesIn(ended.workDir.path)) signalQuietly(pid, "SIGKILL");
+    await ended.lost;
+    await expect(ended.wake()).rejects.toThrow(new SandboxError("a parked sandbox has ended"));
+  });
+
+  test("counts the time of its call only", async (context) => {
+    const park = await openPool(context, working);
+    await using parked = await park();
+    const parkedMs = performance.now();
+    await vi.waitFor(() => expect(performance.now() - parkedMs).toBeGreaterThan(300), patience);
+    const wokenMs = performance.now();
+    const { usage } = await (await wake(parked)).exited;
+    expect(usage.wallMs).toBeLessThanOrEqual(performance.now() - wokenMs);
+  });
+
+  test("gives its tool no descriptor, and no way to that of its first process", async (context) => {
+    const park = await openPool(
+      context,
+      `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(number, *arguments):
+    return libc.syscall(number, *arguments) == -1 and ctypes.get_errno()
+def run():
+    descriptors = list(map(int, os.listdir("/proc/self/fd")))
+    first = libc.syscall(434, 1, 0)
+    return {
+        "descriptors": sorted(descriptors),
+        "input": os.readlink("/proc/self/fd/0"),
+        "taken": refused(438, first, 0, 0),
+    }`,
+    );
+    await using parked = await park();
+    await (
+      await wake(parked)
+    ).exited;
+    const { descriptors, ...more } = (await resultOf(parked)) as { descriptors: number[] };
+    // What the test runner itself has inherited is closed by worker/main.ts alone.
+    const inherited = inheritableDescriptors();
+    expect(descriptors.filter((each) => !inherited.includes(each) && each !== 3)).toEqual([
+      0, 1, 2,
+    ]);
+    expect(more).toEqual({ input: "/dev/null", taken: 1 });
+  });
+
+  test("that is given back leaves no process and no descriptor, woken or not", async (context) => {
+    const park = await openPool(context, working);
+    // The first one makes work directories ahead.
+    await (await park())[Symbol.asyncDispose]();
+    const before = await openDescriptors();
+    for (let round = 0; round < 4; round++) {
+      await using parked = await park();
+      if (round % 2 === 0) await (await wake(parked)).exited;
+    }
+    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before), patience);
+  });
+});
+
+describe("no sandbox is parked", () => {
+  test.for([
+    ["that cannot be loaded is unfit, and the error says why", "import no_such", true, "no_such"],
+    ["that ends while it is loaded", "import os; os._exit(4)", false, "exit code 4"],
+    ["that kills itself", "import os; os.kill(os.getpid(), 9)", false, "SIGKILL"],
+    ["that says something else", "import os; os.write(3, b'{}\\n')", false, "ended while"],
+    ["that says too much", "import os; os.write(3, b'x' * 9000)", false, "ended while"],
+    ["that closes everything", "import os; os.closerange(0, 64)", false, "ended while"],
+  ] as const)("for a tool %s", async ([, source, isUnfit, reason], context) => {
+    const park = await openPool(context, source);
+    const error = await park().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(SandboxError);
+    expect(error).toMatchObject({ isUnfit, message: expect.stringContaining(reason) as string });
+  });
+
+  test("for somebody who gives up meanwhile", async (context) => {
+    const park = await openPool(context, "import time; time.sleep(600)");
+    const reason = new Error("gone");
+    await expect(park(AbortSignal.abort(reason))).rejects.toBe(reason);
+    const giving = new AbortController();
+    const parking = park(giving.signal);
+    setTimeout(() => giving.abort(reason), 200);
+    await expect(parking).rejects.toBe(reason);
+  });
+});
+
+describe("limits hold for a parked sandbox", () => {
+  test("while its tool is loaded", async (context) => {
+    const source =
+      "open('output/large', 'wb').write(bytes(9_000_000))\nimport time; time.sleep(600)";
+    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+    await expect(park()).rejects.toThrow("ended while it was loaded: diskBytes");
+  });
+
+  test("while it waits: one that goes beyond them is lost", async (context) => {
+    const source = `
+import os, threading, time
+def grow():
+    while not os.path.exists("output/grow"):
+        time.sleep(0.01)
+    open("output/large", "wb").write(bytes(9_000_000))
+    time.sleep(600)
+threading.Thread(target=grow, daemon=True).start()`;
+    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+    await using parked = await park();
+    await writeFile(join(parked.workDir.path, "output", "grow"), "");
+    await parked.lost;
+  });
+
+  test("in its call, where inputs count as little as in any other", async (context) => {
+    const source = `
+import time
+def run():
+    open("output/half", "wb").write(bytes(5_000_000))
+    open("output/half", "rb").read()
+    time.sleep(0.5)
+    open("output/other", "wb").write(bytes(5_000_000))
+    time.sleep(600)`;
+    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+    await using parked = await park();
+    {
+      await using input = await parked.workDir.create("data");
+      await input.writeFile(Buffer.alloc(16 * MiB, 1));
+    }
+    const execution = await wake(parked);
+    const { exceeded } = await execution.exited;
+    expect(exceeded).toMatchObject({ limit: "diskBytes", bound: 8 * MiB });
+    expect(exceeded!.peak).toBeLessThan(16 * MiB);
+  });
+
+  test.for([
+    ["with a control group", false],
+    ["without", true],
+  ] as const)(
+    "of processor time, that of loading included, %s",
+    async ([, withoutCgroups], context) => {
+      const source = `
+import time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+burn(1.2)
+def run():
+    burn(600)`;
+      const park = await openPool(context, source, {
+        limits: { cpuSeconds: 2 },
+        changes: { withoutCgroups },
+      });
+      await using parked = await park();
+      const { exceeded } = await (await wake(parked)).exited;
+      expect(exceeded).toMatchObject({ limit: "cpuSeconds", bound: 2 });
+    },
+  );
+});

@@ -1,0 +1,134 @@
+/**
+ * Loads a tool before its call and waits for it. See tool-runner/PROTOCOL.md, "Parked".
+ */
+import { Context } from "./context.js";
+import { parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
+import { StatusPipe } from "./status-pipe.js";
+import { beginning, describe } from "./telling.js";
+
+// Taken before the tool is loaded, which may replace them by accident or for its tests.
+const { clearTimeout, process, setImmediate, setTimeout, Promise: NativePromise } = globalThis;
+const { closeSync, readSync, writeSync } = process.getBuiltinModule("node:fs");
+const { stringify } = JSON;
+const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
+  /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
+
+/** The socket to the worker. The launch has moved it here: at 0 the module would find it as its standard input. */
+const channel = 3;
+const callLine = Buffer.from("call\n");
+const line = Buffer.alloc(callLine.length);
+/** Characters of a reason, so that a line of six bytes for each has its room in 4 KiB. */
+const reasonMaxCharacters = 500;
+/** Milliseconds that what the import has begun may take to end. */
+const restMs = 1_000;
+/** A path where no file can be. */
+const nowhere = "/dev/null/none";
+
+/**
+ * Imports a module, waits until it is called and goes on with it; or ends the process.
+ *
+ * @template Loaded
+ * @param {() => Promise<Loaded>} load
+ * @param {(loaded: Loaded) => void} onCall what a cold start does now
+ */
+export async function park(load, onCall) {
+  const loaded = await loadToRest(load);
+  try {
+    rehearse();
+  } catch (thrown) {
+    refuse(`the runner cannot work beside it: ${describe(thrown)}`);
+  }
+  tell({ ready: true });
+  // Not even the event loop runs meanwhile.
+  if (!isCalled()) end(0);
+  closeSync(channel);
+  onCall(loaded);
+}
+
+/**
+ * Imports a module and waits until the event loop has run empty.
+ *
+ * @template Loaded
+ * @param {() => Promise<Loaded>} load
+ */
+async function loadToRest(load) {
+  /** @type {() => unknown} */
+  let onIdle = () => refuse("its top-level await never ends");
+  const whenIdle = () => onIdle();
+  const onExit = () => refuse("it ends the process");
+  process.on("beforeExit", whenIdle);
+  process.on("exit", onExit);
+  const loaded = await load().catch((thrown) => refuse(`its import fails: ${describe(thrown)}`));
+  // Now that would be told of an end that is none.
+  if (listenerCount.call(process, "beforeExit") > 1) refuse('it listens for "beforeExit"');
+  const timer = setTimeout(() => refuse(`it leaves something running: ${active()}`), restMs);
+  timer.unref();
+  await new NativePromise((resolve) => {
+    onIdle = () => setImmediate(resolve);
+  });
+  clearTimeout(timer);
+  off.call(process, "beforeExit", whenIdle);
+  off.call(process, "exit", onExit);
+  return loaded;
+}
+
+/** What Node counts as running; stdout and stderr may be among it, which keep nothing alive. */
+function active() {
+  return [...new Set(getActiveResourcesInfo.call(process))].join(", ");
+}
+
+/** Does what every call does, with nothing: the first time takes a millisecond, most of it for compiling. */
+function rehearse() {
+  const call = parseCall(
+    `{"module":"m","function":"f","result_file":"${nowhere}","output_dir":"o","tools_dir":"t"}`,
+  );
+  const statuses = new StatusPipe(call.status_pipe);
+  const context = new Context({ onStatus: (text) => statuses.send(text) });
+  const document = resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);
+  for (const step of [() => takeCall(nowhere), () => writeResult(document, call)]) {
+    try {
+      step();
+    } catch {
+      // There is no such place.
+    }
+  }
+}
+
+/** Waits for the line that says so, and for nothing else: false where the worker does not need this process. */
+function isCalled() {
+  for (let length = 0; length < line.length;) {
+    const read = readSync(channel, line, length, line.length - length, null);
+    if (read === 0) return false;
+    length += read;
+  }
+  return line.equals(callLine);
+}
+
+/**
+ * @param {string} reason
+ * @returns {never}
+ */
+function refuse(reason) {
+  tell({ unfit: beginning(reason, reasonMaxCharacters) });
+  return end(1);
+}
+
+/** @param {{ ready: true } | { unfit: string }} message */
+function tell(message) {
+  try {
+    writeSync(channel, `${stringify(message)}\n`);
+  } catch {
+    // The worker is gone.
+    end(0);
+  }
+}
+
+/**
+ * Ends the process without anything that the module has put at its end.
+ *
+ * @param {number} status
+ * @returns {never}
+ */
+function end(status) {
+  return reallyExit.call(process, status);
+}

@@ -1,0 +1,30 @@
+"""A call of nothing, by which what calls need is brought into memory, and made quick, before there is one."""
+
+import os
+
+from .json_codec import encode
+from .protocol import take_call
+from .runner import respond
+
+_NAME = __name__
+
+
+def nothing(text: str) -> dict:
+    """A tool."""
+    return {"text": text}
+
+
+def rehearse(work_directory: str) -> None:
+    """Runs it in a work directory, and leaves there and in this process what was there."""
+    arguments, result = f"{work_directory}/rehearsal.json", f"{work_directory}/rehearsal.result"
+    call = {
+        "module": _NAME,
+        "function": "nothing",
+        "args": {"text": ""},
+        "result_file": result,
+        "output_dir": f"{work_directory}/output",
+    }
+    with open(arguments, "wb") as file:
+        file.write(encode(call))
+    respond(take_call(arguments))
+    os.unlink(result)
