@@ -439,7 +439,7 @@ async function startWorkerWithKeyring(rig: Rig) {
   await worker.says("worker ready");
   const { host, port } = rig.broker;
   const agent = owned.use(
-    await Agent.connect({ host, port, namespace: other }, AbortSignal.timeout(5_000)),
+    await Agent.connect({ host, port, namespace: other }, AbortSignal.timeout(30_000)),
   );
   const all = owned.move();
   return {

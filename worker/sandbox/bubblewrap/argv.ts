@@ -30,7 +30,15 @@ export interface BwrapOptions {
   readonly mounts: readonly ReadOnlyMount[];
   readonly devices: readonly Device[];
   readonly environment: ReadonlyMap<string, string>;
+  /**
+   * For the sandbox of a template: the directory on the host that has the work directories of those that are made from it. They
+   * need user namespaces, and a /proc to write in.
+   */
+  readonly templateDir?: string | undefined;
 }
+
+/** Where a template finds what its children need of the worker. They do not see it. */
+const templateDirInside = "/sandbox/template";
 
 /** One of the host's top-level program directories: a link into /usr on a merged-/usr system, else a directory. */
 export interface SystemDirectory {
@@ -80,13 +88,13 @@ const devicesWithoutTerminals: readonly string[] = [
  * Order matters: a later mount covers an earlier one, and the root becomes read-only last.
  */
 export function bwrapOptions(options: BwrapOptions): readonly string[] {
-  const { profile } = options;
+  const { profile, templateDir } = options;
   const size = String(profile.limits.tmpBytes);
   return [
     "--unshare-all",
     ...(profile.network === "host" ? ["--share-net"] : []),
     "--unshare-user",
-    ...(options.limitsNested ? ["--disable-userns"] : []),
+    ...(options.limitsNested && templateDir === undefined ? ["--disable-userns"] : []),
     ...["--uid", insideId, "--gid", insideId],
     ...["--cap-drop", "ALL"],
     "--new-session",
@@ -98,7 +106,7 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     ...etc(profile),
     ...(options.proc === "fresh" ? ["--proc", "/proc"] : ["--tmpfs", "/proc"]),
     // In a new one a tool could write the settings of its own namespaces, below /proc/sys.
-    ...["--remount-ro", "/proc"],
+    ...(templateDir === undefined ? ["--remount-ro", "/proc"] : []),
     // The tool owns the file system of /dev: without the remount it could fill half of the host's memory there.
     ...(profile.terminals ? ["--dev", "/dev"] : devicesWithoutTerminals),
     ...["--size", size, "--tmpfs", "/dev/shm"],
@@ -108,6 +116,7 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     ...(profile.hasVar ? ["--size", size, "--tmpfs", "/var"] : []),
     ...options.mounts.flatMap((mount) => ["--ro-bind", mount.source, mount.target]),
     ...["--bind", options.workDir, insidePaths.work],
+    ...(templateDir === undefined ? [] : ["--bind", templateDir, templateDirInside]),
     ...["--chdir", insidePaths.work],
     ...["--remount-ro", "/"],
   ];

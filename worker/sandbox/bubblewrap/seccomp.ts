@@ -86,6 +86,12 @@ const socketFamilies = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 /** The protocol of netlink(7) that tells interfaces and addresses. The others lead into subsystems that no tool needs. */
 const netlinkRoute = 0;
 
+/** What a filter is for: what runs a tool, or what makes sandboxes for tools, each of which puts on the other one besides. */
+export type FilterUse = "tool" | "template";
+
+/** Calls that a template needs besides, to make its children and to place them. */
+const callsOfTemplates: ReadonlySet<string> = new Set(["unshare", "mount", "sched_setaffinity"]);
+
 /** Whether there is a filter for an architecture. */
 export function isFilteredArch(arch: string): arch is FilteredArch {
   return Object.hasOwn(auditArchs, arch);
@@ -96,20 +102,24 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
  * calls that some kernels do not have with ENOSYS and those that do not fit every descriptor with EINVAL, refuses those that
  * no tool needs with EPERM, and lets everything else pass.
  */
-export function seccompProgram(arch: FilteredArch): Uint8Array {
+export function seccompProgram(arch: FilteredArch, use: FilterUse = "tool"): Uint8Array {
   return encode([
     load(offsets.arch),
     ...unlessEqual(auditArchs[arch], [giveBack(actions.killProcess)]),
     load(offsets.number),
     ...(arch === "x64" ? onAtLeast(x32Bit, [giveBack(actions.killProcess)]) : []),
     ...search(
-      rulesOf(arch).toSorted((a, b) => a.number - b.number),
+      rulesOf(arch, use).toSorted((a, b) => a.number - b.number),
       [giveBack(actions.allow)],
     ),
   ]);
 }
 
-function rulesOf(arch: FilteredArch): readonly Rule[] {
+function rulesOf(arch: FilteredArch, use: FilterUse): readonly Rule[] {
+  const inspected = use === "template" ? inspectionsOfTemplates : inspections;
+  const refused = Object.entries(refusedCalls).filter(
+    ([name]) => use !== "template" || !callsOfTemplates.has(name),
+  );
   const ruleOf = (numbers: SyscallNumbers, block: readonly Instruction[]): readonly Rule[] => {
     const number = numbers[arch];
     return number === undefined ? [] : [{ number, block }];
@@ -117,12 +127,12 @@ function rulesOf(arch: FilteredArch): readonly Rule[] {
   const failing = (calls: Readonly<Record<string, SyscallNumbers>>, errno: number) =>
     Object.values(calls).flatMap((numbers) => ruleOf(numbers, [giveBack(actions.fail(errno))]));
   return [
-    ...Object.entries(inspections).flatMap(([name, block]) =>
+    ...Object.entries(inspected).flatMap(([name, block]) =>
       ruleOf(inspectedCalls[name as keyof typeof inspectedCalls], block),
     ),
     ...failing(unknownCalls, errnos.ENOSYS),
     ...failing(unfitCalls, errnos.EINVAL),
-    ...failing(refusedCalls, errnos.EPERM),
+    ...failing(Object.fromEntries(refused), errnos.EPERM),
   ];
 }
 
@@ -173,6 +183,13 @@ function noNamespaceAndOneTable(): readonly Instruction[] {
   return [
     load(offsets.argument(0)),
     ...onAnyBit(namespaceFlags, [giveBack(actions.fail(errnos.EPERM))]),
+    ...oneTable().slice(1),
+  ];
+}
+
+function oneTable(): readonly Instruction[] {
+  return [
+    load(offsets.argument(0)),
     ...onAnyBit(threadFlags.thread, [
       ...onAnyBit(threadFlags.files, [giveBack(actions.allow)]),
       giveBack(actions.fail(errnos.EPERM)),
@@ -192,3 +209,5 @@ const inspections: Readonly<Record<keyof typeof inspectedCalls, readonly Instruc
   socket: [...oneNetlinkProtocol(), ...allowFamilies()],
   socketpair: allowFamilies(),
 };
+
+const inspectionsOfTemplates: typeof inspections = { ...inspections, clone: oneTable() };

@@ -1,0 +1,9 @@
+/**
+ * Children of a template, held to the contract of every sandbox, as parked ones of a pool are.
+ */
+import { openParkedBackend, parkInTemplate } from "../support/parked-backend.ts";
+import { describeSandboxBackend } from "./sandbox-backend.ts";
+
+describeSandboxBackend("template", (context) => openParkedBackend(context, parkInTemplate), {
+  isolates: true,
+});

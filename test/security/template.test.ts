@@ -1,0 +1,263 @@
+/**
+ * Children of a template: a call finds nothing of another one, reaches neither the template nor other children, and is kept
+ * as one in a sandbox that was made for it.
+ */
+import { basename } from "node:path";
+import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
+import {
+  inspectedCalls,
+  refusedCalls,
+  unfitCalls,
+  unknownCalls,
+} from "../../worker/sandbox/bubblewrap/syscalls.ts";
+import { builtInProfiles } from "../../worker/sandbox/profile.ts";
+import type { Template } from "../../worker/sandbox/sandbox.ts";
+import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
+import { never } from "../integration/sandbox/sandbox-host.ts";
+import {
+  type TemplateHost,
+  type TemplateHostOptions,
+  openTemplateHost,
+} from "../support/template-host.ts";
+
+const fixtures = new URL("../fixtures/template/", import.meta.url).pathname;
+const arch = isFilteredArch(process.arch) ? process.arch : "x64";
+const namespaceFlags = {
+  mount: 0x0002_0000,
+  cgroup: 0x0200_0000,
+  uts: 0x0400_0000,
+  ipc: 0x0800_0000,
+  user: 0x1000_0000,
+  pid: 0x2000_0000,
+  net: 0x4000_0000,
+};
+const profiles = [...builtInProfiles.keys()];
+
+interface Opened {
+  readonly host: TemplateHost;
+  readonly template: Template;
+}
+
+async function open(
+  context: TestContext,
+  options: Partial<TemplateHostOptions> = {},
+): Promise<Opened> {
+  const host = await openTemplateHost(context, {
+    files: {},
+    toolsFrom: fixtures,
+    module: "neighbour",
+    ...options,
+  });
+  const template = await host.openTemplate();
+  onTestFinished(() => template[Symbol.asyncDispose]());
+  return { host, template };
+}
+
+beforeEach((context) =>
+  context.skip(!isFilteredArch(process.arch), `there are no templates on ${process.arch}`),
+);
+
+describe.each(profiles)("a call in a child of a template under %s", (profile) => {
+  test("is and has what a call in a sandbox of its own is and has", async (context) => {
+    const { host, template } = await open(context, { profile });
+    const { result } = await host.call<Look>(template, "look");
+    const cold = (await host.call<Look>(undefined, "look")).result;
+    const { [templateDir]: cover, ...mounts } = result.mounts;
+    // What hides the template's directory; nothing fits into it.
+    expect(cover).toEqual(["ro,nosuid,nodev,noexec,relatime", "tmpfs"]);
+    expect({
+      ...result,
+      mounts: points(mounts),
+      descriptors: ownDescriptors(result),
+    }).toEqual({ ...cold, mounts: points(cold.mounts), descriptors: ownDescriptors(cold) });
+    expect(result.status).toMatchObject({ CapBnd: "0000000000000000", Seccomp: "2" });
+  });
+
+  test("finds nothing of what earlier calls have left wherever they can", async (context) => {
+    const { host, template } = await open(context, { profile });
+    // It was there before they ran.
+    await using waiting = await template.park(never);
+    for (let count = 1; count <= 5; count++) {
+      const left = await host.call<object>(template, "leave", { count });
+      const { result } = await host.call<object>(undefined, "leave", { count });
+      expect(left).toMatchObject({ result, error: undefined });
+      const places = expect.arrayContaining(["/tmp", "/dev/shm", "/sandbox/work"]);
+      expect(left).toMatchObject({ result: { written: places } });
+    }
+    expect(await host.call(template, "find")).toMatchObject(nothingFound);
+    const execution = await host.wake(waiting, "find");
+    expect(await execution.exited).toMatchObject({ exitCode: 0 });
+    const left = await waiting.workDir.openLeft("result.json");
+    await using handle = left!.handle;
+    expect(JSON.parse(await handle.readFile("utf8"))).toMatchObject({ result: { found: [] } });
+  });
+
+  test("reaches neither the template nor other children", async (context) => {
+    const { host, template } = await open(context, { profile });
+    await using other = await template.park(never);
+    const name = basename(other.workDir.path);
+    expect((await host.call(template, "attack", { name })).result).toEqual({
+      "the template's directory": [],
+      "to make a file there": "EROFS",
+      "another's work directory": "ENOENT",
+      "the same by the first process": "ENOENT",
+      "the same by its directory": "ENOENT",
+      "the socket": "ENOENT",
+      "what the first process has open": ["socket"],
+      "to open that": ["ENXIO"],
+      "to take that": "EPERM",
+      "to unmount": "EPERM",
+      "to mount": "EPERM",
+      "a user namespace": "EPERM",
+      "its namespaces of old": "EPERM",
+      "more namespaces": "EROFS",
+      "to change what runs": "EROFS",
+      "to write to what runs": expect.stringMatching(/^(EACCES|EROFS)$/),
+      "to trace": "EPERM",
+      "other processes": [1, 2],
+      "children of the first": ["2"],
+      "parent of the first": "0",
+      "pids beyond": [],
+    });
+    expect(await isAsGoodAsNew(host, template)).toBe(true);
+  });
+});
+
+test.for(profiles)(
+  "a call in a child under %s is refused every system call of the list",
+  async (profile, context) => {
+    const { host, template } = await open(context, {
+      profile,
+      toolsFrom: new URL("../fixtures/tools/", import.meta.url).pathname,
+      module: "system_calls",
+    });
+    const numbers = { ...refusedCalls, ...unknownCalls, ...unfitCalls };
+    const calls = Object.fromEntries(
+      Object.entries(numbers).flatMap(([name, { [arch]: number }]) =>
+        number === undefined ? [] : [[name, number]],
+      ),
+    );
+    const { result } = await host.call<Record<string, string>>(template, "makes", { calls });
+    expect(Object.keys(result).toSorted()).toEqual(Object.keys(calls).toSorted());
+    // What each of them comes to without a filter is told in system-calls.test.ts.
+    const outcome = (name: string): string =>
+      name in refusedCalls ? "EPERM" : name in unknownCalls ? "ENOSYS" : "EINVAL";
+    expect(result).toEqual(
+      Object.fromEntries(Object.keys(calls).map((name) => [name, outcome(name)])),
+    );
+    const number = inspectedCalls.clone[arch];
+    const cloned = await host.call<object>(template, "clones", { number, flags: namespaceFlags });
+    expect(Object.values(cloned.result)).toEqual(Object.keys(namespaceFlags).map(() => "EPERM"));
+  },
+);
+
+describe("a template", () => {
+  test("makes children as good as its first one after 50 calls that attack it", async (context) => {
+    const { host, template } = await open(context, { profile: "permissive" });
+    const first = (await host.call<Look>(template, "look")).result;
+    const attacks = [
+      ["leave", { count: 1 }],
+      ["attack", { name: "x" }],
+      ["write_first", { pattern: "neighbour" }],
+      ["kill_all", {}],
+      ["take", { what: "processes" }],
+    ] as const;
+    for (let round = 0; round < 10; round++)
+      for (const [name, args] of attacks) await host.call(template, name, args);
+    expect((await host.call<Look>(template, "look")).result).toEqual(first);
+    expect(await host.call(template, "find")).toMatchObject(nothingFound);
+  });
+
+  test("and its other children live on when a call kills all that it can", async (context) => {
+    const { host, template } = await open(context);
+    await using other = await template.park(never);
+    const killer = await host.call(template, "kill_all");
+    expect(killer).toMatchObject({ report: { exitCode: 0 }, result: { alive: true } });
+    const execution = await host.wake(other, "find");
+    expect(await execution.exited).toMatchObject({ exitCode: 0 });
+    expect(await host.call(template, "find")).toMatchObject(nothingFound);
+  });
+
+  test("has no first process that a call could overwrite", async (context) => {
+    const { host, template } = await open(context);
+    const { result } = await host.call(template, "write_first", { pattern: "neighbour" });
+    expect(result).toEqual({ changed: 0, error: expect.stringContaining("Read-only") });
+    expect(await host.call(template, "find")).toMatchObject(nothingFound);
+  });
+
+  test("shares no terminals among its children", async (context) => {
+    const { host, template } = await open(context, { profile: "permissive" });
+    await using parked = await template.park(never);
+    const waits = Promise.withResolvers<string>();
+    using _statuses = parked.workDir.readStatuses(waits.resolve);
+    await host.wake(parked, "wait");
+    await waits.promise;
+    expect((await host.call(template, "terminals")).result).toEqual({ terminals: ["0", "ptmx"] });
+  });
+
+  test("has random numbers drawn anew in each child", async (context) => {
+    const { host, template } = await open(context);
+    const drawn = [];
+    for (let count = 0; count < 3; count++)
+      drawn.push((await host.call<Record<string, unknown>>(template, "draw")).result);
+    for (const name of ["random", "bytes"])
+      expect(new Set(drawn.map((each) => each[name])).size).toBe(3);
+  });
+});
+
+describe.each([
+  ["with control groups, where there are some", false],
+  ["without control groups", true],
+])("a limit %s", (_groups, withoutCgroups) => {
+  const MiB = 1024 * 1024;
+  test.for([
+    ["memory", { memoryBytes: 96 * MiB }, { exceeded: { limit: "memoryBytes" } }],
+    ["time", { cpuSeconds: 1 }, { exceeded: { limit: "cpuSeconds" } }],
+    ["disk", { diskBytes: 8 * MiB }, { exceeded: { limit: "diskBytes" } }],
+    ["processes", { processes: 12 }, { exitCode: 0, exceeded: undefined }],
+  ] as const)(
+    "of %s is that of one child, and ends no other",
+    async ([what, limits, expected], context) => {
+      const { host, template } = await open(context, { limits, changes: { withoutCgroups } });
+      await using neighbour = await template.park(never);
+      const { report, error } = await host.call(template, "take", { what });
+      expect(report).toMatchObject(expected);
+      if (what === "processes") expect(error).toMatch(/ (\d+) and EAGAIN$/);
+      expect(await (await host.wake(neighbour, "find")).exited).toMatchObject({ exitCode: 0 });
+      expect(await host.call(template, "find")).toMatchObject(nothingFound);
+    },
+  );
+});
+
+const nothingFound = { result: { found: [] }, error: undefined };
+const templateDir = "/sandbox/template";
+
+interface Look {
+  readonly descriptors: Readonly<Record<string, string>>;
+  readonly mounts: Readonly<Record<string, readonly [options: string, type: string]>>;
+  readonly status: Readonly<Record<string, string>>;
+}
+
+/** What is mounted where and how; the order of options and how a private mount came about are no difference. */
+function points(mounts: Look["mounts"]): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(mounts).map(([point, [options, type]]) => [
+      point,
+      { type, options: options.split(",").toSorted() },
+    ]),
+  );
+}
+
+/** Without what the test runner itself has inherited, which is closed by worker/main.ts alone. */
+function ownDescriptors({ descriptors }: Look): Record<string, string> {
+  const inherited = inheritableDescriptors();
+  return Object.fromEntries(
+    Object.entries(descriptors).filter(([name]) => !inherited.includes(Number(name))),
+  );
+}
+
+async function isAsGoodAsNew(host: TemplateHost, template: Template): Promise<boolean> {
+  const { result } = await host.call<{ found: string[] }>(template, "find");
+  return result.found.length === 0;
+}
