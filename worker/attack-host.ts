@@ -6,20 +6,23 @@ import { fileURLToPath } from "node:url";
 import { type Host, openFoundation, wireInvoker } from "./app.ts";
 import type { Config } from "./config.ts";
 import type { AttackReport } from "./doctor/attack-report.ts";
-import type { AttackedOptions, AttackedWorker } from "./doctor/attacked-worker.ts";
+import type { AttackedOptions, AttackedWorker, Readiness } from "./doctor/attacked-worker.ts";
 import { type AttackOptions, runAttacks } from "./doctor/run-attacks.ts";
+import { WarmStarts } from "./starts/warm.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
 /** Calls that run at once while attacks do: the attack and its neighbour. */
 const concurrency = 2;
+/** Bytes for what waits for calls: a few sandboxes that an attack has to itself. */
+const maxWarmBytes = 512 * 1024 * 1024;
 /** Outside of what sandboxes have of their own; where it cannot be written to, as in many containers, the work directory. */
 const plantsDir = "/var/tmp";
 const programsFromSource = "../attacks";
 const programsFromDist = "../../attacks";
 
 /** What an operator, or a test, decides. */
-export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known"> &
-  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onRow">>;
+export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
+  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">>;
 
 /** Attacks the sandbox of this host as the configuration has it. Throws what opening a worker throws. */
 export function attackHost(
@@ -35,6 +38,7 @@ export function attackHost(
       programsDir: programsDir(),
       plantsDirs: [plantsDir, workDir],
       bwrapBin,
+      workDir,
       uid: process.getuid?.() === 0 ? uid : undefined,
       log: quiet.log,
       open: (options, whileOpening) => openAttacked(config, quiet, options, whileOpening),
@@ -56,14 +60,35 @@ async function openAttacked(
     toolsPythonDir: toolsDir,
     // Attacks are in Python; nobody waits for another language.
     toolsNodeDir: join(toolsDir, "none"),
-    sandbox: { ...config.sandbox, maxConcurrent: concurrency, maxQueued: concurrency },
+    sandbox: {
+      ...config.sandbox,
+      maxConcurrent: concurrency,
+      maxQueued: concurrency,
+      maxWarmBytes,
+    },
     artifacts: { ...config.artifacts, store: { kind: "memory" } },
   };
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
-  const foundation = await openFoundation(attackedConfig, attackedHost, signal, profiles);
-  const parts = { ...foundation, store };
-  const { invoker } = wireInvoker(attackedConfig, attackedHost, parts);
-  return { ...parts, invoker };
+  await using opened = new AsyncDisposableStack();
+  const foundation = opened.use(
+    await openFoundation(attackedConfig, attackedHost, signal, profiles),
+  );
+  const { invoker, starts } = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
+  opened.use(starts);
+  const owned = opened.move();
+  const readinessOf = (toolName: string): Readiness => {
+    const stats = starts instanceof WarmStarts ? starts.stats : [];
+    const found = stats.filter(({ tool }) => tool === toolName);
+    return {
+      waiting: found.reduce((sum, { waiting }) => sum + waiting, 0),
+      way: found.find(({ way }) => way !== undefined)?.way,
+    };
+  };
+  return {
+    ...foundation,
+    ...{ invoker, starts, readinessOf },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
 
 /** A worker warns of what tools do wrong, and here they all do. Who asks for more hears everything. */

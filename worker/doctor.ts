@@ -67,13 +67,14 @@ async function attack(
   config: Config,
   host: Host,
   known: Profiles,
-  { isJson, profile, screen }: DoctorChoice,
+  { isJson, profile, start, screen }: DoctorChoice,
   signal: AbortSignal,
 ): Promise<DoctorReport> {
   const profiles = profile === undefined ? attackableNames(known) : [profile];
   using progress = new AttackProgress(screen, attacks.length * profiles.length);
-  const onRow = progress.add.bind(progress);
-  const report = await attackHost(config, host, { attacks, profiles, known, onRow }, signal);
+  const [onPlan, onRow] = [progress.plan.bind(progress), progress.add.bind(progress)];
+  const choices = { attacks, profiles, known, start, onPlan, onRow };
+  const report = await attackHost(config, host, choices, signal);
   return { text: isJson ? attackJson(report) : attackTable(report), isGood: allHeld(report) };
 }
 

@@ -18,7 +18,7 @@ import { Worker } from "./worker.ts";
 const [stdout, stderr] = [1, 2];
 
 const usage = `Usage: str-worker [--check | --help | --version]
-       str-worker doctor [--json] [--attack [--profile NAME]] [--help]
+       str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
 
 Runs tools for agents. Everything is configured by environment variables.
 
@@ -31,6 +31,8 @@ Runs tools for agents. Everything is configured by environment variables.
   --json            for machines
   --attack          run hostile tools in this host's sandboxes instead, and say what was held
   --profile NAME    under this profile only
+  --start KIND      by one start of calls: cold, pool, template, or all; otherwise cold and
+                    what tools of the profile get
 
 Example:
   SAM_NAMESPACE=ed_test DEV_BROKER_HOST=127.0.0.1 MANIFEST_PATH=/tools/manifest.yaml str-worker

@@ -26,7 +26,12 @@ def child_in_new(kind, clone):
     """Makes a child by `clone`, which returns as fork does, and tells how its namespace differs from this process's."""
     before = name_of(kind)
     reading, writing = os.pipe()
-    pid = clone()
+    try:
+        pid = clone()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
     if pid == 0:
         os.write(writing, name_of(kind).encode())
         os._exit(0)

@@ -1,21 +1,23 @@
 /**
  * Attacks as `str-worker doctor --attack` runs them, for tests; and some of them from the command line, for who writes
- * them: `node test/support/attack-run.ts [--profile NAME] [ID…]`.
+ * them: `node test/support/attack-run.ts [--profile NAME] [--start KIND] [ID…]`.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { createHost, readProfiles } from "../../worker/app.ts";
 import { type AttackChoice, attackHost } from "../../worker/attack-host.ts";
 import { readConfig } from "../../worker/config.ts";
 import type { AttackReport } from "../../worker/doctor/attack-report.ts";
+import { type StartChoice, startChoices } from "../../worker/doctor/attack-starts.ts";
 import { attacks } from "../../worker/doctor/catalog.ts";
 import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { reachableDirectory } from "./rig.ts";
 
-/** Runs attacks in a worker of the test's own. */
+/** Runs attacks in a worker of the test's own; by cold starts unless the choice says otherwise. */
 export async function attackHere(
-  choice: Omit<AttackChoice, "known"> & Partial<Pick<AttackChoice, "known">>,
+  choice: Omit<AttackChoice, "known" | "start"> & Partial<Pick<AttackChoice, "known" | "start">>,
   variables: Readonly<Record<string, string>> = {},
   signal: AbortSignal = AbortSignal.timeout(600_000),
 ): Promise<AttackReport> {
@@ -35,24 +37,31 @@ export async function attackHere(
     const host = createHost(createLogger("error", 2), environment);
     const config = readConfig(environment);
     const known = choice.known ?? (await readProfiles(config));
-    return await attackHost(config, host, { ...choice, known }, signal);
+    return await attackHost(config, host, { start: "cold", ...choice, known }, signal);
   } finally {
     await rm(base, { recursive: true, force: true });
   }
 }
 
 if (import.meta.main) {
-  const [first, second, ...rest] = process.argv.slice(2);
-  const isProfile = first === "--profile" && second !== undefined;
-  const ids = isProfile ? rest : process.argv.slice(2);
-  await attackHere({
+  const { values, positionals: ids } = parseArgs({
+    options: { profile: { type: "string" }, start: { type: "string", default: "usual" } },
+    allowPositionals: true,
+  });
+  const isChoice = (word: string): word is StartChoice => startChoices.some((one) => one === word);
+  if (!isChoice(values.start)) throw new Error(`--start needs one of ${startChoices.join(", ")}`);
+  const report = await attackHere({
     attacks: attacks.filter(({ id }) => ids.length === 0 || ids.includes(id)),
-    profiles: isProfile ? [second] : ["restrictive", "standard"],
-    onRow: ({ id, profile, verdict, reason, evidence, durationMs, control }) => {
+    profiles: values.profile === undefined ? ["restrictive", "standard"] : [values.profile],
+    start: values.start,
+    onRow: ({ id, profile, start, verdict, reason, evidence, durationMs, control }) => {
       const told = control.reached ? "reached" : "not reached";
-      console.log(`${verdict}  ${id} (${profile}, ${durationMs} ms)${reason ? `: ${reason}` : ""}`);
+      const what = `${id} (${profile}, ${start}, ${durationMs} ms)`;
+      console.log(`${verdict}  ${what}${reason ? `: ${reason}` : ""}`);
       console.log(`  sandbox: ${evidence}`);
       console.log(`  control: ${told}, ${control.durationMs} ms: ${control.evidence}`);
     },
   });
+  for (const { name, start, works, evidence } of report.profiles)
+    console.log(`${name}, ${start}: ${works ? "tools work" : "TOOLS DO NOT WORK"}: ${evidence}`);
 }

@@ -85,6 +85,11 @@ export interface Attack {
     enforcement: Enforcement,
   ): string | undefined;
   /**
+   * Why it is not promised to be held when the import of its module makes it, in a template, or undefined when it is. See
+   * `attack-starts.ts` for the attacks that imports make.
+   */
+  readonly notPromisedAtImport?: string;
+  /**
    * Judges a run in the real sandbox; without it the program's own `reached` counts, and a run without an answer of
    * its own is broken. It is not asked about calls that no sandbox ran for: these are broken.
    */

@@ -7,8 +7,9 @@ import type { Invoker } from "../invocation/invoker.ts";
 import type { ToolCatalog } from "../manifest/catalog.ts";
 import type { Runtime } from "../manifest/manifest.ts";
 import type { ToolRunner } from "../runners/runner.ts";
-import type { Profiles } from "../sandbox/profile.ts";
+import type { AheadKind, Profiles } from "../sandbox/profile.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
+import type { Starts } from "../starts/starts.ts";
 
 /** What a worker has to be opened with to be attacked. */
 export interface AttackedOptions {
@@ -23,10 +24,21 @@ export interface AttackedOptions {
   readonly profiles: Profiles;
 }
 
-/** The parts of a worker that attacks need. At least two calls run at once. */
+/** What is ready before the calls of a tool. */
+export interface Readiness {
+  /** How many sandboxes wait for calls. */
+  readonly waiting: number;
+  /** How they are made; undefined when there can be none, such as for code that is unfit for each way. */
+  readonly way: AheadKind | undefined;
+}
+
+/** The parts of a worker that attacks need. At least two calls run at once. Nothing waits for calls until it follows tools. */
 export interface AttackedWorker extends AsyncDisposable {
   readonly invoker: Invoker;
   readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "prepare">>;
   readonly catalog: Pick<ToolCatalog, "resolve">;
+  readonly starts: Pick<Starts, "follow">;
+  /** What is known of a tool that `starts` follows. */
+  readinessOf(toolName: string): Readiness;
 }

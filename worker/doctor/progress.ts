@@ -17,22 +17,27 @@ const clearLine = "\u001b[2K";
 /** Counts what is done. It says nothing where nobody watches: on a screen that is no terminal, such as a log. */
 export class AttackProgress implements Disposable {
   readonly #screen: Screen;
-  readonly #total: number;
+  #total: number;
   #done = 0;
   #failed = 0;
 
-  /** @param total rows that there will be */
+  /** @param total rows that there will be, as far as is known */
   constructor(screen: Screen, total: number) {
     this.#screen = screen;
     this.#total = total;
     this.#show("making everything ready");
   }
 
+  /** More is known of how many rows there will be. */
+  plan(total: number): void {
+    this.#total = total;
+  }
+
   /** Takes a row that has come. */
   add(row: AttackRow): void {
     this.#done++;
     if (isFailure(row)) this.#failed++;
-    this.#show(`${attackVerdicts[row.verdict]}: ${row.id} under ${row.profile}`);
+    this.#show(`${attackVerdicts[row.verdict]}: ${row.id} under ${row.profile}, ${row.start}`);
   }
 
   [Symbol.dispose](): void {

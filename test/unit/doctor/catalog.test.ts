@@ -5,6 +5,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Attack } from "../../../worker/doctor/attack.ts";
 import { attackJson, attackVerdicts } from "../../../worker/doctor/attack-report.ts";
+import { isMade } from "../../../worker/doctor/attack-starts.ts";
 import { attacks } from "../../../worker/doctor/catalog.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
@@ -25,6 +26,19 @@ describe("the catalog of attacks", () => {
     for (const [group, own] of Map.groupBy(attacks, (attack) => attack.group)) {
       expect(tableOf(group)).toEqual(own.map(row));
     }
+  });
+
+  test("makes imports attack what a template must not reach, and says in docs/attacks.md what it may", () => {
+    const made = attacks.filter((attack) => isMade(attack, "import"));
+    expect(new Set(made.map(({ group }) => group))).toEqual(
+      new Set(["files", "processes", "privileges", "kernel", "network"]),
+    );
+    const told = attacks.flatMap(({ id, notPromisedAtImport: reason }) =>
+      reason === undefined ? [] : [`| \`${id}\` | ${reason} |`],
+    );
+    const [, section = ""] = page.split("\n## By the import of a module\n");
+    expect(section.split("\n").filter((line) => line.startsWith("| `"))).toEqual(told);
+    expect(attacks.filter((one) => one.notPromisedAtImport && !isMade(one, "import"))).toEqual([]);
   });
 
   test("leaves nothing unpromised but what a profile opens and what nobody can count", () => {
@@ -49,11 +63,11 @@ describe("the catalog of attacks", () => {
 test("docs/attacks.md shows the JSON as it is", () => {
   const shown = JSON.parse(/^```json\n(.*?)^```$/ms.exec(page)?.[1] ?? "") as object;
   const control = { reached: true, evidence: "", durationMs: 1 };
-  const what = { id: "a", group: "files", title: "", profile: "p" } as const;
+  const what = { id: "a", group: "files", title: "", profile: "p", start: "cold" } as const;
   const row = { ...what, verdict: "held", reason: undefined, evidence: "", durationMs: 1 } as const;
   const made = JSON.parse(
     attackJson({
-      profiles: [{ name: "p", works: true, evidence: "", unenforced: [] }],
+      profiles: [{ name: "p", start: "cold", works: true, evidence: "", unenforced: [] }],
       rows: [{ ...row, control }],
     }),
   ) as object;

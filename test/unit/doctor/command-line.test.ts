@@ -4,7 +4,12 @@
 import { describe, expect, test } from "vitest";
 import { type DoctorOptions, readDoctorOptions } from "../../../worker/doctor/command-line.ts";
 
-const nothing: DoctorOptions = { isJson: false, isAttack: false, profile: undefined };
+const nothing: DoctorOptions = {
+  isJson: false,
+  isAttack: false,
+  profile: undefined,
+  start: "usual",
+};
 
 describe("the doctor's command line", () => {
   test.each<[string, Partial<DoctorOptions>]>([
@@ -13,6 +18,8 @@ describe("the doctor's command line", () => {
     ["--attack", { isAttack: true }],
     ["--attack --profile mine", { isAttack: true, profile: "mine" }],
     ["--profile=mine --attack", { isAttack: true, profile: "mine" }],
+    ["--attack --start pool", { isAttack: true, start: "pool" }],
+    ["--start=all --attack", { isAttack: true, start: "all" }],
     ["--profile mine --json --attack", { isAttack: true, isJson: true, profile: "mine" }],
   ])("'%s' is understood", (line, asked) => {
     expect(readDoctorOptions(words(line))).toEqual({ ...nothing, ...asked });
@@ -32,6 +39,12 @@ describe("the doctor's command line", () => {
     ["--attack --profile=", "--profile needs the name of a profile"],
     ["--attack --profile --json", '--profile needs the name of a profile, not "--json"'],
     ["--attack --profile=--json", '--profile needs the name of a profile, not "--json"'],
+    ["--start cold", "--start says what is attacked, and so needs --attack"],
+    ["--attack --start", "--start needs one of cold, pool, template, all"],
+    ["--attack --start --json", '--start needs one of cold, pool, template, all, not "--json"'],
+    ["--attack --start warm", '--start needs one of cold, pool, template, all, not "warm"'],
+    ["--attack --start usual", '--start needs one of cold, pool, template, all, not "usual"'],
+    ["--attack --start cold --start=pool", "--start is given twice"],
     ["--profile standard", "--profile says what is attacked, and so needs --attack"],
   ])("'%s' is refused in a sentence", (line, problem) => {
     expect(readDoctorOptions(words(line))).toBe(problem);

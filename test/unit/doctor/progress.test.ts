@@ -7,8 +7,9 @@ import { AttackProgress } from "../../../worker/doctor/progress.ts";
 
 function row(verdict: AttackVerdict): AttackRow {
   const control = { reached: true, evidence: "reached it", durationMs: 5 };
-  const what = { id: "some_attack", group: "files", title: "try", profile: "standard" } as const;
-  return { ...what, verdict, reason: undefined, evidence: "e", durationMs: 7, control };
+  const what = { id: "some_attack", group: "files", title: "try" } as const;
+  const where = { profile: "standard", start: "cold" } as const;
+  return { ...what, ...where, verdict, reason: undefined, evidence: "e", durationMs: 7, control };
 }
 
 function run(screen: { isTTY?: boolean; columns?: number }): readonly string[] {
@@ -17,6 +18,7 @@ function run(screen: { isTTY?: boolean; columns?: number }): readonly string[] {
   {
     using progress = new AttackProgress({ ...screen, write }, 3);
     progress.add(row("held"));
+    progress.plan(4);
     progress.add(row("not-held"));
     progress.add(row("not-promised"));
   }
@@ -27,9 +29,9 @@ describe("the progress of attacks", () => {
   test("is one line of a terminal, written over, and gone in the end", () => {
     expect(run({ isTTY: true, columns: 100 })).toEqual([
       "\u001b[2K0 of 3 attacks; making everything ready\r",
-      "\u001b[2K1 of 3 attacks; held: some_attack under standard\r",
-      "\u001b[2K2 of 3 attacks, 1 FAILED; NOT HELD: some_attack under standard\r",
-      "\u001b[2K3 of 3 attacks, 1 FAILED; not promised: some_attack under standard\r",
+      "\u001b[2K1 of 3 attacks; held: some_attack under standard, cold\r",
+      "\u001b[2K2 of 4 attacks, 1 FAILED; NOT HELD: some_attack under standard, cold\r",
+      "\u001b[2K3 of 4 attacks, 1 FAILED; not promised: some_attack under standard, cold\r",
       "\u001b[2K\r",
     ]);
   });

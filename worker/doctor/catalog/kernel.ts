@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
+import { makesSandboxes } from "./at-import.ts";
 import { anyOf, unlessFiltered } from "./no-control.ts";
 
 /** Says so when a setting of this kernel keeps something from everybody. */
@@ -31,6 +32,7 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "make each call that a filter should refuse",
     isFast: true,
+    notPromisedAtImport: makesSandboxes,
   },
   {
     id: "other_call_tables",

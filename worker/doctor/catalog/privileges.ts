@@ -4,6 +4,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Attack } from "../attack.ts";
+import { hasWholeProc, makesSandboxes } from "./at-import.ts";
 import { needsProc, unlessFiltered } from "./no-control.ts";
 
 /** The kernel grants this to no user namespace, and the control's capabilities are in one. */
@@ -61,12 +62,14 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "make namespaces by unshare",
     isFast: true,
+    notPromisedAtImport: makesSandboxes,
   },
   {
     id: "clone_namespaces",
     group: "privileges",
     title: "make namespaces by clone",
     isFast: false,
+    notPromisedAtImport: makesSandboxes,
   },
   {
     id: "clone3_namespaces",
@@ -109,6 +112,7 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "open core_pattern and other settings for writing",
     isFast: true,
+    notPromisedAtImport: hasWholeProc,
     noControl: needsProc,
   },
   {
@@ -116,12 +120,15 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "raise limits on what a process may use",
     isFast: true,
+    notPromisedAtImport:
+      "a template goes by the worker's own limits, which bound all its sandboxes",
   },
   {
     id: "cpu_placement",
     group: "privileges",
     title: "use more processors than it was given",
     isFast: true,
+    notPromisedAtImport: "a template places its sandboxes on processors",
     noControl: () => (availableParallelism() === 1 ? "this host has one processor" : undefined),
   },
   {
@@ -129,6 +136,7 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "be served before other processes",
     isFast: false,
+    notPromisedAtImport: hasWholeProc,
     noControl: onlyOutside("be served first"),
   },
   {

@@ -16,6 +16,7 @@ export const processesAttacks: readonly Attack[] = [
     group: "processes",
     title: "use descriptors that were left open",
     isFast: true,
+    notPromisedAtImport: "a template has a socket by which the worker tells it to make sandboxes",
   },
   {
     id: "first_process_environment",

@@ -1,0 +1,236 @@
+/**
+ * Attacks under one profile, in a worker that has them as tools.
+ */
+import { basename } from "node:path";
+import type { StartKind } from "../protocol/execution.ts";
+import { sandboxMark } from "../sandbox/orphans.ts";
+import type { AheadKind, Profile, Profiles } from "../sandbox/profile.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
+import { systemClock } from "../support/clock.ts";
+import type { Attack, Observation, Target } from "./attack.ts";
+import { type CallParts, type RecordingStore, callAttack } from "./attack-call.ts";
+import { attackLimits } from "./attack-profile.ts";
+import type { AttackRow, AttackedProfile } from "./attack-report.ts";
+import {
+  type AttackStart,
+  type StartChoice,
+  startOfCall,
+  startsToAttack,
+} from "./attack-starts.ts";
+import { type Stage, layOutTools, toolName, usefulTool } from "./attack-tools.ts";
+import { endingOf, judge, ownAnswer, startSeen, verdictOn, wrongStart } from "./attack-verdict.ts";
+import type { AttackedWorker } from "./attacked-worker.ts";
+import { type ControlRun, runControl } from "./control.ts";
+import { type Neighbour, startNeighbour } from "./neighbour.ts";
+import type { Plants } from "./plants.ts";
+import type { AttackOptions } from "./run-attacks.ts";
+
+/** Milliseconds in which a sandbox has to wait for an attack: an import that attacks takes ten seconds at most. */
+const readyTimeoutMs = 20_000;
+/** Milliseconds between two looks at whether it does. */
+const lookMs = 2;
+/** Calls that may have another start than they were to have, since what waits is given up when anything seems to change. */
+const maxTries = 3;
+
+/** What a run is made with. */
+export interface ProfileRunParts {
+  readonly options: AttackOptions;
+  readonly known: Profiles;
+  readonly plants: Plants;
+  readonly store: RecordingStore;
+  /** With the limits of attacks. */
+  readonly profile: Profile;
+}
+
+/** A worker with everything planted around it, and one profile for all its tools. Its owner disposes it. */
+export class ProfileRun implements AsyncDisposable {
+  readonly #parts: ProfileRunParts;
+  readonly #stage: Stage;
+  readonly #worker: AttackedWorker;
+  readonly #call: CallParts;
+
+  private constructor(parts: ProfileRunParts, stage: Stage, worker: AttackedWorker) {
+    const { store, options } = parts;
+    this.#parts = parts;
+    this.#stage = stage;
+    this.#worker = worker;
+    this.#call = { invoker: worker.invoker, store, log: options.log };
+  }
+
+  /** Throws what opening a worker throws. Rejects with the signal's reason. */
+  static async open(
+    parts: ProfileRunParts,
+    directory: string,
+    signal: AbortSignal,
+  ): Promise<ProfileRun> {
+    const { options, known, plants, store, profile } = parts;
+    const { programsDir, attacks, workDir } = options;
+    const { limits } = profile;
+    const importTarget = { ...plants.target, workBase: workDir, limits, round: 1 };
+    const layout = { programsDir, attacks, profile: profile.name, importTarget };
+    const stage = await layOutTools(directory, layout);
+    const { manifestPath, toolsDir } = stage;
+    const environment = { [plants.variable]: plants.token };
+    const attacked = { manifestPath, toolsDir, environment, store, profiles: known };
+    return new ProfileRun(parts, stage, await options.open(attacked, signal));
+  }
+
+  /**
+   * Whether a tool that does nothing wrong works, by each start of calls that is to be attacked: in a sandbox where nothing
+   * does, everything would be held. A start that this host does not give to a tool is not attacked.
+   */
+  async examine(
+    choice: StartChoice,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly uses: readonly AttackedProfile[];
+    readonly starts: readonly AttackStart[];
+  }> {
+    const auto = choice === "usual" ? await this.#autoStart(signal) : "cold";
+    const starts = startsToAttack(choice, auto);
+    const uses: AttackedProfile[] = [];
+    const missing: StartKind[] = [];
+    for (const start of new Set(starts.map(startOfCall))) {
+      const { use, isThere } = await this.#use(start, signal);
+      uses.push(use);
+      if (!isThere) missing.push(start);
+    }
+    return { uses, starts: starts.filter((start) => !missing.includes(startOfCall(start))) };
+  }
+
+  async control(attack: Attack, signal: AbortSignal): Promise<ControlRun> {
+    const { options, plants, profile } = this.#parts;
+    const { bwrapBin, uid } = options;
+    const { backend, catalog, runners } = this.#worker;
+    // One of those that have the interpreter of all.
+    const tool = catalog.resolve(toolName("cold", usefulTool));
+    const runner = runners.get("python");
+    if (tool === undefined || runner === undefined)
+      throw new SandboxError("there is no Python that attacks can be run with");
+    await using python = await runner.prepare(tool, profile);
+    const { unenforced } = backend.facts(profile);
+    const parts = {
+      ...{ bwrapBin, uid, python, stageDirectory: this.#stage.directory, limits: attackLimits },
+      mark: sandboxMark(basename(backend.scratchDir)),
+      hasProc: !unenforced.includes("fresh-proc"),
+      hasHostName: !unenforced.includes("host-name"),
+    };
+    return await runControl(attack, plants, parts, signal);
+  }
+
+  async attempt(
+    attack: Attack,
+    start: AttackStart,
+    control: ControlRun,
+    signal: AbortSignal,
+  ): Promise<AttackRow> {
+    const { profile } = this.#parts;
+    const { id, group, title, rounds = 1 } = attack;
+    await using neighbour = attack.needsNeighbour
+      ? await this.#neighbour(id, start, signal)
+      : undefined;
+    const observation = await this.#observe(id, start, rounds, signal);
+    const judgement =
+      neighbour?.problem === undefined
+        ? judge(attack, observation, start)
+        : { held: undefined, reason: neighbour.problem, evidence: "" };
+    const unenforced = this.#unenforced(observation);
+    const { enforcement } = this.#worker.backend.facts(profile);
+    const notPromised =
+      attack.notPromised?.(profile, unenforced, enforcement) ??
+      (start === "import" ? attack.notPromisedAtImport : undefined);
+    const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, control);
+    const { evidence } = judgement;
+    const { durationMs } = observation;
+    const what = { id, group, title, profile: profile.name, start };
+    return { ...what, verdict, reason, evidence, durationMs, control };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker[Symbol.asyncDispose]();
+  }
+
+  /** What a tool gets that leaves it to the worker. */
+  async #autoStart(signal: AbortSignal): Promise<StartKind> {
+    return (await this.#untilReady(toolName("auto", usefulTool), signal)) ?? "cold";
+  }
+
+  async #use(
+    start: StartKind,
+    signal: AbortSignal,
+  ): Promise<{ readonly use: AttackedProfile; readonly isThere: boolean }> {
+    const observation = await this.#observe(usefulTool, start, 1, signal);
+    const ran = startSeen(observation) ?? start;
+    const isThere = ran === start;
+    const answer = ownAnswer(observation);
+    const said = answer?.evidence ?? endingOf(observation);
+    const use = {
+      name: this.#parts.profile.name,
+      start,
+      works: isThere && answer?.reached === false,
+      evidence: isThere ? said : wrongStart(start, ran),
+      unenforced: this.#unenforced(observation),
+    };
+    return { use, isThere };
+  }
+
+  /** A call of the same tool; beside an import, of which there is one for all calls, of one that is not a part of it. */
+  async #neighbour(id: string, start: AttackStart, signal: AbortSignal): Promise<Neighbour> {
+    const name = toolName(start === "import" ? "cold" : start, id);
+    await this.#untilReady(name, signal);
+    return startNeighbour(this.#call, name, this.#parts.plants.token, signal);
+  }
+
+  #unenforced({ outcome }: Observation): readonly string[] {
+    const execution = outcome.kind === "given-up" ? undefined : outcome.execution;
+    return execution?.unenforced ?? this.#worker.backend.facts(this.#parts.profile).unenforced;
+  }
+
+  /** The last of as many calls as there are rounds. Rejects with the signal's reason: what was given up says nothing. */
+  async #observe(
+    id: string,
+    start: AttackStart,
+    rounds: number,
+    signal: AbortSignal,
+  ): Promise<Observation> {
+    for (let round = 1; round < rounds; round++) await this.#callRound(id, start, round, signal);
+    const observation = await this.#callRound(id, start, rounds, signal);
+    signal.throwIfAborted();
+    return observation;
+  }
+
+  async #callRound(
+    id: string,
+    start: AttackStart,
+    round: number,
+    signal: AbortSignal,
+  ): Promise<Observation> {
+    const { plants, profile } = this.#parts;
+    const workBase = this.#worker.backend.scratchDir;
+    const target: Target = { ...plants.target, workBase, limits: profile.limits, round };
+    const tool = toolName(start, id);
+    for (let left = maxTries - 1; ; left--) {
+      const way = await this.#untilReady(tool, signal);
+      const observation = await callAttack(this.#call, tool, target, signal);
+      const isRight = startSeen(observation) === startOfCall(start);
+      if (isRight || way === undefined || left === 0) return observation;
+    }
+  }
+
+  /**
+   * Has a sandbox of this tool wait, and of no other, if the tool has any that wait: by which way, or undefined when none
+   * waits in time. Rejects with the signal's reason.
+   */
+  async #untilReady(name: string, signal: AbortSignal): Promise<AheadKind | undefined> {
+    const tool = this.#worker.catalog.resolve(name);
+    if (tool === undefined || tool.start === "cold") return undefined;
+    this.#worker.starts.follow([tool]);
+    const untilMs = systemClock.monotonicMs() + readyTimeoutMs;
+    while (systemClock.monotonicMs() < untilMs) {
+      const { waiting, way } = this.#worker.readinessOf(name);
+      if (waiting > 0 || way === undefined) return way;
+      await systemClock.sleep(lookMs, signal);
+    }
+    return undefined;
+  }
+}
