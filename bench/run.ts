@@ -1,12 +1,13 @@
 /**
  * `npm run bench`: what a call costs, next to what its parts cost, all in one run.
  *
- * Options: a number of rounds; `--document` to put the table into docs/benchmarks.md.
+ * Options: a number of rounds; `--document` to put the table and its plots into docs/.
  */
 import { parseArgs } from "node:util";
-import { measure } from "./measure.ts";
-import { formatReport, makeReport, saveReport, writeIntoDocument } from "./report.ts";
-import { openBench } from "./rows.ts";
+import { writeIntoDocument } from "./document.ts";
+import { makeReport, saveReport } from "./report.ts";
+import { measureAll } from "./rows.ts";
+import { formatReport } from "./table.ts";
 
 const defaultRounds = "100";
 const root = new URL("../", import.meta.url).pathname;
@@ -19,8 +20,7 @@ const rounds = Number(positionals[0] ?? defaultRounds);
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`not a number of rounds: ${positionals[0]}`);
 
-await using bench = await openBench();
-const report = await makeReport(root, rounds, bench, await measure(bench.rows, rounds));
+const report = await makeReport(root, rounds, await measureAll(rounds));
 console.log(formatReport(report));
 console.log(`\nWritten to ${await saveReport(root, report)}`);
 if (values.document) await writeIntoDocument(root, report);

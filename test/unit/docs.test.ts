@@ -6,7 +6,9 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type BenchReport, formatReport } from "../../bench/report.ts";
+import { documentPath, plots } from "../../bench/document.ts";
+import type { BenchReport } from "../../bench/report.ts";
+import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/screen.ts";
@@ -191,12 +193,17 @@ describe("a table has what the code has:", () => {
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
   });
 
-  test("the results in docs/benchmarks.md, of a run whose numbers are kept", () => {
+  test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {
     const reports = globSync("bench/results/*.json", { cwd: root }).map(
       (path) => JSON.parse(read(path)) as BenchReport,
     );
-    const text = read("docs/benchmarks.md");
-    expect(reports.filter((report) => text.includes(formatReport(report)))).toHaveLength(1);
+    const text = read(documentPath);
+    const shown = reports.filter((report) => text.includes(formatReport(report)));
+    expect(shown).toHaveLength(1);
+    for (const [path, plot] of Object.entries(plots)) {
+      expect(text).toContain(`(${basename(path)})`);
+      expect(read(path)).toBe(plot(shown[0]!));
+    }
   });
 
   test("the limits in docs/protocol.md", () => {

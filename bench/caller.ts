@@ -1,0 +1,138 @@
+/**
+ * Makes calls inside a worker's own code, with no broker: whole ones, and what is between a sandbox and its end.
+ */
+import { type Foundation, createHost, openFoundation, wireInvoker } from "../worker/app.ts";
+import { readConfig } from "../worker/config.ts";
+import type { Invoker } from "../worker/invocation/invoker.ts";
+import type { ToolEntry } from "../worker/manifest/manifest.ts";
+import type { Invocation } from "../worker/protocol/invocation.ts";
+import { maxMessageBytes } from "../worker/protocol/limits.ts";
+import { runnerArgs } from "../worker/runners/runner.ts";
+import type { Starts, ToolSandbox } from "../worker/starts/starts.ts";
+import { type Logger, createLogger } from "../worker/telemetry/logger.ts";
+import { type Interpreter, standardProfile } from "./bare.ts";
+import { callTimeoutSeconds } from "./environment.ts";
+import { type Timing, timingSince } from "./measure.ts";
+import { type StockView, statsOf } from "./stock.ts";
+import { type BenchTool, nameOf } from "./tools.ts";
+
+/** Everything that a worker has below its broker. Its owner disposes it after the last call. */
+export class Caller implements AsyncDisposable {
+  readonly stock: StockView;
+  readonly #log: Logger;
+  readonly #foundation: Foundation;
+  readonly #invoker: Invoker;
+  readonly #starts: Starts;
+  readonly #owned: AsyncDisposable;
+  readonly #never = new AbortController().signal;
+
+  private constructor(
+    log: Logger,
+    foundation: Foundation,
+    { invoker, starts }: ReturnType<typeof wireInvoker>,
+    owned: AsyncDisposable,
+  ) {
+    this.#log = log;
+    this.#foundation = foundation;
+    this.#invoker = invoker;
+    this.#starts = starts;
+    this.#owned = owned;
+    this.stock = () => Promise.resolve(statsOf(starts));
+  }
+
+  /** Opens everything that a worker with this environment would. */
+  static async open(
+    environment: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<Caller> {
+    await using opened = new AsyncDisposableStack();
+    const config = readConfig(environment);
+    const host = createHost(createLogger("warn", process.stderr.fd), environment);
+    const foundation = opened.use(await openFoundation(config, host, signal));
+    const wired = wireInvoker(config, host, foundation);
+    opened.use(wired.starts).follow(foundation.catalog.manifest.tools.values());
+    return new Caller(host.log, foundation, wired, opened.move());
+  }
+
+  /** A whole call. */
+  async invoke(tool: BenchTool): Promise<Timing> {
+    const context = {
+      signal: this.#never,
+      waitSignal: this.#never,
+      log: this.#log,
+      onStatus: () => undefined,
+    };
+    const startMs = performance.now();
+    const outcome = await this.#invoker.invoke(invocationOf(tool), context);
+    if (outcome.kind !== "success") throw new Error(JSON.stringify(outcome));
+    return timingSince(startMs, outcome.execution?.start);
+  }
+
+  /** A call from the acquisition of its sandbox to the report of its end, without what comes before and after. */
+  async invokeInside(tool: BenchTool): Promise<Timing> {
+    const entry = this.#entryOf(tool);
+    const startMs = performance.now();
+    await using acquired = await this.acquire(tool);
+    const { sandbox } = acquired;
+    const paths = {
+      tools: acquired.tool.toolsPath,
+      locate: (path: string) => sandbox.locate(path),
+    };
+    const args = runnerArgs(entry, invocationOf(tool), new Map(), paths, maxMessageBytes);
+    await sandbox.workDir.writeArguments(JSON.stringify(args));
+    using _statuses = sandbox.workDir.readStatuses(() => undefined);
+    const execution = await acquired.start();
+    const { exitCode, stderr } = await execution.exited;
+    const timing = timingSince(startMs, acquired.kind);
+    if (exitCode !== 0) throw new Error(`${nameOf(tool)}: ${stderr.text}`);
+    return timing;
+  }
+
+  /** A sandbox for a call; the caller owns it. */
+  acquire(tool: BenchTool): Promise<ToolSandbox> {
+    return this.#starts.acquire(this.#entryOf(tool), standardProfile(), this.#never);
+  }
+
+  /** The interpreter of a tool's language, and what its sandboxes mount. The caller disposes it after its last sandbox. */
+  async interpreterOf(tool: BenchTool): Promise<Interpreter & AsyncDisposable> {
+    const entry = this.#entryOf(tool);
+    const runner = this.#foundation.runners.get(entry.runtime);
+    if (runner === undefined) throw new Error(`no runner for ${entry.runtime}`);
+    const prepared = await runner.prepare(entry, standardProfile());
+    const [program = ""] = prepared.launch.argv;
+    return {
+      program,
+      mounts: prepared.mounts,
+      [Symbol.asyncDispose]: () => prepared[Symbol.asyncDispose](),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned[Symbol.asyncDispose]();
+  }
+
+  #entryOf(tool: BenchTool): ToolEntry {
+    const entry = this.#foundation.catalog.resolve(nameOf(tool));
+    if (entry === undefined) throw new Error(`${nameOf(tool)} is not served`);
+    return entry;
+  }
+}
+
+/** A call as the handler hands it to the spine. */
+function invocationOf(tool: BenchTool): Invocation {
+  return {
+    id: "bench",
+    taskId: "bench",
+    toolName: nameOf(tool),
+    args: {},
+    toolConfig: {},
+    caller: { appName: "bench", userId: "bench", sessionId: "bench" },
+    references: new Map(),
+    preloaded: new Map(),
+    timeoutSeconds: callTimeoutSeconds,
+    requestedProfile: undefined,
+    replyTo: "bench",
+    statusTo: undefined,
+    sentAtMs: Date.now(),
+  };
+}

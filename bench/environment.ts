@@ -1,0 +1,61 @@
+/**
+ * Where the workers of a benchmark run, and what they are configured with.
+ */
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { inFlight } from "./measure.ts";
+import { type BenchTool, manifestOf, toolsDir } from "./tools.ts";
+
+/** Host uid of sandboxes when this runs as root, as the worker's default. */
+export const sandboxUid = process.getuid?.() === 0 ? 60_001 : undefined;
+
+/** Seconds that a call may take. */
+export const callTimeoutSeconds = 30;
+
+/** Enough for all that is to wait: what is asked is how long calls take, not how few sandboxes can wait. */
+const maxWarmMb = 2_048;
+
+/** Milliseconds within which a worker, or what stands for one, must be up. */
+export const startTimeoutMs = 60_000;
+
+/** Where no broker is. */
+export const nobody = { host: "127.0.0.1", port: 1 };
+
+/** A directory that sandboxes can reach. The caller owns it. */
+export async function makeBase(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp("/var/tmp/str-bench-");
+  await chmod(path, 0o777);
+  return {
+    path,
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+  };
+}
+
+/** The environment of a worker that serves these tools, with directories of its own below `base`. */
+export async function environmentOf(
+  base: string,
+  name: string,
+  tools: readonly BenchTool[],
+  broker: { readonly host: string; readonly port: number },
+): Promise<Record<string, string>> {
+  const own = join(base, name);
+  await mkdir(own, { mode: 0o777 });
+  await chmod(own, 0o777);
+  const manifestPath = join(own, "manifest.yaml");
+  await writeFile(manifestPath, manifestOf(tools));
+  return {
+    SAM_NAMESPACE: "bench",
+    DEV_BROKER_HOST: broker.host,
+    DEV_BROKER_PORT: String(broker.port),
+    MANIFEST_PATH: manifestPath,
+    TOOLS_PYTHON_DIR: join(toolsDir, "python"),
+    TOOLS_NODE_DIR: join(toolsDir, "node"),
+    SANDBOX_WORK_DIR: join(own, "work"),
+    SANDBOX_MAX_CONCURRENT: String(inFlight),
+    WARM_MAX_MEMORY_MB: String(maxWarmMb),
+    ARTIFACT_SERVICE_TYPE: "filesystem",
+    ARTIFACT_BASE_PATH: join(own, "artifacts"),
+    HEALTH_PORT: "0",
+    LOG_LEVEL: "warn",
+  };
+}

@@ -1,0 +1,40 @@
+/**
+ * Looks at the sandboxes that wait for calls.
+ */
+import type { ShelfStats } from "../worker/starts/shelf.ts";
+import type { Starts } from "../worker/starts/starts.ts";
+import { WarmStarts } from "../worker/starts/warm.ts";
+
+/** Tells what is going on with each tool, in this process or in another. */
+export type StockView = () => Promise<readonly ShelfStats[]>;
+
+/** Milliseconds between two looks: less than a sandbox takes to be made. */
+const lookEveryMs = 2;
+/** Milliseconds after which somebody should see what is wrong. */
+const quietTimeoutMs = 60_000;
+
+/** What is going on with sandboxes of this process. */
+export function statsOf(starts: Starts | undefined): readonly ShelfStats[] {
+  return starts instanceof WarmStarts ? starts.stats : [];
+}
+
+/** Calls of one tool so far that found a sandbox waiting. */
+export async function hitsOf(view: StockView, tool: string): Promise<number> {
+  const shelves = (await view()).filter((shelf) => shelf.tool === tool);
+  return shelves.reduce((sum, { hits }) => sum + hits, 0);
+}
+
+/** Waits until everywhere as many sandboxes wait as should, and none is being made. Throws after a minute. */
+export async function quiet(views: readonly StockView[]): Promise<void> {
+  const lateMs = performance.now() + quietTimeoutMs;
+  for (;;) {
+    const shelves = (await Promise.all(views.map((view) => view()))).flat();
+    const busy = shelves.filter(({ waiting, making, target }) => making > 0 || waiting < target);
+    if (busy.length === 0) return;
+    if (performance.now() > lateMs)
+      throw new Error(`sandboxes that should wait do not: ${JSON.stringify(busy)}`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    setTimeout(resolve, lookEveryMs);
+    await promise;
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * The tools that are measured. None does anything, so that what is timed is everything around it.
+ */
+import type { StartKind } from "../worker/protocol/execution.ts";
+
+/** Where the modules of the tools are. */
+export const toolsDir = new URL("tools/", import.meta.url).pathname;
+
+/** What a tool's module imports; docs/benchmarks.md says what that is. */
+type Weight = "light" | "typical" | "heavy";
+
+const languages = {
+  Python: { runtime: "python", moduleOf: (weight: Weight) => `bench_${weight}` },
+  JavaScript: { runtime: "node", moduleOf: (weight: Weight) => `${weight}.js` },
+  TypeScript: { runtime: "node", moduleOf: () => "typed.ts" },
+} as const;
+
+/** A tool by what it is written in, what it imports, and how its calls come to their sandboxes. */
+export interface BenchTool {
+  readonly language: keyof typeof languages;
+  readonly weight: Weight;
+  readonly start: StartKind;
+  /** Sandboxes that wait for its calls at most. */
+  readonly maxWarm?: number;
+}
+
+/** Sandboxes of a tool that wait in quiet times: the fewest, so that they do not weigh on the rows of others. */
+const minWarm = 1;
+/** And at most, as where the manifest does not say. */
+const maxWarm = 16;
+
+/** Name of the tool that floods the worker with statuses, for as many `seconds` as its argument says. */
+export const floodTool = "flood";
+/** More than it can tell. */
+const floodStatusKb = 1_048_576;
+
+/** The tool that stands for most in the comparisons. */
+export const typicalPython = { language: "Python", weight: "typical", start: "template" } as const;
+
+/** The same without anything made before the call, in any language. */
+export function typicalCold(language: BenchTool["language"]): BenchTool {
+  return { language, weight: "typical", start: "cold" };
+}
+
+/** A tool that has one sandbox waiting at most: a second call at once finds none. */
+export const scarceTool: BenchTool = { ...typicalPython, maxWarm: 1 };
+
+const weights: readonly Weight[] = ["light", "typical", "heavy"];
+
+/** Every tool but that. */
+export const tools: readonly BenchTool[] = [
+  ...weights.flatMap((weight): readonly BenchTool[] => [
+    { language: "Python", weight, start: "cold" },
+    { language: "Python", weight, start: "pool" },
+    { language: "Python", weight, start: "template" },
+  ]),
+  ...weights.flatMap((weight): readonly BenchTool[] => [
+    { language: "JavaScript", weight, start: "cold" },
+    { language: "JavaScript", weight, start: "pool" },
+  ]),
+  { language: "TypeScript", weight: "light", start: "cold" },
+];
+
+/** Those that are called through brokers. */
+export const brokerTools = tools.filter(({ weight }) => weight === "typical");
+
+/** Those of them that sandboxes wait for. */
+export const warmTools = brokerTools.filter(({ start }) => start !== "cold");
+
+/** Its name in the manifest. */
+export function nameOf({ language, weight, start, maxWarm: max }: BenchTool): string {
+  const words = [language, weight, start, ...(max === undefined ? [] : [max])];
+  return words.join("_").toLowerCase();
+}
+
+/** The manifest that serves these tools and the one that floods, as text. */
+export function manifestOf(served: readonly BenchTool[]): string {
+  const entries = served.map((tool) => {
+    const { runtime, moduleOf } = languages[tool.language];
+    const { start } = tool;
+    const warm = start === "cold" ? {} : { warm: { min: minWarm, max: tool.maxWarm ?? maxWarm } };
+    const module = moduleOf(tool.weight);
+    return [nameOf(tool), { runtime, module, function: "nothing", start, ...warm }] as const;
+  });
+  const flood = {
+    module: "bench_flood",
+    function: "flood",
+    start: "cold",
+    limits: { status_kb: floodStatusKb },
+  };
+  // JSON is YAML.
+  return JSON.stringify({
+    version: 1,
+    tools: { ...Object.fromEntries(entries), [floodTool]: flood },
+  });
+}

@@ -1,0 +1,90 @@
+/**
+ * What a benchmark run says of itself as Markdown.
+ */
+import { expect, test } from "vitest";
+import type { Measurement } from "../../../bench/measure.ts";
+import { hardeningRows, loopRows, startRow } from "../../../bench/names.ts";
+import type { BenchReport } from "../../../bench/report.ts";
+import { formatReport } from "../../../bench/table.ts";
+import { typicalCold, typicalPython } from "../../../bench/tools.ts";
+
+function row(name: string, medianMs: number, more: Partial<Measurement> = {}): Measurement {
+  return { name, medianMs, p90Ms: medianMs, p99Ms: medianMs, callsPerSecond: 2, ...more };
+}
+
+const report: BenchReport = {
+  date: "2026-11-21",
+  commit: "abc1234",
+  machine: { cpu: "a processor", cores: 2, memoryBytes: 1 },
+  kernel: "6.12",
+  versions: {},
+  controlGroups: "cgroup v2 (memory, processes, cpu), joined in 0.2 ms",
+  rounds: 5,
+  inFlight: 4,
+  baseline: hardeningRows.from,
+  rows: [
+    row(hardeningRows.from, 4.1),
+    row(hardeningRows.to, 8.6),
+    row(hardeningRows.toByGuard, 7.3),
+  ],
+};
+
+function lineOf(name: string, rows: readonly Measurement[]): string | undefined {
+  const lines = formatReport({ ...report, rows }).split("\n");
+  return lines.find((line) => line.startsWith(`| ${name} |`));
+}
+
+test("a report says what hardening costs, with control groups and without, from its own rows", () => {
+  expect(formatReport(report)).toContain(
+    "full hardening costs 4.5 ms, and 3.2 ms where the guard alone keeps totals",
+  );
+});
+
+test("a report names the control groups of its machine", () => {
+  expect(formatReport(report).split("\n")[0]).toContain("joined in 0.2 ms");
+});
+
+test("a report of a run of old says nothing of what was not measured then", () => {
+  const { controlGroups: _, ...rest } = report;
+  const old = formatReport({ ...rest, rows: [row(hardeningRows.from, 4.1)] });
+  expect(old).not.toContain("cgroup");
+  expect(old).not.toContain("costs");
+  expect(old).not.toContain("aims");
+});
+
+test("a row tells its throughput by core, how its calls came to their sandboxes, and what one that waits takes", () => {
+  const name = startRow(typicalPython);
+  const line = lineOf(name, [
+    row(name, 0.5, {
+      kind: "template",
+      callsPerSecond: 302,
+      timedStarts: { hits: 4, misses: 1, cold: 0 },
+      saturatedStarts: { hits: 20, misses: 3, cold: 2 },
+      parkedBytes: 1.5 * 1024 * 1024,
+    }),
+  ]);
+  expect(line).toContain("| 151 | 4, 1, 0 | 20, 3, 2 | 1.5 |");
+});
+
+test("a row has its aims beside it, each with whether it was reached", () => {
+  const name = startRow(typicalPython);
+  const rows = [
+    row(startRow(typicalCold("Python")), 40, { callsPerSecond: 50 }),
+    row(name, 0.5, { callsPerSecond: 302, parkedBytes: 5 * 1024 * 1024 }),
+  ];
+  expect(lineOf(name, rows)).toContain(
+    "| MB ≤ 4 ✗, per second and core ≥ 150 ✓, × cold per second ≥ 7 ✗ |",
+  );
+});
+
+test("a report names the aims that were not reached with what was measured", () => {
+  const rows = [row(loopRows.load, 1), row(loopRows.flood, 1, { p99Ms: 12.34 })];
+  expect(formatReport({ ...report, rows })).toContain(
+    `Of 2 aims 1 are reached. Not reached:\n\n- ${loopRows.flood}: p99 ≤ 10; measured 12.3`,
+  );
+});
+
+test("a report says so when all aims are reached", () => {
+  const rows = [row(loopRows.load, 1), row(loopRows.flood, 1)];
+  expect(formatReport({ ...report, rows })).toContain("All 2 aims are reached.");
+});

@@ -1,0 +1,53 @@
+/**
+ * The tools that a benchmark measures.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  brokerTools,
+  floodTool,
+  manifestOf,
+  nameOf,
+  scarceTool,
+  tools,
+  toolsDir,
+  warmTools,
+} from "../../../bench/tools.ts";
+import { parseManifest } from "../../../worker/manifest/parse.ts";
+
+const all = [...tools, scarceTool];
+const { manifest } = parseManifest(Buffer.from(manifestOf(all)), {
+  path: "manifest.yaml",
+  profileNames: ["standard"],
+});
+
+test("each starts as its row says, and as many wait as are to", () => {
+  for (const tool of all) {
+    const entry = manifest.tools.get(nameOf(tool))!;
+    expect(entry.start).toBe(tool.start);
+    if (tool.start !== "cold") expect(entry.warm.min).toBe(1);
+  }
+  expect(manifest.tools.get(nameOf(scarceTool))!.warm.max).toBe(1);
+  expect(manifest.tools.size).toBe(all.length + 1);
+});
+
+test("each has a module", () => {
+  for (const { runtime, module } of manifest.tools.values()) {
+    const file = runtime === "python" ? `python/${module}.py` : `node/${module}`;
+    expect(existsSync(join(toolsDir, file)), file).toBe(true);
+  }
+});
+
+test("Python tools start in each way, JavaScript tools in each but by templates", () => {
+  const waysOf = (language: string) =>
+    brokerTools.filter((tool) => tool.language === language).map(({ start }) => start);
+  expect(waysOf("Python")).toEqual(["cold", "pool", "template"]);
+  expect(waysOf("JavaScript")).toEqual(["cold", "pool"]);
+  expect(warmTools).toHaveLength(3);
+});
+
+test("the flood is not ended by its volume", () => {
+  const { statusBytes } = manifest.tools.get(floodTool)!.limits;
+  expect(statusBytes).toBeGreaterThanOrEqual(2 ** 30);
+});
