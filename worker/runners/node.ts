@@ -23,7 +23,7 @@ import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CompileCaches } from "./compile-cache.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
 
 const run = promisify(execFile);
@@ -145,6 +145,7 @@ class NodeRunner implements ToolRunner {
     this.sources = [
       { path: options.toolsDir, depth: "tree" },
       { path: executable, depth: "listing" },
+      ...hostFiles,
     ];
     this.#program = program;
     this.#mounts = mounts;

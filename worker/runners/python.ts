@@ -17,7 +17,7 @@ import {
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 const run = promisify(execFile);
@@ -166,6 +166,7 @@ class PythonRunner implements ToolRunner {
     this.sources = [
       ...[options.toolsDir, ...added].map((path) => ({ path, depth: "tree" as const })),
       ...[facts.executable, ...installed].map((path) => ({ path, depth: "listing" as const })),
+      ...hostFiles,
     ];
   }
 

@@ -3,6 +3,16 @@
  */
 import { sep } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import type { CodeSource } from "./runner.ts";
+
+/**
+ * Files that sandboxes have of the host one by one. Where another file takes the place of one, such as a new list of name
+ * servers, a sandbox that was made before has the old one.
+ */
+export const hostFiles: readonly CodeSource[] = [
+  ...["/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf"],
+  ...["/etc/localtime", "/etc/ld.so.cache"],
+].map((path) => ({ path, depth: "listing" }));
 
 /** Where programs are looked for inside. */
 const basePath = "/usr/local/bin:/usr/bin:/bin";

@@ -51,6 +51,7 @@ export class Shelf {
   /** The oldest first. */
   readonly #waiting = new Set<Waiting>();
   #entry: ToolEntry;
+  #isUsual = true;
   #target = 0;
   #making = 0;
   #hits = 0;
@@ -75,9 +76,18 @@ export class Shelf {
     return this.#entry;
   }
 
-  /** An entry with the same key, which may want another number of sandboxes. */
-  follow(entry: ToolEntry): void {
+  /**
+   * An entry with the same key, which may want another number of sandboxes.
+   *
+   * @param isUsual whether the profile is that of calls which no request tightens: nobody asked for a `min` of others
+   */
+  follow(entry: ToolEntry, isUsual: boolean): void {
     this.#entry = entry;
+    this.#isUsual = isUsual;
+  }
+
+  get isUsual(): boolean {
+    return this.#isUsual;
   }
 
   /** What there is of the number that there should be: the smaller, the more it needs a refill. */
@@ -135,7 +145,9 @@ export class Shelf {
   /** What it asks of the memory that all shelves share. */
   claim(): Claim {
     const nowMs = this.#nowMs();
-    const bounds = this.#supply.way === undefined ? { min: 0, max: 0 } : this.#entry.warm;
+    const { min, max } = this.#entry.warm;
+    const canWait = this.#supply.way !== undefined;
+    const bounds = { min: canWait && this.#isUsual ? min : 0, max: canWait ? max : 0 };
     return {
       min: bounds.min,
       wanted: this.#arrivals.wanted(nowMs, bounds),

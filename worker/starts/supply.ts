@@ -15,7 +15,7 @@ import { type Origin, type Waiting, isSame } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
 
 /** Milliseconds in which a tool has to be loaded: one that hangs in its import holds up the refills of others. */
-export const readyTimeoutMs = 60_000;
+export const readyTimeoutMs = 75_000;
 /** Milliseconds after which a call does not wait for its template any more, but starts cold: many times what that takes. */
 export const missTimeoutMs = 1_000;
 /** Bounds of the pauses after failures, in milliseconds. */

@@ -90,7 +90,7 @@ export class WarmStarts implements Starts {
       const entry = served.get(key);
       for (const shelf of shelves.values()) {
         if (entry === undefined) this.#retire(shelf, "tool changed or is not served any more");
-        else shelf.follow(entry);
+        else this.#followWith(shelf, entry);
       }
       if (entry === undefined) this.#shelves.delete(key);
     }
@@ -108,6 +108,17 @@ export class WarmStarts implements Starts {
     await this.#refills[Symbol.asyncDispose]();
     await this.#endings.settled();
     await this.#options.versions[Symbol.asyncDispose]();
+  }
+
+  /** What was kept ready for the profile that the tool had is of no more use. */
+  #followWith(shelf: Shelf, entry: ToolEntry): void {
+    const isUsual = this.#isUsual(shelf, entry);
+    if (shelf.isUsual && !isUsual) this.#retire(shelf, "tool has another profile");
+    shelf.follow(entry, isUsual);
+  }
+
+  #isUsual({ profile }: Pick<Shelf, "profile">, entry: ToolEntry): boolean {
+    return profileKey(profile) === profileKey(this.#options.profileOf(entry));
   }
 
   #retire(shelf: Shelf, reason: string): void {
@@ -146,6 +157,7 @@ export class WarmStarts implements Starts {
     const known = shelves.get(key);
     if (known !== undefined) return known;
     const shelf = new Shelf(this.#parts, entry, profile, () => this.#refills.stir());
+    shelf.follow(entry, this.#isUsual(shelf, entry));
     shelves.set(key, shelf);
     return shelf;
   }

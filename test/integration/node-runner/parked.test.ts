@@ -70,7 +70,6 @@ describe("a runner that waits for its call", () => {
     async ([, bytes]) => {
       const source = `
         process.on("exit", () => console.log("told of its end"));
-        setTimeout(() => console.log("too late"), 0).unref();
         export const run = () => console.log("called");`;
       const { channel, ended } = await parkModule(source);
       channel.end(bytes);

@@ -18,8 +18,13 @@ const shapes: readonly Shape[] = (["none", "host"] as const).flatMap((network) =
 
 describe("a profile", () => {
   test("is decided by no other members than these", () => {
-    const { name, backend, limits, ...shape } = builtInProfiles.get("standard")!;
-    expect({ name, backend, limits: typeof limits }).toMatchObject({ name: "standard" });
+    const { name, backend, limits, autoStart, ...shape } = builtInProfiles.get("standard")!;
+    expect([name, backend, typeof limits, autoStart]).toEqual([
+      "standard",
+      "bubblewrap",
+      "object",
+      "template",
+    ]);
     expect(Object.keys(shape).sort()).toEqual(Object.keys(shapes[0]!).sort());
   });
 

@@ -6,6 +6,7 @@
                           makes ready before         does
 """
 
+import _signal
 import gc
 import os
 import signal
@@ -23,6 +24,11 @@ _ROLES = ("report", "wake", "out", "err")
 _GO = b"go\n"
 # After so many runs, the interpreter has made code quick (PEP 659). What it makes of it, the children share.
 _REHEARSALS = 20
+# By which the runner says that it ends with 0, and the first process need not wait until its memory is given back. Whoever
+# else sends it inside ends the sandbox, as whoever ends the runner does.
+_DONE = _signal.SIGUSR1
+_AWAITED = (_signal.SIGCHLD, _DONE)
+_LAST_WORD = b'{"exit-code": %d}\n'
 _SIGNAL_BASE = 128  # 128 + the number of a signal is the exit code for it, as in shells.
 
 
@@ -90,10 +96,13 @@ class Children:
         rehearse(WORK_DIRECTORY)
         gc.freeze()
         runner_pid = os.getpid()
-        status = serve(wake, self._args_file)
-        if os.getpid() == runner_pid:
-            self._end.leave(status)
-        return status
+        try:
+            status = serve(wake, self._args_file)
+            if os.getpid() == runner_pid:
+                self._end.leave(status, (lambda: os.kill(1, _DONE)) if status == 0 else None)
+            return status
+        finally:
+            self._end.restore()
 
 
 def _connect(word: str, role: str) -> int:
@@ -105,18 +114,39 @@ def _connect(word: str, role: str) -> int:
 
 
 def _stay(report: int, runner: int) -> None:
-    """What the first process of a pid namespace is there for: waits for the others, and tells how the runner ended."""
+    """What the first process of a pid namespace is there for: it waits for the others, and tells how the runner ended."""
+    # They wait until they are asked for. A signal from inside reaches the first process only where it blocks or handles it
+    # (pid_namespaces(7)).
+    signal.pthread_sigmask(signal.SIG_SETMASK, _AWAITED)
     close_all_but([report])
-    # A signal from inside reaches the first process only where it handles it (pid_namespaces(7)).
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
-    pid = status = None
-    while pid != runner:
-        pid, status = os.waitpid(-1, 0)
-    code = os.waitstatus_to_exitcode(status)
-    os.write(report, b'{"exit-code": %d}\n' % (code if code >= 0 else _SIGNAL_BASE - code))
-    os._exit(0)
+    # Once in vain, so that in the end everything for it is in memory.
+    os.kill(os.getpid(), _DONE)
+    said, code = b'{"waits": %d}\n', None
+    while True:
+        code = 0 if _signal.sigwait(_AWAITED) == _DONE else _exit_code_of(runner)
+        if code is not None:
+            os.write(report, said % code)
+            if said is _LAST_WORD:
+                os._exit(0)
+            said = _LAST_WORD
+
+
+def _exit_code_of(runner: int) -> "int | None":
+    """Waits for all that have ended. None when the runner has not."""
+    found = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if pid == 0:
+            return found
+        if pid == runner:
+            code = os.waitstatus_to_exitcode(status)
+            found = code if code >= 0 else _SIGNAL_BASE - code
 
 
 def _reseed() -> None:

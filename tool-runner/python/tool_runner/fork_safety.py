@@ -1,5 +1,6 @@
 """Whether a process may be forked: looked at, not assumed."""
 
+import _signal
 import os
 import time
 
@@ -15,6 +16,7 @@ def why_not_to_fork(own_descriptors: "set[int]", places: "dict[str, set[str]]") 
     """
     return (
         _threads()
+        or _timers()
         or _processes()
         or _descriptors(own_descriptors)
         or _shared_memory()
@@ -37,6 +39,12 @@ def _threads() -> "str | None":
             return None
         time.sleep(_LOOK_SECONDS)
     return f"it has {count} threads"
+
+
+def _timers() -> "str | None":
+    """Children have none of them (fork(2)), and what they run would go on in the template, where nobody looks any more."""
+    kinds = (_signal.ITIMER_REAL, _signal.ITIMER_VIRTUAL, _signal.ITIMER_PROF)
+    return "it has set a timer" if any(_signal.getitimer(kind)[0] for kind in kinds) else None
 
 
 def _processes() -> "str | None":

@@ -31,21 +31,28 @@ class QuickEnd:
         gc.collect()
         gc.freeze()
 
-    def leave(self, status: int) -> None:
-        """Ends the process with a status; returns where the interpreter has to end in the usual way."""
+    def leave(self, status: int, announce: object = None) -> None:
+        """Ends the process with a status; returns where the interpreter has to end in the usual way.
+
+        `announce` is called last, when nothing is left but to go.
+        """
         if not self._is_harmless or _thread._count() > 0:
             return
         try:
             if "threading" in sys.modules:
                 sys.modules["threading"]._shutdown()
             atexit._run_exitfuncs()
-            loaded = list(sys.modules.values())[self._module_count :]
+            # Not through all of them: to look at an object is to write to it, and where it was forked with that costs a page.
+            count = len(sys.modules) - self._module_count
+            loaded = [module for _, module in zip(range(count), reversed(sys.modules.values()))]
             if not _are_known(loaded) or not self._young_go_quietly():
                 return
             for stream in (sys.stdout, sys.stderr, *self._streams):
                 stream.flush()
         except BaseException:
             return  # The interpreter's own end meets the same, and says so in its way.
+        if announce is not None:
+            announce()
         os._exit(status)
 
     def restore(self) -> None:

@@ -157,8 +157,11 @@ export class ColdSandbox implements Sandbox {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#execution?.stop(0);
-    await this.workDir[Symbol.asyncDispose]();
+    try {
+      await this.#execution?.stop(0);
+    } finally {
+      await this.workDir[Symbol.asyncDispose]();
+    }
   }
 }
 

@@ -56,7 +56,7 @@ export class BubblewrapParked implements ParkedSandbox {
     this.#isWoken = true;
     if (this.#isLost) throw new SandboxError("a parked sandbox has ended");
     const { execution, channel } = this.#command;
-    execution.beginCall();
+    execution.beginCall(this.workDir.staged());
     await channel.call();
     return execution;
   }

@@ -11,6 +11,7 @@ import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
+import type { Amount } from "../totals/disk-use.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
 import { awaitEnd, endFirstWithoutMemory } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
@@ -150,9 +151,9 @@ export class BwrapExecution implements Execution {
     this.#totals?.unwatch();
   }
 
-  /** From now on the command has a call, whose time counts, and whose inputs lie in the work directory. Throws SandboxError. */
-  beginCall(): void {
-    this.#totals?.beginCall();
+  /** From now on the command has a call, whose time counts, and of which so much lies in the work directory. */
+  beginCall(staged: Amount): void {
+    this.#totals?.beginCall(staged);
     this.#startMs = this.#clock.monotonicMs();
   }
 

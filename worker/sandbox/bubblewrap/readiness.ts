@@ -7,7 +7,7 @@ import { SandboxError } from "../sandbox.ts";
 import type { WaitingCommand } from "./cold-sandbox.ts";
 
 /** Milliseconds that a command may take until it is ready: the import of a tool's module that loads much. */
-const readyTimeoutMs = 120_000;
+const readyTimeoutMs = 60_000;
 
 /** Waits until the command says that it is ready. Throws SandboxError when it does not; the signal's reason. */
 export async function awaitReady(
@@ -18,7 +18,11 @@ export async function awaitReady(
   const saying = Promise.race([channel.said(), execution.exited]);
   const isSaid = await settlesWithin(saying, readyTimeoutMs, clock, signal);
   signal.throwIfAborted();
-  if (!isSaid) throw new SandboxError(`a tool was not loaded within ${readyTimeoutMs} ms`);
+  if (!isSaid) {
+    const message = `a tool was not loaded within ${readyTimeoutMs} ms`;
+    // To try it again and again would take the processor from those that can be.
+    throw new SandboxError(message, { isUnfit: true });
+  }
   const said = await saying;
   if ("kind" in said && said.kind === "ready") return execution.rest();
   if ("kind" in said && said.kind === "unfit")

@@ -4,7 +4,7 @@
 import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
-import { endsAlone, isGone, signalQuietly } from "../proc/processes.ts";
+import { runNothing, isGone, signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /** Milliseconds in which a look follows the other at whether the sandbox's first process is gone: bubblewrap exits about one before it. */
@@ -27,13 +27,13 @@ export function endFirstWithoutMemory(pid: number): void {
 }
 
 /**
- * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and kills it meanwhile. It may
- * be on its way out of the kernel still, where nobody else is left.
+ * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and kills it meanwhile. They
+ * may be on their way out of the kernel still.
  * Throws SandboxError when it cannot be killed.
  */
 export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
   const beganMs = clock.monotonicMs();
-  while (!isGone(firstPid) && !endsAlone(firstPid)) {
+  while (!isGone(firstPid) && !runNothing(firstPid)) {
     const passedMs = clock.monotonicMs() - beganMs;
     if (passedMs > goneTimeoutMs) throw new SandboxError(`process ${firstPid} cannot be killed`);
     signalQuietly(firstPid, "SIGKILL");

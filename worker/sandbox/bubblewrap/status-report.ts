@@ -52,11 +52,20 @@ export function readReport(
 }
 
 function readReportLine(line: string, report: StatusReport): void {
-  const value = parseJson(Buffer.from(line));
+  const value = parsed(line);
   if (!isJsonObject(value)) return;
   if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
   if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
   if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
+}
+
+/** A template's child writes its report where the tool's module was loaded. */
+function parsed(line: string): unknown {
+  try {
+    return parseJson(Buffer.from(line));
+  } catch {
+    return undefined;
+  }
 }
 
 /** bubblewrap reports an exit code only for a command that it started. */

@@ -2,6 +2,7 @@
  * A child of a template, from its connections to its end: a sandbox whose command waits for its call.
  */
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import { signalQuietly } from "../proc/processes.ts";
 import type {
@@ -47,7 +48,7 @@ export class TemplateChild implements Subprocess {
     const ended = closeOf(report);
     // Who does not report how the command ended was killed.
     this.exited = ended.then(() => ({ exitCode: undefined, signal: "SIGKILL" }));
-    this.closed = Promise.all([ended, closeOf(out), closeOf(err)]).then(() => undefined);
+    this.closed = ended.then(() => Promise.race([allClosed([out, err]), whatIsThereIsRead()]));
     report.on("data", (chunk: Buffer) => {
       // Nothing comes behind it, and its end comes only with that of the process.
       if (chunk.includes(lastWord)) report.destroy();
@@ -82,6 +83,16 @@ export class TemplateChild implements Subprocess {
 }
 
 /** Never rejects, as `once` of node:events would: the end of a child that has not read everything is an error of its socket. */
+async function allClosed(sockets: readonly Socket[]): Promise<void> {
+  await Promise.all(sockets.map(closeOf));
+}
+
+/** What was written is there at once, and is read in the next turn; the sockets may stay open until memory is given back. */
+async function whatIsThereIsRead(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+}
+
 async function closeOf(socket: Socket): Promise<void> {
   if (socket.closed) return;
   await new Promise<void>((resolve) => socket.once("close", () => resolve()));
@@ -116,7 +127,10 @@ export class ChildSandbox implements Omit<Sandbox, "start"> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.command.execution.stop(0);
-    await this.workDir[Symbol.asyncDispose]();
+    try {
+      await this.command.execution.stop(0);
+    } finally {
+      await this.workDir[Symbol.asyncDispose]();
+    }
   }
 }

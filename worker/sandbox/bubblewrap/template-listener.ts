@@ -24,8 +24,10 @@ const newline = 0x0a;
 
 /** A child that is going to connect. Disposing it closes the connections that nobody has taken. */
 export interface ExpectedChild extends Disposable {
-  /** Fulfils when it has connected for everything: then they are the caller's. */
-  readonly connected: Promise<ChildSockets>;
+  /** Fulfils when it has connected for everything. */
+  readonly connected: Promise<void>;
+  /** Its connections once it has connected, the caller's from then on. */
+  take(): ChildSockets;
 }
 
 /** One socket for all children of a template. The template can reach it, and its children only until they hide it. */
@@ -74,6 +76,7 @@ export class TemplateListener implements AsyncDisposable {
     this.#expected.set(word, arriving);
     return {
       connected: arriving.complete,
+      take: () => arriving.takeAll(),
       [Symbol.dispose]: () => {
         this.#expected.delete(word);
         arriving.giveUp();
@@ -118,9 +121,9 @@ export class TemplateListener implements AsyncDisposable {
 /** One child on its way in. */
 class Arriving {
   readonly #sockets = new Map<Role, Socket>();
-  readonly #complete = Promise.withResolvers<ChildSockets>();
+  readonly #complete = Promise.withResolvers<void>();
 
-  get complete(): Promise<ChildSockets> {
+  get complete(): Promise<void> {
     return this.#complete.promise;
   }
 
@@ -128,11 +131,14 @@ class Arriving {
   take(role: Role, socket: Socket): boolean {
     if (this.#sockets.has(role)) return false;
     this.#sockets.set(role, socket);
-    if (this.#sockets.size === roles.length) {
-      this.#complete.resolve(Object.fromEntries(this.#sockets) as ChildSockets);
-      this.#sockets.clear();
-    }
+    if (this.#sockets.size === roles.length) this.#complete.resolve();
     return true;
+  }
+
+  takeAll(): ChildSockets {
+    const all = Object.fromEntries(this.#sockets) as ChildSockets;
+    this.#sockets.clear();
+    return all;
   }
 
   giveUp(): void {

@@ -117,7 +117,7 @@ class OpenTemplate implements Template {
     if (execution.channel === undefined) throw new Error("a template has no channel");
     this.#parts = parts;
     this.#request = request;
-    this.#channel = new TemplateChannel(execution.channel);
+    this.#channel = new TemplateChannel(execution.channel, parts.sandboxes.clock);
     this.#place = place;
     this.privateBytes = privateBytes;
     this.#owned = owned;
@@ -160,12 +160,12 @@ class OpenTemplate implements Template {
     const word = newId();
     using expected = this.#place.listener.expect(word);
     const cpus = cpusFor(this.#limits, sandboxes.host.cpuIds, nextTurn());
-    const innerPid = await this.#channel.fork({ word, directory, cpus });
+    const innerPid = await this.#channel.fork({ word, directory, cpus }, signal);
     const firstPid = firstOfNamespace(this.#place.pid, innerPid);
     if (firstPid === undefined) throw new SandboxError("a child of a template cannot be found");
     const { connected } = expected;
     if (await settlesWithin(connected, connectTimeoutMs, sandboxes.clock, signal))
-      return new TemplateChild(await connected, firstPid);
+      return new TemplateChild(expected.take(), firstPid);
     signalQuietly(firstPid, "SIGKILL");
     signal.throwIfAborted();
     throw new SandboxError("a child of a template does not connect");

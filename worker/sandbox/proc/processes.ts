@@ -53,15 +53,25 @@ export function isGone(pid: number): boolean {
 }
 
 /**
- * Whether the first process of a pid namespace runs nothing any more and is alone: all others descend from it, so nobody is
- * left that could run anything. It is gone some tenths of a millisecond later, with its mounts. False where nobody can tell.
+ * Whether a process that is the first of a pid namespace, and all others of it, are on their way out of the kernel: they run
+ * nothing any more, and are gone some tenths of a millisecond later. False where nobody can tell.
  */
-export function endsAlone(pid: number): boolean {
+export function runNothing(firstPid: number): boolean {
   try {
-    const stat = readStat(`/proc/${pid}`);
-    if (stat === undefined || !stat.isExiting || stat.threads > 1) return false;
-    return existsSync(`/proc/${pid}/task/${pid}/children`) && childrenOf(pid).length === 0;
+    const children = childrenOf(firstPid);
+    // Whose parent goes meanwhile becomes the first process's child: who was not met before it would be there then.
+    return (
+      existsSync(`/proc/${firstPid}/task/${firstPid}/children`) &&
+      isExiting(firstPid) &&
+      children.every((child) => isExiting(child) && childrenOf(child).length === 0) &&
+      childrenOf(firstPid).every((child) => children.includes(child))
+    );
   } catch {
     return false;
   }
+}
+
+function isExiting(pid: number): boolean {
+  const stat = readStat(`/proc/${pid}`);
+  return stat === undefined ? !exists(pid) : stat.isExiting && stat.threads <= 1;
 }

@@ -1,16 +1,13 @@
 /**
  * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
  */
-import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
-import { type Amount, DiskWalk, blockBytes } from "./disk-use.ts";
+import { type Amount, DiskWalk } from "./disk-use.ts";
 import type { Guard, Watch } from "./guard.ts";
 import type { PrivateMemory } from "./private-memory.ts";
 import type { WatchedSandbox } from "./watched-sandbox.ts";
 import { SandboxError, type Usage } from "../sandbox.ts";
-import { workDirNames } from "../work/work-dir.ts";
 
 /** What is known of a sandbox before it starts. */
 export interface TotalsOptions {
@@ -130,9 +127,9 @@ export class Totals implements Disposable {
     this.#watch?.[Symbol.dispose]();
   }
 
-  /** The command is about to get a call, whose inputs now lie in the work directory. Throws SandboxError. */
-  beginCall(): void {
-    this.#watch?.beginCall(stagedIn(this.#options.workDir));
+  /** The command is about to get a call, and what that brings lies in the work directory. */
+  beginCall(staged: Amount): void {
+    this.#watch?.beginCall(staged);
   }
 
   /** To be called when the command has ended and the first process may still be there. */
@@ -150,23 +147,4 @@ export class Totals implements Disposable {
     this.#disk[Symbol.dispose]();
     if (this.#group !== undefined) this.#cgroups?.discard(this.#group);
   }
-}
-
-/** What a call brings into a work directory that had been there before it, empty. Throws SandboxError. */
-function stagedIn(workDir: string): Amount {
-  try {
-    const { blocks } = lstatSync(join(workDir, workDirNames.args));
-    const inputs = join(workDir, workDirNames.input);
-    const { bytes, files } = readdirSync(inputs).length === 0 ? nothing : amountIn(inputs);
-    return { bytes: bytes + blocks * blockBytes, files };
-  } catch (error) {
-    throw new SandboxError("cannot look at what a call brings", { cause: error });
-  }
-}
-
-const nothing: Amount = { bytes: 0, files: 0 };
-
-function amountIn(directory: string): Amount {
-  using walk = new DiskWalk(directory);
-  return walk.staged;
 }

@@ -4,9 +4,10 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and `result.json` when the tool
  * side wrote one. Everything is opened relative to descriptors that were taken before the tool ran.
  */
-import { close, constants } from "node:fs";
+import { close, constants, lstatSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
 import { promisify } from "node:util";
+import { type Amount, blockBytes } from "../totals/disk-use.ts";
 import { type StatusChannel, openStatusPipe, readStatusPipe } from "./status-channel.ts";
 
 const closeDescriptor = promisify(close);
@@ -24,6 +25,9 @@ export const workDirNames = {
 const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** The least that a file takes which is not empty. */
+const pageBytes = 4096;
 
 /** Failures to open that say nothing about the file: reporting it as absent would lose a tool's work silently. */
 const shortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
@@ -58,6 +62,8 @@ export interface WorkDir extends AsyncDisposable {
   writeArguments(text: string): Promise<void>;
   /** Creates a file in `input/`. The caller closes the handle. */
   create(name: string): Promise<FileHandle>;
+  /** What the files take that were made by `create` and `writeArguments`; whatever else is there does not count. */
+  staged(): Amount;
   /** Opens a regular file with one link in the top directory; undefined when there is none such. */
   openLeft(name: string): Promise<LeftFile | undefined>;
   /** Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met, by name. */
@@ -107,6 +113,8 @@ export class OpenWorkDir implements WorkDir {
   readonly #handles: WorkDirHandles;
   readonly #ownerId: number | undefined;
   readonly #remove: (path: string) => void;
+  readonly #created: string[] = [];
+  #argsBytes = 0;
   /** Until the channel has it. */
   #status: number | undefined;
 
@@ -133,13 +141,21 @@ export class OpenWorkDir implements WorkDir {
   }
 
   async writeArguments(text: string): Promise<void> {
+    this.#argsBytes = Buffer.byteLength(text);
     await this.#handles.args.writeFile(text);
   }
 
   async create(name: string): Promise<FileHandle> {
     const handle = await open(below(this.#handles.input, name), createNew, 0o600);
+    this.#created.push(name);
     if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
     return handle;
+  }
+
+  staged(): Amount {
+    const sizes = this.#created.map((name) => bytesOf(below(this.#handles.input, name)));
+    const inputBytes = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    return { bytes: inputBytes + onDisk(this.#argsBytes), files: sizes.length };
   }
 
   async openLeft(name: string): Promise<LeftFile | undefined> {
@@ -190,6 +206,16 @@ export class OpenWorkDir implements WorkDir {
 /** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
 function below(directory: FileHandle, name: string): string {
   return `/proc/self/fd/${directory.fd}/${name}`;
+}
+
+/** What a file takes on the disk, or 0 when it is gone: the tool's module may have had its hands on it. */
+function bytesOf(path: string): number {
+  return (lstatSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * blockBytes;
+}
+
+/** What so many bytes take on the disk, whatever the file system. */
+function onDisk(bytes: number): number {
+  return Math.ceil(bytes / pageBytes) * pageBytes;
 }
 
 /** Bytes of a name that are no UTF-8 all become one character, so that they would be the name of another file. */

@@ -11,7 +11,7 @@ import type { AttackStart, StartChoice } from "../../../worker/doctor/attack-sta
 import { attacks } from "../../../worker/doctor/catalog.ts";
 import { attackHere } from "../../support/attack-run.ts";
 import { reachableDirectory } from "../../support/rig.ts";
-import { weakBubblewrap } from "./weak-bubblewrap.ts";
+import { weakBubblewrap } from "../../integration/doctor/weak-bubblewrap.ts";
 
 const programs = new URL("../../../attacks", import.meta.url).pathname;
 /** At import; a process with two threads cannot be forked. */
