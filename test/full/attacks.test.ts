@@ -61,20 +61,21 @@ interface Way {
 }
 
 const everyStart = { choice: "all", starts: ["cold", "pool", "template", "import"] } as const;
+/** What other users are for is the same for every start. */
+const coldStart = { choice: "cold", starts: ["cold"] } as const;
 
 const ways: readonly Way[] = [
   { who: "root", prefix: [], needsRoot: true, unenforced: [], ...everyStart },
   {
     ...{ who: "an ordinary user", prefix: isRoot ? asUser : [], needsRoot: false },
-    ...{ unenforced: [], ...everyStart },
+    ...{ unenforced: [], ...coldStart },
   },
   {
     who: "a user without capabilities and with a masked /proc",
     prefix: [...maskingProc, ...asUser],
     needsRoot: true,
     unenforced: ["fresh-proc"],
-    choice: "cold",
-    starts: ["cold"],
+    ...coldStart,
   },
 ];
 
