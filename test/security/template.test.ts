@@ -2,7 +2,8 @@
  * Children of a template: a call finds nothing of another one, reaches neither the template nor other children, and is kept
  * as one in a sandbox that was made for it.
  */
-import { basename } from "node:path";
+import { readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
 import {
@@ -12,8 +13,9 @@ import {
   unknownCalls,
 } from "../../worker/sandbox/bubblewrap/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
-import type { Template } from "../../worker/sandbox/sandbox.ts";
+import type { ParkedSandbox, Template } from "../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
+import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";
 import { never } from "../integration/sandbox/sandbox-host.ts";
 import {
   type TemplateHost,
@@ -153,7 +155,7 @@ test.for(profiles)(
 );
 
 describe("a template", () => {
-  test("makes children as good as its first one after 50 calls that attack it", async (context) => {
+  test("makes children as good as its first one after 60 calls that attack it", async (context) => {
     const { host, template } = await open(context, { profile: "permissive" });
     const first = (await host.call<Look>(template, "look")).result;
     const attacks = [
@@ -161,6 +163,7 @@ describe("a template", () => {
       ["attack", { name: "x" }],
       ["write_first", { pattern: "neighbour" }],
       ["kill_all", {}],
+      ["kill_group", {}],
       ["take", { what: "processes" }],
     ] as const;
     for (let round = 0; round < 10; round++)
@@ -174,6 +177,8 @@ describe("a template", () => {
     await using other = await template.park(never);
     const killer = await host.call(template, "kill_all");
     expect(killer).toMatchObject({ report: { exitCode: 0 }, result: { alive: true } });
+    const { report } = await host.call(template, "kill_group");
+    expect(report).toMatchObject({ signal: "SIGKILL" });
     const execution = await host.wake(other, "find");
     expect(await execution.exited).toMatchObject({ exitCode: 0 });
     expect(await host.call(template, "find")).toMatchObject(nothingFound);
@@ -183,6 +188,20 @@ describe("a template", () => {
     const { host, template } = await open(context);
     const { result } = await host.call(template, "write_first", { pattern: "neighbour" });
     expect(result).toEqual({ changed: 0, error: expect.stringContaining("Read-only") });
+    expect(await host.call(template, "find")).toMatchObject(nothingFound);
+  });
+
+  test("ends a child whole that says it had ended, and goes on", async (context) => {
+    const { host, template } = await open(context);
+    for (let count = 0; count < 10; count++) {
+      await using parked = await template.park(never);
+      const execution = await host.wake(parked, "pretend_done");
+      expect(await execution.exited).toMatchObject({ started: true });
+      const written = bytesIn(parked);
+      // Some milliseconds pass.
+      await parked.workDir.leftOutputs(30).then(({ files }) => closeAll(files));
+      expect(bytesIn(parked)).toBe(written);
+    }
     expect(await host.call(template, "find")).toMatchObject(nothingFound);
   });
 
@@ -247,6 +266,16 @@ function points(mounts: Look["mounts"]): Record<string, unknown> {
       { type, options: options.split(",").toSorted() },
     ]),
   );
+}
+
+/** What is in output/, at once. */
+function bytesIn({ workDir }: ParkedSandbox): number {
+  const output = join(workDir.path, "output");
+  return readdirSync(output).reduce((sum, name) => sum + statSync(join(output, name)).size, 0);
+}
+
+async function closeAll(files: readonly LeftFile[]): Promise<void> {
+  for (const { handle } of files) await handle.close();
 }
 
 /** Without what the test runner itself has inherited, which is closed by worker/main.ts alone. */

@@ -28,7 +28,6 @@ _REHEARSALS = 20
 # else sends it inside ends the sandbox, as whoever ends the runner does.
 _DONE = _signal.SIGUSR1
 _AWAITED = (_signal.SIGCHLD, _DONE)
-_LAST_WORD = b'{"exit-code": %d}\n'
 _SIGNAL_BASE = 128  # 128 + the number of a signal is the exit code for it, as in shells.
 
 
@@ -67,7 +66,8 @@ class Children:
         report = None
         try:
             report, wake, out, err = (_connect(order["word"], role) for role in _ROLES)
-            # As everywhere: a session of the sandbox's own, which the runner does not lead.
+            # A session of its own first of all: what is sent to a process group crosses pid namespaces, and so would reach the
+            # template and all its children. The runner does not lead it, as in any other sandbox.
             os.setsid()
             self._isolation.name_user()
             self._isolation.mount(order["directory"])
@@ -124,14 +124,12 @@ def _stay(report: int, runner: int) -> None:
             signal.signal(number, signal.SIG_DFL)
     # Once in vain, so that in the end everything for it is in memory.
     os.kill(os.getpid(), _DONE)
-    said, code = b'{"waits": %d}\n', None
-    while True:
+    os.write(report, b'{"waits": %d}\n' % _signal.sigwait((_DONE,)))
+    code = None
+    while code is None:
         code = 0 if _signal.sigwait(_AWAITED) == _DONE else _exit_code_of(runner)
-        if code is not None:
-            os.write(report, said % code)
-            if said is _LAST_WORD:
-                os._exit(0)
-            said = _LAST_WORD
+    os.write(report, b'{"exit-code": %d}\n' % code)
+    os._exit(0)
 
 
 def _exit_code_of(runner: int) -> "int | None":

@@ -95,6 +95,11 @@ interface TemplatePlace {
   readonly pid: number;
 }
 
+interface EnteredChild {
+  readonly child: TemplateChild;
+  readonly execution: BwrapExecution;
+}
+
 class OpenTemplate implements Template {
   readonly lost: Promise<void>;
   readonly privateBytes: number;
@@ -104,6 +109,7 @@ class OpenTemplate implements Template {
   readonly #place: TemplatePlace;
   readonly #owned: AsyncDisposable;
   #childBytes: number | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
   readonly #ended = new AbortController();
 
   constructor(
@@ -143,18 +149,29 @@ class OpenTemplate implements Template {
     const { workDirs, facts } = this.#parts;
     await using held = new AsyncDisposableStack();
     const workDir = held.use(await workDirs.take(this.#place.directory));
-    const child = await this.#fork(basename(workDir.path), signal);
-    const execution = await this.#enter(child, workDir).catch((error: unknown) => {
-      child.kill("SIGKILL");
-      child.close();
-      throw error;
-    });
+    // One after the other: until a child is in a control group of its own it counts with the template.
+    const entered = this.#turn.then(() => this.#make(workDir, signal));
+    this.#turn = entered.catch(() => undefined);
+    const { child, execution } = await entered;
     held.move();
     child.letGo();
     return new ChildSandbox(facts, this.#limits, workDir, execution);
   }
 
-  /** Has a child made, which then waits to be let go. */
+  /** A child whose limits are kept, and which waits to be let go. */
+  async #make(workDir: WorkDir, signal: AbortSignal): Promise<EnteredChild> {
+    signal.throwIfAborted();
+    const child = await this.#fork(basename(workDir.path), signal);
+    try {
+      return { child, execution: await this.#enter(child, workDir) };
+    } catch (error) {
+      child.kill("SIGKILL");
+      child.close();
+      throw error;
+    }
+  }
+
+  /** Has a child made, which connects and waits. */
   async #fork(directory: string, signal: AbortSignal): Promise<TemplateChild> {
     const { newId, nextTurn, sandboxes } = this.#parts;
     const word = newId();
@@ -171,7 +188,7 @@ class OpenTemplate implements Template {
     throw new SandboxError("a child of a template does not connect");
   }
 
-  /** Has the limits of the child kept, and lets it go. */
+  /** Has the limits of the child kept. */
   async #enter(child: TemplateChild, workDir: WorkDir): Promise<BwrapExecution> {
     const { guard, cgroups, clock } = this.#parts.sandboxes;
     const totals = await Totals.open(guard, cgroups, {

@@ -42,11 +42,12 @@ export function exists(pid: number): boolean {
   }
 }
 
-/** Whether a process is gone, or only a zombie that waits for its parent. */
+/** Whether a process is gone with all its threads, or only a zombie that waits for its parent. */
 export function isGone(pid: number): boolean {
   // Where /proc hides other users' processes there is nothing to read, so ask again in a way that cannot be hidden.
   try {
-    return readStat(`/proc/${pid}`)?.hasEnded ?? !exists(pid);
+    const stat = readStat(`/proc/${pid}`);
+    return stat === undefined ? !exists(pid) : stat.hasEnded && stat.threads <= 1;
   } catch {
     return !exists(pid);
   }

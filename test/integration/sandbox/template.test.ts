@@ -1,0 +1,249 @@
+/**
+ * Templates and their children, with the real Python runner: made, woken, lost, given back, and refused.
+ */
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { dirname } from "node:path";
+import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { isFilteredArch } from "../../../worker/sandbox/bubblewrap/seccomp.ts";
+import { TemplateListener } from "../../../worker/sandbox/bubblewrap/template-listener.ts";
+import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
+import { SandboxError, type Template } from "../../../worker/sandbox/sandbox.ts";
+import { newId } from "../../../worker/support/ids.ts";
+import { patience } from "../../support/patience.ts";
+import { type TemplateHostOptions, openTemplateHost } from "../../support/template-host.ts";
+import {
+  never,
+  openDescriptors,
+  processesIn,
+  processesWith,
+  temporaryDirectory,
+} from "./sandbox-host.ts";
+
+const MiB = 1024 * 1024;
+const working =
+  "loads = []\nloads.append(1)\ndef run():\n    loads.append(2)\n    return {'loads': loads}\n";
+
+const openHost = (
+  context: TestContext,
+  source: string,
+  options: Partial<TemplateHostOptions> = {},
+) => openTemplateHost(context, { files: { "tool.py": source }, ...options });
+
+async function open(
+  context: TestContext,
+  source: string,
+  options: Partial<TemplateHostOptions> = {},
+) {
+  const host = await openHost(context, source, options);
+  const template = await host.openTemplate();
+  onTestFinished(() => template[Symbol.asyncDispose]());
+  return { host, template };
+}
+
+beforeEach((context) =>
+  context.skip(!isFilteredArch(process.arch), `there are no templates on ${process.arch}`),
+);
+
+describe("a template", () => {
+  test("loads its module once, and each child answers one call as if it had loaded it", async (context) => {
+    const { host, template } = await open(context, working);
+    expect(template.privateBytes).toBeGreaterThan(MiB);
+    for (let count = 0; count < 3; count++) {
+      const answer = await host.call(template, "run");
+      expect(answer).toMatchObject({
+        report: { started: true, exitCode: 0, exceeded: undefined },
+        result: { loads: [1, 2] },
+      });
+      // Where nobody has looked in so short a time, and no control group counts, nobody knows.
+      expect([1, undefined]).toContain(answer.report.usage.peakProcesses);
+    }
+  });
+
+  test("makes children that are small, also more than one of them may have processes", async (context) => {
+    const { host, template } = await open(context, working, { limits: { processes: 4 } });
+    const parked = await Promise.all(Array.from({ length: 5 }, () => template.park(never)));
+    await using held = new AsyncDisposableStack();
+    for (const each of parked) held.use(each);
+    expect(new Set(parked.map(({ workDir }) => workDir.path)).size).toBe(5);
+    for (const each of parked) {
+      expect(each.privateBytes).toBeGreaterThan(0);
+      expect(each.privateBytes).toBeLessThan(8 * MiB);
+      expect(await (await host.wake(each, "run")).exited).toMatchObject({ exitCode: 0 });
+    }
+  });
+
+  test.for([
+    ["a status that it exits with", "import os\ndef run():\n    os._exit(7)\n", { exitCode: 7 }],
+    ["the same, said otherwise", "import sys\ndef run():\n    sys.exit(3)\n", { exitCode: 3 }],
+    [
+      "a signal",
+      "import os\ndef run():\n    os.kill(os.getpid(), 9)\n",
+      { exitCode: undefined, signal: "SIGKILL" },
+    ],
+  ] as const)("tells how a child's command ended: %s", async ([, source, end], context) => {
+    const { host, template } = await open(context, source);
+    expect((await host.call(template, "run")).report).toMatchObject({ started: true, ...end });
+  });
+
+  test("runs exit handlers, threads and what a file holds back to their ends", async (context) => {
+    const { host, template } = await open(
+      context,
+      `
+import atexit, threading, time
+files = []
+def run():
+    files.append(open("output/file", "w"))
+    files[0].write("written")
+    atexit.register(lambda: open("output/handler", "w").write("run"))
+    threading.Thread(target=lambda: (time.sleep(0.1), open("output/thread", "w").write("run"))).start()
+    return {}
+`,
+    );
+    await using parked = await template.park(never);
+    expect(await (await host.wake(parked, "run")).exited).toMatchObject({ exitCode: 0 });
+    const { files } = await parked.workDir.leftOutputs(10);
+    const texts = await Promise.all(
+      files.map(async ({ name, handle }) => [name, await handle.readFile("utf8")]),
+    );
+    for (const { handle } of files) await handle.close();
+    expect(texts).toEqual([
+      ["file", "written"],
+      ["handler", "run"],
+      ["thread", "run"],
+    ]);
+  });
+
+  test("keeps what a child prints, to its last word", async (context) => {
+    const source =
+      "import sys\ndef run():\n    print('x' * 100_000)\n    print('end', file=sys.stderr)\n    return {}\n";
+    const { host, template } = await open(context, source);
+    const { report } = await host.call(template, "run");
+    expect(report.stdout.text.endsWith("xxx\n")).toBe(true);
+    expect(report.stdout.droppedBytes + report.stdout.text.length).toBe(100_001);
+    expect(report.stderr.text).toBe("end\n");
+  });
+
+  test.for([
+    [
+      "a thread",
+      "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
+      "threads",
+    ],
+    ["an open file", "file = open('/usr/bin/env')", "/usr/bin/env open"],
+    ["a socket", "import socket\npair = socket.socketpair()", "socket:"],
+    ["an event loop", "import asyncio\nloop = asyncio.new_event_loop()", "open"],
+    ["shared memory", "import mmap\nshared = mmap.mmap(-1, 4096)", "shares"],
+    [
+      "shared memory that is read-only so far",
+      "import mmap\nshared = mmap.mmap(-1, 4096)\nimport ctypes\naddress = ctypes.addressof(ctypes.c_char.from_buffer(shared))\nctypes.CDLL(None).mprotect(ctypes.c_void_p(address), 4096, 1)",
+      "shares",
+    ],
+    [
+      "a lock of multiprocessing",
+      "import multiprocessing\nlock = multiprocessing.Lock()",
+      "shares",
+    ],
+    ["a process", "import subprocess\nsubprocess.Popen(['/usr/bin/sleep', '99'])", "processes"],
+    ["a file in /tmp", "open('/tmp/cache', 'w').close()", "/tmp/cache"],
+    [
+      "a file in its work directory",
+      "open('output/x', 'w').close()\nopen('x', 'w').close()",
+      "/sandbox/work/x",
+    ],
+    ["an error", "import nothing_of_that_name", "ModuleNotFoundError"],
+  ] as const)(
+    "is refused for good to a module whose import leaves %s",
+    async ([, source, reason], context) => {
+      const host = await openHost(context, `${source}\n${working}`);
+      const refused = await host.openTemplate().catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(SandboxError);
+      expect(refused).toMatchObject({ isUnfit: true, message: expect.stringContaining(reason) });
+    },
+  );
+
+  test("is not there when its import takes more than its profile allows, and may be tried again", async (context) => {
+    const source = "import os\nheld = [os.fork() for _ in range(4)]\nwhile True:\n    pass\n";
+    const host = await openHost(context, source, { limits: { cpuSeconds: 1 } });
+    const refused = await host.openTemplate().catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      isUnfit: false,
+      message: expect.stringContaining("cpuSeconds"),
+    });
+  });
+
+  test("whose import never ends is ended when nobody wants it any more", async (context) => {
+    const module = `endless_${newId()}`;
+    const files = { [`${module}.py`]: "import time\ntime.sleep(86400)\n" };
+    const host = await openTemplateHost(context, { files, module });
+    const giveUp = new AbortController();
+    const opening = host.openTemplate(giveUp.signal);
+    await vi.waitFor(async () => expect(await processesWith(module)).not.toEqual([]), patience);
+    giveUp.abort(new Error("nobody wants it"));
+    await expect(opening).rejects.toThrow("nobody wants it");
+    expect(await processesWith(module)).toEqual([]);
+  });
+
+  test("that is lost takes its children along, says so, and makes no more", async (context) => {
+    const { host, template } = await open(context, working);
+    await using parked = await template.park(never);
+    for (const pid of await processesIn(dirname(parked.workDir.path)))
+      signalQuietly(pid, "SIGKILL");
+    await template.lost;
+    await parked.lost;
+    await expect(host.wake(parked, "run")).rejects.toThrow(SandboxError);
+    await expect(template.park(never)).rejects.toThrow("a template has ended");
+  });
+
+  test("that is given back leaves no process, no descriptor and no directory, with children or without", async (context) => {
+    const host = await openHost(context, working);
+    await (await host.openTemplate())[Symbol.asyncDispose]();
+    const before = await openDescriptors();
+    let place = "";
+    for (let count = 0; count < 3; count++) {
+      await using template: Template = await host.openTemplate();
+      await using used = await template.park(never);
+      await using _unused = await template.park(never);
+      place = dirname(used.workDir.path);
+      await (
+        await host.wake(used, "run")
+      ).exited;
+    }
+    await vi.waitFor(async () => {
+      expect(await openDescriptors()).toBeLessThanOrEqual(before);
+      await expect(readdir(place)).rejects.toThrow("ENOENT");
+    }, patience);
+    expect(await processesIn(place)).toEqual([]);
+  });
+});
+
+describe("the socket for children of a template", () => {
+  test("lets nobody in who does not know a word, or who says nothing that is one", async () => {
+    const directory = await temporaryDirectory();
+    await using listener = await TemplateListener.open(directory, undefined);
+    using expected = listener.expect("word");
+    for (const greeting of ["other report\n", "word shell\n", "x".repeat(100), "\n"]) {
+      const socket = await connect(directory);
+      socket.write(greeting);
+      await once(socket, "close");
+    }
+    const sockets = [];
+    for (const role of ["report", "wake", "out", "err"]) {
+      const socket = await connect(directory);
+      socket.write(`word ${role}\n`);
+      sockets.push(socket);
+    }
+    await expected.connected;
+    const connected = expected.take();
+    expect(Object.keys(connected)).toHaveLength(4);
+    for (const socket of [...sockets, ...Object.values(connected)]) socket.destroy();
+  });
+});
+
+async function connect(directory: string) {
+  const socket = createConnection(`${directory}/socket`);
+  socket.on("error", () => undefined).resume();
+  await once(socket, "connect");
+  return socket;
+}
