@@ -19,7 +19,7 @@ import { WorkerProcess } from "../support/worker-process.ts";
 const calls = 2_000;
 const inFlight = 8;
 /** Work directories that are made ahead of calls, at most: two batches. */
-const maxReadyWorkDirs = 16;
+const maxReadyWorkDirs = 64;
 /** Calls after which the worker has opened and cached what it keeps. */
 const warmUpCalls = 200;
 /** Growth of the worker's resident memory over the rest of the calls that is no leak but the garbage collector's slack. */
