@@ -1,9 +1,7 @@
 /**
  * Looks at the sandboxes that wait for calls.
  */
-import type { ShelfStats } from "../worker/starts/shelf.ts";
-import type { Starts } from "../worker/starts/starts.ts";
-import { WarmStarts } from "../worker/starts/warm.ts";
+import type { ShelfStats, Starts } from "../worker/starts/starts.ts";
 
 /** Tells what is going on with each tool, in this process or in another. */
 export type StockView = () => Promise<readonly ShelfStats[]>;
@@ -15,7 +13,7 @@ const quietTimeoutMs = 60_000;
 
 /** What is going on with sandboxes of this process. */
 export function statsOf(starts: Starts | undefined): readonly ShelfStats[] {
-  return starts instanceof WarmStarts ? starts.stats : [];
+  return starts?.stats ?? [];
 }
 
 /** Calls of one tool so far that found a sandbox waiting. */

@@ -8,7 +8,6 @@ import type { Config } from "./config.ts";
 import type { AttackReport } from "./doctor/attack-report.ts";
 import type { AttackedOptions, AttackedWorker, Readiness } from "./doctor/attacked-worker.ts";
 import { type AttackOptions, runAttacks } from "./doctor/run-attacks.ts";
-import { WarmStarts } from "./starts/warm.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
 /** Calls that run at once while attacks do: the attack and its neighbour. */
@@ -77,8 +76,7 @@ async function openAttacked(
   opened.use(starts);
   const owned = opened.move();
   const readinessOf = (toolName: string): Readiness => {
-    const stats = starts instanceof WarmStarts ? starts.stats : [];
-    const found = stats.filter(({ tool }) => tool === toolName);
+    const found = starts.stats.filter(({ tool }) => tool === toolName);
     return {
       waiting: found.reduce((sum, { waiting }) => sum + waiting, 0),
       way: found.find(({ way }) => way !== undefined)?.way,

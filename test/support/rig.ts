@@ -12,7 +12,6 @@ import { openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../worker/config.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
-import { WarmStarts } from "../../worker/starts/warm.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
@@ -208,7 +207,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
 
 /** Rejects when they do not wait in time, with what there is. */
 async function untilWaiting({ starts }: Worker, tool: string, count: number): Promise<void> {
-  if (!(starts instanceof WarmStarts)) throw new Error("nothing waits in a rig that is not warm");
+  if (starts === undefined) throw new Error("the worker has not started");
   const untilMs = systemClock.monotonicMs() + patience.timeout;
   const waiting = (): number =>
     starts.stats.reduce((sum, shelf) => sum + (shelf.tool === tool ? shelf.waiting : 0), 0);

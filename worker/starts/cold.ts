@@ -46,6 +46,7 @@ export async function prepareRequest(
 
 /** Makes every sandbox when its call comes. */
 export class ColdStarts implements Starts {
+  readonly stats = [];
   readonly #parts: StartParts;
 
   constructor(parts: StartParts) {

@@ -4,6 +4,7 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
 import { Arrivals, type Claim } from "./sizing.ts";
+import type { ShelfStats } from "./starts.ts";
 import { Supply, type SupplyParts } from "./supply.ts";
 import { type Waiting, isSame } from "./waiting.ts";
 
@@ -22,24 +23,6 @@ export const holdMs: Readonly<Record<Load, Readonly<Record<AheadKind, number>>>>
 };
 /** How much the last refill counts for what the next is expected to take. */
 const refillWeight = 0.3;
-
-/** What is going on, for logs and measurements. */
-export interface ShelfStats {
-  readonly tool: string;
-  readonly profile: string;
-  /** How its sandboxes are made now; undefined when they cannot be before their calls. */
-  readonly way: AheadKind | undefined;
-  readonly hasTemplate: boolean;
-  readonly waiting: number;
-  readonly making: number;
-  readonly target: number;
-  /** Calls that took one which waited. */
-  readonly hits: number;
-  /** Calls for which none waited. */
-  readonly misses: number;
-  /** Bytes of memory of those that wait, and of the template. */
-  readonly privateBytes: number;
-}
 
 /** A shelf. Its owner retires it when it is not needed any more; what is taken from it belongs to who took it. */
 export class Shelf {

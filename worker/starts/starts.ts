@@ -4,7 +4,7 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { StartKind } from "../protocol/execution.ts";
 import type { PreparedTool } from "../runners/runner.ts";
-import type { Profile } from "../sandbox/profile.ts";
+import type { AheadKind, Profile } from "../sandbox/profile.ts";
 import type { Execution, Sandbox } from "../sandbox/sandbox.ts";
 
 /** A sandbox for one call of a tool, with nothing of the call in it. Disposing it kills what runs and gives everything back. */
@@ -16,8 +16,28 @@ export interface ToolSandbox extends AsyncDisposable {
   start(): Promise<Execution>;
 }
 
+/** What is going on with the waiting sandboxes of one tool under one profile, for logs and measurements. */
+export interface ShelfStats {
+  readonly tool: string;
+  readonly profile: string;
+  /** How its sandboxes are made now; undefined when they cannot be before their calls. */
+  readonly way: AheadKind | undefined;
+  readonly hasTemplate: boolean;
+  readonly waiting: number;
+  readonly making: number;
+  readonly target: number;
+  /** Calls that took one which waited. */
+  readonly hits: number;
+  /** Calls for which none waited. */
+  readonly misses: number;
+  /** Bytes of memory of those that wait, and of the template. */
+  readonly privateBytes: number;
+}
+
 /** Where sandboxes for calls come from. Calls always get the present code of the present entry. Its owner disposes it after the last call, and before the backend and the runners. */
 export interface Starts extends AsyncDisposable {
+  /** Of each tool that was called or has sandboxes that wait; nothing where none ever does. */
+  readonly stats: readonly ShelfStats[];
   /**
    * A sandbox for one call; the caller owns it. Throws SandboxError; NotGrantedError for a tool that may not have what it
    * needs of the host any more; the signal's reason.

@@ -11,8 +11,8 @@ import { Endings } from "./endings.ts";
 import { hostState } from "./host-state.ts";
 import { entryKey, profileKey } from "./keys.ts";
 import { Refills } from "./refills.ts";
-import { Shelf, type ShelfStats } from "./shelf.ts";
-import type { Starts, ToolSandbox } from "./starts.ts";
+import { Shelf } from "./shelf.ts";
+import type { ShelfStats, Starts, ToolSandbox } from "./starts.ts";
 import type { SupplyParts } from "./supply.ts";
 import type { Waiting } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
@@ -56,7 +56,6 @@ export class WarmStarts implements Starts {
     });
   }
 
-  /** What is going on with each tool that was called or has sandboxes. */
   get stats(): readonly ShelfStats[] {
     return [...this.#all()].map(({ stats }) => stats);
   }
