@@ -115,6 +115,21 @@ def run():
     ]);
   });
 
+  test("sees a call end that is over before the first process of its sandbox has run again", async (context) => {
+    const late =
+      "import os, time\nos.register_at_fork(after_in_parent=lambda: time.sleep(0.3))\ndef run():\n    return {}\n";
+    const { host, template } = await open(context, late);
+    expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 }, result: {} });
+  });
+
+  test("has its children block the signals that its module blocks, and no others", async (context) => {
+    const blocking =
+      "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n" +
+      "def run():\n    return {'blocked': sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ()))}\n";
+    const { host, template } = await open(context, blocking);
+    expect((await host.call(template, "run")).result).toEqual({ blocked: [2] });
+  });
+
   test("keeps what a child prints, to its last word", async (context) => {
     const source =
       "import sys\ndef run():\n    print('x' * 100_000)\n    print('end', file=sys.stderr)\n    return {}\n";

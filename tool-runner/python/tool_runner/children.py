@@ -75,6 +75,7 @@ class Children:
                 os._exit(0)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._isolation.give_up(order["cpus"])
+            mask = _expect_signals()
             runner = os.fork()
         except BaseException as error:
             if report is not None:
@@ -82,6 +83,7 @@ class Children:
             os._exit(1)
         if runner != 0:
             _stay(report, runner)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if on_child_end is not None:
             signal.signal(signal.SIGCHLD, on_child_end)
         return self._run(wake, out, err)
@@ -113,18 +115,25 @@ def _connect(word: str, role: str) -> int:
     return connection.detach()
 
 
+def _expect_signals() -> "set[int]":
+    """Has the signals that tell of an end wait until they are asked for, from before there is anybody to send them.
+
+    The kernel drops those that come from inside to a first process that neither blocks nor handles them (pid_namespaces(7)),
+    and a call may be over before the first process has run again. Returns the mask that the runner is to have.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_SETMASK, _AWAITED)
+    # Once in vain, so that in the end everything for it is in memory.
+    os.kill(os.getpid(), _DONE)
+    _signal.sigwait((_DONE,))
+    return mask
+
+
 def _stay(report: int, runner: int) -> None:
     """What the first process of a pid namespace is there for: it waits for the others, and tells how the runner ended."""
-    # They wait until they are asked for. A signal from inside reaches the first process only where it blocks or handles it
-    # (pid_namespaces(7)).
-    signal.pthread_sigmask(signal.SIG_SETMASK, _AWAITED)
     close_all_but([report])
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
-    # Once in vain, so that in the end everything for it is in memory.
-    os.kill(os.getpid(), _DONE)
-    os.write(report, b'{"waits": %d}\n' % _signal.sigwait((_DONE,)))
     code = None
     while code is None:
         code = 0 if _signal.sigwait(_AWAITED) == _DONE else _exit_code_of(runner)
