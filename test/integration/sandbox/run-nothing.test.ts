@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { isGone, runNothing } from "../../../worker/sandbox/proc/processes.ts";
+import { childrenOf, isGone, runNothing } from "../../../worker/sandbox/proc/processes.ts";
 import { readStat } from "../../../worker/sandbox/proc/stat.ts";
 import { patience } from "../../support/patience.ts";
 
@@ -49,7 +49,26 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)`
     expect(isGone(pid)).toBe(false);
   });
 
-  test("is not said to run nothing when there is no such process", () => {
-    expect(runNothing(2 ** 30)).toBe(false);
+  test("runs nothing while it is stopped", async () => {
+    const pid = await childThat("time.sleep(100)");
+    process.kill(pid, "SIGSTOP");
+    await vi.waitFor(() => expect(runNothing(pid)).toBe(true), patience);
+    process.kill(pid, "SIGCONT");
+    await vi.waitFor(() => expect(runNothing(pid)).toBe(false), patience);
+  });
+
+  test("may run something while it is stopped, but not what descends from it", async () => {
+    const pid = await childThat("if os.fork() == 0: time.sleep(50)\ntime.sleep(100)");
+    await vi.waitFor(() => expect(childrenOf(pid)).toHaveLength(1), patience);
+    process.kill(pid, "SIGSTOP");
+    await vi.waitFor(() => expect(readStat(`/proc/${pid}`)?.isStopped).toBe(true), patience);
+    expect(runNothing(pid)).toBe(false);
+    const [child = 0] = childrenOf(pid);
+    process.kill(child, "SIGSTOP");
+    await vi.waitFor(() => expect(runNothing(pid)).toBe(true), patience);
+  });
+
+  test("runs nothing when there is no such process", () => {
+    expect(runNothing(2 ** 30)).toBe(true);
   });
 });

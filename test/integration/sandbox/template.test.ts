@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { isFilteredArch } from "../../../worker/sandbox/bubblewrap/seccomp.ts";
 import { TemplateListener } from "../../../worker/sandbox/bubblewrap/template-listener.ts";
-import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
+import { runNothing, signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { SandboxError, type Template } from "../../../worker/sandbox/sandbox.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
@@ -19,6 +19,7 @@ import {
   processesIn,
   processesWith,
   temporaryDirectory,
+  uniqueSleep,
 } from "./sandbox-host.ts";
 
 const MiB = 1024 * 1024;
@@ -120,6 +121,37 @@ def run():
       "import os, time\nos.register_at_fork(after_in_parent=lambda: time.sleep(0.3))\ndef run():\n    return {}\n";
     const { host, template } = await open(context, late);
     expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 }, result: {} });
+  });
+
+  test.for([
+    ["its child", (command: string) => `${command} &`],
+    ["a child of nobody", (command: string) => `(setsid ${command} &) &`],
+  ] as const)(
+    "has nothing of a call run any more when its end is told: %s",
+    async ([, start], context) => {
+      const { marker, command } = uniqueSleep();
+      const source = `import os\ndef run():\n    os.system('${start(command)}')\n    return {}\n`;
+      const { host, template } = await open(context, source);
+      for (let count = 0; count < 10; count++) {
+        await using parked = await template.park(never);
+        const { exitCode } = await (await host.wake(parked, "run")).exited;
+        expect(await processesWith(marker)).toEqual([]);
+        expect(exitCode).toBe(0);
+      }
+    },
+  );
+
+  test("runs nothing of a child that is done, and has it killed soon after", async (context) => {
+    const { host, template } = await open(context, working);
+    await using parked = await template.park(never);
+    const { path } = parked.workDir;
+    const waiting = await processesIn(path);
+    expect(waiting).toHaveLength(2);
+    await (
+      await host.wake(parked, "run")
+    ).exited;
+    expect(waiting.map(runNothing)).toEqual([true, true]);
+    await vi.waitFor(async () => expect(await processesIn(path)).toEqual([]), patience);
   });
 
   test("has its children block the signals that its module blocks, and no others", async (context) => {

@@ -69,6 +69,7 @@ describe("a call", () => {
     const { channel, theirs } = await open();
     const heard = text(theirs);
     await channel.call();
+    channel[Symbol.dispose]();
     expect(await heard).toBe("call\n");
   });
 

@@ -6,11 +6,11 @@
                           makes ready before         does
 """
 
-import _signal
+import _signal as signal  # `signal` itself makes objects of all numbers, in memory that each child would have to copy.
 import gc
 import os
-import signal
 import sys
+import time
 from _socket import AF_UNIX, SOCK_STREAM, socket
 
 from .isolation import TEMPLATE_DIRECTORY, WORK_DIRECTORY, Isolation, close_all_but
@@ -24,10 +24,13 @@ _ROLES = ("report", "wake", "out", "err")
 _GO = b"go\n"
 # After so many runs, the interpreter has made code quick (PEP 659). What it makes of it, the children share.
 _REHEARSALS = 20
-# By which the runner says that it ends with 0, and the first process need not wait until its memory is given back. Whoever
-# else sends it inside ends the sandbox, as whoever ends the runner does.
-_DONE = _signal.SIGUSR1
-_AWAITED = (_signal.SIGCHLD, _DONE)
+# By which the runner says that it ends with 0, and nobody need wait until its memory is given back. Whoever else sends it
+# inside ends the sandbox, as whoever ends the runner does.
+_DONE = signal.SIGUSR1
+_AWAITED = (signal.SIGCHLD, _DONE)
+_ALL = frozenset(signal.valid_signals())
+# In which the worker ends who is done, or is gone itself.
+_GOING_SECONDS = 1
 _SIGNAL_BASE = 128  # 128 + the number of a signal is the exit code for it, as in shells.
 
 
@@ -82,7 +85,7 @@ class Children:
                 say(report, {"failed": describe(error)})
             os._exit(1)
         if runner != 0:
-            _stay(report, runner)
+            _stay(report, wake, runner)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if on_child_end is not None:
             signal.signal(signal.SIGCHLD, on_child_end)
@@ -96,12 +99,13 @@ class Children:
         _reseed()
         self._isolation.limit()
         rehearse(WORK_DIRECTORY)
+        self._end.rehearse()
         gc.freeze()
         runner_pid = os.getpid()
         try:
             status = serve(wake, self._args_file)
             if os.getpid() == runner_pid:
-                self._end.leave(status, (lambda: os.kill(1, _DONE)) if status == 0 else None)
+                self._end.leave(status, _announce if status == 0 else None)
             return status
         finally:
             self._end.restore()
@@ -119,24 +123,33 @@ def _expect_signals() -> "set[int]":
     """Has the signals that tell of an end wait until they are asked for, from before there is anybody to send them.
 
     The kernel drops those that come from inside to a first process that neither blocks nor handles them (pid_namespaces(7)),
-    and a call may be over before the first process has run again. Returns the mask that the runner is to have.
+    and a call may be over before the first process has run again. All others wait for ever: what handles them is the
+    module's. Returns the mask that the runner is to have.
     """
-    mask = signal.pthread_sigmask(signal.SIG_SETMASK, _AWAITED)
+    mask = signal.pthread_sigmask(signal.SIG_SETMASK, _ALL)
     # Once in vain, so that in the end everything for it is in memory.
     os.kill(os.getpid(), _DONE)
-    _signal.sigwait((_DONE,))
+    signal.sigwait((_DONE,))
     return mask
 
 
-def _stay(report: int, runner: int) -> None:
+def _announce() -> None:
+    """Says that the runner is done. The worker stops and ends it then: to go by itself would keep a processor from the answer."""
+    os.kill(1, _DONE)
+    time.sleep(_GOING_SECONDS)
+
+
+def _stay(report: int, wake: int, runner: int) -> None:
     """What the first process of a pid namespace is there for: it waits for the others, and tells how the runner ended."""
-    close_all_but([report])
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
+    # With the other end of the runner's channel closed, the worker would have something to do while the tool runs.
+    close_all_but([report, wake])
     code = None
     while code is None:
-        code = 0 if _signal.sigwait(_AWAITED) == _DONE else _exit_code_of(runner)
+        if signal.sigwait(_AWAITED) == _DONE:
+            os.write(report, b'{"exit-code": 0, "waits": true}\n')
+            time.sleep(_GOING_SECONDS)
+            os._exit(0)
+        code = _exit_code_of(runner)
     os.write(report, b'{"exit-code": %d}\n' % code)
     os._exit(0)
 

@@ -42,22 +42,32 @@ class QuickEnd:
             if "threading" in sys.modules:
                 sys.modules["threading"]._shutdown()
             atexit._run_exitfuncs()
-            # Not through all of them: to look at an object is to write to it, and where it was forked with that costs a page.
-            count = len(sys.modules) - self._module_count
-            loaded = [module for _, module in zip(range(count), reversed(sys.modules.values()))]
-            if not _are_known(loaded) or not self._young_go_quietly():
+            if not self._ends_well():
                 return
-            for stream in (sys.stdout, sys.stderr, *self._streams):
-                stream.flush()
         except BaseException:
             return  # The interpreter's own end meets the same, and says so in its way.
         if announce is not None:
             announce()
         os._exit(status)
 
+    def rehearse(self) -> None:
+        """Does what `leave` does without leaving, so that in the end everything for it is in memory."""
+        self._ends_well()
+
     def restore(self) -> None:
         """Has the garbage collector look at everything again: objects that refer to each other go by no other way."""
         gc.unfreeze()
+
+    def _ends_well(self) -> bool:
+        """Whether what came after the tool was loaded has nothing to do in the end. Flushes what was printed then."""
+        # Not through all modules: to look at an object is to write to it, and where it was forked with that costs a page.
+        count = len(sys.modules) - self._module_count
+        loaded = [module for _, module in zip(range(count), reversed(sys.modules.values()))]
+        if not _are_known(loaded) or not self._young_go_quietly():
+            return False
+        for stream in (sys.stdout, sys.stderr, *self._streams):
+            stream.flush()
+        return True
 
     def _young_go_quietly(self) -> bool:
         """Whether what came after the tool was loaded goes quietly, but for what is only waiting to be collected."""

@@ -7,6 +7,7 @@ from .json_codec import decode, encode
 ERROR_MAX_CHARACTERS = 4000
 # errno.EMFILE, without importing errno.
 _EMFILE = 24
+_PIECE_BYTES = 65_536
 
 _REQUIRED = ("module", "result_file", "output_dir")
 # What a member is when it is absent or null; its type is the type it must have.
@@ -63,8 +64,7 @@ def take_call(path: str) -> Call:
 
     Raises OSError when it cannot be read and ValueError when it does not describe a call.
     """
-    with open(path, "rb") as file:
-        document = file.read()
+    document = _read(path)
     try:
         os.unlink(path)
     except OSError:
@@ -113,12 +113,33 @@ def write_result(path: str, document: bytes) -> None:
     temporary = f"{path}.{os.getpid()}"
     try:
         descriptor = _open_new(temporary)
-        with open(descriptor, "wb") as file:
-            file.write(document)
+        try:
+            _write(descriptor, document)
+        finally:
+            os.close(descriptor)
         os.replace(temporary, path)
     except OSError:
         _remove(temporary)
         raise
+
+
+# By the system's calls alone: a file object asks three times as much of the system, and a short call takes no longer than
+# that.
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        pieces = []
+        while piece := os.read(descriptor, _PIECE_BYTES):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, document: bytes) -> None:
+    rest = memoryview(document)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def _open_new(path: str) -> int:

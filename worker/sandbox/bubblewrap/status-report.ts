@@ -20,10 +20,13 @@ export interface StatusReport {
   networkNamespace?: number;
   /** The command's exit code. */
   exitCode?: number;
+  /** Whether the command only waits to be ended, with the first process: a template's child may. */
+  isWaiting?: boolean;
 }
 
 /**
- * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it ends.
+ * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it says how the command ended,
+ * or ends.
  *
  * @param onCommandEnded told at once when the command has ended, and the first process may still be there
  */
@@ -33,13 +36,19 @@ export function readReport(
   onCommandEnded: () => void,
 ): { readonly begun: Promise<void>; readonly ended: Promise<void> } {
   const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let text = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (chunk: string) => {
-    text = (text + chunk).slice(0, maxReportBytes);
-    for (const line of text.split("\n").slice(0, -1)) readReportLine(line, report);
+  let readBytes = 0;
+  let rest = "";
+  stream.on("data", (chunk: Buffer) => {
+    readBytes += chunk.byteLength;
+    if (readBytes > maxReportBytes) return;
+    const lines = (rest + chunk.toString("latin1")).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) readReportLine(line, report);
     if (report.childPid !== undefined) begun.resolve();
-    if (report.exitCode !== undefined) onCommandEnded();
+    if (report.exitCode === undefined) return;
+    onCommandEnded();
+    // It is the last that is said.
+    ended.resolve();
   });
   const finish = (): void => {
     begun.resolve();
@@ -57,6 +66,7 @@ function readReportLine(line: string, report: StatusReport): void {
   if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
   if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
   if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
+  if (value["waits"] === true) report.isWaiting = true;
 }
 
 /** A template's child writes its report where the tool's module was loaded. */

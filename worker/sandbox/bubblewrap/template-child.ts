@@ -45,13 +45,14 @@ export class TemplateChild implements Subprocess {
     this.report = report;
     this.#stdout = new CappedText(out);
     this.#stderr = new CappedText(err);
-    const ended = closeOf(report);
+    const hasSaidAll = Promise.withResolvers<void>();
+    // Nothing comes behind it, and its end comes only with that of the process.
+    const ended = Promise.race([closeOf(report), hasSaidAll.promise]);
     // Who does not report how the command ended was killed.
     this.exited = ended.then(() => ({ exitCode: undefined, signal: "SIGKILL" }));
     this.closed = ended.then(() => Promise.race([allClosed([out, err]), whatIsThereIsRead()]));
     report.on("data", (chunk: Buffer) => {
-      // Nothing comes behind it, and its end comes only with that of the process.
-      if (chunk.includes(lastWord)) report.destroy();
+      if (chunk.includes(lastWord)) hasSaidAll.resolve();
     });
     // As a bubblewrap reports it, which makes the process itself.
     report.unshift(`${JSON.stringify({ "child-pid": firstPid })}\n`);

@@ -3,7 +3,8 @@
  */
 import { closeSync, openSync, readSync, readdirSync } from "node:fs";
 
-const chunk = Buffer.alloc(64 * 1024);
+const chunkBytes = 64 * 1024;
+const chunk = Buffer.alloc(chunkBytes);
 
 /** Codes of a failure that says nothing of what was looked at: this process, or the host, has no more to look with. */
 const exhausted: readonly (string | undefined)[] = ["EMFILE", "ENFILE", "ENOMEM"];
@@ -30,6 +31,29 @@ export function readProc(path: string): string {
     return "";
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** As {@link readProc}, of a file that the kernel writes at once. */
+export function readProcRecord(path: string): string {
+  try {
+    return readRecord(path);
+  } catch (error) {
+    throwIfExhausted(error);
+    return "";
+  }
+}
+
+/**
+ * The text of a file that the kernel writes at once, as it does those that are about one thing: what is not in the first
+ * {@link chunkBytes} is left out. Throws the system's error.
+ */
+export function readRecord(path: string): string {
+  const descriptor = openSync(path, "r");
+  try {
+    return chunk.toString("latin1", 0, readSync(descriptor, chunk));
+  } finally {
+    closeSync(descriptor);
   }
 }
 

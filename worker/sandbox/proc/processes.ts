@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { readProc } from "./files.ts";
-import { readStat } from "./stat.ts";
+import { type ProcStat, readStat } from "./stat.ts";
 
 /**
  * Processes whose parent is a thread, the first one unless told, of a process; none when it is gone. Throws the system's error
@@ -54,25 +54,40 @@ export function isGone(pid: number): boolean {
 }
 
 /**
- * Whether a process that is the first of a pid namespace, and all others of it, are on their way out of the kernel: they run
- * nothing any more, and are gone some tenths of a millisecond later. False where nobody can tell.
+ * Whether a process that is the first of a pid namespace, and all others of it, are stopped, on their way out of the kernel, or
+ * gone: they run nothing any more. False where nobody can tell.
  */
 export function runNothing(firstPid: number): boolean {
   try {
+    const first = readStat(`/proc/${firstPid}`);
+    if (first === undefined) return !exists(firstPid);
+    if (!isOver(first)) return false;
+    if (first.hasEnded) return true;
     const children = childrenOf(firstPid);
     // Whose parent goes meanwhile becomes the first process's child: who was not met before it would be there then.
     return (
-      existsSync(`/proc/${firstPid}/task/${firstPid}/children`) &&
-      isExiting(firstPid) &&
-      children.every((child) => isExiting(child) && childrenOf(child).length === 0) &&
-      childrenOf(firstPid).every((child) => children.includes(child))
+      children.every((child) => isGoing(child) && childrenOf(child).length === 0) &&
+      childrenOf(firstPid).every((child) => children.includes(child)) &&
+      tellsChildren()
     );
   } catch {
     return false;
   }
 }
 
-function isExiting(pid: number): boolean {
+/** Whether this kernel says whose parent a thread is: not all are built with that. */
+function tellsChildren(): boolean {
+  return (areChildrenTold ??= existsSync("/proc/thread-self/children"));
+}
+
+let areChildrenTold: boolean | undefined;
+
+function isGoing(pid: number): boolean {
   const stat = readStat(`/proc/${pid}`);
-  return stat === undefined ? !exists(pid) : stat.isExiting && stat.threads <= 1;
+  return stat === undefined ? !exists(pid) : isOver(stat);
+}
+
+/** Of one with several threads only the first would be known, and that others' children are not looked for. */
+function isOver({ isExiting, isStopped, threads }: ProcStat): boolean {
+  return (isExiting || isStopped) && threads <= 1;
 }

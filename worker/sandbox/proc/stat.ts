@@ -1,7 +1,7 @@
 /**
  * What the kernel says of a process or thread in one line: see proc_pid_stat(5).
  */
-import { readProc } from "./files.ts";
+import { readProcRecord } from "./files.ts";
 
 /** One process, or one thread. */
 export interface ProcStat {
@@ -9,6 +9,8 @@ export interface ProcStat {
   readonly hasEnded: boolean;
   /** Whether it is on its way out of the kernel: it runs nothing of a program any more. */
   readonly isExiting: boolean;
+  /** Whether it was stopped (SIGSTOP): it runs nothing until it is sent SIGCONT. */
+  readonly isStopped: boolean;
   /** Whether it waits and cannot be woken, such as for a child that still uses its memory (vfork(2)). */
   readonly isSuspended: boolean;
   readonly parentPid: number;
@@ -36,7 +38,7 @@ const fields = { state: 0, parent: 1, flags: 6, userTime: 11, threads: 17, start
  * @param place such as `/proc/7`, or `/proc/7/task/8` for a thread
  */
 export function readStat(place: string): ProcStat | undefined {
-  const stat = readProc(`${place}/stat`);
+  const stat = readProcRecord(`${place}/stat`);
   // The name may hold anything, the last parenthesis included in it is the kernel's.
   const values = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (values.length <= fields.start) return undefined;
@@ -46,6 +48,7 @@ export function readStat(place: string): ProcStat | undefined {
   return {
     hasEnded: state === "Z" || state === "X",
     isExiting: (number(fields.flags) & exitingFlag) !== 0,
+    isStopped: state === "T",
     isSuspended: state === "D",
     parentPid: number(fields.parent),
     threads: number(fields.threads),
