@@ -92,11 +92,11 @@ export async function openTemplateHost(
       if (template !== undefined) {
         await using parked = await template.park(never);
         await fill(parked, name, args);
-        return answerOf<T>(parked, await (await parked.wake()).exited);
+        return await answerOf<T>(parked, await (await parked.wake()).exited);
       }
       await using sandbox = await backend.acquire(request, never);
       await fill(sandbox, name, args);
-      return answerOf<T>(sandbox, await (await sandbox.start(prepared.launch)).exited);
+      return await answerOf<T>(sandbox, await (await sandbox.start(prepared.launch)).exited);
     },
     async wake(parked, name, args = {}) {
       await fill(parked, name, args);

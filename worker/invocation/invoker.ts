@@ -106,9 +106,9 @@ async function run(
   const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const args = runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes);
-  await workDir.writeArguments(JSON.stringify(args));
-
+  const written = workDir.writeArguments(JSON.stringify(args));
   using status = workDir.readStatuses(onStatus);
+  await written;
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
   journal.begin(tool);

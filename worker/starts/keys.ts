@@ -6,6 +6,7 @@ import { limitNames } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
 
 const keysOfEntries = new WeakMap<ToolEntry, string>();
+const keysOfProfiles = new WeakMap<Profile, string>();
 
 /**
  * The key of a tool's entry. Two entries have the same one when sandboxes that wait for calls of the one may take calls of
@@ -19,9 +20,14 @@ export function entryKey(entry: ToolEntry): string {
   return key;
 }
 
-/** The key of a profile: what it is called and all that it allows. */
-export function profileKey({ limits, ...rest }: Profile): string {
-  return sortedText(rest) + limitNames.map((name) => limits[name]).join();
+/** The key of a profile: what it is called and all that it allows. Computed once for each object. */
+export function profileKey(profile: Profile): string {
+  const known = keysOfProfiles.get(profile);
+  if (known !== undefined) return known;
+  const { limits, ...rest } = profile;
+  const key = sortedText(rest) + limitNames.map((name) => limits[name]).join();
+  keysOfProfiles.set(profile, key);
+  return key;
 }
 
 /** All but what is decided call by call, or by the profile: members that nobody thought of here count. */

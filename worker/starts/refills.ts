@@ -9,6 +9,9 @@ import { allot } from "./sizing.ts";
 /** Milliseconds between two looks at what waits, when nothing else happens: what is idle is given back by these. */
 export const tendEveryMs = 5_000;
 
+/** Made once: an error costs more than all else here. */
+const calledOff = new Error("the alarm was called off");
+
 /** What is decided by. */
 export interface RefillOptions {
   /** All there are now. */
@@ -58,7 +61,7 @@ export class Refills implements AsyncDisposable {
   /** Begins nothing more, and waits for what is being made: the shelves are to be retired before. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#alarm.off.abort();
+    this.#alarm.off.abort(calledOff);
     await Promise.all(this.#making);
   }
 
@@ -103,7 +106,7 @@ export class Refills implements AsyncDisposable {
   /** One alarm at a time, and the earliest: looking too early does no harm. */
   #lookAt(atMs: number): void {
     if (atMs >= this.#alarm.atMs) return;
-    this.#alarm.off.abort();
+    this.#alarm.off.abort(calledOff);
     const alarm = { atMs, off: new AbortController() };
     this.#alarm = alarm;
     const { clock } = this.#options;

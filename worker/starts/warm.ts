@@ -77,7 +77,10 @@ export class WarmStarts implements Starts {
       tool: made.tool,
       start: async () => {
         using _ = unstarted;
-        return await made.start();
+        const execution = await made.start();
+        // Not before: until its tool has begun, a call has no time to lose.
+        this.#refills.stir();
+        return execution;
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
@@ -136,7 +139,6 @@ export class WarmStarts implements Starts {
     const shelf = this.#shelfOf(entry, profile);
     if (shelf === undefined) return undefined;
     shelf.arrive();
-    this.#refills.stir();
     try {
       const host = await hostState(this.#options.hostAccess, entry);
       return await shelf.take(host, signal);

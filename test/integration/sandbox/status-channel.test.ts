@@ -3,18 +3,13 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync } from "node:fs";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  maxLineBytes,
-  openStatusPipe,
-  readStatusPipe,
-} from "../../../worker/sandbox/work/status-channel.ts";
+import { describe, expect, test, vi } from "vitest";
+import { StatusPipe, maxLineBytes } from "../../../worker/sandbox/work/status-channel.ts";
 import { descriptorsOf, openDescriptors, temporaryDirectory } from "./sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
 
@@ -32,7 +27,7 @@ async function newPipes(count: number): Promise<string[]> {
 async function openChannel() {
   const [path] = (await newPipes(1)) as [string];
   const statuses: string[] = [];
-  const channel = readStatusPipe(await openStatusPipe(path), (status) => statuses.push(status));
+  const channel = (await StatusPipe.open(path)).read((status) => statuses.push(status));
   return { path, statuses, channel, [Symbol.dispose]: () => channel[Symbol.dispose]() };
 }
 
@@ -310,7 +305,7 @@ describe("the end of a call", () => {
     const lines = expected.map(line).join("");
     for (const path of await newPipes(100)) {
       const statuses: string[] = [];
-      using channel = readStatusPipe(await openStatusPipe(path), (status) => statuses.push(status));
+      using channel = (await StatusPipe.open(path)).read((status) => statuses.push(status));
       const writer = spawn("sh", ["-c", 'printf %s "$1" > "$0"', path, lines], { stdio: "ignore" });
       await once(writer, "exit");
       channel.finish();
@@ -374,7 +369,7 @@ describe("a channel that is given back", () => {
 describe("a path where no pipe is", () => {
   test("is refused when there is nothing", async () => {
     const directory = await temporaryDirectory();
-    await expect(openStatusPipe(join(directory, "status.pipe"))).rejects.toThrow(
+    await expect(StatusPipe.open(join(directory, "status.pipe"))).rejects.toThrow(
       expect.objectContaining({ code: "ENOENT" }),
     );
   });
@@ -383,14 +378,13 @@ describe("a path where no pipe is", () => {
     const [path] = (await newPipes(1)) as [string];
     const link = `${path}.link`;
     await symlink(path, link);
-    await expect(openStatusPipe(link)).rejects.toThrow(expect.objectContaining({ code: "ELOOP" }));
+    await expect(StatusPipe.open(link)).rejects.toThrow(expect.objectContaining({ code: "ELOOP" }));
   });
 
   test("is refused when there is a file", async () => {
     const path = join(await temporaryDirectory(), "status.pipe");
     await writeFile(path, line("not from a pipe"));
-    const descriptor = await openStatusPipe(path);
-    onTestFinished(() => closeSync(descriptor));
-    expect(() => readStatusPipe(descriptor, () => undefined)).toThrow();
+    await expect(StatusPipe.open(path)).rejects.toThrow();
+    expect(await descriptorsOf(path)).toEqual([]);
   });
 });

@@ -276,8 +276,10 @@ describe("refills", () => {
       await scene.pass(10_000);
       scene.clock.advance(2_000);
       expect(scene.technology.count("parked")).toBe(2);
-      await using _first = await scene.acquire(own);
-      await using _second = load === "full" ? await scene.acquire(own) : undefined;
+      await using first = await scene.acquire(own);
+      await first.start();
+      await using second = load === "full" ? await scene.acquire(own) : undefined;
+      await second?.start();
       await scene.pass(ms - 1);
       expect(scene.shelf()).toMatchObject({ waiting: load === "full" ? 0 : 1, making: 0 });
       await scene.pass(1);
@@ -291,8 +293,9 @@ describe("refills", () => {
     const own = tool("a", { warm: { min: 2, max: 2 } });
     scene.starts.follow([own]);
     await scene.rest();
-    await using _first = await scene.acquire(own);
-    await using _second = await scene.acquire(own);
+    await using first = await scene.acquire(own);
+    await using second = await scene.acquire(own);
+    await Promise.all([first.start(), second.start()]);
     await scene.pass(holdMs.full.pool);
     expect(scene.shelf()).toMatchObject({ waiting: 1 });
     await scene.pass(holdMs.full.pool - 1);

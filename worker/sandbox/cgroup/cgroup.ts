@@ -1,7 +1,6 @@
 /**
  * The contract of control groups: the kernel keeps a sandbox's totals where this worker may make groups of its own.
  */
-import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
@@ -12,6 +11,12 @@ import { cgroupNames, isLeftBehind } from "./names.ts";
 import { openV1, openV2 } from "./open.ts";
 import { type CgroupRefusal, cgroupRemedies } from "./refusal.ts";
 import { SandboxError } from "../sandbox.ts";
+
+/**
+ * Milliseconds after which a group is removed: as long as the processes that were in it give back their memory, it is busy, and
+ * each attempt costs more than all other work for it.
+ */
+const discardAfterMs = 20;
 
 /** What a control group can keep or count of a sandbox. */
 export type CgroupControl = "memory" | "processes" | "cpu";
@@ -169,7 +174,7 @@ class HostCgroups implements Cgroups {
   }
 
   async #discard(group: SandboxCgroup): Promise<void> {
-    await othersTurn();
+    await this.#makings.clock.sleep(discardAfterMs);
     await using _group = group;
   }
 

@@ -14,12 +14,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { readRecord } from "../proc/files.ts";
 
 const writeAsync = promisify<number, string>(write);
 
 /**
  * What is done with them. But for {@link move} it is synchronous: it takes microseconds and no disk, and a promise for each
- * step would cost more than the step. Everything but {@link read} throws the system's error.
+ * step would cost more than the step. Everything that does not read throws the system's error.
  */
 export class CgroupFiles {
   readonly #root: string;
@@ -33,6 +34,15 @@ export class CgroupFiles {
   read(path: string): string | undefined {
     try {
       return readFileSync(this.onHost(path), "latin1");
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The same of a file that the kernel writes at once, for a third of the price. */
+  readRecord(path: string): string | undefined {
+    try {
+      return readRecord(this.onHost(path));
     } catch {
       return undefined;
     }

@@ -87,7 +87,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
     const { files, dialect, parents } = this.#makings;
     return dialect.usage((control, file) => {
       const parent = parents.find(({ controls }) => controls.includes(control));
-      return parent && files.read(join(parent.directory, this.#name, file));
+      return parent && files.readRecord(`${parent.directory}/${this.#name}/${file}`);
     });
   }
 

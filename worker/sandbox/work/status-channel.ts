@@ -4,7 +4,7 @@
  * The pipe is a stream of bytes from inside the sandbox: whatever is in it, at most `maxLineBytes` of one line are kept,
  * reading is slowed when the tool floods, and a line is identified by the pipe it came through, never by its content.
  */
-import { constants, open, readSync } from "node:fs";
+import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { promisify } from "node:util";
 import { isJsonObject } from "../../support/json.ts";
@@ -21,6 +21,7 @@ const minLineBytes = 13;
 const newline = 0x0a;
 
 const openDescriptor = promisify(open);
+const closeDescriptor = promisify(close);
 
 /** The reading side of a status pipe. Disposing it closes the pipe. */
 export interface StatusChannel extends Disposable {
@@ -35,28 +36,49 @@ export interface StatusChannel extends Disposable {
   finish(): void;
 }
 
-/**
- * Opens a pipe that no tool has touched yet; the caller owns the descriptor. It is for reading and writing: with a read-only
- * end the reading would finish at the first writer's close, and the next writer would wait for ever (fifo(7)).
- */
-export function openStatusPipe(path: string): Promise<number> {
-  return openDescriptor(path, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW, 0);
-}
+/** A pipe that nobody reads yet. Disposing it closes it. */
+export class StatusPipe implements Disposable {
+  readonly #descriptor: number;
+  /** Owns the descriptor. A socket polls the pipe; fs would hold a pool thread in a read that never ends. */
+  readonly #socket: Socket;
 
-/**
- * Starts to read an open pipe, which belongs to the channel from then on; `onStatus` gets each text, cleaned of control
- * characters. The caller owns the channel. Throws the system's error for what is no pipe, which stays the caller's.
- */
-export function readStatusPipe(
-  descriptor: number,
-  onStatus: (text: string) => void,
-): StatusChannel {
-  return new PipeStatusChannel(descriptor, onStatus);
+  private constructor(descriptor: number, socket: Socket) {
+    this.#descriptor = descriptor;
+    this.#socket = socket;
+  }
+
+  /**
+   * Opens a pipe that no tool has touched yet; the caller owns it. It is for reading and writing: with a read-only end the
+   * reading would finish at the first writer's close, and the next writer would wait for ever (fifo(7)). Rejects with the
+   * system's error, also for what is no pipe.
+   */
+  static async open(path: string): Promise<StatusPipe> {
+    const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+    const descriptor = await openDescriptor(path, flags, 0);
+    try {
+      const socket = new Socket({ fd: descriptor, readable: true, writable: false });
+      return new StatusPipe(descriptor, socket);
+    } catch (error) {
+      await closeDescriptor(descriptor);
+      throw error;
+    }
+  }
+
+  /**
+   * Starts to read; `onStatus` gets each text, cleaned of control characters. May be called once. The caller owns the channel,
+   * and the pipe goes with it.
+   */
+  read(onStatus: (text: string) => void): StatusChannel {
+    return new PipeStatusChannel(this.#descriptor, this.#socket, onStatus);
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
 }
 
 class PipeStatusChannel implements StatusChannel {
   readonly #descriptor: number;
-  /** Owns the descriptor. A socket polls the pipe; fs would hold a pool thread in a read that never ends. */
   readonly #socket: Socket;
   readonly #lines: LineSplitter;
   #bytesThisTurn = 0;
@@ -66,14 +88,14 @@ class PipeStatusChannel implements StatusChannel {
   #floodPause: NodeJS.Timeout | undefined;
   droppedLines = 0;
 
-  constructor(descriptor: number, onStatus: (text: string) => void) {
+  constructor(descriptor: number, socket: Socket, onStatus: (text: string) => void) {
     this.#descriptor = descriptor;
+    this.#socket = socket;
     this.#lines = new LineSplitter((line) => {
       const text = line === undefined ? undefined : readStatus(line);
       if (text === undefined) this.droppedLines++;
       else onStatus(text);
     });
-    this.#socket = new Socket({ fd: descriptor, readable: true, writable: false });
     this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
     this.#socket.on("error", () => this.#socket.destroy());
   }

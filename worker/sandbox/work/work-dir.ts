@@ -4,13 +4,10 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and `result.json` when the tool
  * side wrote one. Everything is opened relative to descriptors that were taken before the tool ran.
  */
-import { close, constants, lstatSync } from "node:fs";
+import { constants, lstatSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
-import { promisify } from "node:util";
 import { type Amount, blockBytes } from "../totals/disk-use.ts";
-import { type StatusChannel, openStatusPipe, readStatusPipe } from "./status-channel.ts";
-
-const closeDescriptor = promisify(close);
+import { type StatusChannel, StatusPipe } from "./status-channel.ts";
 
 /** Names inside a work directory. */
 export const workDirNames = {
@@ -80,7 +77,7 @@ export interface WorkDirHandles {
   /** `runner_args.json`, empty. */
   readonly args: FileHandle;
   /** `status.pipe`. */
-  readonly status: number;
+  readonly status: StatusPipe;
 }
 
 /**
@@ -95,49 +92,51 @@ export async function openWorkDirHandles(
   await using opened = new AsyncDisposableStack();
   const take = async (name: string, flags: number): Promise<FileHandle> =>
     opened.use(await open(`${path}/${name}`, flags, 0o600));
-  const [top, input, output, args] = await Promise.all([
+  const opening = [
     take("", openDirectory),
     take(workDirNames.input, openDirectory),
     take(workDirNames.output, openDirectory),
     take(workDirNames.args, createNew),
-  ]);
+  ] as const;
+  // Of all that is opened, nothing is left behind when something cannot be.
+  await Promise.allSettled(opening);
+  const [top, input, output, args] = await Promise.all(opening);
   if (ownerId !== undefined) await args.chown(ownerId, ownerId);
-  const status = await openStatusPipe(`${path}/${workDirNames.status}`);
+  const status = await StatusPipe.open(`${path}/${workDirNames.status}`);
   opened.move();
   return { top, input, output, args, status };
 }
 
-/** A work directory over open descriptors. `remove` gets the path when the directory is disposed. */
+/**
+ * A work directory over open descriptors. `remove` gets the path when the directory is disposed, and a promise for that it may be
+ * removed, which rejects when it may not: an answer does not wait for it.
+ */
 export class OpenWorkDir implements WorkDir {
   readonly path: string;
   readonly #handles: WorkDirHandles;
   readonly #ownerId: number | undefined;
-  readonly #remove: (path: string) => void;
+  readonly #remove: (path: string, closed: Promise<unknown>) => void;
   readonly #created: string[] = [];
   #argsBytes = 0;
-  /** Until the channel has it. */
-  #status: number | undefined;
+  #isRead = false;
 
   /** @param ownerId host uid and gid that created files shall belong to, or undefined for the worker's own. */
   constructor(
     path: string,
     handles: WorkDirHandles,
     ownerId: number | undefined,
-    remove: (path: string) => void,
+    remove: (path: string, closed: Promise<unknown>) => void,
   ) {
     this.path = path;
     this.#handles = handles;
-    this.#status = handles.status;
     this.#ownerId = ownerId;
     this.#remove = remove;
   }
 
   readStatuses(onStatus: (text: string) => void): StatusChannel {
-    const descriptor = this.#status;
-    if (descriptor === undefined) throw new Error("a status pipe is read once");
-    const channel = readStatusPipe(descriptor, onStatus);
-    this.#status = undefined;
-    return channel;
+    if (this.#isRead) throw new Error("a status pipe is read once");
+    this.#isRead = true;
+    return this.#handles.status.read(onStatus);
   }
 
   async writeArguments(text: string): Promise<void> {
@@ -196,10 +195,10 @@ export class OpenWorkDir implements WorkDir {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { top, input, output, args } = this.#handles;
-    if (this.#status !== undefined) await closeDescriptor(this.#status);
-    await Promise.all([top, input, output, args].map((handle) => handle.close()));
-    this.#remove(this.path);
+    const { top, input, output, args, status } = this.#handles;
+    status[Symbol.dispose]();
+    const closed = Promise.all([top, input, output, args].map((handle) => handle.close()));
+    this.#remove(this.path, closed);
   }
 }
 

@@ -151,9 +151,11 @@ export class WorkDirs implements AsyncDisposable {
     try {
       if (path !== made) await rename(made, path);
       const handles = await openWorkDirHandles(path, this.#options.ownerId);
-      const remove = (used: string): void => this.#removeLater(used);
-      return new OpenWorkDir(path, handles, this.#options.ownerId, remove);
+      return new OpenWorkDir(path, handles, this.#options.ownerId, (used, closed) =>
+        this.#removeLater(used, closed),
+      );
     } catch (error) {
+      this.#removeLater(path);
       throw new SandboxError(`cannot open the work directory ${path}`, { cause: error });
     }
   }
