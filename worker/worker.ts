@@ -112,6 +112,7 @@ export class Worker implements AsyncDisposable {
    */
   async drain(deadlineMs: number): Promise<DrainReport> {
     this.#state = "draining";
+    this.#starts?.drain();
     const [consumer, session] = [this.#consumer, this.#session];
     if (consumer === undefined || session === undefined) {
       return { finished: 0, givenBack: 0, abandoned: 0 };

@@ -71,6 +71,10 @@ export class ColdStarts implements Starts {
     // Nothing is made before calls come.
   }
 
+  drain(): void {
+    // The same.
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     // Nothing is kept between calls.
   }

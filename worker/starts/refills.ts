@@ -58,10 +58,15 @@ export class Refills implements AsyncDisposable {
     });
   }
 
-  /** Begins nothing more, and waits for what is being made: the shelves are to be retired before. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Begins nothing more. */
+  close(): void {
     this.#isClosed = true;
     this.#alarm.off.abort(calledOff);
+  }
+
+  /** Begins nothing more, and waits for what is being made: the shelves are to be retired before. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
     await Promise.all(this.#making);
   }
 

@@ -45,4 +45,6 @@ export interface Starts extends AsyncDisposable {
   acquire(tool: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox>;
   /** To be called with all tools that are served, at the start and whenever they change. What is not among them is given up. */
   follow(tools: Iterable<ToolEntry>): void;
+  /** To be called when no more calls will come than are there: from then on nothing is made before its call. */
+  drain(): void;
 }

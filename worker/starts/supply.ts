@@ -22,8 +22,13 @@ export const missTimeoutMs = 1_000;
 export const retry = { baseMs: 500, capMs: 60_000 } as const;
 /** Milliseconds without a failure after which pauses are short again. */
 export const calmMs = 2 * retry.capMs;
-/** Milliseconds after a change of the code before it is loaded: changes seldom come alone. */
-export const settleMs = 200;
+/**
+ * Milliseconds after a change of the code before it is loaded: changes seldom come alone. Twice as many after each that comes
+ * while the one before has hardly been loaded, up to the last, so that who writes all the time does not have it loaded all the time.
+ */
+export const settle = { firstMs: 200, lastMs: 12_800 } as const;
+/** Lengths of the last such pause after which a change counts as alone. */
+const aloneAfterPauses = 5;
 
 /** What supplies share. */
 export interface SupplyParts extends AheadParts {
@@ -49,6 +54,8 @@ export class Supply {
   #delays: Generator<number, never, void>;
   #failedAtMs = -Infinity;
   #notBeforeMs = -Infinity;
+  #retiredAtMs = -Infinity;
+  #settleMs: number = settle.firstMs;
 
   /** @param onChanged told when a sandbox may be made at another time than before; it must not throw */
   constructor(parts: SupplyParts, owner: Owner, onChanged: () => void) {
@@ -125,7 +132,11 @@ export class Supply {
     this.#unfit = 0;
     this.#delays = this.#newDelays();
     this.#failedAtMs = -Infinity;
-    this.#notBeforeMs = this.#parts.clock.monotonicMs() + settleMs;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const isAlone = nowMs - this.#retiredAtMs > aloneAfterPauses * this.#settleMs;
+    this.#settleMs = isAlone ? settle.firstMs : Math.min(2 * this.#settleMs, settle.lastMs);
+    this.#retiredAtMs = nowMs;
+    this.#notBeforeMs = nowMs + this.#settleMs;
   }
 
   /** To be told of a sandbox that ended before its call came. */

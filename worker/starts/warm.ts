@@ -103,6 +103,10 @@ export class WarmStarts implements Starts {
     this.#refills.stir();
   }
 
+  drain(): void {
+    this.#refills.close();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listening[Symbol.dispose]();
     this.#notice[Symbol.dispose]();

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { noticeAfterMs } from "../../../worker/starts/code-notice.ts";
-import { settleMs } from "../../../worker/starts/supply.ts";
+import { settle } from "../../../worker/starts/supply.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { run, setUp } from "./set-up.ts";
 
@@ -93,13 +93,28 @@ describe("when the code has changed", () => {
     const scene = await waiting();
     await using _ = scene.starts;
     const { template } = scene.technology.begun;
-    for (let change = 0; change < 5; change++) {
-      scene.change();
-      await scene.pass(settleMs - 1);
-      expect(scene.technology.begun.template).toBe(template);
-    }
+    scene.change();
+    await scene.pass(settle.firstMs - 1);
+    expect(scene.technology.begun.template).toBe(template);
     await scene.pass(1);
     expect(scene.technology.begun.template).toBe(template + 1);
+  });
+
+  test("the time to settle grows with changes that keep coming, to a bound, and is short again when they do not", async () => {
+    const scene = await waiting();
+    await using _ = scene.starts;
+    const isLoadedAfter = async (ms: number): Promise<void> => {
+      const { template } = scene.technology.begun;
+      scene.change();
+      await scene.pass(ms - 1);
+      expect(scene.technology.begun.template).toBe(template);
+      await scene.pass(1);
+      expect(scene.technology.begun.template).toBe(template + 1);
+    };
+    for (let ms: number = settle.firstMs; ms < settle.lastMs; ms *= 2) await isLoadedAfter(ms);
+    for (let change = 0; change < 3; change++) await isLoadedAfter(settle.lastMs);
+    await scene.pass(6 * settle.lastMs);
+    await isLoadedAfter(settle.firstMs);
   });
 
   test("a call that waits for a template starts cold", async () => {

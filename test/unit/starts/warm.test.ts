@@ -304,6 +304,21 @@ describe("refills", () => {
     expect(scene.shelf()).toMatchObject({ waiting: 2 });
   });
 
+  test("are made no more once no more calls are to come", async () => {
+    const scene = setUp();
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 2, max: 2 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    scene.starts.drain();
+    for (const kind of ["template", "template", "template"] as const) {
+      await using sandbox = await scene.acquire(own);
+      expect(sandbox.kind).toBe(kind);
+    }
+    await scene.pass(60_000);
+    expect(scene.shelf()).toMatchObject({ waiting: 0, making: 0 });
+  });
+
   test("are made as soon as no call runs", async () => {
     const scene = setUp(busy);
     await using _ = scene.starts;
