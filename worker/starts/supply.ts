@@ -24,7 +24,7 @@ export const retry = { baseMs: 500, capMs: 60_000 } as const;
 export const calmMs = 2 * retry.capMs;
 /**
  * Milliseconds after a change of the code before it is loaded: changes seldom come alone. Twice as many after each that comes
- * while the one before has hardly been loaded, up to the last, so that who writes all the time does not have it loaded all the time.
+ * when the one before has hardly been loaded, up to the last, so that who writes all the time does not have it loaded all the time.
  */
 export const settle = { firstMs: 200, lastMs: 12_800 } as const;
 /** Lengths of the last such pause after which a change counts as alone. */
@@ -56,6 +56,8 @@ export class Supply {
   #notBeforeMs = -Infinity;
   #retiredAtMs = -Infinity;
   #settleMs: number = settle.firstMs;
+  /** Whether anything was made of the present code, or was to be. */
+  #hasBegun = false;
 
   /** @param onChanged told when a sandbox may be made at another time than before; it must not throw */
   constructor(parts: SupplyParts, owner: Owner, onChanged: () => void) {
@@ -94,6 +96,7 @@ export class Supply {
   /** Makes a sandbox; the caller owns it. Total: what goes wrong is logged, and decides when and how it is tried again. */
   async make(): Promise<Waiting | undefined> {
     const { clock } = this.#parts;
+    this.#hasBegun = true;
     return this.#attempt(readyTimeoutMs, undefined, async (signal) => {
       if (this.way === undefined) return undefined;
       if (this.way === "pool") return parkPooled(this.#parts, this.#owner, signal);
@@ -133,8 +136,12 @@ export class Supply {
     this.#delays = this.#newDelays();
     this.#failedAtMs = -Infinity;
     const nowMs = this.#parts.clock.monotonicMs();
-    const isAlone = nowMs - this.#retiredAtMs > aloneAfterPauses * this.#settleMs;
-    this.#settleMs = isAlone ? settle.firstMs : Math.min(2 * this.#settleMs, settle.lastMs);
+    if (nowMs - this.#retiredAtMs > aloneAfterPauses * this.#settleMs) {
+      this.#settleMs = settle.firstMs;
+    } else if (this.#hasBegun) {
+      this.#settleMs = Math.min(2 * this.#settleMs, settle.lastMs);
+    }
+    this.#hasBegun = false;
     this.#retiredAtMs = nowMs;
     this.#notBeforeMs = nowMs + this.#settleMs;
   }
