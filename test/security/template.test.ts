@@ -2,9 +2,10 @@
  * Children of a template: a call finds nothing of another one, reaches neither the template nor other children, and is kept
  * as one in a sandbox that was made for it.
  */
+import { spawn } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
 import {
   inspectedCalls,
@@ -203,6 +204,31 @@ describe("a template", () => {
       expect(bytesIn(parked)).toBe(written);
     }
     expect(await host.call(template, "find")).toMatchObject(nothingFound);
+  });
+
+  test("has the worker signal nobody else, whatever its module has said of its children", async (context) => {
+    const foreign = spawn("/usr/bin/sleep", ["100"]);
+    onTestFinished(() => void foreign.kill("SIGKILL"));
+    const ends = vi.fn<() => void>();
+    foreign.once("exit", ends);
+    // Of its first process, before it has made the runner: on the first of the four connections it reports.
+    const source = [
+      "import os",
+      "fork = os.fork",
+      "def lie():",
+      "    report = min(int(name) for name in os.listdir('/proc/self/fd') if int(name) > 3)",
+      `    os.write(report, b'{"child-pid": ${foreign.pid}}\\n')`,
+      "    return fork()",
+      "os.fork = lie",
+      "def run():",
+      "    return {}",
+    ].join("\n");
+    const host = await openTemplateHost(context, { files: { "tool.py": `${source}\n` } });
+    await using template = await host.openTemplate();
+    for (let count = 0; count < 3; count++)
+      expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 } });
+    expect(ends).not.toHaveBeenCalled();
+    expect(foreign.kill(0)).toBe(true);
   });
 
   test("shares no terminals among its children", async (context) => {

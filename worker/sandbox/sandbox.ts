@@ -71,7 +71,7 @@ export interface CapturedOutput {
   readonly droppedBytes: number;
 }
 
-/** How an execution ended. When it is reported, no process of the sandbox runs any more: what is left is stopped or dying. */
+/** How an execution ended. When it is reported, no process of the sandbox is alive: what is left of them is dying in the kernel. */
 export interface ExitReport {
   /** False when the sandbox itself could not be set up; then `stderr` holds the cause. */
   readonly started: boolean;
@@ -106,7 +106,7 @@ export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) =>
 /** A running command. */
 export interface Execution {
   /**
-   * Fulfils when no process of the sandbox runs anything any more, nor will. Rejects with SandboxError when it cannot be killed, or was because nobody
+   * Fulfils when the sandbox's last process is gone, or never leaves the kernel any more. Rejects with SandboxError when it cannot be killed, or was because nobody
    * could keep its limits any more.
    */
   readonly exited: Promise<ExitReport>;

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { isFilteredArch } from "../../../worker/sandbox/bubblewrap/seccomp.ts";
 import { TemplateListener } from "../../../worker/sandbox/bubblewrap/template-listener.ts";
-import { runNothing, signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
+import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { SandboxError, type Template } from "../../../worker/sandbox/sandbox.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
@@ -141,17 +141,37 @@ def run():
     },
   );
 
-  test("runs nothing of a child that is done, and has it killed soon after", async (context) => {
-    const { host, template } = await open(context, working);
-    await using parked = await template.park(never);
-    const { path } = parked.workDir;
-    const waiting = await processesIn(path);
-    expect(waiting).toHaveLength(2);
-    await (
-      await host.wake(parked, "run")
-    ).exited;
-    expect(waiting.map(runNothing)).toEqual([true, true]);
-    await vi.waitFor(async () => expect(await processesIn(path)).toEqual([]), patience);
+  test("leaves no process of calls that ended together, where no control group ends them", async (context) => {
+    const { host, template } = await open(context, working, { changes: { withoutCgroups: true } });
+    for (let round = 0; round < 5; round++) {
+      const parked = await Promise.all(Array.from({ length: 6 }, () => template.park(never)));
+      await using held = new AsyncDisposableStack();
+      for (const each of parked) held.use(each);
+      const woken = await Promise.all(parked.map((each) => host.wake(each, "run")));
+      await Promise.all(woken.map(({ exited }) => exited));
+      for (const { workDir } of parked)
+        await vi.waitFor(async () => expect(await processesIn(workDir.path)).toEqual([]), patience);
+    }
+  });
+
+  test.for([
+    ["has no flush", "class Out:\n    def write(self, text): pass\nsys.stdout = Out()\n"],
+    ["is closed", "sys.stdout.close()\n"],
+    ["cannot be flushed", "def fail(): raise ValueError('no')\nsys.stdout.flush = fail\n"],
+  ])("serves a module whose stdout %s", async ([, change], context) => {
+    const source = `import sys\n${change}def run():\n    return {'answered': True}\n`;
+    const { host, template } = await open(context, source);
+    expect((await host.call(template, "run")).result).toEqual({ answered: true });
+  });
+
+  test("has what its module starts at a fork block no signals", async (context) => {
+    const starting =
+      "import os, subprocess\nsaid = []\n" +
+      "def start(): said.append(subprocess.check_output(['grep', 'SigBlk', '/proc/self/status'], text=True))\n" +
+      "os.register_at_fork(after_in_child=start)\n" +
+      "def run():\n    return {'blocked': said[0].split()[1]}\n";
+    const { host, template } = await open(context, starting);
+    expect((await host.call(template, "run")).result).toEqual({ blocked: "0".repeat(16) });
   });
 
   test("has its children block the signals that its module blocks, and no others", async (context) => {

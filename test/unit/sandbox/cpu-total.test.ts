@@ -8,8 +8,7 @@ import type { SeenProcess } from "../../../worker/sandbox/totals/process-tree.ts
 
 function seen(pid: number, ownMs: number, childrenMs = 0, startTicks = 1): SeenProcess {
   const memory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };
-  const gone = { isStopped: false, isSuspended: false };
-  const rest = { parentPid: 0, ...gone, place: `/proc/${pid}`, threads: 1, ...memory };
+  const rest = { parentPid: 0, isSuspended: false, place: `/proc/${pid}`, threads: 1, ...memory };
   return { pid, startTicks, ownMs, childrenMs, ...rest };
 }
 

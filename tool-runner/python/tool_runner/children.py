@@ -10,9 +10,9 @@ import _signal as signal  # `signal` itself makes objects of all numbers, in mem
 import gc
 import os
 import sys
-import time
 from _socket import AF_UNIX, SOCK_STREAM, socket
 
+from .fork_mask import ForkMask
 from .isolation import TEMPLATE_DIRECTORY, WORK_DIRECTORY, Isolation, close_all_but
 from .leaving import QuickEnd
 from .parked import say, serve
@@ -29,20 +29,19 @@ _REHEARSALS = 20
 _DONE = signal.SIGUSR1
 _AWAITED = (signal.SIGCHLD, _DONE)
 _ALL = frozenset(signal.valid_signals())
-# In which the worker ends who is done, or is gone itself.
-_GOING_SECONDS = 1
 _SIGNAL_BASE = 128  # 128 + the number of a signal is the exit code for it, as in shells.
 
 
 class Children:
     """Makes the children of this process."""
 
-    def __init__(self, settings: dict, channel: int, args_file: str, end: QuickEnd) -> None:
+    def __init__(self, settings: dict, channel: int, args_file: str, end: QuickEnd, fork_mask: ForkMask) -> None:
         """Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the machine is unknown."""
         self._isolation = Isolation(settings)
         self._channel = channel
         self._args_file = args_file
         self._end = end
+        self._fork_mask = fork_mask
 
     def make(self, orders: object) -> int:
         """Makes one for each order until there are no more. Returns the exit status of the process that this is then."""
@@ -78,7 +77,7 @@ class Children:
                 os._exit(0)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._isolation.give_up(order["cpus"])
-            mask = _expect_signals()
+            _expect_signals(self._fork_mask)
             runner = os.fork()
         except BaseException as error:
             if report is not None:
@@ -86,7 +85,6 @@ class Children:
             os._exit(1)
         if runner != 0:
             _stay(report, wake, runner)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if on_child_end is not None:
             signal.signal(signal.SIGCHLD, on_child_end)
         return self._run(wake, out, err)
@@ -119,39 +117,37 @@ def _connect(word: str, role: str) -> int:
     return connection.detach()
 
 
-def _expect_signals() -> "set[int]":
+def _expect_signals(fork_mask: ForkMask) -> None:
     """Has the signals that tell of an end wait until they are asked for, from before there is anybody to send them.
 
     The kernel drops those that come from inside to a first process that neither blocks nor handles them (pid_namespaces(7)),
-    and a call may be over before the first process has run again. All others wait for ever: what handles them is the
-    module's. Returns the mask that the runner is to have.
+    and a call may be over before the first process has run again. Once it runs, it has all others wait for ever: what handles
+    them is the module's.
     """
-    mask = signal.pthread_sigmask(signal.SIG_SETMASK, _ALL)
+    fork_mask.block(_AWAITED)
     # Once in vain, so that in the end everything for it is in memory.
     os.kill(os.getpid(), _DONE)
     signal.sigwait((_DONE,))
-    return mask
 
 
 def _announce() -> None:
-    """Says that the runner is done. The worker stops and ends it then: to go by itself would keep a processor from the answer."""
+    """Says that the runner ends with 0."""
     os.kill(1, _DONE)
-    time.sleep(_GOING_SECONDS)
 
 
 def _stay(report: int, wake: int, runner: int) -> None:
     """What the first process of a pid namespace is there for: it waits for the others, and tells how the runner ended."""
-    # With the other end of the runner's channel closed, the worker would have something to do while the tool runs.
-    close_all_but([report, wake])
-    code = None
-    while code is None:
-        if signal.sigwait(_AWAITED) == _DONE:
-            os.write(report, b'{"exit-code": 0, "waits": true}\n')
-            time.sleep(_GOING_SECONDS)
-            os._exit(0)
-        code = _exit_code_of(runner)
-    os.write(report, b'{"exit-code": %d}\n' % code)
-    os._exit(0)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _ALL)
+        # With the other end of the runner's channel closed, the worker would have something to do while the tool runs.
+        close_all_but([report, wake])
+        code = None
+        while code is None:
+            code = 0 if signal.sigwait(_AWAITED) == _DONE else _exit_code_of(runner)
+        os.write(report, b'{"exit-code": %d}\n' % code)
+    finally:
+        # Whatever the module has made of what is used here: its exit handlers are the runner's.
+        os._exit(0)
 
 
 def _exit_code_of(runner: int) -> "int | None":

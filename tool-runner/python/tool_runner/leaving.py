@@ -52,7 +52,11 @@ class QuickEnd:
 
     def rehearse(self) -> None:
         """Does what `leave` does without leaving, so that in the end everything for it is in memory."""
-        self._ends_well()
+        try:
+            if self._is_harmless:
+                self._ends_well()
+        except BaseException:
+            pass  # The call's end meets the same.
 
     def restore(self) -> None:
         """Has the garbage collector look at everything again: objects that refer to each other go by no other way."""

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from .fork_mask import ForkMask
 from .fork_safety import close_inherited, why_not_to_fork
 from .json_codec import decode
 from .leaving import QuickEnd
@@ -29,6 +30,7 @@ def template(argv: "list[str]") -> int:
     if settings is None:
         return 0
     prepare(tools_dir)
+    fork_mask = ForkMask()
     status = load(module, channel)
     if status is not None:
         return status
@@ -37,7 +39,7 @@ def template(argv: "list[str]") -> int:
         # Not before the module, which may have one of its own by the name of one that this needs.
         from .children import Children
 
-        children = Children(settings, channel, args_file, end)
+        children = Children(settings, channel, args_file, end, fork_mask)
     except Exception as error:
         refuse(channel, f"children of it cannot be isolated: {describe(error)}")
     places = {path: set() for path in settings["tmpfs"]}

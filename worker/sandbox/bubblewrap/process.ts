@@ -13,11 +13,9 @@ import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
 import type { Amount } from "../totals/disk-use.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
-import { areStopped, awaitEnd, endFirstWithoutMemory } from "./sandbox-processes.ts";
+import { awaitEnd, endFirstWithoutMemory } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
-/** Milliseconds after the end of a command in which the worker has better things to do than to give back what it had. */
-const giveBackMs = 5;
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
 const beginTimeoutMs = 5_000;
 
@@ -97,8 +95,6 @@ export class BwrapExecution implements Execution {
   #startMs: number;
   /** From then on the numbers of the sandbox's processes may be other processes'. */
   #isGone = false;
-  /** Whether its processes are there still, but run nothing any more. */
-  #isStopped = false;
   readonly #stopping: Stopping;
   #exceeded: ExitReport["exceeded"];
   #failure: SandboxError | undefined;
@@ -202,11 +198,7 @@ export class BwrapExecution implements Execution {
       const exit = await this.#child.exited;
       await reported;
       const first = this.#report.childPid;
-      if (first !== undefined) {
-        const { isWaiting = false } = this.#report;
-        this.#isStopped = isWaiting && (await areStopped(first, this.#clock));
-        if (!this.#isStopped) await awaitEnd(first, this.#clock);
-      }
+      if (first !== undefined) await awaitEnd(first, this.#clock);
       this.#isGone = true;
       await awaitOutput(this.#child, this.#clock);
       if (this.#failure !== undefined) throw this.#failure;
@@ -221,15 +213,9 @@ export class BwrapExecution implements Execution {
         ...this.#child.output(),
       };
     } finally {
-      setTimeout(() => this.#giveBack(), giveBackMs);
+      // Nobody waits for that.
+      setImmediate(() => this.#child.close());
     }
-  }
-
-  /** What nobody waits for. The end of the first process is that of all others. */
-  #giveBack(): void {
-    const first = this.#report.childPid;
-    if (first !== undefined && this.#isStopped) signalQuietly(first, "SIGKILL");
-    this.#child.close();
   }
 
   /** Has the sandbox watched from the birth of its first process on. */

@@ -20,8 +20,6 @@ export interface StatusReport {
   networkNamespace?: number;
   /** The command's exit code. */
   exitCode?: number;
-  /** Whether the command only waits to be ended, with the first process: a template's child may. */
-  isWaiting?: boolean;
 }
 
 /**
@@ -63,10 +61,10 @@ export function readReport(
 function readReportLine(line: string, report: StatusReport): void {
   const value = parsed(line);
   if (!isJsonObject(value)) return;
-  if (typeof value["child-pid"] === "number") report.childPid = value["child-pid"];
+  // Of a template's child, what comes behind the first line was written where the tool's module was loaded.
+  if (typeof value["child-pid"] === "number") report.childPid ??= value["child-pid"];
   if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
   if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];
-  if (value["waits"] === true) report.isWaiting = true;
 }
 
 /** A template's child writes its report where the tool's module was loaded. */

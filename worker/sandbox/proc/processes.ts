@@ -54,8 +54,8 @@ export function isGone(pid: number): boolean {
 }
 
 /**
- * Whether a process that is the first of a pid namespace, and all others of it, are stopped, on their way out of the kernel, or
- * gone: they run nothing any more. False where nobody can tell.
+ * Whether a process that is the first of a pid namespace, and all others of it, are on their way out of the kernel, or gone: they
+ * run nothing any more. False where nobody can tell.
  */
 export function runNothing(firstPid: number): boolean {
   try {
@@ -87,7 +87,7 @@ function isGoing(pid: number): boolean {
   return stat === undefined ? !exists(pid) : isOver(stat);
 }
 
-/** Of one with several threads only the first would be known, and that others' children are not looked for. */
-function isOver({ isExiting, isStopped, threads }: ProcStat): boolean {
-  return (isExiting || isStopped) && threads <= 1;
+/** Of one with several threads only the first would be known, and the others' children are not looked for. */
+function isOver({ isExiting, threads }: ProcStat): boolean {
+  return isExiting && threads <= 1;
 }

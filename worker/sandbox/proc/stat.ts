@@ -9,8 +9,6 @@ export interface ProcStat {
   readonly hasEnded: boolean;
   /** Whether it is on its way out of the kernel: it runs nothing of a program any more. */
   readonly isExiting: boolean;
-  /** Whether it was stopped (SIGSTOP): it runs nothing until it is sent SIGCONT. */
-  readonly isStopped: boolean;
   /** Whether it waits and cannot be woken, such as for a child that still uses its memory (vfork(2)). */
   readonly isSuspended: boolean;
   readonly parentPid: number;
@@ -48,7 +46,6 @@ export function readStat(place: string): ProcStat | undefined {
   return {
     hasEnded: state === "Z" || state === "X",
     isExiting: (number(fields.flags) & exitingFlag) !== 0,
-    isStopped: state === "T",
     isSuspended: state === "D",
     parentPid: number(fields.parent),
     threads: number(fields.threads),

@@ -57,6 +57,7 @@ export class StatusPipe implements Disposable {
     const descriptor = await openDescriptor(path, flags, 0);
     try {
       const socket = new Socket({ fd: descriptor, readable: true, writable: false });
+      socket.on("error", () => socket.destroy());
       return new StatusPipe(descriptor, socket);
     } catch (error) {
       await closeDescriptor(descriptor);
@@ -97,7 +98,6 @@ class PipeStatusChannel implements StatusChannel {
       else onStatus(text);
     });
     this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
-    this.#socket.on("error", () => this.#socket.destroy());
   }
 
   bound(maxBytes: number, onExceeded: (readBytes: number) => void): void {

@@ -108,8 +108,8 @@ export async function openWorkDirHandles(
 }
 
 /**
- * A work directory over open descriptors. `remove` gets the path when the directory is disposed, and a promise for that it may be
- * removed, which rejects when it may not: an answer does not wait for it.
+ * A work directory over open descriptors. `remove` gets the path when the directory is disposed, and a promise for that its
+ * descriptors are closed: an answer does not wait for it.
  */
 export class OpenWorkDir implements WorkDir {
   readonly path: string;
@@ -197,7 +197,7 @@ export class OpenWorkDir implements WorkDir {
   async [Symbol.asyncDispose](): Promise<void> {
     const { top, input, output, args, status } = this.#handles;
     status[Symbol.dispose]();
-    const closed = Promise.all([top, input, output, args].map((handle) => handle.close()));
+    const closed = Promise.allSettled([top, input, output, args].map((handle) => handle.close()));
     this.#remove(this.path, closed);
   }
 }

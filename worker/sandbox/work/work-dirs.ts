@@ -148,14 +148,16 @@ export class WorkDirs implements AsyncDisposable {
     if (made === undefined) return this.take(parent);
     if (this.#ready.length < batchSize / 2) void this.#make().catch(() => undefined);
     const path = join(parent?.path ?? this.root, basename(made));
+    let present = made;
     try {
       if (path !== made) await rename(made, path);
+      present = path;
       const handles = await openWorkDirHandles(path, this.#options.ownerId);
       return new OpenWorkDir(path, handles, this.#options.ownerId, (used, closed) =>
         this.#removeLater(used, closed),
       );
     } catch (error) {
-      this.#removeLater(path);
+      this.#removeLater(present);
       throw new SandboxError(`cannot open the work directory ${path}`, { cause: error });
     }
   }
