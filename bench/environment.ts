@@ -1,7 +1,7 @@
 /**
  * Where the workers of a benchmark run, and what they are configured with.
  */
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inFlight } from "./measure.ts";
 import { type BenchTool, manifestOf, toolsDir } from "./tools.ts";
@@ -21,14 +21,31 @@ export const startTimeoutMs = 60_000;
 /** Where no broker is. */
 export const nobody = { host: "127.0.0.1", port: 1 };
 
-/** A directory that sandboxes can reach. The caller owns it. */
-export async function makeBase(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp("/var/tmp/str-bench-");
+/** Where a benchmark keeps its files, work directories among them: in memory, where there is room. */
+const memoryDirectory = "/dev/shm";
+const diskDirectory = "/var/tmp";
+/** Bytes that must be free in memory: a benchmark needs a tenth of that. */
+const minMemoryBytes = 1024 ** 3;
+/** TMPFS_MAGIC of linux/magic.h. */
+const tmpfsType = 0x0102_1994;
+
+/** A directory that sandboxes can reach, and what it lies on, in words. The caller owns it. */
+export async function makeBase(): Promise<
+  AsyncDisposable & { readonly path: string; readonly kind: string }
+> {
+  const isInMemory = await hasMemory();
+  const path = await mkdtemp(join(isInMemory ? memoryDirectory : diskDirectory, "str-bench-"));
   await chmod(path, 0o777);
   return {
     path,
+    kind: `work directories ${isInMemory ? "in memory" : "on a disk"}`,
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
   };
+}
+
+async function hasMemory(): Promise<boolean> {
+  const found = await statfs(memoryDirectory).catch(() => undefined);
+  return found?.type === tmpfsType && found.bavail * found.bsize >= minMemoryBytes;
 }
 
 /** The environment of a worker that serves these tools, with directories of its own below `base`. */

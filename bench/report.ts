@@ -22,6 +22,8 @@ export interface BenchReport {
   readonly versions: Readonly<Record<string, string>>;
   /** What this host's control groups keep, and how long joining one took. Runs of old do not say. */
   readonly controlGroups?: string;
+  /** What the work directories lay on. Runs of old do not say: on a disk. */
+  readonly workDirs?: string;
   readonly rounds: number;
   readonly inFlight: number;
   /** Name of the row that the others are divided by. */
@@ -33,7 +35,7 @@ export interface BenchReport {
 export async function makeReport(
   root: string,
   rounds: number,
-  { rows, controlGroups }: Measured,
+  { rows, controlGroups, workDirs }: Measured,
 ): Promise<BenchReport> {
   const output = async (file: string, ...argv: string[]): Promise<string> =>
     (await run(file, argv, { cwd: root })).stdout.trim();
@@ -49,6 +51,7 @@ export async function makeReport(
       bubblewrap: await output("/usr/bin/bwrap", "--version"),
     },
     controlGroups,
+    workDirs,
     rounds,
     inFlight,
     baseline,
@@ -64,7 +67,7 @@ export function describeRun(report: BenchReport): string {
     `${machine.cores} cores (${machine.cpu})`,
     `Linux ${report.kernel}`,
     ...Object.entries(versions).map(([name, version]) => versionText(name, version)),
-    ...(report.controlGroups === undefined ? [] : [report.controlGroups]),
+    ...[report.controlGroups, report.workDirs].filter((words) => words !== undefined),
     `${report.rounds} rounds, milliseconds`,
   ].join("; ");
 }

@@ -16,6 +16,8 @@ export interface Measured {
   readonly rows: readonly Measurement[];
   /** What the hardened sandboxes have of control groups, and how long they take to join one. */
   readonly controlGroups: string;
+  /** What the work directories lie on. */
+  readonly workDirs: string;
 }
 
 /** Starts brokers, workers and agents, and measures everything over `rounds` rounds. */
@@ -34,5 +36,5 @@ export async function measureAll(rounds: number): Promise<Measured> {
   const views = [caller.stock, memory.stock, dev.stock];
   const measured = await measure(rows, rounds, () => quiet(views));
   const loop = await measureLoop(dev, rounds);
-  return { rows: [...measured, ...loop], controlGroups: bare.controlGroups };
+  return { rows: [...measured, ...loop], controlGroups: bare.controlGroups, workDirs: base.kind };
 }

@@ -14,15 +14,15 @@ def nothing(text: str) -> dict:
     return {"text": text}
 
 
-def rehearse(work_directory: str) -> None:
-    """Runs it in a work directory, and leaves there and in this process what was there."""
-    arguments, result = f"{work_directory}/rehearsal.json", f"{work_directory}/rehearsal.result"
+def rehearse(directory: str) -> None:
+    """Runs it with its files in a directory, and leaves there and in this process what was there."""
+    arguments, result = f"{directory}/rehearsal.json", f"{directory}/rehearsal.result"
     call = {
         "module": _NAME,
         "function": "nothing",
         "args": {"text": ""},
         "result_file": result,
-        "output_dir": f"{work_directory}/output",
+        "output_dir": f"{directory}/output",
     }
     with open(arguments, "wb") as file:
         file.write(encode(call))
