@@ -26,7 +26,7 @@ export const calmMs = 2 * retry.capMs;
  * Milliseconds after a change of the code before it is loaded: changes seldom come alone. Twice as many after each that comes
  * when the one before has hardly been loaded, up to the last, so that who writes all the time does not have it loaded all the time.
  */
-export const settle = { firstMs: 200, lastMs: 12_800 } as const;
+export const settle = { firstMs: 200, lastMs: 1_600 } as const;
 /** Lengths of the last such pause after which a change counts as alone. */
 const aloneAfterPauses = 5;
 
