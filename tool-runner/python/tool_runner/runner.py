@@ -48,8 +48,6 @@ def main(argv: "list[str]") -> int:
     call = take(argv.pop())
     if call is None:
         return _UNUSABLE_ARGUMENTS
-    if call.status_pipe and _is_abandoned(call.status_pipe):
-        return unusable("nobody reads the status pipe, so the worker is gone")
     prepare(call.tools_dir)
     return answer(call)
 
@@ -60,6 +58,9 @@ def take(path: str) -> "Call | None":
         call = take_call(path)
     except (OSError, ValueError) as error:
         unusable(f"the runner arguments cannot be used: {describe(error)}")
+        return None
+    if call.status_pipe and _is_abandoned(call.status_pipe):
+        unusable("nobody reads the status pipe, so the worker is gone")
         return None
     return call
 
