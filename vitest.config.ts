@@ -17,7 +17,7 @@ const projects: Readonly<Record<string, Project>> = {
   integration: { include: "test/integration/**/*.test.ts", timeoutSeconds: 60 },
   security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60 },
   package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240 },
-  // What takes too long for every run; `npm run test:full` only.
+  // What takes too long for every run: `npm run test:full`.
   full: { include: "test/full/**/*.test.ts", timeoutSeconds: 600 },
 };
 

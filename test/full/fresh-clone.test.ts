@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root, runWell, userEnvironment, type Ending } from "../package/processes.ts";
 
+/** For a command that installs everything, while the other slow tests have the cores. */
+const timeoutMs = 9 * 60_000;
+
 let base: string;
 
 beforeAll(async () => {
@@ -24,6 +27,7 @@ const npm = (...args: readonly string[]): Promise<Ending> =>
   runWell("npm", args, {
     cwd: join(base, "clone"),
     env: userEnvironment({ HOME: join(base, "home"), TMPDIR: join(base, "tmp") }),
+    timeoutMs,
   });
 
 test("the first command installs what is missing and runs on the project's own Node", async () => {

@@ -107,7 +107,7 @@ describe.each(profiles)("a call in a child of a template under %s", (profile) =>
       "the same by the first process": "ENOENT",
       "the same by its directory": "ENOENT",
       "the socket": "ENOENT",
-      "what the first process has open": ["socket", "socket"],
+      "what the first process has open": ["socket"],
       "to open that": ["ENXIO"],
       "to take that": "EPERM",
       "to unmount": "EPERM",

@@ -71,7 +71,7 @@ export interface CapturedOutput {
   readonly droppedBytes: number;
 }
 
-/** How an execution ended. When it is reported, no process of the sandbox is alive: what is left of them is dying in the kernel. */
+/** How an execution ended. When it is reported, no process of the sandbox is alive, but for some that the kernel takes apart. */
 export interface ExitReport {
   /** False when the sandbox itself could not be set up; then `stderr` holds the cause. */
   readonly started: boolean;
@@ -106,8 +106,8 @@ export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) =>
 /** A running command. */
 export interface Execution {
   /**
-   * Fulfils when the sandbox's last process is gone, or never leaves the kernel any more. Rejects with SandboxError when it cannot be killed, or was because nobody
-   * could keep its limits any more.
+   * Fulfils when the sandbox's last process is gone, or on its way out of the kernel. Rejects with SandboxError when it cannot be
+   * killed, or was because nobody could keep its limits any more.
    */
   readonly exited: Promise<ExitReport>;
   /** Hands on what the command prints, as it does, from the first byte when called at once. */

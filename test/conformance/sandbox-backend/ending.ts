@@ -39,7 +39,7 @@ export function describeEnding(create: Create): void {
 
     test.for(ways)("%s", async ([, start], context) => {
       const backend = await open(create, context);
-      for (let runNumber = 0; runNumber < 5; runNumber++) {
+      for (let runNumber = 0; runNumber < 10; runNumber++) {
         const { marker, command } = uniqueSleep();
         await using sandbox = await backend.acquire(request(), never);
         const execution = await sandbox.start(

@@ -17,7 +17,7 @@ import { patience } from "../../support/patience.ts";
 /** Calls at once. */
 const callers = 3;
 /** Times that the code is exchanged in a row, and comes to rest. */
-const rounds = 2;
+const rounds = 3;
 /** Milliseconds after each exchange of a row: sooner than anybody looks, while somebody looks, and later. */
 const pausesMs = [0, 20, 120, 40, 250, 0];
 

@@ -69,7 +69,6 @@ describe("a call", () => {
     const { channel, theirs } = await open();
     const heard = text(theirs);
     await channel.call();
-    channel[Symbol.dispose]();
     expect(await heard).toBe("call\n");
   });
 

@@ -86,7 +86,7 @@ class Children:
                 say(report, {"failed": describe(error)})
             os._exit(1)
         if runner != 0:
-            _stay(report, wake, runner)
+            _stay(report, runner)
         if on_child_end is not None:
             signal.signal(signal.SIGCHLD, on_child_end)
         return self._run(wake, out, err)
@@ -137,12 +137,11 @@ def _announce() -> None:
     os.kill(1, _DONE)
 
 
-def _stay(report: int, wake: int, runner: int) -> None:
+def _stay(report: int, runner: int) -> None:
     """What the first process of a pid namespace is there for: it waits for the others, and tells how the runner ended."""
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, _ALL)
-        # With the other end of the runner's channel closed, the worker would have something to do while the tool runs.
-        close_all_but([report, wake])
+        close_all_but([report])
         code = None
         while code is None:
             code = 0 if signal.sigwait(_AWAITED) == _DONE else _exit_code_of(runner)

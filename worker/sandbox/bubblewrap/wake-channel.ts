@@ -43,7 +43,7 @@ export class WakeChannel implements Disposable {
     return saying;
   }
 
-  /** Tells the command that its call is there, the last that is said. Throws SandboxError when nobody is there to hear it. */
+  /** Tells the command that its call is there, and has nothing more to say. Throws SandboxError when nobody is there to hear it. */
   async call(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#stream.write(callLine, (cause) => {
@@ -51,6 +51,7 @@ export class WakeChannel implements Disposable {
         else resolve();
       });
     });
+    this.#stream.destroy();
   }
 
   [Symbol.dispose](): void {
