@@ -1,8 +1,8 @@
 /**
- * What is aimed at, row by row, and whether a run reached it.
+ * What is aimed at, row by row, and whether a run reached it: as it stands, or as a multiple of the floor.
  */
 import type { Measurement } from "./measure.ts";
-import { brokerRow, insideRow, loopRows, missRow, startRow } from "./names.ts";
+import { brokerRow, floorRow, loopRows, missRow, resultRow, startRow } from "./names.ts";
 import { tools, typicalCold, typicalPython, warmTools } from "./tools.ts";
 
 /** What is known of a run beside the row that an aim is about. */
@@ -17,13 +17,20 @@ interface Aim {
   readonly figure: Figure;
   readonly sign: "≤" | "≥";
   readonly bound: number;
+  /** Whether it is one for a machine of a known speed. */
+  readonly isOfMachine: boolean;
 }
 
 /** An aim next to what was measured. */
 export interface Judgement extends Aim {
   readonly value: number;
   readonly isReached: boolean;
+  /** The same bound for a machine of this one's speed; undefined for an aim of which that says nothing. */
+  readonly here: { readonly bound: number; readonly isReached: boolean } | undefined;
 }
+
+/** The floor's median, in milliseconds, on the machine for which the aims were set. Only multiples of it can be compared. */
+export const aimedFloorMs = 0.5;
 
 const bytesPerMegabyte = 1024 * 1024;
 
@@ -42,12 +49,14 @@ const figures = {
 
 type Figure = keyof typeof figures;
 
-function atMost(row: string, figure: Figure, bound: number): Aim {
-  return { row, figure, sign: "≤", bound };
+/** A time, which a slower machine makes longer. */
+function within(row: string, figure: "median" | "p99", bound: number): Aim {
+  return { row, figure, sign: "≤", bound, isOfMachine: true };
 }
 
-function atLeast(row: string, figure: Figure, bound: number): Aim {
-  return { row, figure, sign: "≥", bound };
+/** An amount that is the same on every machine. */
+function atMost(row: string, figure: Figure, bound: number): Aim {
+  return { row, figure, sign: "≤", bound, isOfMachine: false };
 }
 
 const templateTools = tools.filter(({ start }) => start === "template");
@@ -55,27 +64,50 @@ const templateTools = tools.filter(({ start }) => start === "template");
 /** Every aim: on two shared cores, milliseconds, the tool's own work excluded. */
 const aims: readonly Aim[] = [
   ...templateTools.map((tool) => atMost(startRow(tool), "MB", 4)),
-  atLeast(startRow(typicalPython), "per second and core", 150),
-  atLeast(startRow(typicalPython), "× cold per second", 7),
+  {
+    ...{ row: startRow(typicalPython), figure: "per second and core", sign: "≥", bound: 150 },
+    isOfMachine: true,
+  },
+  {
+    ...{ row: startRow(typicalPython), figure: "× cold per second", sign: "≥", bound: 7 },
+    isOfMachine: false,
+  },
   ...warmTools.flatMap((tool) => [
-    atMost(insideRow(tool), "median", 1),
-    atMost(insideRow(tool), "p99", 5),
-    atMost(brokerRow("memory", tool), "median", 2),
-    atMost(brokerRow("dev", tool), "median", 3),
+    within(resultRow(tool), "median", 1),
+    within(resultRow(tool), "p99", 5),
+    within(brokerRow("memory", tool), "median", 2),
+    within(brokerRow("dev", tool), "median", 3),
   ]),
-  atMost(missRow, "median", 6),
+  within(missRow, "median", 6),
   ...Object.values(loopRows).map((row) => atMost(row, "p99", 10)),
 ];
 
 /** The aims whose rows were measured. */
 export function judge(run: Run): readonly Judgement[] {
+  const slowness = slownessOf(run);
   return aims.flatMap((aim) => {
     const row = run.rows.find(({ name }) => name === aim.row);
     const value = row && figures[aim.figure](row, run);
     if (value === undefined || !Number.isFinite(value)) return [];
-    const isReached = aim.sign === "≤" ? value <= aim.bound : value >= aim.bound;
-    return [{ ...aim, value, isReached }];
+    const isWithin = (bound: number): boolean =>
+      aim.sign === "≤" ? value <= bound : value >= bound;
+    const bound = boundHere(aim, slowness);
+    const here = bound === undefined ? undefined : { bound, isReached: isWithin(bound) };
+    return [{ ...aim, value, isReached: isWithin(aim.bound), here }];
   });
+}
+
+/** How many times longer the floor takes than where the aims were set; undefined for a run without it. */
+export function slownessOf({ rows }: Pick<Run, "rows">): number | undefined {
+  return divided(rows.find(({ name }) => name === floorRow)?.medianMs, aimedFloorMs);
+}
+
+function boundHere(
+  { sign, bound, isOfMachine }: Aim,
+  slowness: number | undefined,
+): number | undefined {
+  if (!isOfMachine || slowness === undefined) return undefined;
+  return sign === "≤" ? bound * slowness : bound / slowness;
 }
 
 function divided(value: number | undefined, by: number | undefined): number | undefined {

@@ -13,7 +13,7 @@ import { newId } from "../worker/support/ids.ts";
 import { sandboxUid } from "./environment.ts";
 import { openFloor } from "./floor.ts";
 import { type Row, inFlight, timed } from "./measure.ts";
-import { baseline, hardeningRows } from "./names.ts";
+import { floorRow, hardeningRows } from "./names.ts";
 
 /** Rows, and what they need. The caller disposes it. */
 export interface BareRows extends AsyncDisposable {
@@ -39,23 +39,25 @@ export async function openBareRows(
   const guarded = owned.use(await openSandboxes(base, true));
   const { python, node } = interpreters;
   const rows: readonly (readonly [string, () => Promise<void>])[] = [
-    ["posix_spawn /bin/true", () => floor.run()],
     ["bwrap + true", () => runInSandbox(base, ["/usr/bin/true"], [])],
     [hardeningRows.from, () => runPlainly(base)],
     [hardeningRows.to, () => runHardened(hardened)],
     [hardeningRows.toByGuard, () => runHardened(guarded)],
-    [baseline, () => runInSandbox(base, [python.program, "-c", "pass"], python.mounts)],
+    ["bwrap + python", () => runInSandbox(base, [python.program, "-c", "pass"], python.mounts)],
     ["bwrap + node", () => runInSandbox(base, [node.program, "-e", "0"], node.mounts)],
   ];
   const all = owned.move();
   return {
-    rows: rows.map(([name, run]) => {
-      const runOnce = timed(async () => {
-        await run();
-        return undefined;
-      });
-      return { name, kind: "floor", run: runOnce };
-    }),
+    rows: [
+      { name: floorRow, kind: "floor", run: async () => ({ elapsedMs: await floor.run() }) },
+      ...rows.map(([name, run]): Row => {
+        const runOnce = timed(async () => {
+          await run();
+          return undefined;
+        });
+        return { name, kind: "floor", run: runOnce };
+      }),
+    ],
     controlGroups: describeGroups(hardened),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };

@@ -1,6 +1,7 @@
 /**
  * Makes calls inside a worker's own code, with no broker: whole ones, and what is between a sandbox and its end.
  */
+import { watch } from "node:fs";
 import { type Foundation, createHost, openFoundation, wireInvoker } from "../worker/app.ts";
 import { readConfig } from "../worker/config.ts";
 import type { Invoker } from "../worker/invocation/invoker.ts";
@@ -8,6 +9,7 @@ import type { ToolEntry } from "../worker/manifest/manifest.ts";
 import type { Invocation } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { runnerArgs } from "../worker/runners/runner.ts";
+import { workDirNames } from "../worker/sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../worker/starts/starts.ts";
 import { type Logger, createLogger } from "../worker/telemetry/logger.ts";
 import { type Interpreter, standardProfile } from "./bare.ts";
@@ -68,12 +70,17 @@ export class Caller implements AsyncDisposable {
     return timingSince(startMs, outcome.execution?.start);
   }
 
-  /** A call from the acquisition of its sandbox to the report of its end, without what comes before and after. */
-  async invokeInside(tool: BenchTool): Promise<Timing> {
+  /** A call from the acquisition of its sandbox to its result or the report of its end, without what comes before and after. */
+  async invokeInside(tool: BenchTool, until: "result" | "exit"): Promise<Timing> {
     const entry = this.#entryOf(tool);
-    const startMs = performance.now();
+    let startMs = performance.now();
     await using acquired = await this.acquire(tool);
     const { sandbox } = acquired;
+    const acquiredMs = performance.now();
+    const { promise: timing, resolve } = Promise.withResolvers<Timing>();
+    const timed = (): void => resolve(timingSince(startMs, acquired.kind));
+    using _watched = until === "result" ? onResult(sandbox.workDir.path, timed) : undefined;
+    startMs += performance.now() - acquiredMs;
     const paths = {
       tools: acquired.tool.toolsPath,
       locate: (path: string) => sandbox.locate(path),
@@ -83,9 +90,9 @@ export class Caller implements AsyncDisposable {
     using _statuses = sandbox.workDir.readStatuses(() => undefined);
     const execution = await acquired.start();
     const { exitCode, stderr } = await execution.exited;
-    const timing = timingSince(startMs, acquired.kind);
+    if (until === "exit") timed();
     if (exitCode !== 0) throw new Error(`${nameOf(tool)}: ${stderr.text}`);
-    return timing;
+    return await timing;
   }
 
   /** A sandbox for a call; the caller owns it. */
@@ -116,6 +123,14 @@ export class Caller implements AsyncDisposable {
     if (entry === undefined) throw new Error(`${nameOf(tool)} is not served`);
     return entry;
   }
+}
+
+/** Tells, by events of the file system, when the result is in its place. The caller ends it. */
+function onResult(workDir: string, tell: () => void): Disposable {
+  const watcher = watch(workDir, (_, name) => {
+    if (name === workDirNames.result) tell();
+  });
+  return { [Symbol.dispose]: () => watcher.close() };
 }
 
 /** A call as the handler hands it to the spine. */

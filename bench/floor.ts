@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 
 /** Starts /bin/true on demand. The caller disposes it. */
 export interface Floor extends AsyncDisposable {
-  /** Starts the program and waits for its end. */
-  run(): Promise<void>;
+  /** Starts the program and waits for its end. The milliseconds that this took, without the way to who does it. */
+  run(): Promise<number>;
 }
 
 /** Starts `lanes` small processes, so that as many programs can be started at once. */
@@ -19,8 +19,9 @@ export async function openFloor(lanes: number): Promise<Floor> {
     async run() {
       const lane = free.pop();
       if (lane === undefined) throw new Error("more programs at once than lanes");
-      await lane.run();
+      const elapsedMs = await lane.run();
       free.push(lane);
+      return elapsedMs;
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(all.map((lane) => lane[Symbol.asyncDispose]()));
@@ -37,7 +38,8 @@ function openLane(): Floor {
     async run() {
       const answered = once(answers, "line");
       child.stdin.write("\n");
-      await answered;
+      const [nanoseconds] = (await answered) as string[];
+      return Number(nanoseconds) / 1e6;
     },
     async [Symbol.asyncDispose]() {
       const closed = once(child, "close");

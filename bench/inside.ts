@@ -3,7 +3,7 @@
  */
 import type { Caller } from "./caller.ts";
 import type { Row } from "./measure.ts";
-import { insideRow, missRow, startRow } from "./names.ts";
+import { insideRow, missRow, resultRow, startRow } from "./names.ts";
 import { hitsOf } from "./stock.ts";
 import { type BenchTool, nameOf, scarceTool, tools, warmTools } from "./tools.ts";
 
@@ -17,13 +17,13 @@ export function insideRows(caller: Caller): readonly Row[] {
       ...(tool.start !== "cold" && { parkedBytes: () => parkedBytes(caller, tool) }),
       ...hitsOfTemplate(caller, tool),
     })),
-    ...warmTools.map((tool): Row => ({
-      name: insideRow(tool),
-      kind: tool.start,
-      run: () => caller.invokeInside(tool),
-      isAlone: true,
-      ...hitsOfTemplate(caller, tool),
-    })),
+    ...warmTools.flatMap((tool): readonly Row[] => {
+      const facts = { kind: tool.start, isAlone: true, ...hitsOfTemplate(caller, tool) };
+      return [
+        { ...facts, name: resultRow(tool), run: () => caller.invokeInside(tool, "result") },
+        { ...facts, name: insideRow(tool), run: () => caller.invokeInside(tool, "exit") },
+      ];
+    }),
     rowOfMisses(caller),
   ];
 }

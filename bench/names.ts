@@ -3,8 +3,8 @@
  */
 import type { BenchTool } from "./tools.ts";
 
-/** The row that the others are divided by. */
-export const baseline = "bwrap + python";
+/** The row that the others are divided by: nothing that starts a process is quicker. */
+export const floorRow = "posix_spawn /bin/true";
 
 /** The rows by which it is seen what hardening costs. */
 export const hardeningRows = {
@@ -25,6 +25,11 @@ export const brokers = { memory: "memory broker", dev: "DevBroker" } as const;
 /** A whole call, with no broker. */
 export function startRow({ language, weight, start }: BenchTool): string {
   return `${start} start, ${language} ${weight}`;
+}
+
+/** From the acquisition of a sandbox that waits to the result in its place. */
+export function resultRow({ language, weight, start }: BenchTool): string {
+  return `acquire to result, ${language} ${weight}, ${start}`;
 }
 
 /** From the acquisition of a sandbox that waits to the report of its end. */

@@ -7,7 +7,7 @@ import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Measurement, inFlight } from "./measure.ts";
-import { baseline } from "./names.ts";
+import { floorRow } from "./names.ts";
 import type { Measured } from "./rows.ts";
 
 const run = promisify(execFile);
@@ -54,7 +54,7 @@ export async function makeReport(
     workDirs,
     rounds,
     inFlight,
-    baseline,
+    baseline: floorRow,
     rows,
   };
 }

@@ -58,6 +58,11 @@ export class Refills implements AsyncDisposable {
     });
   }
 
+  /** Looks at all shelves within a time, if nothing has it look before. */
+  stirWithin(ms: number): void {
+    if (!this.#isClosed) this.#lookAt(this.#options.clock.monotonicMs() + ms);
+  }
+
   /** Begins nothing more. */
   close(): void {
     this.#isClosed = true;

@@ -17,6 +17,9 @@ import type { SupplyParts } from "./supply.ts";
 import type { Waiting } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
 
+/** Milliseconds until the next sandbox is made in any case: a call may have artifacts brought to it before its tool begins. */
+const stagingMs = 50;
+
 /** What warm starts are made with. */
 export interface WarmOptions extends Omit<SupplyParts, "endings" | "versions"> {
   /** Disposed with the starts. */
@@ -70,6 +73,7 @@ export class WarmStarts implements Starts {
       waiting === undefined
         ? held.use(await this.#cold.acquire(entry, profile, signal))
         : woken(waiting);
+    this.#refills.stirWithin(stagingMs);
     const owned = held.move();
     return {
       kind: made.kind,

@@ -201,6 +201,10 @@ describe("what the module has made before the call is finished after it", () => 
       "text that was printed before stdout was another",
       "import sys, os; sys.stdout.write('not flushed')\nclass Other:\n  def write(self, text): pass\n  def flush(self): pass\nsys.stdout = Other(); open('output/left', 'w').close()",
     ],
+    [
+      "text that a library holds back",
+      "import ctypes; ctypes.CDLL(None).puts(b'not flushed'); open('output/left', 'w').close()",
+    ],
   ] as const)("%s", async ([, source]) => {
     const [cold, parked] = await coldAndParked(`${source}\ndef run():\n    return {"ok": True}`);
     const left = async ({ workDir }: ToolRun) => readdir(join(workDir, "output"));
@@ -240,7 +244,12 @@ describe("a process ends at once", () => {
       "import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
       usual,
     ],
-    ["not with what may have loaded any library", "import ctypes", usual],
+    ["with what may have loaded any library", "import ctypes; ctypes.CDLL(None).getpid()", quick],
+    [
+      "not with libraries that are not Python's own",
+      "sys.modules['other'] = type(sys)('other'); sys.modules['other'].__file__ = '/other.so'",
+      usual,
+    ],
     ["not when its output is broken", "import sys; sys.stdout = None", usual],
   ] as const)("%s", async ([, left, status]) => {
     const path = `import sys; sys.path[:0] = [${JSON.stringify(runnerDir)}]`;

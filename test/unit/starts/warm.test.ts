@@ -304,6 +304,18 @@ describe("refills", () => {
     expect(scene.shelf()).toMatchObject({ waiting: 2 });
   });
 
+  test("are made, too, while a call waits for its artifacts and its tool has not begun", async () => {
+    const scene = setUp();
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 1, max: 1 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    await using call = await scene.acquire(own);
+    expect(call.kind).toBe("template");
+    await scene.pass(100);
+    expect(scene.shelf()).toMatchObject({ waiting: 1 });
+  });
+
   test("are made no more once no more calls are to come", async () => {
     const scene = setUp();
     await using _ = scene.starts;

@@ -34,7 +34,7 @@ class QuickEnd:
     def leave(self, status: int, announce: object = None) -> None:
         """Ends the process with a status; returns where the interpreter has to end in the usual way.
 
-        `announce` is called last, when nothing is left but to go.
+        `announce` is called last, when nothing is left but to go, and not where there may be more.
         """
         if not self._is_harmless or _thread._count() > 0:
             return
@@ -42,13 +42,10 @@ class QuickEnd:
             if "threading" in sys.modules:
                 sys.modules["threading"]._shutdown()
             atexit._run_exitfuncs()
-            if not self._ends_well():
-                return
+            if self._ends_well():
+                _go(status, announce)
         except BaseException:
             return  # The interpreter's own end meets the same, and says so in its way.
-        if announce is not None:
-            announce()
-        os._exit(status)
 
     def rehearse(self) -> None:
         """Does what `leave` does without leaving, so that in the end everything for it is in memory."""
@@ -91,6 +88,17 @@ class QuickEnd:
         )
 
 
+def _go(status: int, announce: object) -> None:
+    """Ends the process, as exit(3) does where anything but the interpreter may have to be told."""
+    ctypes = sys.modules.get("_ctypes")
+    if ctypes is not None:
+        # By it, any library may have been loaded, and any function called: some hold text back, some have exit handlers.
+        ctypes.call_function(ctypes.dlsym(ctypes.dlopen(None), "exit"), (status,))
+    if announce is not None:
+        announce()
+    os._exit(status)
+
+
 def _layers(streams: tuple) -> list:
     """Text streams, where they are some, and what they write to."""
     buffers = [getattr(stream, "buffer", None) for stream in streams]
@@ -126,8 +134,7 @@ def _is_known(module: object) -> bool:
         return False
     if place is None or (isinstance(place, str) and place.endswith(".py")):
         return True
-    # Through ctypes, any library may have been loaded.
-    return isinstance(place, str) and "/lib-dynload/" in place and "_ctypes" not in place
+    return isinstance(place, str) and "/lib-dynload/" in place
 
 
 _Module = type(sys)
