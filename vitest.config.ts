@@ -4,6 +4,12 @@
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { PlainCountReporter } from "./test/reporter.ts";
 
+// Tests start Node some hundred times, half of which is compiling: Node keeps what came of it.
+process.env["NODE_COMPILE_CACHE"] ??= new URL(
+  "node_modules/.cache/node-compile-cache",
+  import.meta.url,
+).pathname;
+
 interface Project {
   readonly include: string;
   /** For one test or hook, on two busy cores. */

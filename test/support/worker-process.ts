@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { programEnvironment } from "./program-environment.ts";
 
 const entry = new URL("../../worker/main.ts", import.meta.url).pathname;
 
@@ -28,7 +29,7 @@ export class WorkerProcess implements AsyncDisposable {
     const command = [...prefix, process.execPath, entry, ...argv];
     this.child = spawn(command[0]!, command.slice(1), {
       // Sandboxes wait for calls only where a test asks for it.
-      env: { PATH: process.env["PATH"], WARM_MAX_MEMORY_MB: "0", ...environment },
+      env: { ...programEnvironment(), WARM_MAX_MEMORY_MB: "0", ...environment },
       stdio: ["ignore", "pipe", "pipe"],
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {

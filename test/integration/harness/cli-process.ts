@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { programEnvironment } from "../../support/program-environment.ts";
 
 const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
 
@@ -36,10 +37,9 @@ export class CliProcess implements AsyncDisposable {
     environment: Readonly<Record<string, string>> = {},
     { cwd, command = [process.execPath, cli], isGroup = false }: CliOptions = {},
   ) {
-    const { PATH = "" } = process.env;
     const [program = "", ...before] = command;
     const child = spawn(program, [...before, ...args], {
-      env: { PATH, ...environment },
+      env: { ...programEnvironment(), ...environment },
       stdio: ["ignore", "pipe", "pipe"],
       detached: isGroup,
       ...(cwd !== undefined && { cwd }),
