@@ -88,7 +88,10 @@ export interface Rig extends AsyncDisposable {
   /** Log lines of the worker so far. */
   readonly logLines: readonly string[];
   call(tool: string, args?: ToolCall["args"], more?: Partial<ToolCall>): Promise<CallResult>;
-  /** Fulfils when at least so many sandboxes of a tool wait for calls. Only for a rig that `isWarm`. */
+  /**
+   * Fulfils when at least so many sandboxes of a tool wait for calls, and its code counts as settled: what was made of code
+   * that was written a moment before is given up once more. Only for a rig that `isWarm`.
+   */
   untilWaiting(tool: string, count?: number): Promise<void>;
 }
 
@@ -200,21 +203,37 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         timeoutSeconds: 30,
         ...more,
       }),
-    untilWaiting: (tool, count = 1) => untilWaiting(worker, tool, count),
+    untilWaiting: (tool, count = 1) => {
+      const { runtime = "python" } = options.tools[tool] ?? {};
+      return untilWaiting(worker, tool, count, () => isCodeSettled(logLines, runtime));
+    },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
 
 /** Rejects when they do not wait in time, with what there is. */
-async function untilWaiting({ starts }: Worker, tool: string, count: number): Promise<void> {
+async function untilWaiting(
+  { starts }: Worker,
+  tool: string,
+  count: number,
+  isSettled: () => boolean,
+): Promise<void> {
   if (starts === undefined) throw new Error("the worker has not started");
   const untilMs = systemClock.monotonicMs() + patience.timeout;
   const waiting = (): number =>
     starts.stats.reduce((sum, shelf) => sum + (shelf.tool === tool ? shelf.waiting : 0), 0);
-  while (waiting() < count) {
+  while (!isSettled() || waiting() < count) {
     if (systemClock.monotonicMs() > untilMs) throw new Error(JSON.stringify(starts.stats));
     await systemClock.sleep(patience.interval);
   }
+}
+
+/** Whether the worker has looked at a language's code, and found it as it was before. */
+function isCodeSettled(logLines: readonly string[], runtime: string): boolean {
+  const last = logLines.findLast(
+    (line) => line.includes("isSettled") && line.includes(`"runtime":"${runtime}"`),
+  );
+  return last?.includes('"isSettled":true') === true;
 }
 
 function lineCollector(lines: string[]): Writable {

@@ -101,6 +101,7 @@ export class CodeWatch implements CodeVersions {
     const beganMs = clock.nowMs();
     let known = await looks.first(signal);
     let isSettled = known.fingerprint !== undefined && known.lastChangeMs < beganMs - recentMs;
+    log.debug({ runtime, isSettled }, "tool code is followed");
     for (;;) {
       const found = await looks.next(isSettled, signal);
       const isSame = found.fingerprint !== undefined && found.fingerprint === known.fingerprint;

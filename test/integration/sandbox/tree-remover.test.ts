@@ -97,14 +97,15 @@ describe("trees", () => {
   });
 
   test("that are small do not wait for large ones", async () => {
-    const large = await makeTrees(maxRemovalProcesses, 10_000);
+    const large = await makeTrees(3 * maxRemovalProcesses, 5_000);
     const [small] = await makeTrees(1, maxEntriesForNode);
     const remover = new TreeRemover();
     let largeRemoved = 0;
     const removals = large.map((tree) => remover.remove(tree).then(() => largeRemoved++));
     await remover.remove(small!);
     expect(await exists(small!)).toBe(false);
-    expect(largeRemoved).toBe(0);
+    // Behind them in the line, it would have begun when the last ones had.
+    expect(largeRemoved).toBeLessThanOrEqual(2 * maxRemovalProcesses);
     await Promise.all(removals);
   });
 
