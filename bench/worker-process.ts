@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { leanMemory } from "../harness/worker-process.ts";
 import type { ShelfStats } from "../worker/starts/starts.ts";
 import { Slots } from "../worker/support/slots.ts";
 import type { Delays } from "./loop-delays.ts";
@@ -25,7 +26,9 @@ export class WorkerProcess implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<WorkerProcess> {
     await using held = new AsyncDisposableStack();
-    const child = fork(new URL("worker.ts", import.meta.url), { env: environment });
+    const child = fork(new URL("worker.ts", import.meta.url), {
+      env: { ...leanMemory, ...environment },
+    });
     const worker = held.use(new WorkerProcess(child));
     await answerOf(child, signal);
     held.move();

@@ -13,6 +13,15 @@ const stopGraceMs = 10_000;
 const maxKeptLines = 20;
 const maxKeptCharacters = 2_000;
 
+/**
+ * What keeps a worker's process small, as in the image: each program that it starts holds it up for as long as its memory is
+ * large. Less room for young objects, and fewer heaps for as many threads, halve it.
+ */
+export const leanMemory: Environment = {
+  NODE_OPTIONS: "--max-semi-space-size=4",
+  MALLOC_ARENA_MAX: "2",
+};
+
 /** How a worker is run. */
 export interface WorkerProcessOptions {
   /** Told each line of its output, as it comes. */
@@ -36,7 +45,7 @@ export class WorkerProcess implements AsyncDisposable {
   constructor(environment: Environment, options: WorkerProcessOptions = {}) {
     // In a session of its own: a terminal's Ctrl-C is for us, and the signal that we then send is its first.
     const child = spawn(process.execPath, [workerProgram], {
-      env: { ...environment },
+      env: { ...leanMemory, ...environment },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });

@@ -17,6 +17,8 @@ import unicodedata
 
 # A step that takes longer is stuck, or holds a worker up that has other calls to answer.
 PATIENCE_SECONDS = 1.5
+# For one that is not stuck but has to share the processor: until it is known what it costs.
+BUSY_PATIENCE_SECONDS = 20
 # Processor time, and memory in bytes, that are too much for one step.
 SLOW_SECONDS = 0.7
 LARGE_BYTES = 192 << 20
@@ -185,6 +187,9 @@ class NaiveWorker:
         reported = []
         reader = start_thread(lambda: reported.append(read_all(reading)))
         reader.join(PATIENCE_SECONDS)
+        deadline = time.monotonic() + BUSY_PATIENCE_SECONDS
+        while reader.is_alive() and is_busy(pid) and time.monotonic() < deadline:
+            reader.join(BUSY_SECONDS)
         if reader.is_alive():
             self.tell("stuck", where, f"not done after {PATIENCE_SECONDS} s")
             os.kill(pid, signal.SIGKILL)
@@ -211,6 +216,14 @@ class NaiveWorker:
             go(say)
         except Exception as error:
             say("crash", f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def is_busy(pid):
+    """Whether it runs, or would if there were a processor, and has not taken too much of one yet."""
+    with open(f"/proc/{pid}/stat") as file:
+        state, *numbers = file.read().rpartition(")")[2].split()
+    ticks = int(numbers[10]) + int(numbers[11])
+    return state in "RD" and ticks / os.sysconf("SC_CLK_TCK") <= SLOW_SECONDS
 
 
 def say_what_is_unclean(say, text):

@@ -15,6 +15,8 @@ const worker = [
   ...["--env", "SAM_NAMESPACE=harness", "--env", "DEV_BROKER_HOST=127.0.0.1"],
   ...["--env", `MANIFEST_PATH=${tools}/manifest.yaml`],
   ...["--env", `TOOLS_PYTHON_DIR=${tools}/python`, "--env", `TOOLS_NODE_DIR=${tools}/node`],
+  // Sandboxes that wait for calls are no processes that were left.
+  ...["--env", "WARM_MAX_MEMORY_MB=0"],
 ];
 
 /** Leaves a process that has left its session, and one that nobody waits for. */
