@@ -1,38 +1,42 @@
 /**
- * The agent's half of a call: publishes it, relays its statuses, awaits its answer (design document, section 2).
+ * The agent's half of a call, over any broker: publishes it, relays its statuses, awaits its answer (design document,
+ * section 2).
  */
-import { BrokerError } from "../worker/broker/broker.ts";
-import type { DevMessage } from "../worker/broker/dev/wire.ts";
+import type {
+  Broker,
+  BrokerSession,
+  BrokerSubscription,
+  PublishOutcome,
+} from "../worker/broker/broker.ts";
 import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newUuid } from "../worker/support/ids.ts";
-import { type BrokerAddress, DevClient } from "./client.ts";
+import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
+import { connectionEnd } from "./client/connection-end.ts";
+import { PendingCalls } from "./client/pending-calls.ts";
 import {
   type Answer,
   type ToolCall,
   decodeAnswer,
-  decodeStatusText,
   defaultTimeoutSeconds,
   defaultUserId,
   encodeProbe,
   encodeRequest,
+  inboxPattern,
 } from "./messages.ts";
 
-/** Milliseconds before the one repetition of a call that was answered `TOOL_NOT_AVAILABLE` (as real agents). */
+/** Milliseconds before the one repetition of a call that no worker was there for (as real agents). */
 export const retryDelayMs = 1_000;
 
 /** Milliseconds between two questions whether somebody serves a tool. */
 const probeIntervalMs = 1_000;
 
-/** Calls without an answer at once; further ones are refused. */
-const maxPendingCalls = 10_000;
-
 /** The agent's name unless it is given one. */
 export const defaultAgentName = "harness";
 
-/** How to connect an agent. */
-export interface AgentOptions extends BrokerAddress {
+/** Who the agent is. */
+export interface AgentOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
   /** Letters, digits and `_`; the answers of agents with one name reach them all, and each takes its own. */
@@ -42,68 +46,87 @@ export interface AgentOptions extends BrokerAddress {
 
 /** How to follow one call. */
 export interface CallOptions {
-  /** Told each status text, in order, before the answer. */
+  /** Told each status text, in order, before the answer. What it throws fails the call. */
   readonly onStatus?: (text: string) => void;
+  /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
 }
 
+/** Why a call has no answer. */
+export interface NoAnswer {
+  readonly kind: "no-answer";
+  /** The tool's time and the agent's patience; 0 when there was nothing to wait for. */
+  readonly waitedSeconds: number;
+  /** Whether the broker had nobody to give the call to, now or later. */
+  readonly isUnroutable: boolean;
+}
+
 /** What became of a call. */
-export type CallResult = (
-  | Answer
-  /** Nobody answered within the tool's time and the agent's patience. */
-  | { readonly kind: "no-answer"; readonly waitedSeconds: number }
-) & {
+export type CallResult = (Answer | NoAnswer) & {
   readonly correlationId: string;
   /** Milliseconds from before the publication to the answer. */
   readonly roundTripMs: number;
 };
 
-/** A call on its way. */
-interface Pending {
-  readonly onStatus: (text: string) => void;
-  settle(answer: Uint8Array | BrokerError): void;
-}
-
-/** A connected agent. Any number of calls share its connections. Its owner disposes it; that fails the calls on their way. */
+/**
+ * A connected agent. Any number of calls share its session. Its owner disposes it; that fails the calls on their way.
+ *
+ * Over a broker that reconnects, calls wait while there is no connection, in their time; an answer that is published
+ * meanwhile reaches nobody. When the session is lost for good, the calls fail, and so do all later ones.
+ */
 export class Agent implements AsyncDisposable {
-  readonly #client: DevClient;
+  readonly #session: BrokerSession;
+  readonly #inbox: BrokerSubscription;
+  readonly #owned: AsyncDisposable;
   readonly #namespace: string;
   readonly #name: string;
   readonly #clock: Clock;
-  readonly #pending = new Map<string, Pending>();
-  #lost: BrokerError | undefined;
+  readonly #calls: PendingCalls;
 
-  private constructor(client: DevClient, options: AgentOptions) {
-    this.#client = client;
+  private constructor(
+    session: BrokerSession,
+    inbox: BrokerSubscription,
+    owned: AsyncDisposable,
+    options: AgentOptions,
+  ) {
+    this.#session = session;
+    this.#inbox = inbox;
+    this.#owned = owned;
     this.#namespace = options.namespace;
     this.#name = options.name ?? defaultAgentName;
     this.#clock = options.clock ?? systemClock;
+    this.#calls = new PendingCalls(this.#namespace, this.#name);
     void this.#listen();
   }
 
-  /** Connects. Throws BrokerError, or the signal's reason; leaves nothing open then. */
-  static async connect(options: AgentOptions, signal: AbortSignal): Promise<Agent> {
-    const name = options.name ?? defaultAgentName;
-    const patterns = [responseTopic, statusTopic].map((topic) =>
-      topic(options.namespace, name, ">"),
-    );
-    return new Agent(await DevClient.connect({ ...options, name, patterns }, signal), options);
+  /** Connects to a DevBroker, by one attempt. Throws BrokerError, or the signal's reason; leaves nothing open then. */
+  static async connect(
+    { host, port, ...options }: AgentOptions & BrokerAddress,
+    signal: AbortSignal,
+  ): Promise<Agent> {
+    const { namespace, name = defaultAgentName } = options;
+    return Agent.on(await openDevBroker({ host, port }, { namespace, name }), options, signal);
   }
 
-  /** The id that the broker knows this agent's subscriptions under. */
-  get clientId(): string {
-    return this.#client.clientId;
+  /** Connects to any broker. Throws BrokerError, or the signal's reason; leaves nothing open then. */
+  static async on(broker: Broker, options: AgentOptions, signal: AbortSignal): Promise<Agent> {
+    await using stack = new AsyncDisposableStack();
+    const session = stack.use(await broker.connect([], signal));
+    const pattern = inboxPattern(options.namespace, options.name ?? defaultAgentName);
+    const inbox = stack.use(await session.subscribe(pattern, signal));
+    return new Agent(session, inbox, stack.move(), options);
   }
 
   /**
-   * Calls a tool and waits for the answer; the first one counts. A call answered `TOOL_NOT_AVAILABLE` is made once more
-   * after a second, under a new correlation id, as real agents do.
+   * Calls a tool and waits for the answer; the first one counts. A call answered `TOOL_NOT_AVAILABLE`, or that the broker
+   * has nobody for, is made once more after a second, under a new correlation id, as real agents do.
    *
-   * Throws RequestTooLargeError, BrokerError when the connection is lost, or the signal's reason.
+   * Throws RequestTooLargeError, BrokerError when the connection is lost for good, what `onStatus` throws, or the signal's
+   * reason.
    */
   async call(call: ToolCall, options: CallOptions = {}): Promise<CallResult> {
     const result = await this.#attempt(call, options);
-    if (result.kind !== "error" || result.code !== "TOOL_NOT_AVAILABLE") return result;
+    if (!isWithoutWorker(result)) return result;
     await this.#clock.sleep(retryDelayMs, options.signal);
     return this.#attempt(call, options);
   }
@@ -114,103 +137,101 @@ export class Agent implements AsyncDisposable {
    */
   async whenServed(tool: string, signal: AbortSignal): Promise<void> {
     const id = newUuid();
-    const { promise: answered, resolve } = Promise.withResolvers<Uint8Array | BrokerError>();
-    using _pending = this.#await(id, { onStatus: () => undefined, settle: resolve });
+    using pending = this.#calls.open(id);
+    let isAsked = false;
     for (;;) {
-      await this.#publish(tool, id, defaultUserId, encodeProbe(id), signal);
-      const answer = await this.#within(probeIntervalMs, answered, signal);
-      if (answer instanceof BrokerError) throw answer;
+      if (!isAsked) {
+        const outcome = await this.#publish(tool, id, defaultUserId, encodeProbe(id), signal);
+        // Where the broker keeps a question until a worker takes it, one is enough.
+        isAsked = outcome === "confirmed" && this.#session.redelivers;
+      }
+      const answer = await this.#within(probeIntervalMs, () => pending.answered, signal);
+      if (answer instanceof Error) throw answer;
       if (answer) return;
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client[Symbol.asyncDispose]();
+    await this.#owned[Symbol.asyncDispose]();
   }
 
   async #attempt(call: ToolCall, options: CallOptions): Promise<CallResult> {
     const signal = options.signal ?? new AbortController().signal;
     const correlationId = newUuid();
+    const userId = call.userId ?? defaultUserId;
     const payload = encodeRequest(correlationId, this.#name, call);
-    const { promise: answered, resolve } = Promise.withResolvers<Uint8Array | BrokerError>();
-    const onStatus = options.onStatus ?? (() => undefined);
-    using _pending = this.#await(correlationId, { onStatus, settle: resolve });
+    using pending = this.#calls.open(correlationId, options.onStatus);
     const sentAtMs = this.#clock.monotonicMs();
-    await this.#publish(call.tool, correlationId, call.userId ?? defaultUserId, payload, signal);
-    const patienceSeconds = (call.timeoutSeconds ?? defaultTimeoutSeconds) + agentPatienceSeconds;
-    const answer = await this.#within(patienceSeconds * 1000, answered, signal);
+    const waitedSeconds = (call.timeoutSeconds ?? defaultTimeoutSeconds) + agentPatienceSeconds;
+    const answer = await this.#within(
+      waitedSeconds * 1000,
+      async (either) => {
+        const published = this.#publish(call.tool, correlationId, userId, payload, either);
+        // An answer says more than the confirmation, which can be late.
+        const first = await Promise.race([published, pending.answered]);
+        return first === "confirmed" ? pending.answered : first;
+      },
+      signal,
+    );
     const roundTripMs = this.#clock.monotonicMs() - sentAtMs;
-    if (answer instanceof BrokerError) throw answer;
-    const outcome = answer
-      ? decodeAnswer(answer)
-      : ({ kind: "no-answer", waitedSeconds: patienceSeconds } as const);
-    return { ...outcome, correlationId, roundTripMs };
+    if (answer instanceof Error) throw answer;
+    return { ...read(answer, waitedSeconds), correlationId, roundTripMs };
   }
 
-  /** Registers a call until it is disposed. */
-  #await(correlationId: string, pending: Pending): Disposable {
-    if (this.#lost) throw this.#lost;
-    if (this.#pending.size >= maxPendingCalls) {
-      throw new BrokerError(`${maxPendingCalls} calls have no answer yet`, { transient: true });
-    }
-    this.#pending.set(correlationId, pending);
-    return { [Symbol.dispose]: () => void this.#pending.delete(correlationId) };
-  }
-
-  /** With the user properties of real agents. */
-  async #publish(
+  /** With the user properties of real agents; the broker adds the timestamp. */
+  #publish(
     tool: string,
     correlationId: string,
     userId: string,
     payload: Uint8Array,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<PublishOutcome> {
     const properties = {
       replyTo: responseTopic(this.#namespace, this.#name, correlationId),
       statusTo: statusTopic(this.#namespace, this.#name, correlationId),
       clientId: this.#name,
       userId,
-      timestamp: this.#clock.nowMs(),
     };
-    await this.#client.publish(invokeTopic(this.#namespace, tool), payload, properties, signal);
+    const topic = invokeTopic(this.#namespace, tool);
+    return this.#session.publish({ topic, payload, properties }, signal);
   }
 
-  /** What `promise` brings within `ms`, or undefined. */
-  async #within<T>(ms: number, promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  /** What `work` brings within `ms`, or undefined; the signal that it gets ends it then. */
+  async #within<T>(
+    ms: number,
+    work: (signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
     const done = new AbortController();
-    const patience = this.#clock.sleep(ms, AbortSignal.any([signal, done.signal]));
+    const either = AbortSignal.any([signal, done.signal]);
+    const patience = this.#clock.sleep(ms, either);
     try {
-      return await Promise.race([promise, patience.then(() => undefined)]);
+      return await Promise.race([work(either), patience.then(() => undefined)]);
     } finally {
       done.abort();
     }
   }
 
-  /** Hands out messages as long as the connection lives. Never rejects. */
+  /** Hands out messages as long as the session lives. Never rejects. */
   async #listen(): Promise<void> {
-    try {
-      for await (const message of this.#client.messages(new AbortController().signal)) {
-        this.#deliver(message);
-      }
-    } catch (error) {
-      this.#lost =
-        error instanceof BrokerError
-          ? error
-          : new BrokerError("The agent failed", { cause: error, transient: false });
-      for (const pending of this.#pending.values()) pending.settle(this.#lost);
-    }
+    for await (const message of this.#inbox) this.#calls.deliver(message);
+    this.#calls.fail(connectionEnd(await this.#session.closed));
   }
+}
 
-  /** Answers find their call by the last level of their topic, not by their id; those to nobody's call are late. */
-  #deliver(message: DevMessage): void {
-    const correlationId = message.topic.slice(message.topic.lastIndexOf("/") + 1);
-    const pending = this.#pending.get(correlationId);
-    if (!pending) return;
-    if (message.topic === responseTopic(this.#namespace, this.#name, correlationId)) {
-      pending.settle(message.payload);
-      return;
-    }
-    const text = decodeStatusText(message.payload);
-    if (text !== undefined) pending.onStatus(text);
-  }
+/** @param answer undefined when none came in time */
+function read(
+  answer: Uint8Array | PublishOutcome | undefined,
+  waitedSeconds: number,
+): Answer | NoAnswer {
+  if (answer instanceof Uint8Array) return decodeAnswer(answer);
+  const isUnroutable = answer === "unroutable";
+  return { kind: "no-answer", waitedSeconds: isUnroutable ? 0 : waitedSeconds, isUnroutable };
+}
+
+/** Whether a call came to no worker that could have run it: another attempt harms nobody. */
+function isWithoutWorker(result: CallResult): boolean {
+  return result.kind === "no-answer"
+    ? result.isUnroutable
+    : result.kind === "error" && result.code === "TOOL_NOT_AVAILABLE";
 }

@@ -5,10 +5,10 @@ import type { JsonObject } from "../worker/support/json.ts";
 import { Agent, type CallResult, defaultAgentName } from "./agent.ts";
 import { exitCodeOf, statusTeller, tellResult } from "./answer.ts";
 import { SharedArtifacts } from "./artifacts.ts";
+import { openToldBroker } from "./broker-option.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
-import type { BrokerAddress } from "./client.ts";
 import { type Context, UsageError, exit } from "./context.ts";
-import { startEmbeddedBroker } from "./embedded-broker.ts";
+import { type EmbeddedBroker, startEmbeddedBroker } from "./embedded-broker.ts";
 import { RequestTooLargeError, type ToolCall } from "./messages.ts";
 import type { Assignment } from "./option-values.ts";
 import { printable } from "./screen.ts";
@@ -32,8 +32,8 @@ export interface InvokeOptions {
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
   readonly json?: boolean;
-  /** A running broker; without it one is started on `host` and `port`. */
-  readonly broker?: BrokerAddress;
+  /** A running broker, as `chooseBroker` reads it; without it one is started on `host` and `port`. */
+  readonly broker?: string;
   readonly host: string;
   readonly port: number;
 }
@@ -47,12 +47,10 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   const store = await openStoreIfNeeded(options, inputs, context);
   if (store) stack.use(store);
 
-  const embedded = options.broker
-    ? undefined
-    : stack.use(await startEmbeddedBroker(options.host, options.port));
+  const target = options.broker ?? stack.use(await startEmbeddedBroker(options.host, options.port));
+  const embedded = typeof target === "string" ? undefined : target;
   if (embedded && !(await workerSubscribes(wanted, embedded, context))) return exit.timedOut;
-  const { host, port } = options.broker ?? embedded?.broker ?? options;
-  const agent = stack.use(await Agent.connect({ host, port, namespace }, context.signal));
+  const agent = stack.use(await connect(target, namespace, context));
   if (!embedded && options.waitForWorker && !(await workerAnswers(wanted, agent, context))) {
     return exit.timedOut;
   }
@@ -61,7 +59,7 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
   tellResult(result, options.json ?? false, context);
   if (result.kind === "no-answer") {
-    explainNoAnswer(wanted, result.waitedSeconds, embedded, agent, context);
+    explainNoAnswer(wanted, result, embedded, context);
   }
   if (result.kind === "success" && store && options.out !== undefined) {
     for (const artifact of result.createdArtifacts) {
@@ -70,6 +68,20 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
     }
   }
   return exitCodeOf(result);
+}
+
+/** Connects to the broker that the command line names, or to ours. */
+async function connect(
+  target: string | EmbeddedBroker,
+  namespace: string,
+  context: Context,
+): Promise<Agent> {
+  if (typeof target !== "string") {
+    const { host, port } = target.broker;
+    return Agent.connect({ host, port, namespace }, context.signal);
+  }
+  const { broker } = await openToldBroker(target, { namespace, name: defaultAgentName }, context);
+  return Agent.on(broker, { namespace }, context.signal);
 }
 
 /** The worker's store, if the call needs it on this side. */

@@ -9,6 +9,7 @@ import type {
 } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { invokeMethod } from "../worker/protocol/request.ts";
+import { responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import {
   JsonError,
   type JsonLimits,
@@ -47,6 +48,16 @@ export interface ToolCall {
 /** Who calls when the call does not say. */
 export const defaultUserId = "harness";
 export const defaultSessionId = "harness";
+
+/**
+ * What an agent subscribes to: the pattern of the answers and of the statuses of all its calls. It is one, since only the
+ * messages of one subscription come in the order in which they were sent.
+ */
+export function inboxPattern(namespace: string, agent: string): string {
+  const statuses = statusTopic(namespace, agent, ">").split("/");
+  const answers = responseTopic(namespace, agent, ">").split("/");
+  return answers.map((level, index) => (level === statuses[index] ? level : "*")).join("/");
+}
 
 /** A request that no agent would publish, because it is too large. */
 export class RequestTooLargeError extends Error {

@@ -5,10 +5,6 @@ import { InvalidArgumentError } from "commander";
 import { maxTimeoutSeconds } from "../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../worker/protocol/topics.ts";
 import { JsonError, type JsonObject, isJsonObject, parseJson } from "../worker/support/json.ts";
-import type { BrokerAddress } from "./client.ts";
-
-/** The port of a DevBroker that nobody said the port of. */
-export const defaultPort = 55_555;
 
 /** `PARAM=TEXT`, or `PARAM[]=TEXT` for an element of a list. */
 export interface Assignment {
@@ -23,15 +19,6 @@ export function parsePort(text: string): number {
 
 export function parseSeconds(text: string): number {
   return wholeNumber(text, 1, maxTimeoutSeconds, `whole seconds, 1 to ${maxTimeoutSeconds}`);
-}
-
-/** `HOST:PORT`, `HOST` or `[IPv6]:PORT`. */
-export function parseBrokerAddress(text: string): BrokerAddress {
-  const match = /^(?:\[(?<six>[^\]]+)\]|(?<name>[^:[\]]+))(?::(?<port>\d+))?$/.exec(text);
-  const host = match?.groups?.["six"] ?? match?.groups?.["name"];
-  if (host === undefined) throw new InvalidArgumentError("Accepted: HOST:PORT.");
-  const port = match?.groups?.["port"];
-  return { host, port: port === undefined ? defaultPort : parsePort(port) };
 }
 
 export function parseJsonObject(text: string): JsonObject {

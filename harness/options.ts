@@ -3,12 +3,11 @@
  */
 import { Option } from "commander";
 import { namespaceProblem } from "../worker/protocol/topics.ts";
+import { acceptedBrokers, defaultPort } from "./client/broker-choice.ts";
 import { type Context, UsageError } from "./context.ts";
 import { defaultProfile, defaultTimeoutSeconds } from "./messages.ts";
 import {
   collectAssignment,
-  defaultPort,
-  parseBrokerAddress,
   parseJsonObject,
   parseNamespace,
   parseNonEmpty,
@@ -78,8 +77,9 @@ export function checkNamespace(namespace: string): void {
   if (problem !== undefined) throw new UsageError(`SAM_NAMESPACE "${namespace}" ${problem}`);
 }
 
+/** Has no parser: what commander says of a value that is refused would repeat it, with the password in it. */
 export function brokerOption(description: string): Option {
-  return new Option("--broker <host:port>", description).argParser(parseBrokerAddress);
+  return new Option("--broker <broker>", `${description}: ${acceptedBrokers}`);
 }
 
 export function hostOption(): Option {

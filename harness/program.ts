@@ -5,6 +5,7 @@ import { inspect } from "node:util";
 import { Command, CommanderError, Option } from "commander";
 import { StoreError } from "../worker/artifacts/store.ts";
 import { BrokerError } from "../worker/broker/broker.ts";
+import { defaultPort } from "./client/broker-choice.ts";
 import { CommandError, type Context, Interruption, UsageError, exit } from "./context.ts";
 import { demo } from "./demo.ts";
 import { type DevOptions, dev } from "./dev/dev.ts";
@@ -12,7 +13,7 @@ import { type DevBrokerOptions, runDevBroker } from "./dev-broker-command.ts";
 import { type InvokeOptions, invoke } from "./invoke.ts";
 import { type ListenOptions, listen } from "./listen.ts";
 import { defaultSessionId, defaultUserId } from "./messages.ts";
-import { defaultPort, parseNonEmpty, parseToolName } from "./option-values.ts";
+import { parseNonEmpty, parseToolName } from "./option-values.ts";
 import {
   argsOption,
   brokerOption,
@@ -30,6 +31,7 @@ import {
 } from "./options.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./screen.ts";
+import { type SmfBrokerCommandOptions, runSmfBroker } from "./smf-broker-command.ts";
 import { addTool } from "./tool/commands.ts";
 
 /** Runs a command line, without the program's name. Returns the exit code; never throws. */
@@ -73,6 +75,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
     .showHelpAfterError("(--help shows what is accepted)");
   addInvoke(program, context, finish);
   addDevBroker(program, context, finish);
+  addSmfBroker(program, context, finish);
   addListen(program, context, finish);
   addDemo(program, context, finish);
   addDev(program, context, finish);
@@ -108,7 +111,7 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(namespaceOption(context))
     .addOption(outOption())
     .addOption(jsonOption())
-    .addOption(brokerOption("use a running DevBroker instead of an own one"))
+    .addOption(brokerOption("use a running broker instead of an own one"))
     .option(
       "--wait-for-worker",
       "with --broker: wait until a worker answers for the tool (an own broker always waits)",
@@ -152,22 +155,39 @@ function addDevBroker(
     });
 }
 
+function addSmfBroker(
+  program: Command,
+  context: Context,
+  finish: (exitCode: number) => void,
+): void {
+  program
+    .command("smf-broker")
+    .description(
+      "Run a Solace broker for tests until Ctrl-C, and show who subscribes and consumes. It checks no passwords.",
+    )
+    .addOption(hostOption())
+    .addOption(portOption())
+    .option("--tls-cert <file>", "speak TLS, with the certificate in this PEM file", parseNonEmpty)
+    .option("--tls-key <file>", "its key", parseNonEmpty)
+    .addHelpText("after", "\nExample:\n  harness smf-broker --port 55554")
+    .action(async (options: SmfBrokerCommandOptions) =>
+      finish(await runSmfBroker(options, context)),
+    );
+}
+
 function addListen(program: Command, context: Context, finish: (exitCode: number) => void): void {
   program
     .command("listen")
-    .description("Print the messages of a running DevBroker as they come, secrets included.")
+    .description("Print the messages of a running broker as they come, secrets included.")
     .argument("[pattern]", "topics; * is one level, > is all that follow", parseNonEmpty, ">")
-    .addOption(
-      brokerOption("the DevBroker").default(
-        { host: loopback, port: defaultPort },
-        `${loopback}:${defaultPort}`,
-      ),
-    )
+    .addOption(brokerOption("the broker").default(`${loopback}:${defaultPort}`))
+    .addOption(namespaceOption(context))
     .option("--json", "print each message as one line of JSON")
     .addHelpText("after", "\nExample:\n  harness listen 'ed_test/a2a/v1/sam_remote_tool/>' --json")
-    .action(async (pattern: string, options: ListenOptions) =>
-      finish(await listen(pattern, options, context)),
-    );
+    .action(async (pattern: string, options: ListenOptions) => {
+      checkNamespace(options.namespace);
+      finish(await listen(pattern, options, context));
+    });
 }
 
 function addDemo(program: Command, context: Context, finish: (exitCode: number) => void): void {

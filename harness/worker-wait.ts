@@ -2,9 +2,10 @@
  * Waiting for a worker that serves a tool, and what to say when none does.
  */
 import { invokeTopic } from "../worker/protocol/topics.ts";
-import type { Agent } from "./agent.ts";
+import { type Agent, type NoAnswer, defaultAgentName } from "./agent.ts";
 import type { Context } from "./context.ts";
 import { type EmbeddedBroker, explainSilence } from "./embedded-broker.ts";
+import { inboxPattern } from "./messages.ts";
 import { printable } from "./screen.ts";
 import { workerCommand } from "./worker-command.ts";
 
@@ -52,19 +53,23 @@ export async function workerAnswers(
 
 /** Says why a call may have got no answer. `embedded` is the broker, if it is ours. */
 export function explainNoAnswer(
-  wanted: Wanted,
-  waitedSeconds: number,
+  { namespace, tool }: Wanted,
+  { isUnroutable, waitedSeconds }: NoAnswer,
   embedded: EmbeddedBroker | undefined,
-  agent: Agent,
   { err }: Context,
 ): void {
-  const topic = invokeTopic(wanted.namespace, wanted.tool);
-  err.line(`No answer to the call on ${topic} within ${waitedSeconds} s.`);
+  const topic = invokeTopic(namespace, tool);
+  err.line(
+    isUnroutable
+      ? `The broker has nobody to give the call on ${topic} to.`
+      : `No answer to the call on ${topic} within ${waitedSeconds} s.`,
+  );
   if (!embedded) {
     err.line(compareTopics);
     return;
   }
-  const others = embedded.seen().filter(({ clientId }) => clientId !== agent.clientId);
+  const own = inboxPattern(namespace, defaultAgentName);
+  const others = embedded.seen().filter(({ patterns }) => !patterns.includes(own));
   err.line(printable(explainSilence(topic, others)));
 }
 

@@ -22,6 +22,12 @@ const python = { name: "python3", file: "/usr/bin/pydoc3" };
 const prlimit = { name: "util-linux", file: "/usr/bin/prlimit" };
 const certificates = { name: "ca-certificates", file: "/etc/ssl/certs/ca-certificates.crt" };
 const openssl = { name: "openssl", file: "/usr/bin/openssl" };
+/** Tests start their own; where it cannot be installed they say that they are skipped. */
+const rabbitmq = {
+  name: "rabbitmq-server",
+  file: "/usr/lib/rabbitmq/bin/rabbitmq-server",
+  services: ["rabbitmq-server.service", "epmd.service", "epmd.socket"],
+};
 
 /** What each command needs of Debian. A new need is one entry here. */
 const needs = {
@@ -29,6 +35,9 @@ const needs = {
   demo: [bubblewrap, python, prlimit, certificates],
   test: [bubblewrap, python, prlimit, certificates, openssl],
 };
+
+/** What each command makes use of, and can do without. */
+const wishes = { packages: [], demo: [], test: [rabbitmq] };
 
 /** Long enough for the slowest first setup of another process. */
 const lockTimeoutSeconds = 900;
@@ -55,11 +64,23 @@ function setUp() {
   }
   const npmIsCurrent = npmPackagesAreCurrent(root);
   const missing = missingDebianPackages(needs[mode]);
-  if ((!npmIsCurrent || missing.length > 0) && locked === undefined) return runLocked();
+  const wished = missingDebianPackages(wishes[mode]);
+  const isComplete = npmIsCurrent && missing.length === 0 && wished.length === 0;
+  if (!isComplete && locked === undefined) return runLocked();
   if (!npmIsCurrent) installNpmPackages(root);
   if (missing.length > 0) installDebianPackages(missing);
+  if (wished.length > 0) installIfPossible(wished);
   if (needs[mode].includes(bubblewrap)) checkSandbox(bubblewrap.file);
   return 0;
+}
+
+function installIfPossible(packages) {
+  try {
+    installDebianPackages(packages);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    say(`going on without ${packages.map(({ name }) => name).join(", ")}: ${error.message}`);
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { openStore } from "./artifacts/open.ts";
 import { artifactScope } from "./artifacts/scope.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
+import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config.ts";
 import { FreeDisk } from "./invocation/capacity.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
@@ -80,7 +81,9 @@ export async function openFoundation(
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
       admit: async (tool, whileAsking) =>
-        (await hostAccess.refuse(tool)) ?? runners.refuse(tool, whileAsking),
+        timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds) ??
+        (await hostAccess.refuse(tool)) ??
+        runners.refuse(tool, whileAsking),
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -98,12 +101,12 @@ export async function openFoundation(
   };
 }
 
-/** The invoker over a foundation, with its slots, and where its sandboxes come from: the caller disposes these first. */
+/** The invoker over a foundation, and where its sandboxes come from: the caller disposes these first. */
 export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
-): { readonly invoker: Invoker; readonly slots: Slots; readonly starts: Starts } {
+): { readonly invoker: Invoker; readonly starts: Starts } {
   const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
   const slots = new Slots({
     capacity: config.sandbox.maxConcurrent,
@@ -134,7 +137,7 @@ export function wireInvoker(
     minFreeDiskBytes: config.sandbox.minFreeDiskBytes,
     clock: host.clock,
   });
-  return { invoker, slots, starts };
+  return { invoker, starts };
 }
 
 /**

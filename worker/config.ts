@@ -4,11 +4,12 @@
 import type { z } from "zod";
 import type { StoreConfig } from "./artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "./artifacts/scope.ts";
+import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "./broker/open.ts";
 import type { CheckName } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
 import type { logLevels } from "./telemetry/logger.ts";
-import { acceptedBy, variables } from "./variables.ts";
+import { factsAbout, variables } from "./variables.ts";
 
 /** An environment, as `process.env` is one. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -80,7 +81,7 @@ export function readConfig(environment: Environment): Config {
   const wrong = new Set(parsed.error?.issues.map(({ path }) => path[0]));
   if (!isKnownProfile(set)) wrong.add("SANDBOX_DEFAULT_PROFILE");
   if (!isUsableScope(set)) wrong.add("ARTIFACT_SCOPE_VALUE");
-  const problems = [...wrong].map((name) => problem(name, set));
+  const problems = [...Array.from(wrong, (name) => problem(name, set)), ...brokerProblems(set)];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data);
   if (config.sandbox.allowUnsafe && !isForDevelopment(config.broker)) {
@@ -128,25 +129,21 @@ function isUsableRoot(root: string): boolean {
   }
 }
 
-/** `NAME: "value" is not accepted; accepted: …`. No variable that can be wrong holds a secret. */
+/** `NAME: "value" is not accepted; accepted: …`, without the value of what may hold a secret. */
 function problem(name: PropertyKey | undefined, environment: Environment): string {
   const key = String(name) as keyof typeof variables.shape;
+  const { accepted, isSecret } = factsAbout(key);
   const value = environment[key];
-  const found = value === undefined ? "is not set" : `${JSON.stringify(value)} is not accepted`;
-  return `${key}: ${found}; accepted: ${acceptedBy(key)}`;
+  const shown = isSecret ? "what is set" : JSON.stringify(value);
+  const found = value === undefined ? "is not set" : `${shown} is not accepted`;
+  return `${key}: ${found}; accepted: ${accepted}`;
 }
 
 function toConfig(values: z.infer<typeof variables>): Config {
   return {
     namespace: values.SAM_NAMESPACE,
     workerId: values.SAM_WORKER_ID,
-    broker: {
-      kind: "dev",
-      host: values.DEV_BROKER_HOST,
-      port: values.DEV_BROKER_PORT,
-      connectRetries: values.CONNECT_RETRIES,
-      connectRetryDelayMs: values.CONNECT_RETRY_DELAY_MS,
-    },
+    broker: brokerConfig(values),
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,

@@ -2,58 +2,32 @@
  * The environment variables that the worker reads: how each is spelled, what is accepted, what it means.
  */
 import { z } from "zod";
+import { brokerVariables } from "./broker-variables.ts";
 import { maxTimeoutSeconds } from "./protocol/limits.ts";
 import { entryNameSchema } from "./protocol/operator-fields.ts";
 import { namespaceProblem } from "./protocol/topics.ts";
 import { checkNames, defaultMinimum } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
 import { logLevels } from "./telemetry/logger.ts";
+import {
+  type VariableFacts,
+  absolutePath,
+  absolutePaths,
+  defaultOf,
+  factsOf,
+  maxCount,
+  optional,
+  required,
+  text,
+  wholeNumber,
+  withDefault,
+} from "./variable-kinds.ts";
 
-/** What documents and errors say of a variable. */
-interface VariableFacts {
-  /** What is accepted. */
-  readonly accepted: string;
-  readonly description: string;
-}
-
-const text = z.string();
-const absolutePath = z.string().startsWith("/");
-const absolutePaths = z
-  .string()
-  .regex(/^\/[^:]*(?::\/[^:]*)*$/)
-  .transform((paths) => paths.split(":"));
 const checkList = z
   .string()
   .transform((names) => names.split(",").map((name) => name.trim()))
   .pipe(z.array(z.enum(checkNames)));
-const wholeNumber = (min: number, max: number) =>
-  z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(min).max(max));
-
-const facts = z.registry<VariableFacts>();
-
-function required<T extends z.ZodType>(schema: T, accepted: string, description: string) {
-  facts.add(schema, { accepted, description });
-  return schema;
-}
-
-function optional<T extends z.ZodType>(schema: T, accepted: string, description: string) {
-  return required(schema.optional(), accepted, description);
-}
-
-/** @param text the default, as the environment would spell it */
-function withDefault<T extends z.ZodType<unknown, string>>(
-  schema: T,
-  accepted: string,
-  text: z.input<T>,
-  description: string,
-) {
-  return required(schema.prefault(text as never), accepted, description);
-}
-
-const port = wholeNumber(1, 65_535);
 const profileNames = [...builtInProfiles.keys()];
-const maxDelayMs = 3_600_000;
-const maxCount = 10_000;
 
 /** Every variable the worker reads, in the order of the documentation. */
 export const variables = z.object({
@@ -68,24 +42,7 @@ export const variables = z.object({
     "sandbox-worker-001",
     "Identifier of this worker.",
   ),
-  DEV_BROKER_HOST: required(
-    text.min(1),
-    "host name or address of a DevBroker",
-    "Host of the DevBroker. Required: it is the broker this version connects to.",
-  ),
-  DEV_BROKER_PORT: withDefault(port, "a port, 1 to 65535", "55555", "Port of the DevBroker."),
-  CONNECT_RETRIES: withDefault(
-    wholeNumber(0, maxCount),
-    `a whole number, 0 to ${maxCount}`,
-    "0",
-    "Connection attempts before the worker gives up; 0 is for ever.",
-  ),
-  CONNECT_RETRY_DELAY_MS: withDefault(
-    wholeNumber(1, maxDelayMs),
-    `milliseconds, 1 to ${maxDelayMs}`,
-    "3000",
-    "Longest delay between two connection attempts.",
-  ),
+  ...brokerVariables,
   MANIFEST_PATH: withDefault(
     absolutePath,
     "an absolute path",
@@ -239,23 +196,21 @@ export const variables = z.object({
   ),
 });
 
-/** What is accepted for a variable, as errors say it. */
-export function acceptedBy(name: keyof typeof variables.shape): string {
-  return facts.get(variables.shape[name])?.accepted ?? "";
+/** What errors say of a variable. */
+export function factsAbout(name: keyof typeof variables.shape): VariableFacts {
+  return factsOf(variables.shape[name]);
 }
 
 /** One row per variable for documents: name, default as the environment spells it, what is accepted, what it means. */
 export function describeVariables(): readonly VariableDescription[] {
   return Object.entries(variables.shape).map(([name, schema]) => {
-    const { accepted, description } = facts.get(schema) ?? { accepted: "", description: "" };
-    const defaultText =
-      schema instanceof z.ZodPrefault ? String(schema.def.defaultValue) : undefined;
-    return { name, defaultText, accepted, description };
+    const { accepted, description } = factsOf(schema);
+    return { name, defaultText: defaultOf(schema), accepted, description };
   });
 }
 
 /** A row of the configuration table. */
-export interface VariableDescription extends VariableFacts {
+export interface VariableDescription extends Pick<VariableFacts, "accepted" | "description"> {
   readonly name: string;
   /** Undefined when there is no default. */
   readonly defaultText: string | undefined;

@@ -5,8 +5,15 @@ import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } fr
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
-import { Consumer, type DrainReport } from "./invocation/consumer.ts";
+import { Answers } from "./invocation/answers.ts";
+import {
+  Consumer,
+  type DrainReport,
+  maxDeliveriesInFlight,
+  maxUnsettledDeliveries,
+} from "./invocation/consumer.ts";
 import { handleDelivery } from "./invocation/handler.ts";
+import { Ledger } from "./invocation/ledger.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
@@ -182,17 +189,18 @@ export class Worker implements AsyncDisposable {
         namespace,
         workerId,
         clock,
+        maxUnsettled: maxUnsettledDeliveries(this.#config.sandbox),
         log: log.child({ part: "broker" }),
       }));
     const tools = [...catalog.manifest.tools.keys()];
     const session = this.#parts.use(await broker.connect(tools, signal));
     this.#session = session;
 
-    const { invoker, slots, starts } = wireInvoker(this.#config, this.#host, foundation);
+    const { invoker, starts } = wireInvoker(this.#config, this.#host, foundation);
     this.#starts = this.#parts.use(starts);
-    const maxCalls = slots.capacity + slots.maxWaiting;
     const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
-    const parts = { namespace, session, invoker, largeRequests, clock, log };
+    const [ledger, answers] = [new Ledger(clock), new Answers(session, clock, log)];
+    const parts = { namespace, session, ledger, answers, invoker, largeRequests, clock, log };
     const signals = {
       wait: this.#stopWaiting.signal,
       run: this.#stopCalls.signal,
@@ -201,7 +209,7 @@ export class Worker implements AsyncDisposable {
     const consumer = new Consumer(
       session,
       (delivery) => handleDelivery(parts, delivery, signals),
-      maxCalls,
+      maxDeliveriesInFlight(this.#config.sandbox, session.redelivers),
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());

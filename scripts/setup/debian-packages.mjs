@@ -4,6 +4,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { SetupError, say } from "./report.mjs";
+import { withServicesDown } from "./services.mjs";
 
 const attempts = 3;
 const pauseMs = 5_000;
@@ -35,6 +36,14 @@ export function installDebianPackages(packages) {
     throw new SetupError(howToInstall(packages));
   }
   say(`installing the Debian packages ${names.join(", ")} (apt-get)`);
+  const units = packages.flatMap(({ services = [] }) => services);
+  const install = () => installByApt(prefix, packages);
+  if (units.length > 0) withServicesDown(prefix, units, install);
+  else install();
+}
+
+function installByApt(prefix, packages) {
+  const names = packages.map(({ name }) => name);
   let output = "";
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const install = aptGet(prefix, ["install", "--yes", "--no-install-recommends", ...names]);
@@ -78,8 +87,12 @@ function isRunnable(command, args) {
 function howToInstall(packages) {
   const names = packages.map(({ name }) => name);
   const files = packages.map(({ file }) => file);
+  const units = packages.flatMap(({ services = [] }) => services);
   return [
     `missing: ${names.join(", ")} (looked for ${files.join(", ")}). Install as root, then run this again:`,
     `  apt-get update && apt-get install --yes --no-install-recommends ${names.join(" ")}`,
+    ...(units.length > 0
+      ? [`and stop what Debian starts then: systemctl disable --now ${units.join(" ")}`]
+      : []),
   ].join("\n");
 }

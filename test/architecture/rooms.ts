@@ -42,9 +42,12 @@ export const plainFolders: readonly string[] = [
 export const harnessMayImport: readonly string[] = [
   "worker/support/",
   "worker/protocol/",
+  "worker/broker-variables.ts",
   "worker/broker/broker.ts",
-  "worker/broker/dev/connection.ts",
   "worker/broker/dev/wire.ts",
+  "worker/broker/log.ts",
+  "worker/broker/open.ts",
+  "worker/broker/reconnecting.ts",
   "worker/artifacts/mime.ts",
   "worker/artifacts/open.ts",
   "worker/artifacts/scope.ts",
@@ -72,15 +75,19 @@ export const harnessToolMayImport: readonly string[] = [
 /** Every dependency of package.json and who knows it; zod stands where bytes from outside become a type. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
+  amqplib: ["worker/broker/amqp/"],
   chokidar: ["harness/dev/", "worker/manifest/"],
   commander: ["harness/"],
+  solclientjs: ["worker/broker/solace/"],
   "lru-cache": ["worker/broker/dev/", "worker/invocation/"],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   yaml: ["harness/tool/", "worker/support/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
+    "worker/broker-variables.ts",
     "worker/config.ts",
+    "worker/variable-kinds.ts",
     "worker/variables.ts",
     "worker/invocation/result.ts",
     "worker/manifest/",

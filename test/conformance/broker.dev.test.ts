@@ -7,7 +7,16 @@ import { describeBroker } from "./broker.ts";
 import { connectDevPeer } from "./dev-peer.ts";
 
 describeBroker("dev", {
-  capabilities: { shares: false, redelivers: false, reconnects: false },
+  capabilities: {
+    shares: false,
+    durable: false,
+    redelivers: false,
+    countsDeliveries: false,
+    limitsDeliveries: false,
+    limitsUnsettled: false,
+    tellsUnroutable: false,
+    reconnects: false,
+  },
   async create() {
     await using stack = new AsyncDisposableStack();
     const server = stack.use(await startDevBroker());

@@ -6,10 +6,19 @@ import { describeBroker } from "./broker.ts";
 import { memoryPeer } from "./memory-peer.ts";
 
 describeBroker("memory", {
-  capabilities: { shares: true, redelivers: true, reconnects: false },
-  create() {
+  capabilities: {
+    shares: true,
+    durable: true,
+    redelivers: true,
+    countsDeliveries: true,
+    limitsDeliveries: true,
+    limitsUnsettled: true,
+    tellsUnroutable: true,
+    reconnects: false,
+  },
+  create(options = {}) {
     const namespace = "test/memory";
-    const broker = createMemoryBroker({ namespace });
+    const broker = createMemoryBroker({ namespace, ...options });
     return Promise.resolve({
       broker,
       namespace,

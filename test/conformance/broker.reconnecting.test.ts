@@ -7,10 +7,19 @@ import { describeBroker } from "./broker.ts";
 import { memoryPeer } from "./memory-peer.ts";
 
 describeBroker("reconnecting", {
-  capabilities: { shares: true, redelivers: true, reconnects: true },
-  create() {
+  capabilities: {
+    shares: true,
+    durable: true,
+    redelivers: true,
+    countsDeliveries: true,
+    limitsDeliveries: true,
+    limitsUnsettled: true,
+    tellsUnroutable: true,
+    reconnects: true,
+  },
+  create(options = {}) {
     const namespace = "test/reconnecting";
-    const broker = createMemoryBroker({ namespace });
+    const broker = createMemoryBroker({ namespace, ...options });
     return Promise.resolve({
       broker: reconnecting(broker, {
         maxAttempts: 0,

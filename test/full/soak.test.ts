@@ -8,9 +8,10 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test, vi } from "vitest";
 import { Agent, type CallResult } from "../../harness/agent.ts";
-import { DevClient } from "../../harness/client.ts";
+import { DevClient } from "../support/dev-client.ts";
 import { type DevBroker, startDevBroker } from "../../harness/dev-broker.ts";
 import type { ToolCall } from "../../harness/messages.ts";
+import { leanMemory } from "../../harness/worker-process.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
 import { responseTopic } from "../../worker/protocol/topics.ts";
 import { namespace, reachableDirectory, workerEnvironment } from "../support/rig.ts";
@@ -182,6 +183,7 @@ describe("a long mixed load", () => {
       await store.save(scope, "referenced.txt", source, { mimeType: "text/plain" }, never);
       const worker = owned.use(
         new WorkerProcess({
+          ...leanMemory,
           ...workerEnvironment(broker, base, manifestPath, join(fixtures, "python")),
           TOOLS_NODE_DIR: join(fixtures, "node"),
           SANDBOX_MAX_CONCURRENT: String(inFlight),

@@ -14,6 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startScriptedWorker } from "../integration/harness/scripted-worker.ts";
+import { typeCheck } from "../support/type-check.ts";
 import {
   type Ending,
   nodePackage,
@@ -128,6 +131,55 @@ describe.each(commands)("%s, installed with Node 24,", (command) => {
 test("the installed demo runs the installed worker and its example tools", async () => {
   const ending = await runWell("npx", ["harness", "demo"], { cwd: project(), env: withNode24() });
   expect(ending.stdout).toMatch(/^([1-9]\d*) of \1 calls ended as they should/m);
+});
+
+describe("a program that imports secure-tool-runtime/client", () => {
+  const program = `
+    import { ToolCallError, ToolClient, type InvokeOptions } from "secure-tool-runtime/client";
+
+    // @ts-expect-error a time is a number
+    export const options: InvokeOptions = { timeoutSeconds: "5" };
+
+    await using client = await ToolClient.connect({ broker: process.argv[2]!, namespace: "ns" });
+    const { toolResult } = await client.invoke("echo", { list: [1] }, { timeoutSeconds: 60 });
+    const failure: unknown = await client.invoke("fails").catch((error: unknown) => error);
+    const code: string | undefined = failure instanceof ToolCallError ? failure.code : undefined;
+    console.log(JSON.stringify({ toolResult, code }));
+  `;
+  const tsconfig = {
+    compilerOptions: {
+      ...{ module: "nodenext", target: "esnext", lib: ["esnext"], types: ["node"] },
+      ...{ strict: true, noEmit: true },
+    },
+    files: ["call.mts"],
+  };
+
+  test("finds its types, and calls tools", async () => {
+    const directory = join(project(), "client-program");
+    mkdirSync(directory);
+    writeFileSync(join(directory, "call.mts"), program);
+    writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(tsconfig));
+    mkdirSync(join(directory, "node_modules", "@types"), { recursive: true });
+    const types = join("node_modules", "@types", "node");
+    symlinkSync(join(root, types), join(directory, types));
+    expect(await typeCheck(directory)).toBe("");
+
+    await using broker = await startDevBroker();
+    const calls = "ns/a2a/v1/sam_remote_tool/invoke/*";
+    await using _worker = await startScriptedWorker(broker.port, calls, ({ params }, reply) =>
+      params["tool_name"] === "echo"
+        ? reply.result({ got: params["args"] })
+        : reply.error("TOOL_ERROR", "it fails"),
+    );
+    const ran = await runWell("node", ["call.mts", `dev://127.0.0.1:${broker.port}`], {
+      cwd: directory,
+      env: withNode24(),
+    });
+    expect(JSON.parse(ran.stdout)).toEqual({
+      toolResult: { got: { list: [1] } },
+      code: "TOOL_ERROR",
+    });
+  });
 });
 
 describe.each(["python", "node"])("a new %s tool of the installed package", (runtime) => {

@@ -1,15 +1,15 @@
 /**
- * A client of a DevBroker for everything that is no worker: subscribes to patterns, publishes anything.
+ * A client of a DevBroker beneath the broker contract: subscribes to patterns, publishes anything, sees what comes as it is.
  */
-import { BrokerError } from "../worker/broker/broker.ts";
-import { DevConnection } from "../worker/broker/dev/connection.ts";
+import { BrokerError } from "../../worker/broker/broker.ts";
+import { DevConnection } from "../../worker/broker/dev/connection.ts";
 import {
   type Answer,
   type DevMessage,
   encodeCommand,
   encodePublish,
-} from "../worker/broker/dev/wire.ts";
-import { newId } from "../worker/support/ids.ts";
+} from "../../worker/broker/dev/wire.ts";
+import { newId } from "../../worker/support/ids.ts";
 
 /** Milliseconds a `RECEIVE` waits for a message (as the original client). */
 const receiveTimeoutMs = 1_000;

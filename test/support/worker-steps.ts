@@ -8,7 +8,7 @@ import { type AddressInfo, type Server, type Socket, connect, createServer } fro
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, onTestFinished, vi } from "vitest";
-import { DevClient } from "../../harness/client.ts";
+import { DevClient } from "./dev-client.ts";
 import { startDevBroker } from "../../harness/dev-broker.ts";
 import {
   type Answer,

@@ -78,6 +78,190 @@ describe("a configuration of nothing but what is required", () => {
   });
 });
 
+const amqpUrl = "amqps://worker:pa%3Ass@rabbit.example.com/tools";
+
+describe("a broker", () => {
+  const { SAM_NAMESPACE } = required;
+
+  test("is RabbitMQ with AMQP_URL, with the defaults of the document", () => {
+    expect(readConfig({ SAM_NAMESPACE, AMQP_URL: amqpUrl }).broker).toEqual({
+      kind: "amqp",
+      url: amqpUrl,
+      tls: {
+        caFile: undefined,
+        certFile: undefined,
+        keyFile: undefined,
+        keyPassphrase: undefined,
+      },
+      exchange: undefined,
+      queueMode: "tool",
+      maxDeliveries: 5,
+      consumerTimeoutSeconds: 1_800,
+      connectRetries: 0,
+      connectRetryDelayMs: 3_000,
+    });
+  });
+
+  test("is RabbitMQ as the variables describe it", () => {
+    const config = readConfig({
+      SAM_NAMESPACE,
+      AMQP_URL: amqpUrl,
+      AMQP_CA_FILE: "/tls/ca.pem",
+      AMQP_CERT_FILE: "/tls/cert.pem",
+      AMQP_KEY_FILE: "/tls/key.pem",
+      AMQP_KEY_PASSPHRASE: "open sesame",
+      AMQP_EXCHANGE: "shared/tools",
+      AMQP_CONSUMER_TIMEOUT_SECONDS: "7200",
+      BROKER_QUEUE_MODE: "worker",
+      BROKER_MAX_DELIVERIES: "3",
+      CONNECT_RETRIES: "7",
+      CONNECT_RETRY_DELAY_MS: "20",
+    });
+    expect(config.broker).toEqual({
+      kind: "amqp",
+      url: amqpUrl,
+      tls: {
+        caFile: "/tls/ca.pem",
+        certFile: "/tls/cert.pem",
+        keyFile: "/tls/key.pem",
+        keyPassphrase: "open sesame",
+      },
+      exchange: "shared/tools",
+      queueMode: "worker",
+      maxDeliveries: 3,
+      consumerTimeoutSeconds: 7_200,
+      connectRetries: 7,
+      connectRetryDelayMs: 20,
+    });
+  });
+
+  test("is Solace with SOLACE_HOST, with the defaults of the document", () => {
+    expect(readConfig({ SAM_NAMESPACE, SOLACE_HOST: "broker.example.com:55555" }).broker).toEqual({
+      kind: "solace",
+      host: "broker.example.com:55555",
+      vpn: "default",
+      username: undefined,
+      password: undefined,
+      oauthToken: undefined,
+      tls: {
+        trustStorePath: undefined,
+        clientCertPath: undefined,
+        clientKeyPath: undefined,
+        clientKeyPassphrase: undefined,
+      },
+      queueMode: "tool",
+      statusDelivery: "persistent",
+      maxDeliveries: 5,
+      connectRetries: 10,
+      connectRetryDelayMs: 3_000,
+    });
+  });
+
+  test("is Solace as the variables describe it", () => {
+    const config = readConfig({
+      SAM_NAMESPACE,
+      SOLACE_HOST: "tcps://one, wss://other",
+      SOLACE_VPN: "tools",
+      SOLACE_USERNAME: "str",
+      SOLACE_PASSWORD: "secret",
+      SOLACE_TRUST_STORE_PATH: "/tls/trusted",
+      SOLACE_CLIENT_CERT_PATH: "/tls/cert.pem",
+      SOLACE_CLIENT_KEY_PATH: "/tls/key.pem",
+      SOLACE_CLIENT_KEY_PASSPHRASE: "open sesame",
+      SOLACE_STATUS_DELIVERY: "direct",
+      SOLACE_RECONNECT_RETRIES: "7",
+      SOLACE_RECONNECT_DELAY_MS: "20",
+      BROKER_QUEUE_MODE: "worker",
+      BROKER_MAX_DELIVERIES: "3",
+      CONNECT_RETRIES: "99",
+    });
+    expect(config.broker).toEqual({
+      kind: "solace",
+      host: "tcps://one, wss://other",
+      vpn: "tools",
+      username: "str",
+      password: "secret",
+      oauthToken: undefined,
+      tls: {
+        trustStorePath: "/tls/trusted",
+        clientCertPath: "/tls/cert.pem",
+        clientKeyPath: "/tls/key.pem",
+        clientKeyPassphrase: "open sesame",
+      },
+      queueMode: "worker",
+      statusDelivery: "direct",
+      maxDeliveries: 3,
+      connectRetries: 7,
+      connectRetryDelayMs: 20,
+    });
+    const token = { SAM_NAMESPACE, SOLACE_HOST: "tcps://broker", SOLACE_OAUTH_TOKEN: "token" };
+    expect(readConfig(token).broker).toMatchObject({ oauthToken: "token" });
+  });
+
+  test("that is Solace is refused with half a login, two of them, or one that others can read", () => {
+    const environment = { SAM_NAMESPACE, SOLACE_HOST: "tcps://broker" };
+    const certificate = {
+      SOLACE_CLIENT_CERT_PATH: "/cert",
+      SOLACE_CLIENT_KEY_PATH: "/key",
+    };
+    const token = { SOLACE_OAUTH_TOKEN: "token" };
+    expect(problemsOf({ ...environment, SOLACE_CLIENT_KEY_PATH: "/key" })).toEqual([
+      "SOLACE_CLIENT_CERT_PATH, SOLACE_CLIENT_KEY_PATH: set both or none",
+    ]);
+    expect(problemsOf({ ...environment, ...certificate, ...token })).toEqual([
+      "SOLACE_CLIENT_CERT_PATH, SOLACE_OAUTH_TOKEN: set one of them",
+    ]);
+    const open = { ...environment, SOLACE_HOST: "tcps://one,other" };
+    expect(problemsOf({ ...open, ...token })).toEqual([
+      "SOLACE_OAUTH_TOKEN: needs TLS; let SOLACE_HOST begin with tcps:// or wss://",
+    ]);
+    expect(problemsOf({ ...open, ...certificate })).toEqual([
+      "SOLACE_CLIENT_CERT_PATH: needs TLS; let SOLACE_HOST begin with tcps:// or wss://",
+    ]);
+  });
+
+  test("is named when none is set, and when several are", () => {
+    const none = [
+      "AMQP_URL, DEV_BROKER_HOST, SOLACE_HOST: none is set; set the one of the broker to connect to",
+    ];
+    expect(problemsOf({ SAM_NAMESPACE })).toEqual(none);
+    expect(problemsOf({ SAM_NAMESPACE, DEV_BROKER_HOST: "", AMQP_URL: "" })).toEqual(none);
+    expect(problemsOf({ ...required, AMQP_URL: amqpUrl })).toEqual([
+      "AMQP_URL, DEV_BROKER_HOST: are set together; set the one of the broker to connect to",
+    ]);
+  });
+
+  test("is refused with a certificate that has no key, and the other way about", () => {
+    const expected = ["AMQP_CERT_FILE, AMQP_KEY_FILE: set both or none"];
+    const environment = { SAM_NAMESPACE, AMQP_URL: amqpUrl };
+    expect(problemsOf({ ...environment, AMQP_CERT_FILE: "/cert" })).toEqual(expected);
+    expect(problemsOf({ ...environment, AMQP_KEY_FILE: "/key" })).toEqual(expected);
+  });
+
+  test.each(["http://broker", "tcp://str:secret@broker"])(
+    "that is Solace is refused with the host %s, and not a word of it",
+    (SOLACE_HOST) => {
+      expect(problemsOf({ SAM_NAMESPACE, SOLACE_HOST })).toEqual([
+        expect.stringMatching(/^SOLACE_HOST: what is set is not accepted; accepted: `host:port`/),
+      ]);
+    },
+  );
+
+  test("is refused without a word of its password", () => {
+    const problems = problemsOf({ SAM_NAMESPACE, AMQP_URL: "http://worker:secret@rabbit" });
+    expect(problems).toEqual([
+      expect.stringMatching(/^AMQP_URL: what is set is not accepted; accepted: `amqp:/),
+    ]);
+    expect(problems.join()).not.toContain("secret");
+  });
+
+  test("that is none for development allows no unsafe backend", () => {
+    expect(problemsOf({ SAM_NAMESPACE, AMQP_URL: amqpUrl, SANDBOX_ALLOW_UNSAFE: "1" })).toEqual([
+      "SANDBOX_ALLOW_UNSAFE: is for development, with a DevBroker",
+    ]);
+  });
+});
+
 describe("every variable", () => {
   test("arrives where it is used", () => {
     const config = readConfig({
@@ -165,6 +349,7 @@ const port = "a port, 1 to 65535";
 const path = "an absolute path";
 const paths = "absolute paths with `:` between them";
 const profile = "one of restrictive, standard, permissive, or a profile of `SANDBOX_PROFILES_FILE`";
+const exchange = "1 to 200 letters, digits, `.`, `_`, `:`, `/` or `-`, not beginning with `amq.`";
 const namespace =
   "the agents' namespace, spelled exactly as they spell it: letters, digits, `.`, `_`, `-` and `/`";
 
@@ -180,6 +365,15 @@ describe("a variable that cannot be used", () => {
     ["DEV_BROKER_PORT", "0", port],
     ["DEV_BROKER_PORT", "65536", port],
     ["DEV_BROKER_PORT", "tcp", port],
+    ["AMQP_CA_FILE", "ca.pem", path],
+    ["AMQP_EXCHANGE", "amq.topic", exchange],
+    ["AMQP_EXCHANGE", "a b", exchange],
+    ["AMQP_CONSUMER_TIMEOUT_SECONDS", "59", "seconds, 60 to 1000000"],
+    ["BROKER_QUEUE_MODE", "topic", "one of tool, worker"],
+    ["BROKER_MAX_DELIVERIES", "1", "a whole number, 2 to 1000"],
+    ["SOLACE_TRUST_STORE_PATH", "ca.pem", path],
+    ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],
+    ["SOLACE_RECONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["CONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["CONNECT_RETRIES", "10001", "a whole number, 0 to 10000"],
     ["CONNECT_RETRY_DELAY_MS", "0", "milliseconds, 1 to 3600000"],
@@ -223,13 +417,10 @@ describe("a variable that cannot be used", () => {
     ]);
   });
 
-  test.each([
-    ["SAM_NAMESPACE", namespace],
-    ["DEV_BROKER_HOST", "host name or address of a DevBroker"],
-  ])("%s is named when it is not set, and when it is empty", (name, accepted) => {
-    const expected = [`${name}: is not set; accepted: ${accepted}`];
-    expect(problemsOf({ ...required, [name]: undefined })).toEqual(expected);
-    expect(problemsOf({ ...required, [name]: "" })).toEqual(expected);
+  test("SAM_NAMESPACE is named when it is not set, and when it is empty", () => {
+    const expected = [`SAM_NAMESPACE: is not set; accepted: ${namespace}`];
+    expect(problemsOf({ ...required, SAM_NAMESPACE: undefined })).toEqual(expected);
+    expect(problemsOf({ ...required, SAM_NAMESPACE: "" })).toEqual(expected);
   });
 
   test("ARTIFACT_SCOPE_VALUE is refused when no store could keep artifacts below it", () => {
@@ -255,10 +446,10 @@ describe("a variable that cannot be used", () => {
     }).map((problem) => problem.split(":")[0]);
     expect(names).toEqual([
       "SAM_NAMESPACE",
-      "DEV_BROKER_HOST",
       "DEV_BROKER_PORT",
       "SANDBOX_DEFAULT_PROFILE",
       "ARTIFACT_SCOPE_VALUE",
+      "AMQP_URL, DEV_BROKER_HOST, SOLACE_HOST",
     ]);
   });
 });
@@ -288,6 +479,20 @@ describe("the table of variables", () => {
     expect(without.map(({ name }) => name)).toEqual([
       "SAM_NAMESPACE",
       "DEV_BROKER_HOST",
+      "SOLACE_HOST",
+      "SOLACE_USERNAME",
+      "SOLACE_PASSWORD",
+      "SOLACE_OAUTH_TOKEN",
+      "SOLACE_TRUST_STORE_PATH",
+      "SOLACE_CLIENT_CERT_PATH",
+      "SOLACE_CLIENT_KEY_PATH",
+      "SOLACE_CLIENT_KEY_PASSPHRASE",
+      "AMQP_URL",
+      "AMQP_CA_FILE",
+      "AMQP_CERT_FILE",
+      "AMQP_KEY_FILE",
+      "AMQP_KEY_PASSPHRASE",
+      "AMQP_EXCHANGE",
       "SANDBOX_NODE_BIN",
       "SANDBOX_PROFILES_FILE",
       "SANDBOX_ALLOWED_MOUNTS",

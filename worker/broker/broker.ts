@@ -20,6 +20,8 @@ export interface Delivery {
   readonly payload: Uint8Array;
   /** Whether the broker has handed this message out before. */
   readonly redelivered: boolean;
+  /** How often it has, this time included; 2 for any but the first where the broker does not count. */
+  readonly deliveryCount: number;
   /** User properties; values that are not strings arrive as their JSON text. */
   readonly properties: Readonly<Record<string, string>>;
   /** Tells the broker how the message ended. Idempotent: the first outcome wins. */
@@ -32,6 +34,23 @@ export interface OutboundMessage {
   /** UTF-8 JSON. */
   readonly payload: Uint8Array;
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
+  /** Whether it tells of progress only: an operator may have it sent without confirmation, so that some get lost. */
+  readonly isStatus?: boolean;
+}
+
+/**
+ * What the broker said of a message: that it has it, or that it has it and that nobody is there to get it. Brokers that
+ * cannot tell say `confirmed`.
+ */
+export type PublishOutcome = "confirmed" | "unroutable";
+
+/** A message that everybody gets who subscribes to its topic. */
+export type HeardMessage = Pick<Delivery, "topic" | "payload" | "properties">;
+
+/** Messages of one pattern from the time of subscribing on, in order, pulled by a single consumer. Ends with the session and when it is disposed. */
+export interface BrokerSubscription extends AsyncIterable<HeardMessage>, AsyncDisposable {
+  /** How many messages were lost because nobody pulled them: the oldest go first. */
+  readonly dropped: number;
 }
 
 /** What the session tells when it ended. */
@@ -50,6 +69,11 @@ export interface BrokerSession extends AsyncDisposable {
    */
   readonly redelivers: boolean;
   /**
+   * How often the broker hands a message out, at most, before it puts it aside where no worker sees it; undefined where it
+   * does so without end, never twice, or where nobody can know.
+   */
+  readonly maxDeliveries: number | undefined;
+  /**
    * Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends, and
    * when it was paused and has nothing left to hand out.
    */
@@ -61,7 +85,12 @@ export interface BrokerSession extends AsyncDisposable {
   /** Stops to receive the calls of a tool. Idempotent. */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
   /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<void>;
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome>;
+  /**
+   * Hears every message whose topic matches the pattern (`*` for a level, `>` for the rest), as does everybody else who
+   * subscribes. When it resolves the broker has it. The caller owns the subscription. Throws BrokerError.
+   */
+  subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription>;
   /**
    * Stops intake for good. The session takes no new work from the broker, hands out what it had received or was just
    * receiving, and then ends `deliveries`; `publish`, `leave` and `settle` go on working. Fulfils when nothing that is

@@ -2,22 +2,48 @@
  * From configuration to a broker: loads only the adapter that is asked for.
  */
 import type { Clock } from "../support/clock.ts";
+import { parseAmqpUrl } from "./amqp/address.ts";
+import type { AmqpConfig } from "./amqp/config.ts";
+import { consumerTimeoutProblem } from "./amqp/consumer-timeout.ts";
+import type { Broker } from "./broker.ts";
 import type { BrokerLog } from "./log.ts";
 import { type ReconnectingBroker, reconnecting } from "./reconnecting.ts";
+import { isEncrypted, parseSolaceHosts } from "./solace/address.ts";
+import type { SolaceConfig } from "./solace/config.ts";
 
 /** First bound of the delay between connection attempts; `connectRetryDelayMs` is the last. */
 const firstRetryDelayMs = 100;
 
-/** Which broker, where, and how patiently. */
-export type BrokerConfig = {
-  readonly kind: "dev";
-  readonly host: string;
-  readonly port: number;
+/** Unsettled deliveries of a session where nobody says how many. */
+const defaultMaxUnsettled = 5;
+
+/** How patiently to connect. */
+export interface ConnectPatience {
   /** Attempts per outage; 0 tries for ever. */
   readonly connectRetries: number;
   /** Milliseconds between attempts at most; the first ones follow each other faster. */
   readonly connectRetryDelayMs: number;
-};
+}
+
+/** A DevBroker. */
+export interface DevBrokerConfig extends ConnectPatience {
+  readonly kind: "dev";
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A RabbitMQ broker. */
+export interface AmqpBrokerConfig extends ConnectPatience, AmqpConfig {
+  readonly kind: "amqp";
+}
+
+/** A Solace broker. */
+export interface SolaceBrokerConfig extends ConnectPatience, SolaceConfig {
+  readonly kind: "solace";
+}
+
+/** Which broker, where, and how patiently. */
+export type BrokerConfig = DevBrokerConfig | AmqpBrokerConfig | SolaceBrokerConfig;
 
 /** What every adapter needs beside its own configuration. */
 export interface OpenBrokerOptions {
@@ -25,6 +51,8 @@ export interface OpenBrokerOptions {
   readonly workerId: string;
   readonly log: BrokerLog;
   readonly clock?: Clock;
+  /** Deliveries that a session hands out without their settlement, where the broker gives to others what is not taken. */
+  readonly maxUnsettled?: number;
   /** Told whenever the connection comes or goes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
@@ -34,11 +62,47 @@ export async function openBroker(
   config: BrokerConfig,
   options: OpenBrokerOptions,
 ): Promise<ReconnectingBroker> {
-  const { createDevBroker } = await import("./dev/broker.ts");
-  const broker = createDevBroker({ ...options, host: config.host, port: config.port });
-  return reconnecting(broker, {
+  return reconnecting(await loadAdapter(config, options), {
     ...options,
     maxAttempts: config.connectRetries,
     backoff: { baseMs: firstRetryDelayMs, capMs: config.connectRetryDelayMs },
   });
+}
+
+/** Whether a text is the URL of a RabbitMQ broker. */
+export function isAmqpUrl(text: string): boolean {
+  return parseAmqpUrl(text) !== undefined;
+}
+
+/** Whether a text names a Solace broker, or several that stand in for each other. */
+export function isSolaceHost(text: string): boolean {
+  return parseSolaceHosts(text) !== undefined;
+}
+
+/** Whether all hosts of a text are reached over TLS. */
+export function isEncryptedSolaceHost(text: string): boolean {
+  return isEncrypted(parseSolaceHosts(text) ?? []);
+}
+
+/** Why a broker cannot have a tool with this time limit called through it, or undefined when it can. */
+export function timeLimitProblem(config: BrokerConfig, timeoutSeconds: number): string | undefined {
+  if (config.kind !== "amqp") return undefined;
+  return consumerTimeoutProblem(timeoutSeconds, config.consumerTimeoutSeconds);
+}
+
+async function loadAdapter(config: BrokerConfig, options: OpenBrokerOptions): Promise<Broker> {
+  switch (config.kind) {
+    case "dev": {
+      const { createDevBroker } = await import("./dev/broker.ts");
+      return createDevBroker({ ...options, host: config.host, port: config.port });
+    }
+    case "amqp": {
+      const { createAmqpBroker } = await import("./amqp/broker.ts");
+      return createAmqpBroker({ maxUnsettled: defaultMaxUnsettled, ...options, ...config });
+    }
+    case "solace": {
+      const { createSolaceBroker } = await import("./solace/broker.ts");
+      return createSolaceBroker({ maxUnsettled: defaultMaxUnsettled, ...options, ...config });
+    }
+  }
 }

@@ -2,7 +2,12 @@
  * Keeps what we publish until a broker has confirmed it, across the loss of connections.
  */
 import type { Clock } from "../support/clock.ts";
-import { BrokerError, type BrokerSession, type OutboundMessage } from "./broker.ts";
+import {
+  BrokerError,
+  type BrokerSession,
+  type OutboundMessage,
+  type PublishOutcome,
+} from "./broker.ts";
 
 /** Messages that may wait for their confirmation; more means that nobody upstream limits the calls in flight. */
 const maxHeldMessages = 1_000;
@@ -22,7 +27,7 @@ interface Held {
   readonly signal: AbortSignal;
   /** The session it went out on last. */
   session: Outlet | undefined;
-  settle(error?: Error): void;
+  settle(result: PublishOutcome | Error): void;
 }
 
 /**
@@ -42,10 +47,10 @@ export class Outbox {
   }
 
   /**
-   * Resolves when a broker confirmed the message. Rejects with the signal's reason, with a BrokerError that trying again
+   * Resolves with what a broker said of the message. Rejects with the signal's reason, with a BrokerError that trying again
    * on another connection would not help, or with one that names the limit when too much is held already.
    */
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (this.#closed) throw this.#closed;
@@ -55,12 +60,12 @@ export class Outbox {
         message,
         signal,
         session: undefined,
-        settle: (error) => {
+        settle: (result) => {
           if (!this.#held.delete(held)) return;
           this.#heldBytes -= bytes;
           signal.removeEventListener("abort", onAbort);
-          if (error === undefined) resolve();
-          else reject(error);
+          if (result instanceof Error) reject(result);
+          else resolve(result);
         },
       };
       const onAbort = (): void => held.settle(signal.reason as Error);
@@ -105,8 +110,7 @@ export class Outbox {
   async #send(held: Held, session: Outlet): Promise<void> {
     held.session = session;
     try {
-      await session.publish(held.message, held.signal);
-      held.settle();
+      held.settle(await session.publish(held.message, held.signal));
     } catch (error) {
       // A session that ended hands its messages to the next one.
       if (await endedWith(session, error, this.#clock)) return;

@@ -2,15 +2,19 @@
  * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions beneath them.
  */
 import { type Clock, systemClock } from "../support/clock.ts";
+import { abortable } from "./abortable.ts";
 import {
   type Broker,
   BrokerError,
   type BrokerSession,
+  type BrokerSubscription,
   type Delivery,
   type OutboundMessage,
+  type PublishOutcome,
   type SessionEnd,
 } from "./broker.ts";
 import { Dialler, type DiallerOptions } from "./dialler.ts";
+import { LastingSubscription } from "./lasting-subscription.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
 /** How to reconnect, and who is told. */
@@ -30,8 +34,9 @@ export interface ReconnectingOptions extends DiallerOptions {
  *                                   └──── disposed ──────────┴────► ended "asked"
  * ```
  *
- * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve at once; `publish`
- * waits. `deliveries` of a session that is paused end with the connection of the moment, at once when there is none: later
+ * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve at once; `publish` and
+ * `subscribe` wait. Subscriptions go on: a connection counts when the broker has them all again. What is published while
+ * there is none they do not hear. `deliveries` of a session that is paused end with the connection of the moment, at once when there is none: later
  * connections only publish. A publish whose confirmation was lost is sent again: receivers may see it twice.
  */
 export interface ReconnectingSession extends BrokerSession {
@@ -58,6 +63,7 @@ export function reconnecting(broker: Broker, options: ReconnectingOptions): Reco
 
 class SupervisedSession implements ReconnectingSession {
   readonly redelivers: boolean;
+  readonly maxDeliveries: number | undefined;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #broker: Broker;
@@ -67,6 +73,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly #outbox: Outbox;
   /** What `serve` and `leave` said last. */
   readonly #desired: Set<string>;
+  readonly #subscriptions = new Set<LastingSubscription>();
   readonly #stopping = new AbortController();
   readonly #supervision: Promise<void>;
   readonly #end = Promise.withResolvers<SessionEnd>();
@@ -89,8 +96,9 @@ class SupervisedSession implements ReconnectingSession {
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock);
     this.#desired = new Set(tools);
-    // All sessions of one broker are alike in this.
+    // All sessions of one broker are alike in these.
     this.redelivers = first.redelivers;
+    this.maxDeliveries = first.maxDeliveries;
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     this.#setLive(first);
@@ -119,8 +127,30 @@ class SupervisedSession implements ReconnectingSession {
     await this.#tell((session) => session.leave(toolName, signal));
   }
 
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     return this.#outbox.publish(message, signal);
+  }
+
+  async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
+    signal.throwIfAborted();
+    await using stack = new AsyncDisposableStack();
+    const subscription = stack.use(
+      new LastingSubscription(pattern, () => this.#subscriptions.delete(subscription)),
+    );
+    // Sessions that are opened from now on start with it.
+    this.#subscriptions.add(subscription);
+    for (;;) {
+      if (this.#isEnded) throw sessionEnded();
+      const session = this.#live;
+      if (session === undefined) {
+        await abortable(this.#changed.promise, signal);
+      } else if (subscription.isOn(session)) {
+        stack.move();
+        return subscription;
+      } else {
+        await this.#tell((live) => subscription.moveTo(live, signal));
+      }
+    }
   }
 
   async pause(): Promise<void> {
@@ -192,6 +222,7 @@ class SupervisedSession implements ReconnectingSession {
     const served = new Set(this.#isPaused ? [] : this.#desired);
     await using stack = new AsyncDisposableStack();
     const session = stack.use(await this.#broker.connect([...served], signal));
+    for (const subscription of this.#subscriptions) await subscription.moveTo(session, signal);
     while (!this.#isPaused) {
       const [missing] = this.#desired.difference(served);
       const [surplus] = served.difference(this.#desired);
@@ -224,6 +255,7 @@ class SupervisedSession implements ReconnectingSession {
   #finish(end: SessionEnd): void {
     this.#isEnded = true;
     this.#outbox.close(sessionEnded(end.cause));
+    for (const subscription of this.#subscriptions) subscription.end();
     this.#notify();
     this.#end.resolve(end);
   }

@@ -7,10 +7,39 @@ import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 const refusalsInFlight = 16;
 
 /**
+ * Calls in hand beyond those that can run, where workers share them: the next one, so that a slot that gets free has work at
+ * once. While it waits here no other worker can run it.
+ */
+const prefetchedCalls = 1;
+
+/**
  * Bytes of requests in flight from which on no further one is pulled; what comes then waits in the broker. One request may
  * go beyond, so that the largest is handled as well.
  */
 export const maxRequestBytesInFlight = 64 * 1024 * 1024;
+
+/** How many calls a worker runs at once, and how many may wait for their turn in it. */
+export interface CallLimits {
+  readonly maxConcurrent: number;
+  readonly maxQueued: number;
+}
+
+/**
+ * How many deliveries a worker has at most that it has not settled, where others can take what it does not: as many as run,
+ * and no waiting line but the next one. To be told to the broker, and kept by the consumer.
+ */
+export function maxUnsettledDeliveries({ maxConcurrent, maxQueued }: CallLimits): number {
+  return maxConcurrent + Math.min(prefetchedCalls, maxQueued);
+}
+
+/**
+ * How many deliveries are in flight at most, by whether the broker hands out again, to whoever has room, what is not settled.
+ * Where it does not, calls wait in a line here, and a few more are pulled so that they are refused, not left.
+ */
+export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
+  if (redelivers) return maxUnsettledDeliveries(limits);
+  return limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
+}
 
 /** What became of the deliveries in flight when a drain ended. */
 export interface DrainReport {
@@ -25,7 +54,7 @@ export interface DrainReport {
 /** The loop between a session and the handler. */
 export class Consumer {
   readonly #session: Pick<BrokerSession, "deliveries" | "pause">;
-  readonly #handle: (delivery: Delivery) => Promise<Settlement>;
+  readonly #handle: (delivery: Delivery) => Promise<Settlement | undefined>;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
   #requestBytes = 0;
@@ -37,17 +66,17 @@ export class Consumer {
   #lastPulled: Promise<unknown> = Promise.resolve();
 
   /**
-   * @param handle never rejects
-   * @param maxCalls calls that can run or wait at once; a few more are pulled so that they are refused, not left
+   * @param handle never rejects; tells how the delivery was settled, or undefined when it was left
+   * @param maxInFlight deliveries that are handled at once; see {@link maxDeliveriesInFlight}
    */
   constructor(
     session: Pick<BrokerSession, "deliveries" | "pause">,
-    handle: (delivery: Delivery) => Promise<Settlement>,
-    maxCalls: number,
+    handle: (delivery: Delivery) => Promise<Settlement | undefined>,
+    maxInFlight: number,
   ) {
     this.#session = session;
     this.#handle = handle;
-    this.#maxInFlight = maxCalls + refusalsInFlight;
+    this.#maxInFlight = maxInFlight;
   }
 
   /** Deliveries that are being handled now. */
@@ -101,7 +130,7 @@ export class Consumer {
       this.#inFlight.delete(handled);
       this.#requestBytes -= byteLength;
       if (settlement === "failed") this.#givenBack++;
-      else this.#finished++;
+      else if (settlement !== undefined) this.#finished++;
     });
     this.#inFlight.add(handled);
   }

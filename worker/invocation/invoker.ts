@@ -18,6 +18,7 @@ import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
 import { Outputs, collectOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
 import { type CallTimes, TimeLimitReached, callTimes, remainingLimitMs } from "./limits.ts";
+import { requireRepeatable } from "./redelivery.ts";
 import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./resolve.ts";
 import { readResult } from "./result.ts";
 import { runToExit } from "./run-to-exit.ts";
@@ -39,6 +40,8 @@ export interface CallContext {
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
   onStatus(text: string): void;
+  /** Whether somebody else had the call before, who may have begun it; nobody had unless given. */
+  readonly isRedelivered?: boolean;
 }
 
 /** Runs calls. */
@@ -55,11 +58,11 @@ export function createInvoker(parts: InvokerParts): Invoker {
       const journal = new Journal();
       const ending = await run(parts, invocation, context, journal).then(
         (success) => ({ kind: "success", ...success }) as const,
-        (error: unknown) => endingBy(error, context, journal),
+        (error: unknown) => endingBy(error, context),
       );
       const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
-      const { execution, mayRunAgain } = journal;
-      return { ...ending, executionTimeMs, execution, mayRunAgain };
+      const { execution, begun, mayRunAgain } = journal;
+      return { ...ending, executionTimeMs, execution, begun, mayRunAgain };
     },
   };
 }
@@ -67,9 +70,9 @@ export function createInvoker(parts: InvokerParts): Invoker {
 type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "createdArtifacts">;
 
 /** How a call ended whose run threw. */
-function endingBy(error: unknown, context: CallContext, { begun }: Journal) {
+function endingBy(error: unknown, context: CallContext) {
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
-  if (isGivenUp(error, context)) return { kind: "given-up", begun } as const;
+  if (isGivenUp(error, context)) return { kind: "given-up" } as const;
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
@@ -91,6 +94,8 @@ async function run(
 ): Promise<Success> {
   const { signal, log, onStatus } = context;
   const tool = resolveTool(parts, invocation.toolName);
+  journal.resolved(tool);
+  requireRepeatable(tool, context.isRedelivered ?? false);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.defaultTimeoutSeconds);
 
@@ -111,7 +116,7 @@ async function run(
   await written;
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
-  journal.begin(tool);
+  journal.begin();
   const execution = await acquired.start();
   const { statusBytes } = profile.limits;
   status.bound(statusBytes, (peak) =>

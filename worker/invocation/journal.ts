@@ -12,15 +12,19 @@ import type { ToolSandbox } from "../starts/starts.ts";
 export class Journal {
   /** Whether the tool's process may have run. */
   begun = false;
-  /** Whether the call may run once more, here or elsewhere. */
+  /** Whether the manifest lets the call run once more after it has begun, here or elsewhere. */
   mayRunAgain = true;
   /** The sandbox that ran for it, when it has ended. */
   execution: ExecutionReport | undefined;
 
+  /** To be called when the tool of the call is known. */
+  resolved({ idempotent }: Pick<ToolEntry, "idempotent">): void {
+    this.mayRunAgain = idempotent;
+  }
+
   /** To be called right before the tool's process may run. */
-  begin(tool: ToolEntry): void {
+  begin(): void {
     this.begun = true;
-    this.mayRunAgain = tool.idempotent;
   }
 
   /** To be called when no process of the sandbox is alive. */

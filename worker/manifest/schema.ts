@@ -160,7 +160,7 @@ function commonShape(profile: ProfileSchema) {
       .boolean(flag)
       .nullish()
       .describe(
-        "Whether a worker that shuts down, or cannot publish the answer, may hand a call that has begun to another worker. Default: true.",
+        "Whether a call may run once more when its first run may have begun and was never answered. Default: true.",
       ),
     start: z
       .enum(startModes, accepts(`one of ${startModes.join(", ")}`))

@@ -33,9 +33,16 @@ const facts = {
   INTERNAL_ERROR: { retryable: false },
   /** Too large, too many waiting, or too little disk. */
   RESOURCE_EXHAUSTED: { retryable: true },
+  /** The call was delivered again, its tool may have run already, and the manifest forbids to run it twice. */
+  NOT_REPEATED: { retryable: false },
+  /** The broker has handed the call out as often as it does, and no worker lived to answer it. */
+  POISONED: { retryable: false },
 } as const satisfies Record<string, ErrorCodeFacts>;
 
-/** A code of the wire protocol (design document, appendix D, with `RESOURCE_EXHAUSTED` of later peers). */
+/**
+ * A code of the wire protocol (design document, appendix D, with `RESOURCE_EXHAUSTED` of later peers, and `NOT_REPEATED` and
+ * `POISONED` of ours).
+ */
 export type ErrorCode = keyof typeof facts;
 
 /** Every code, in documentation order. */

@@ -87,13 +87,13 @@ interface AnswerFacts {
 /** A call that the worker gave up because it shuts down. Whoever handles the call decides whether and what it is answered. */
 export interface GivenUp {
   readonly kind: "given-up";
-  /** Whether the tool's process may have run. */
-  readonly begun: boolean;
   readonly executionTimeMs: number;
 }
 
 /** How a call ended. */
 export type InvocationOutcome = (Answer | GivenUp) & {
-  /** Whether the call may run once more, here or elsewhere: its tool has not begun, or the manifest lets it run twice. */
+  /** Whether the tool's process may have run. */
+  readonly begun: boolean;
+  /** Whether the manifest lets the call run once more after it has begun, here or elsewhere. */
   readonly mayRunAgain: boolean;
 };

@@ -17,6 +17,11 @@ const maxNameLength = 1_000;
 const maxArtifacts = 1_000;
 /** Longest name of a field in an error, in characters; a parameter's name is the caller's and of any length. */
 const maxFieldLength = 200;
+/**
+ * Epoch milliseconds (2000-01-01) before which no call was sent. A smaller number is no time in milliseconds: some senders
+ * count in seconds.
+ */
+const earliestSentAtMs = 946_684_800_000;
 /** The `id` of an answer to a request whose own could not be read; agents match answers by topic. */
 export const unknownId = "unknown";
 
@@ -99,7 +104,7 @@ export function readReplyAddress(
   return {
     replyTo,
     statusTo: statusTo !== undefined && isPublishableTopic(statusTo) ? statusTo : undefined,
-    sentAtMs: Number.isFinite(timestamp) && timestamp > 0 ? timestamp : undefined,
+    sentAtMs: Number.isFinite(timestamp) && timestamp >= earliestSentAtMs ? timestamp : undefined,
   };
 }
 

@@ -1,12 +1,18 @@
 /**
  * The agent's half of a call, over a real DevBroker.
  */
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
-import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";
+import { DevClient } from "../../support/dev-client.ts";
 import { patience } from "../../support/patience.ts";
+import {
+  type Request,
+  type Script,
+  type ScriptedWorker,
+  startScriptedWorker,
+} from "./scripted-worker.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -188,10 +194,52 @@ describe("an agent", () => {
     await expect(call).rejects.toThrow("enough");
   });
 
+  test("waits on over the loss of a connection, and hears what is sent afterwards", async () => {
+    const asked = Promise.withResolvers<Request>();
+    const { agent, broker } = await setScene((request) => asked.resolve(request));
+    const agents = () =>
+      broker.subscriptions
+        .filter(({ patterns }) => patterns.includes("ns/a2a/v1/sam_remote_tool/*/AgentA/>"))
+        .map(({ clientId }) => clientId);
+    const call = agent.call({ tool: "any" });
+    const { id, properties } = await asked.promise;
+    const before = agents();
+    broker.dropConnections();
+    await vi.waitFor(() => {
+      expect(new Set(agents()).difference(new Set(before)).size).toBe(1);
+    }, patience);
+
+    const { host, port } = broker;
+    const { signal } = new AbortController();
+    await using worker = await DevClient.connect({ host, port, name: "w", patterns: [] }, signal);
+    const result = { tool_result: { ok: true }, execution_time_ms: 1 };
+    const answer = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    await worker.publish(String(properties["replyTo"]), answer, {}, signal);
+    expect(await call).toMatchObject({ kind: "success", toolResult: { ok: true } });
+  });
+
   test("fails the calls on their way, and later ones, when the broker goes away", async () => {
-    const { agent, broker } = await setScene(() => broker.dropConnections());
-    await expect(agent.call({ tool: "any" })).rejects.toThrow(/connection to the broker.*was lost/);
-    await expect(agent.call({ tool: "any" })).rejects.toThrow(/connection to the broker.*was lost/);
+    const { agent, broker } = await setScene(() => void broker[Symbol.asyncDispose]());
+    for (const tool of ["first", "second"]) {
+      await expect(agent.call({ tool })).rejects.toThrow(
+        /^The connection to the broker was lost: Cannot connect .*REFUSED/,
+      );
+    }
+  });
+
+  test("fails the call whose statuses its caller cannot take, and no other", async () => {
+    const { agent } = await setScene(async (_request, reply) => {
+      await reply.status("a status");
+      await reply.result({ ok: true });
+    });
+    const onStatus = (): never => {
+      throw new Error("too much");
+    };
+    const calls = [agent.call({ tool: "a" }, { onStatus }), agent.call({ tool: "b" })];
+    expect(await Promise.allSettled(calls)).toMatchObject([
+      { status: "rejected", reason: { message: "too much" } },
+      { status: "fulfilled", value: { kind: "success" } },
+    ]);
   });
 
   test("refuses a request that no broker would carry, and names both sizes", async () => {

@@ -5,9 +5,10 @@ import { execFile } from "node:child_process";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { DevClient } from "../../../harness/client.ts";
-import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { DevClient } from "../../support/dev-client.ts";
+import { patience } from "../../support/patience.ts";
 import { CliProcess, runCli } from "./cli-process.ts";
 import { startScriptedWorker } from "./scripted-worker.ts";
 
@@ -150,7 +151,7 @@ describe("harness listen", { timeout: timeoutMs }, () => {
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       topic: "some/topic",
-      properties: { userId: "u", timestamp: 1 },
+      properties: { userId: "u", timestamp: "1" },
       payload: { value: null, text: "\u001b[31mred" },
     });
   });
@@ -164,7 +165,7 @@ describe("harness listen", { timeout: timeoutMs }, () => {
     await cli.said("stdout", /Z other\/topic\n/);
     await cli.said(
       "stdout",
-      /Z some\/topic\n {2}userId: "u"\n {2}timestamp: 1\n {2}\{\n {4}"value"/,
+      /Z some\/topic\n {2}userId: "u"\n {2}timestamp: "1"\n {2}\{\n {4}"value"/,
     );
     await cli.said("stdout", /\\u001b\[31mred/);
   });
@@ -179,15 +180,37 @@ describe("harness listen", { timeout: timeoutMs }, () => {
     expect((await cli.finished).exitCode).toBe(0);
   });
 
+  test("says that it lost the connection, and goes on listening over the next one", async () => {
+    const broker = await startDevBroker();
+    onTestFinished(() => broker[Symbol.asyncDispose]());
+    await using cli = new CliProcess(["listen", "--broker", `127.0.0.1:${broker.port}`]);
+    await cli.said("stderr", /Listening/);
+    const before = listeners(broker);
+    broker.dropConnections();
+    await cli.said("stderr", /broker connection lost: The connection to the broker .* was lost/);
+    await vi.waitFor(() => {
+      expect(new Set(listeners(broker)).difference(new Set(before)).size).toBe(1);
+    }, patience);
+    await publishTo(broker.port);
+    await cli.said("stdout", /Z some\/topic\n/);
+  });
+
   test("fails when the broker goes away", async () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
     await using cli = new CliProcess(["listen", "--broker", `127.0.0.1:${broker.port}`]);
     await cli.said("stderr", /Listening/);
-    broker.dropConnections();
+    await broker[Symbol.asyncDispose]();
     expect(await cli.finished).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringMatching(/error: The connection to the broker .* was lost/) as string,
+      stderr: expect.stringMatching(/error: The connection to the broker was lost: /) as string,
     });
   });
 });
+
+/** Who listens to everything. */
+function listeners(broker: DevBroker): readonly (string | null)[] {
+  return broker.subscriptions
+    .filter(({ patterns }) => patterns.includes(">"))
+    .map(({ clientId }) => clientId);
+}

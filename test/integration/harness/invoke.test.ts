@@ -165,10 +165,24 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
   });
 
   test("fails when the broker goes away before the answer", async () => {
-    const { run, broker } = await setScene(() => broker.dropConnections());
+    const { run, broker } = await setScene(() => void broker[Symbol.asyncDispose]());
     const { exitCode, stderr } = await run("--tool", "any");
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^error: The connection to the broker at .* was lost/);
+    expect(stderr).toMatch(
+      /^broker connection lost: .*\nerror: The connection to the broker was lost/,
+    );
+  });
+
+  test("takes a URL, or the worker's variables with the name of their kind", async () => {
+    const { broker } = await setScene((_request, reply) => reply.result({ ok: true }));
+    const ways = [
+      { broker: `dev://127.0.0.1:${broker.port}` },
+      { broker: "dev", DEV_BROKER_HOST: "127.0.0.1", DEV_BROKER_PORT: String(broker.port) },
+    ];
+    for (const { broker: text, ...variables } of ways) {
+      const args = ["invoke", "--namespace", "ns", "--tool", "any", "--broker", text];
+      expect(await runCli(args, variables)).toMatchObject({ exitCode: 0, stderr: "" });
+    }
   });
 
   test("ends with 130 on Ctrl-C and with 143 on SIGTERM, without a word", async () => {

@@ -72,6 +72,14 @@ const misuses: Record<string, Misuse> = {
     args: [...call, "--broker", "h:1", "--port", "1"],
     says: /'--port <port>' cannot be used with option '--broker/,
   },
+  "a broker that it does not understand, without a word of its password": {
+    args: [...call, "--broker", "redis://user:s3cret@h:1"],
+    says: /^(?!.*s3cret).*broker: what is given is not accepted; accepted: HOST:PORT/,
+  },
+  "a kind of broker whose variables are not set": {
+    args: ["listen", "--broker", "amqp"],
+    says: /broker: amqp needs AMQP_URL, which is not set/,
+  },
   "an artifact without a parameter": {
     args: [...call, "--artifact", "x.txt"],
     says: /PARAM=FILE/,

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DevClient } from "../../../harness/client.ts";
+import { DevClient } from "../../support/dev-client.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { namespace, type Rig, type RigTool, startRig } from "../../support/rig.ts";
 

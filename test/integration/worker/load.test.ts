@@ -2,7 +2,7 @@
  * Slots, waiting, deadlines and time limits.
  */
 import { describe, expect, test, vi } from "vitest";
-import { DevClient } from "../../../harness/client.ts";
+import { DevClient } from "../../support/dev-client.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../../../worker/protocol/topics.ts";
 import { type Rig, namespace, startRig } from "../../support/rig.ts";

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
-import { DevClient } from "../../../harness/client.ts";
+import { DevClient } from "../../support/dev-client.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { type Rig, namespace, startRig } from "../../support/rig.ts";

@@ -2,7 +2,7 @@
  * Requests that are none: what can be answered is answered, nothing takes the worker down.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DevClient } from "../../../harness/client.ts";
+import { DevClient } from "../../support/dev-client.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { type Rig, namespace, startRig } from "../../support/rig.ts";
 

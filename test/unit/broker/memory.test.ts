@@ -2,7 +2,7 @@
  * The in-process broker beyond the contract: its queues and its bounds.
  */
 import { describe, expect, test } from "vitest";
-import { createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
+import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 
@@ -43,6 +43,52 @@ describe("the queue of a tool", () => {
   });
 });
 
+describe("a dead letter", () => {
+  const lettersOf = (broker: MemoryBroker): readonly string[] => broker.deadLetters.map(textOf);
+
+  test("is what was rejected, and what was handed out too often, whatever became of it", async () => {
+    const broker = createMemoryBroker({ namespace: "ns", maxDeliveries: 2 });
+    await using session = await broker.connect(["echo"], never);
+    const deliveries = pull(session);
+    for (const text of ["1", "2", "3"]) broker.publish(topic, Buffer.from(text));
+    await (await deliveries.next()).settle("rejected");
+    await (await deliveries.next()).settle("failed");
+    expect(lettersOf(broker)).toEqual(["1"]);
+    await (await deliveries.next()).settle("failed");
+    expect(lettersOf(broker)).toEqual(["1", "2"]);
+    await (await deliveries.next()).settle("failed");
+    expect((await deliveries.next()).deliveryCount).toBe(2);
+    broker.dropSessions();
+    expect(lettersOf(broker)).toEqual(["1", "2", "3"]);
+  });
+
+  test("is never what has no limit and is not rejected", async () => {
+    const broker = createMemoryBroker({ namespace: "ns" });
+    await using session = await broker.connect(["echo"], never);
+    const deliveries = pull(session);
+    broker.publish(topic, Buffer.from("1"));
+    for (let count = 1; count <= 50; count++) {
+      const delivery = await deliveries.next();
+      expect(delivery.deliveryCount).toBe(count);
+      await delivery.settle("failed");
+    }
+    await (await deliveries.next()).settle("accepted");
+    expect(lettersOf(broker)).toEqual([]);
+  });
+
+  test("goes when a thousand came after it", async () => {
+    const broker = createMemoryBroker({ namespace: "ns" });
+    await using session = await broker.connect(["echo"], never);
+    const deliveries = pull(session);
+    for (let n = 0; n < 1_001; n++) {
+      broker.publish(topic, Buffer.from(`${n}`));
+      await (await deliveries.next()).settle("rejected");
+    }
+    expect(lettersOf(broker)).toHaveLength(1_000);
+    expect(lettersOf(broker)[0]).toBe("1");
+  });
+});
+
 describe("a subscription", () => {
   test("hears what it asked for until it is disposed of", async () => {
     const broker = createMemoryBroker({ namespace: "ns" });
@@ -76,5 +122,18 @@ describe("a subscription", () => {
       expect(Buffer.from(payload).toString()).toBe("1");
       break;
     }
+    expect(subscription.dropped).toBe(1);
+  });
+
+  test("of a session that ends still hands out what it has heard", async () => {
+    const broker = createMemoryBroker({ namespace: "ns" });
+    const session = await broker.connect([], never);
+    await using subscription = await session.subscribe("t", never);
+    broker.publish("t", Buffer.from("1"));
+    await session[Symbol.asyncDispose]();
+    expect(broker.publish("t", Buffer.from("2"))).toBe("unroutable");
+    const heard: string[] = [];
+    for await (const message of subscription) heard.push(textOf(message));
+    expect(heard).toEqual(["1"]);
   });
 });

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import {
   BrokerError,
   type OutboundMessage,
+  type PublishOutcome,
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
 import { Outbox } from "../../../worker/broker/outbox.ts";
@@ -14,19 +15,19 @@ import { HandClock } from "./hand-clock.ts";
 /** A session whose confirmations come when the test says so. */
 class SlowSession {
   readonly sent: string[] = [];
-  readonly #confirmations: PromiseWithResolvers<void>[] = [];
+  readonly #confirmations: PromiseWithResolvers<PublishOutcome>[] = [];
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly closed = this.#end.promise;
 
-  publish(message: OutboundMessage): Promise<void> {
+  publish(message: OutboundMessage): Promise<PublishOutcome> {
     this.sent.push(Buffer.from(message.payload).toString());
-    const confirmation = Promise.withResolvers<void>();
+    const confirmation = Promise.withResolvers<PublishOutcome>();
     this.#confirmations.push(confirmation);
     return confirmation.promise;
   }
 
-  confirm(): void {
-    this.#confirmations.shift()?.resolve();
+  confirm(outcome: PublishOutcome = "confirmed"): void {
+    this.#confirmations.shift()?.resolve(outcome);
   }
 
   fail(error: BrokerError): void {
@@ -61,6 +62,21 @@ describe("an outbox", () => {
       session.confirm();
       await each;
     }
+  });
+
+  test("says of a message what the broker said that got it", async () => {
+    const outbox = new Outbox(new HandClock());
+    const [former, session] = [new SlowSession(), new SlowSession()];
+    outbox.attach(former);
+    const [first, second] = [
+      outbox.publish(message("1"), never),
+      outbox.publish(message("2"), never),
+    ];
+    former.confirm("unroutable");
+    expect(await first).toBe("unroutable");
+    outbox.attach(session);
+    session.confirm("unroutable");
+    expect(await second).toBe("unroutable");
   });
 
   test("sends again what was not confirmed, before what came later", async () => {

@@ -1,12 +1,13 @@
 /**
  * The reconnect policy: when it tries again, and when it does not.
  */
+import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
-import { type Broker, BrokerError } from "../../../worker/broker/broker.ts";
+import { type Broker, BrokerError, type PublishOutcome } from "../../../worker/broker/broker.ts";
 import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
 import { type ReconnectingBroker, reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { pull, textOf } from "../../conformance/broker.ts";
+import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "./hand-clock.ts";
 import { patience } from "../../support/patience.ts";
 
@@ -172,40 +173,40 @@ describe("reconnecting", () => {
   });
 });
 
-describe("a connection that is being made", () => {
-  /** A broker whose connections, after the first, are let through one by one and do not heed their signal. */
-  function gated(): {
-    broker: ReconnectingBroker;
-    memory: MemoryBroker;
-    clock: HandClock;
-    /** The tools that the connection in the gate asked for; undefined when none is there. */
-    asked: () => readonly string[] | undefined;
-    letThrough: () => void;
-  } {
-    const clock = new HandClock();
-    const memory = createMemoryBroker({ namespace: "ns" });
-    let gate: { tools: readonly string[]; open: () => void } | undefined;
-    let isFirst = true;
-    const inner: Broker = {
-      kind: "gated",
-      async connect(tools) {
-        if (!isFirst) await new Promise<void>((open) => (gate = { tools, open }));
-        isFirst = false;
-        gate = undefined;
-        return memory.connect(tools, never);
-      },
-    };
-    const log = { info: () => {}, warn: () => {} };
-    const backoff = { baseMs: 100, capMs: 100 };
-    return {
-      broker: reconnecting(inner, { maxAttempts: 0, backoff, clock, log }),
-      memory,
-      clock,
-      asked: () => gate?.tools,
-      letThrough: () => gate?.open(),
-    };
-  }
+/** A broker whose connections, after the first, are let through one by one and do not heed their signal. */
+function gated(onStateChange: (connected: boolean) => void = () => {}): {
+  broker: ReconnectingBroker;
+  memory: MemoryBroker;
+  clock: HandClock;
+  /** The tools that the connection in the gate asked for; undefined when none is there. */
+  asked: () => readonly string[] | undefined;
+  letThrough: () => void;
+} {
+  const clock = new HandClock();
+  const memory = createMemoryBroker({ namespace: "ns" });
+  let gate: { tools: readonly string[]; open: () => void } | undefined;
+  let isFirst = true;
+  const inner: Broker = {
+    kind: "gated",
+    async connect(tools) {
+      if (!isFirst) await new Promise<void>((open) => (gate = { tools, open }));
+      isFirst = false;
+      gate = undefined;
+      return memory.connect(tools, never);
+    },
+  };
+  const log = { info: () => {}, warn: () => {} };
+  const backoff = { baseMs: 100, capMs: 100 };
+  return {
+    broker: reconnecting(inner, { maxAttempts: 0, backoff, clock, log, onStateChange }),
+    memory,
+    clock,
+    asked: () => gate?.tools,
+    letThrough: () => gate?.open(),
+  };
+}
 
+describe("a connection that is being made", () => {
   test("is brought to what was said meanwhile before it counts as connected", async () => {
     const { broker, memory, clock, asked, letThrough } = gated();
     await using session = await broker.connect(["kept", "left"], never);
@@ -252,6 +253,76 @@ describe("a connection that is being made", () => {
     await disposing;
     expect(session.connected).toBe(false);
     expect(await session.closed).toEqual({ reason: "asked" });
+  });
+});
+
+describe("a subscription", () => {
+  test("is there before the next connection counts", async () => {
+    const outcomes: PublishOutcome[] = [];
+    const { broker, memory, clock, letThrough, asked } = gated((connected) => {
+      if (connected) outcomes.push(memory.publish("t", Buffer.from('"at once"')));
+    });
+    await using session = await broker.connect([], never);
+    await using subscription = await session.subscribe("t", never);
+    const heard = hear(subscription);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    expect(memory.publish("t", Buffer.from('"lost"'))).toBe("unroutable");
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toBeDefined(), patience);
+    letThrough();
+    expect(textOf(await heard.next())).toBe('"at once"');
+    expect(outcomes).toEqual(["unroutable", "confirmed"]);
+  });
+
+  test("that is asked for while there is no connection waits for one", async () => {
+    const { broker, memory, clock, letThrough, asked } = gated();
+    await using session = await broker.connect([], never);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const [subscribing, impatient] = [
+      session.subscribe("t", never),
+      session.subscribe("t", signal),
+    ];
+    controller.abort(new Error("enough"));
+    await expect(impatient).rejects.toThrow("enough");
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toBeDefined(), patience);
+    letThrough();
+    await using subscription = await subscribing;
+    memory.publish("t", Buffer.from("1"));
+    expect(textOf(await hear(subscription).next())).toBe("1");
+  });
+
+  test("that was disposed of is not made again", async () => {
+    const { broker, memory, clock, letThrough, asked } = gated();
+    await using session = await broker.connect([], never);
+    const subscription = await session.subscribe("t", never);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    await subscription[Symbol.asyncDispose]();
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toBeDefined(), patience);
+    letThrough();
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
+    expect(memory.publish("t", Buffer.from("1"))).toBe("unroutable");
+  });
+
+  test("ends when the attempts are used up, as does one that is asked for", async () => {
+    const { broker, clock, fail, drop } = setUp({ maxAttempts: 1 });
+    await using session = await broker.connect([], never);
+    await using subscription = await session.subscribe("t", never);
+    const pending = subscription[Symbol.asyncIterator]().next();
+    fail(unreachable);
+    drop();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    const refusal = expect(session.subscribe("t", never)).rejects.toThrow("session has ended");
+    clock.advance(100);
+    await refusal;
+    expect(await pending).toEqual({ done: true, value: undefined });
   });
 });
 

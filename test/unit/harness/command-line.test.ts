@@ -7,31 +7,11 @@ import { byRequestKey, withFilenames } from "../../../harness/call-inputs.ts";
 import { explainSilence } from "../../../harness/embedded-broker.ts";
 import {
   collectAssignment,
-  parseBrokerAddress,
   parseJsonObject,
   parsePort,
   parseSeconds,
 } from "../../../harness/option-values.ts";
 import { printable } from "../../../harness/screen.ts";
-
-describe("the address of a broker", () => {
-  test.for([
-    ["localhost:1234", { host: "localhost", port: 1234 }],
-    ["host.containers.internal:55554", { host: "host.containers.internal", port: 55554 }],
-    ["10.0.0.1", { host: "10.0.0.1", port: 55555 }],
-    ["[::1]:7", { host: "::1", port: 7 }],
-    ["[fe80::1]", { host: "fe80::1", port: 55555 }],
-  ] as const)("%s is understood", ([text, address]) => {
-    expect(parseBrokerAddress(text)).toEqual(address);
-  });
-
-  test.for(["", ":1", "host:", "host:x", "host:65536", "::1", "a:1:2", "[]:1", "http://h:1"])(
-    '"%s" is refused',
-    (text) => {
-      expect(() => parseBrokerAddress(text)).toThrow(/Accepted: /);
-    },
-  );
-});
 
 describe("numbers", () => {
   test("are whole, in decimal digits, and in their range", () => {

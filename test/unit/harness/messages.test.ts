@@ -10,12 +10,19 @@ import {
   decodeStatusText,
   encodeProbe,
   encodeRequest,
+  inboxPattern,
 } from "../../../harness/messages.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { maxMessageBytes } from "../../../worker/protocol/limits.ts";
 import { decodeRequest } from "../../../worker/protocol/request.ts";
 import { encodeResponse } from "../../../worker/protocol/response.ts";
 import { encodeStatus } from "../../../worker/protocol/status.ts";
+import {
+  invokeTopic,
+  responseTopic,
+  statusTopic,
+  topicMatches,
+} from "../../../worker/protocol/topics.ts";
 import { type JsonObject, parseJson } from "../../../worker/support/json.ts";
 
 interface Recorded {
@@ -200,4 +207,17 @@ describe("a status", () => {
       expect(decodeStatusText(payload)).toBeUndefined();
     },
   );
+});
+
+describe("what an agent subscribes to", () => {
+  test("matches answers and statuses of its calls, and no others", () => {
+    const namespace = "response/status/";
+    const pattern = inboxPattern(namespace, "Me");
+    expect(pattern).toBe("response/status/a2a/v1/sam_remote_tool/*/Me/>");
+    for (const topic of [responseTopic, statusTopic]) {
+      expect(topicMatches(pattern, topic(namespace, "Me", "id"))).toBe(true);
+      expect(topicMatches(pattern, topic(namespace, "You", "id"))).toBe(false);
+    }
+    expect(topicMatches(pattern, invokeTopic(namespace, "Me"))).toBe(false);
+  });
 });

@@ -5,10 +5,13 @@ import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { BrokerSession, Delivery, Settlement } from "../../../worker/broker/broker.ts";
-import { Consumer, maxRequestBytesInFlight } from "../../../worker/invocation/consumer.ts";
+import {
+  Consumer,
+  maxDeliveriesInFlight,
+  maxRequestBytesInFlight,
+  maxUnsettledDeliveries,
+} from "../../../worker/invocation/consumer.ts";
 
-/** Deliveries that are being refused are pulled beyond what can run or wait; the consumer's own bound. */
-const refusalsInFlight = 16;
 const never = new AbortController().signal;
 const answered = (): Promise<Settlement> => Promise.resolve("accepted");
 
@@ -17,6 +20,7 @@ function delivery(number: number, sizeBytes = 0): Delivery {
     topic: `tool/${number}`,
     payload: new Uint8Array(sizeBytes),
     redelivered: false,
+    deliveryCount: 1,
     properties: {},
     settle: () => Promise.resolve(),
   };
@@ -69,24 +73,26 @@ class EndlessSession implements Pick<BrokerSession, "deliveries" | "pause"> {
 /** A handler that holds every delivery until it is told otherwise. */
 class Handler {
   readonly topics: string[] = [];
-  readonly #held: ((settlement: Settlement) => void)[] = [];
+  readonly #held: ((settlement: Settlement | undefined) => void)[] = [];
 
-  readonly handle = ({ topic }: Delivery): Promise<Settlement> => {
+  readonly handle = ({ topic }: Delivery): Promise<Settlement | undefined> => {
     this.topics.push(topic);
     return new Promise((resolve) => this.#held.push(resolve));
   };
 
   /** Finishes the `count` deliveries that were held first. */
-  async finish(count: number, settlement: Settlement = "accepted"): Promise<void> {
-    for (const finish of this.#held.splice(0, count)) finish(settlement);
+  async finish(count: number, settlement: Settlement | "left" = "accepted"): Promise<void> {
+    for (const finish of this.#held.splice(0, count)) {
+      finish(settlement === "left" ? undefined : settlement);
+    }
     await nextTurn();
   }
 }
 
-async function startConsumer(maxCalls: number, sizeBytes = 0) {
+async function startConsumer(maxInFlight: number, sizeBytes = 0) {
   const session = new EndlessSession(sizeBytes);
   const handler = new Handler();
-  const consumer = new Consumer(session, handler.handle, maxCalls);
+  const consumer = new Consumer(session, handler.handle, maxInFlight);
   const running = consumer.run();
   await nextTurn();
   return { session, handler, consumer, running };
@@ -101,21 +107,21 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("a consumer", () => {
-  test("pulls what can run or wait and a few more to be refused, and no further", async () => {
+  test("pulls as many as may be in flight, and no further", async () => {
     const { session, consumer } = await startConsumer(3);
-    expect(session.pulled).toBe(3 + refusalsInFlight);
-    expect(consumer.inFlight).toBe(3 + refusalsInFlight);
+    expect(session.pulled).toBe(3);
+    expect(consumer.inFlight).toBe(3);
     await nextTurn();
-    expect(session.pulled).toBe(3 + refusalsInFlight);
+    expect(session.pulled).toBe(3);
   });
 
   test("pulls one more for each that is handled, in whatever order they finish", async () => {
-    const { session, handler, consumer } = await startConsumer(1);
+    const { session, handler, consumer } = await startConsumer(7);
     await handler.finish(1);
-    expect(session.pulled).toBe(1 + refusalsInFlight + 1);
+    expect(session.pulled).toBe(8);
     await handler.finish(5);
-    expect(session.pulled).toBe(1 + refusalsInFlight + 6);
-    expect(consumer.inFlight).toBe(1 + refusalsInFlight);
+    expect(session.pulled).toBe(13);
+    expect(consumer.inFlight).toBe(7);
   });
 
   test("stops pulling at a number of bytes, until requests of as many have been handled", async () => {
@@ -156,17 +162,17 @@ describe("a consumer", () => {
   });
 
   test("hands deliveries on in the order in which they come", async () => {
-    const { handler } = await startConsumer(2);
+    const { handler } = await startConsumer(4);
     expect(handler.topics.slice(0, 4)).toEqual(["tool/1", "tool/2", "tool/3", "tool/4"]);
   });
 
   test("ends with the session, while deliveries are still being handled", async () => {
-    const { session, handler, consumer, running } = await startConsumer(1);
+    const { session, handler, consumer, running } = await startConsumer(5);
     await session.pause();
     await handler.finish(2);
     session.end();
     await running;
-    expect(consumer.inFlight).toBe(refusalsInFlight - 1);
+    expect(consumer.inFlight).toBe(3);
     const settled = consumer.settled();
     expect(await isSettled(settled)).toBe(false);
     await handler.finish(100);
@@ -186,16 +192,33 @@ describe("a consumer", () => {
   });
 });
 
+describe("deliveries in flight", () => {
+  const limits = { maxConcurrent: 4, maxQueued: 100 };
+
+  test("are those that run and the next one, where other workers can take the rest", () => {
+    expect(maxDeliveriesInFlight(limits, true)).toBe(5);
+    expect(maxUnsettledDeliveries(limits)).toBe(5);
+  });
+
+  test("are those alone that run, where none may wait", () => {
+    expect(maxUnsettledDeliveries({ ...limits, maxQueued: 0 })).toBe(4);
+  });
+
+  test("are those that can run or wait, and a few more to be refused, where nobody else would", () => {
+    expect(maxDeliveriesInFlight(limits, false)).toBe(4 + 100 + 16);
+  });
+});
+
 describe("a drain", () => {
   test("stops intake and ends when nothing is in flight any more", async () => {
-    const { session, handler, consumer, running } = await startConsumer(1);
+    const { session, handler, consumer, running } = await startConsumer(5);
     const drained = consumer.drain(never);
     expect(session.isPaused).toBe(true);
     session.end();
-    await handler.finish(refusalsInFlight);
+    await handler.finish(4);
     expect(await isSettled(drained)).toBe(false);
     await handler.finish(1);
-    expect(await drained).toEqual({ finished: 1 + refusalsInFlight, givenBack: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 5, givenBack: 0, abandoned: 0 });
     expect(consumer.inFlight).toBe(0);
     await running;
   });
@@ -215,7 +238,7 @@ describe("a drain", () => {
     const session = new EndlessSession();
     await session.pause();
     const handler = new Handler();
-    const consumer = new Consumer(session, handler.handle, 1);
+    const consumer = new Consumer(session, handler.handle, 2);
     void consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -241,7 +264,7 @@ describe("a drain", () => {
   });
 
   test("ends at its deadline and tells how many were finished, given back, and not waited for", async () => {
-    const { session, handler, consumer } = await startConsumer(1);
+    const { session, handler, consumer } = await startConsumer(17);
     await session.pause();
     await handler.finish(7);
     const inFlight = consumer.inFlight;
@@ -251,8 +274,9 @@ describe("a drain", () => {
     await handler.finish(3);
     await handler.finish(1, "rejected");
     await handler.finish(2, "failed");
+    await handler.finish(1, "left");
     deadline.abort();
-    expect(await drained).toEqual({ finished: 4, givenBack: 2, abandoned: inFlight - 6 });
+    expect(await drained).toEqual({ finished: 4, givenBack: 2, abandoned: inFlight - 7 });
   });
 
   test("ends at its deadline also when the session does not stop", async () => {

@@ -3,15 +3,26 @@
  */
 import { Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
-import type { Delivery, OutboundMessage, Settlement } from "../../../worker/broker/broker.ts";
+import { describe, expect, test, vi } from "vitest";
+import {
+  BrokerError,
+  type Delivery,
+  type OutboundMessage,
+  type PublishOutcome,
+  type SessionEnd,
+  type Settlement,
+} from "../../../worker/broker/broker.ts";
+import { Answers } from "../../../worker/invocation/answers.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
+import { Ledger } from "../../../worker/invocation/ledger.ts";
+import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { Slots } from "../../../worker/support/slots.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { patience } from "../../support/patience.ts";
 
 const namespace = "test";
 const replyTo = "reply/here";
@@ -31,6 +42,7 @@ const success = {
   toolResult: { said: "hi" },
   createdArtifacts: [],
   executionTimeMs: 1,
+  begun: true,
   mayRunAgain: true,
 } as const;
 
@@ -38,26 +50,43 @@ function givenUp(begun: boolean, mayRunAgain: boolean): InvocationOutcome {
   return { kind: "given-up", begun, mayRunAgain, executionTimeMs: 1 };
 }
 
+function failure(code: ErrorCode, begun: boolean): InvocationOutcome {
+  const error = new InvocationError(code, "no");
+  return { kind: "error", error, begun, mayRunAgain: true, executionTimeMs: 1 };
+}
+
 interface Setting {
   readonly outcome: InvocationOutcome;
   readonly redelivers: boolean;
+  readonly maxDeliveries: number | undefined;
+  readonly closed: Promise<SessionEnd>;
   /** Statuses of the tool, all at once. */
   readonly statuses: readonly string[];
   readonly properties: Readonly<Record<string, string>>;
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<void>;
+  readonly payload: Uint8Array;
+  /** Comes before the end of each run. */
+  readonly whileRunning: () => Promise<void>;
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome>;
   settle(outcome: Settlement): Promise<void>;
 }
 
-/** Handles one request; what the broker was told, in order, and what was logged. */
-async function handle(changes: Partial<Setting>) {
+/** A worker's half of calls. */
+function newHandler(changes: Partial<Setting>) {
+  /** What the broker was told, in order. */
   const told: string[] = [];
   const logged: string[] = [];
+  /** What the invoker was told of each run. */
+  const runs: CallContext[] = [];
   const setting: Setting = {
     outcome: success,
     redelivers: true,
+    maxDeliveries: undefined,
+    closed: new Promise(() => {}),
     statuses: [],
     properties: { replyTo, statusTo },
-    publish: () => Promise.resolve(),
+    payload: request,
+    whileRunning: () => Promise.resolve(),
+    publish: () => Promise.resolve("confirmed"),
     settle: () => Promise.resolve(),
     ...changes,
   };
@@ -67,39 +96,60 @@ async function handle(changes: Partial<Setting>) {
       write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
     }),
   );
+  const session = {
+    redelivers: setting.redelivers,
+    maxDeliveries: setting.maxDeliveries,
+    closed: setting.closed,
+    async publish(message: OutboundMessage, signal: AbortSignal) {
+      const outcome = await setting.publish(message, signal);
+      told.push(`${message.topic} ${Buffer.from(message.payload).toString()}`);
+      return outcome;
+    },
+  };
+  // Nobody waits long for a broker that does not confirm.
+  const clock = { ...systemClock, sleep: () => nextTurn() };
   const parts: HandlerParts = {
     namespace,
-    session: {
-      redelivers: setting.redelivers,
-      async publish(message, signal) {
-        await setting.publish(message, signal);
-        told.push(`${message.topic} ${Buffer.from(message.payload).toString()}`);
-      },
-    },
+    session,
+    ledger: new Ledger(systemClock),
+    answers: new Answers(session, clock, log),
     invoker: {
-      invoke(_invocation, { onStatus }: CallContext) {
-        for (const status of setting.statuses) onStatus(status);
-        return Promise.resolve(setting.outcome);
+      async invoke(_invocation, context) {
+        runs.push(context);
+        for (const status of setting.statuses) context.onStatus(status);
+        await setting.whileRunning();
+        return setting.outcome;
       },
     },
     largeRequests: new Slots({ capacity: 1, maxWaiting: 0 }),
-    // Nobody waits long for a broker that does not confirm.
-    clock: { ...systemClock, sleep: () => nextTurn() },
+    clock,
     log,
   };
-  const delivery: Delivery = {
-    topic: invokeTopic(namespace, "echo"),
-    payload: request,
-    redelivered: false,
-    properties: setting.properties,
-    async settle(outcome) {
-      told.push(outcome);
-      await setting.settle(outcome);
-    },
+  /** Handles a delivery; `name` is what `told` calls its settlement besides the outcome. */
+  const deliver = (changes: Partial<Delivery> = {}, name = "") => {
+    const delivery: Delivery = {
+      topic: invokeTopic(namespace, "echo"),
+      payload: setting.payload,
+      redelivered: false,
+      deliveryCount: 1,
+      properties: setting.properties,
+      async settle(outcome) {
+        told.push(`${name}${outcome}`);
+        await setting.settle(outcome);
+      },
+      ...changes,
+    };
+    const signals = { wait: neverAborted, run: neverAborted, publish: neverAborted };
+    return handleDelivery(parts, delivery, signals);
   };
-  const signals = { wait: neverAborted, run: neverAborted, publish: neverAborted };
-  const settlement = await handleDelivery(parts, delivery, signals);
-  return { told, logged: logged.join(""), settlement };
+  return { deliver, told, runs, logged: () => logged.join("") };
+}
+
+/** Handles one request; what the broker was told, in order, and what was logged. */
+async function handle(changes: Partial<Setting>, delivery: Partial<Delivery> = {}) {
+  const { deliver, told, runs, logged } = newHandler(changes);
+  const settlement = await deliver(delivery);
+  return { told, runs, logged: logged(), settlement };
 }
 
 const answerOf = (line: string | undefined): unknown =>
@@ -156,6 +206,12 @@ describe("a call that the worker gives up is answered and then accepted", () => 
       expect(logged).toContain(`"code":"${code}"`);
     },
   );
+
+  test("with TOOL_NOT_AVAILABLE before its tool began, when it must not run twice: the next worker could not know", async () => {
+    const { told } = await handle({ outcome: givenUp(false, false) });
+    expect(answerOf(told[0])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE" } });
+    expect(told.slice(1)).toEqual(["accepted"]);
+  });
 });
 
 describe("a delivery is settled", () => {
@@ -165,20 +221,27 @@ describe("a delivery is settled", () => {
     expect(told.slice(1)).toEqual(["accepted"]);
   });
 
-  test.for([
-    ["failed", "may run again", true],
-    ["rejected, so that nobody runs it again,", "must not", false],
-  ] as const)(
-    "as %s when its answer cannot be published and the call %s",
-    async ([, , mayRunAgain]) => {
-      const { told, logged } = await handle({
-        outcome: { ...success, mayRunAgain },
-        publish: () => Promise.reject(new Error("the broker is gone")),
-      });
-      expect(told).toEqual([mayRunAgain ? "failed" : "rejected"]);
-      expect(logged).toContain("answer could not be published");
-    },
-  );
+  test("as failed when its answer cannot be published", async () => {
+    const { told, logged } = await handle({
+      publish: () => Promise.reject(new Error("the broker is gone")),
+    });
+    expect(told).toEqual(["failed"]);
+    expect(logged).toContain("answer could not be published");
+  });
+
+  test("as accepted when its answer reached nobody", async () => {
+    const { told } = await handle({ publish: () => Promise.resolve("unroutable") });
+    expect(told.slice(1)).toEqual(["accepted"]);
+  });
+
+  test("not at all when the session has ended", async () => {
+    const { told, settlement } = await handle({
+      closed: Promise.resolve({ reason: "lost" }),
+      publish: () => Promise.reject(new BrokerError("ended", { transient: false })),
+    });
+    expect(told).toEqual([]);
+    expect(settlement).toBeUndefined();
+  });
 
   test("as rejected when nobody can be answered", async () => {
     expect((await handle({ properties: {} })).told).toEqual(["rejected"]);
@@ -194,14 +257,164 @@ describe("a delivery is settled", () => {
   });
 });
 
+describe("a call that is delivered again", () => {
+  const again = { redelivered: true, deliveryCount: 2 };
+
+  test("while it runs does not run again, and is settled with the first delivery, after the answer", async () => {
+    const running = Promise.withResolvers<void>();
+    const { deliver, told, runs, logged } = newHandler({ whileRunning: () => running.promise });
+    const first = deliver({}, "first ");
+    await vi.waitFor(() => expect(runs).toHaveLength(1), patience);
+    expect(await deliver(again, "second ")).toBeUndefined();
+    expect(told).toEqual([]);
+    running.resolve();
+    expect(await first).toBe("accepted");
+    expect(answerOf(told[0])).toHaveProperty("result");
+    expect(told.slice(1)).toEqual(["first accepted", "second accepted"]);
+    expect(runs).toHaveLength(1);
+    expect(logged()).toContain("call was delivered again while it runs");
+  });
+
+  test("through another subscription, which is no redelivery, runs once as well", async () => {
+    const running = Promise.withResolvers<void>();
+    const { deliver, told, runs } = newHandler({ whileRunning: () => running.promise });
+    const both = [deliver(), deliver()];
+    running.resolve();
+    expect(await Promise.all(both)).toEqual(["accepted", undefined]);
+    expect(runs).toHaveLength(1);
+    expect(told.slice(1)).toEqual(["accepted", "accepted"]);
+    expect(await deliver()).toBe("accepted");
+    expect(runs).toHaveLength(1);
+  });
+
+  test("while its answer is on its way is settled with it", async () => {
+    const confirmed = Promise.withResolvers<PublishOutcome>();
+    const { deliver, told, runs } = newHandler({ publish: () => confirmed.promise });
+    const first = deliver({}, "first ");
+    await vi.waitFor(() => expect(runs).toHaveLength(1), patience);
+    await nextTurn();
+    expect(await deliver(again, "second ")).toBeUndefined();
+    confirmed.resolve("confirmed");
+    await first;
+    expect(told).toEqual([expect.any(String), "first accepted", "second accepted"]);
+  });
+
+  test("after its answer is answered the same, and does not run", async () => {
+    const { deliver, told, runs, logged } = newHandler({});
+    await deliver();
+    expect(await deliver(again)).toBe("accepted");
+    expect(told).toEqual([told[0], "accepted", told[0], "accepted"]);
+    expect(runs).toHaveLength(1);
+    expect(logged()).toContain("call was delivered again after its answer");
+  });
+
+  test("after its answer could not be published gets it then, and does not run", async () => {
+    const overloaded = new BrokerError("too much waits already", { transient: true });
+    let says = (): Promise<PublishOutcome> => Promise.reject(overloaded);
+    const { deliver, told, runs } = newHandler({ publish: () => says() });
+    expect(await deliver()).toBe("failed");
+    says = () => Promise.resolve("confirmed");
+    expect(await deliver(again)).toBe("accepted");
+    expect(answerOf(told[1])).toHaveProperty("result");
+    expect(runs).toHaveLength(1);
+  });
+
+  test("gets again what went out in the place of an answer that the broker never takes", async () => {
+    const refused = new BrokerError("too large", { transient: false });
+    const publish = ({ payload }: OutboundMessage): Promise<PublishOutcome> =>
+      Buffer.from(payload).includes("said")
+        ? Promise.reject(refused)
+        : Promise.resolve("confirmed");
+    const { deliver, told, runs } = newHandler({ publish });
+    await deliver();
+    await deliver(again);
+    expect(answerOf(told[0])).toMatchObject({ error: { code: "RESOURCE_EXHAUSTED" } });
+    expect(told).toEqual([told[0], "accepted", told[0], "accepted"]);
+    expect(runs).toHaveLength(1);
+  });
+
+  test("after it was given back runs, and is none of the former delivery's", async () => {
+    const { deliver, told, runs } = newHandler({ outcome: givenUp(true, true) });
+    await deliver({}, "first ");
+    await deliver(again, "second ");
+    expect(told).toEqual(["first failed", "second failed"]);
+    expect(runs).toHaveLength(2);
+  });
+
+  test.for([
+    ["TOOL_NOT_AVAILABLE before it began, which agents try again,", "TOOL_NOT_AVAILABLE", false, 2],
+    ["RESOURCE_EXHAUSTED before it began", "RESOURCE_EXHAUSTED", false, 2],
+    ["RESOURCE_EXHAUSTED by what it returned", "RESOURCE_EXHAUSTED", true, 1],
+    ["an error that is final", "ARTIFACT_ERROR", false, 1],
+  ] as const)("after %s runs %s", async ([, code, begun, expected]) => {
+    const { deliver, runs } = newHandler({ outcome: failure(code, begun) });
+    await deliver();
+    await deliver();
+    expect(runs).toHaveLength(expected);
+  });
+
+  test("is run with the word that it may have begun elsewhere, as far as nothing is known of it here", async () => {
+    const { runs } = await handle({}, again);
+    expect(runs).toMatchObject([{ isRedelivered: true }]);
+    expect((await handle({})).runs).toMatchObject([{ isRedelivered: false }]);
+  });
+});
+
+describe("a call that the broker hands out for the last time", () => {
+  const last = { redelivered: true, deliveryCount: 5 };
+
+  test("is answered POISONED and rejected, without being run", async () => {
+    const { told, runs, settlement } = await handle({ maxDeliveries: 5 }, last);
+    expect(answerOf(told[0])).toMatchObject({
+      id: "7",
+      error: { code: "POISONED", message: expect.stringContaining("delivered 5 times") },
+    });
+    expect(told.slice(1)).toEqual(["rejected"]);
+    expect(settlement).toBe("rejected");
+    expect(runs).toEqual([]);
+  });
+
+  test("is so also when it cannot be read", async () => {
+    const payload = Buffer.from("{");
+    const { told } = await handle({ maxDeliveries: 5, payload }, last);
+    expect(answerOf(told[0])).toMatchObject({ id: "unknown", error: { code: "POISONED" } });
+    expect(told.slice(1)).toEqual(["rejected"]);
+  });
+
+  test("is rejected also when nobody can be answered", async () => {
+    const publish = () => Promise.reject(new BrokerError("gone", { transient: true }));
+    expect((await handle({ maxDeliveries: 5, publish }, last)).told).toEqual(["rejected"]);
+    expect((await handle({ maxDeliveries: 5, properties: {} }, last)).told).toEqual(["rejected"]);
+  });
+
+  test("runs when an operator has put it back into its queue", async () => {
+    const { deliver, runs } = newHandler({ maxDeliveries: 5 });
+    await deliver(last);
+    await deliver();
+    expect(runs).toHaveLength(1);
+  });
+
+  test("is answered as before when it was answered here", async () => {
+    const { deliver, told } = newHandler({ maxDeliveries: 5 });
+    await deliver();
+    expect(await deliver(last)).toBe("accepted");
+    expect(answerOf(told[2])).toHaveProperty("result");
+  });
+
+  test("is any other call on a broker without a limit, and one delivery before", async () => {
+    expect((await handle({}, last)).runs).toHaveLength(1);
+    expect((await handle({ maxDeliveries: 6 }, last)).runs).toHaveLength(1);
+  });
+});
+
 describe("statuses", () => {
   /** A broker that does not confirm statuses until the call is over. */
   function slowBroker() {
     const held: AbortSignal[] = [];
     return {
       held,
-      publish: ({ topic }: OutboundMessage, signal: AbortSignal): Promise<void> => {
-        if (topic === replyTo) return Promise.resolve();
+      publish: ({ topic }: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> => {
+        if (topic === replyTo) return Promise.resolve("confirmed");
         held.push(signal);
         return new Promise((_, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason as Error));

@@ -115,12 +115,77 @@ describe("a late call for a tool that was removed", () => {
   });
 });
 
+describe("a call that was delivered before", () => {
+  const again: Partial<CallContext> = { isRedelivered: true };
+
+  test("is answered NOT_REPEATED for a tool that must not run twice, and opens nothing", async () => {
+    const slots = new Slots({ capacity: 1, maxWaiting: 0 });
+    const outcome = newInvoker({ slots }).invoke(invocation, { ...newCall().context, ...again });
+    expect(await outcome).toMatchObject({
+      kind: "error",
+      error: { code: "NOT_REPEATED" },
+      begun: false,
+      mayRunAgain: false,
+    });
+    expect(slots.inUse).toBe(0);
+  });
+
+  test("goes on for every other tool", async () => {
+    const scopeOf = (): never => {
+      throw new InvocationError("ARTIFACT_ERROR", "it went on");
+    };
+    const resolve = () => ({ ...tool, idempotent: true });
+    const invoker = newInvoker({ resolve, scopeOf });
+    expect(await invoker.invoke(invocation, { ...newCall().context, ...again })).toMatchObject({
+      error: { code: "ARTIFACT_ERROR" },
+      mayRunAgain: true,
+    });
+  });
+});
+
+describe("a stale call", () => {
+  const seconds = 1_000;
+  const outcomeAfter = (ageMs: number, timeoutSeconds: number | undefined) => {
+    const scopeOf = (): never => {
+      throw new InvocationError("ARTIFACT_ERROR", "it was run");
+    };
+    const stale = { ...invocation, timeoutSeconds, sentAtMs: systemClock.nowMs() - ageMs };
+    return newInvoker({ scopeOf }).invoke(stale, newCall().context);
+  };
+
+  test.for([
+    ["its own time and the agent's patience", 30],
+    ["the worker's usual time, where it says none, and the agent's patience", undefined],
+  ] as const)(
+    "that is older than %s is answered as timed out, and not run",
+    async ([, timeout]) => {
+      const ageMs = ((timeout ?? 60) + 10) * seconds;
+      expect(await outcomeAfter(ageMs, timeout)).toMatchObject({ kind: "timeout", begun: false });
+    },
+  );
+
+  test("takes no slot and does not wait for one", async () => {
+    const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+    using _taken = await slots.acquire(new AbortController().signal);
+    const stale = { ...invocation, sentAtMs: systemClock.nowMs() - 100 * seconds };
+    const outcome = await newInvoker({ slots }).invoke(stale, newCall().context);
+    expect(outcome).toMatchObject({ kind: "timeout" });
+    expect(slots.waiting).toBe(0);
+  });
+
+  test("is none that still has time", async () => {
+    expect(await outcomeAfter(20 * seconds, 60)).toMatchObject({
+      error: { code: "ARTIFACT_ERROR" },
+    });
+  });
+});
+
 describe("a call that is given up", () => {
   const kinds = [
     ["every call", "all"],
     ["those without a slot", "waiting"],
   ] as const;
-  const neverBegun = { kind: "given-up", begun: false, mayRunAgain: true };
+  const neverBegun = { kind: "given-up", begun: false, mayRunAgain: false };
 
   test.for(kinds)(
     "with %s while it waits for one has not begun, and leaves the line",

@@ -480,7 +480,8 @@ describe("the reply address of a message", () => {
     },
   );
 
-  test.each(["", "soon", "NaN", "Infinity", "-5", "0", "null", undefined])(
+  // Among them the same time in seconds.
+  test.each(["", "soon", "NaN", "Infinity", "-5", "0", "null", "1795200128.6", undefined])(
     "says nothing of the time where that is no time: %j",
     (timestamp) => {
       const properties = timestamp === undefined ? { replyTo: "r" } : { replyTo: "r", timestamp };

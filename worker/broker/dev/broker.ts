@@ -2,24 +2,28 @@
  * The broker adapter for the DevBroker that agents bring along for development.
  *
  * A session is two connections, because a connection that waits in `RECEIVE` answers nothing else: one receives, one
- * publishes. The receiving one connects first and names every subscription in its `CONNECT`, so that no call published
- * after an agent saw the worker can slip through. Each connection has a client id of its own that is never used again: the
- * original removes the registration of a reconnected client when it notices the death of the former one.
+ * publishes; each subscription is one more. The receiving one connects first and names every subscription in its `CONNECT`,
+ * so that no call published after an agent saw the worker can slip through. Each connection has a client id of its own that
+ * is never used again: the original removes the registration of a reconnected client when it notices the death of the
+ * former one.
  */
 import { LRUCache } from "lru-cache";
 import { invokeTopic } from "../../protocol/topics.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
-import { newId } from "../../support/ids.ts";
 import {
   type Broker,
   BrokerError,
   type BrokerSession,
+  type BrokerSubscription,
   type Delivery,
   type OutboundMessage,
+  type PublishOutcome,
   type SessionEnd,
 } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
-import { DevConnection } from "./connection.ts";
+import { type ClientOptions, expectOk, openClient, propertiesOf, receive } from "./client.ts";
+import type { DevConnection } from "./connection.ts";
+import { DevSubscription } from "./subscription.ts";
 import { type Answer, type DevMessage, encodeCommand, encodePublish } from "./wire.ts";
 
 /**
@@ -34,19 +38,12 @@ const receiveTimeoutMs = 1_000;
  */
 const remainderTimeoutMs = 1;
 
-/** Milliseconds beyond its own time that the answer to a `RECEIVE` may take (as the original client). */
-const receiveGraceMs = 5_000;
-
 /** Message ids remembered, so that a message which came through several subscriptions is handed out once. */
 const maxRememberedIds = 1_000;
 
 /** Where the DevBroker is and who we are. */
-export interface DevBrokerOptions {
-  readonly host: string;
-  readonly port: number;
+export interface DevBrokerOptions extends ClientOptions {
   readonly namespace: string;
-  /** Beginning of the client ids, for those who read the broker's log. */
-  readonly workerId: string;
   /** Told about messages that cannot be read and are skipped. */
   readonly log: BrokerLog;
   readonly clock?: Clock;
@@ -59,8 +56,8 @@ export function createDevBroker(options: DevBrokerOptions): Broker {
     async connect(tools, signal) {
       await using stack = new AsyncDisposableStack();
       const patterns = tools.map((tool) => invokeTopic(options.namespace, tool));
-      const receiving = stack.use(await openConnection(options, patterns, signal));
-      const publishing = stack.use(await openConnection(options, [], signal));
+      const receiving = stack.use(await openClient(options, patterns, signal));
+      const publishing = stack.use(await openClient(options, [], signal));
       const session = new DevSession(receiving, publishing, options, tools);
       stack.move();
       return session;
@@ -68,31 +65,17 @@ export function createDevBroker(options: DevBrokerOptions): Broker {
   };
 }
 
-/** Connects and introduces a client. Throws BrokerError; leaves nothing open then. */
-async function openConnection(
-  options: DevBrokerOptions,
-  subscriptions: readonly string[],
-  signal: AbortSignal,
-): Promise<DevConnection> {
-  await using stack = new AsyncDisposableStack();
-  const connection = stack.use(await DevConnection.open(options, signal));
-  const clientId = `${options.workerId}-${newId()}`;
-  const hello = encodeCommand({ cmd: "CONNECT", client_id: clientId, subscriptions });
-  expectOk(await connection.command(hello, signal), "CONNECT");
-  stack.move();
-  return connection;
-}
-
 class DevSession implements BrokerSession {
   /** The DevBroker forgets a message when it hands it out. */
   readonly redelivers = false;
+  readonly maxDeliveries = undefined;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #receiving: DevConnection;
   readonly #publishing: DevConnection;
-  readonly #namespace: string;
-  readonly #log: BrokerLog;
+  readonly #options: DevBrokerOptions;
   readonly #clock: Clock;
+  readonly #subscriptions = new Set<DevSubscription>();
   readonly #seen = new LRUCache<string, true>({ max: maxRememberedIds });
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #ended = new AbortController();
@@ -109,8 +92,7 @@ class DevSession implements BrokerSession {
   ) {
     this.#receiving = receiving;
     this.#publishing = publishing;
-    this.#namespace = options.namespace;
-    this.#log = options.log;
+    this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#served = new Set(tools);
     this.closed = this.#end.promise;
@@ -133,10 +115,27 @@ class DevSession implements BrokerSession {
     this.#served.delete(toolName);
   }
 
-  async publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
+  async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const properties = { ...message.properties, timestamp: this.#clock.nowMs() };
     const line = encodePublish(message.topic, message.payload, properties);
     this.#expectOk(await this.#publishing.command(line, signal), "PUBLISH");
+    return "confirmed";
+  }
+
+  async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
+    signal.throwIfAborted();
+    const ended = this.#ended.signal;
+    const either = AbortSignal.any([signal, ended]);
+    await using stack = new AsyncDisposableStack();
+    const connection = stack.use(await openClient(this.#options, [pattern], either));
+    ended.throwIfAborted();
+    const subscription = new DevSubscription(connection, this.#options.log, (cause) => {
+      this.#subscriptions.delete(subscription);
+      if (cause !== undefined) this.#finish({ reason: "lost", cause });
+    });
+    this.#subscriptions.add(subscription);
+    stack.move();
+    return subscription;
   }
 
   pause(): Promise<void> {
@@ -145,9 +144,9 @@ class DevSession implements BrokerSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const parts = [this.#receiving, this.#publishing, ...this.#subscriptions];
     this.#finish({ reason: "asked" });
-    await this.#receiving[Symbol.asyncDispose]();
-    await this.#publishing[Symbol.asyncDispose]();
+    await Promise.all(parts.map((part) => part[Symbol.asyncDispose]()));
   }
 
   /**
@@ -168,7 +167,10 @@ class DevSession implements BrokerSession {
     toolName: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const line = encodeCommand({ cmd, topic_pattern: invokeTopic(this.#namespace, toolName) });
+    const line = encodeCommand({
+      cmd,
+      topic_pattern: invokeTopic(this.#options.namespace, toolName),
+    });
     this.#expectOk(await this.#receiving.command(line, signal), cmd);
   }
 
@@ -189,38 +191,19 @@ class DevSession implements BrokerSession {
     while (!this.#ended.signal.aborted) {
       // Sent behind the commands of a pause, so the server has nothing for us any more when it finds nothing now.
       const isRemainder = this.#pausing !== undefined;
-      const answer = await this.#receive(isRemainder ? remainderTimeoutMs : receiveTimeoutMs);
-      if (isRemainder && answer?.status === "TIMEOUT") return;
-      const message = this.#read(answer);
-      if (message !== undefined) yield toDelivery(message);
+      const message = await this.#receive(isRemainder ? remainderTimeoutMs : receiveTimeoutMs);
+      if (message === undefined && isRemainder) return;
+      if (message !== undefined && this.#isNew(message)) yield toDelivery(message);
     }
   }
 
-  /** One `RECEIVE`; undefined when there is no answer: then the session is over, and `closed` says why. */
-  async #receive(waitMs: number): Promise<Answer | undefined> {
-    const line = encodeCommand({ cmd: "RECEIVE", timeout_ms: waitMs });
+  /** The next message; undefined when none came in time, and when the session is over: then `closed` says why. */
+  async #receive(waitMs: number): Promise<DevMessage | undefined> {
     try {
-      return await this.#receiving.command(line, this.#ended.signal, waitMs + receiveGraceMs);
+      return await receive(this.#receiving, waitMs, this.#options.log, this.#ended.signal);
     } catch (error) {
       this.#finish({ reason: "lost", cause: error });
       return undefined;
-    }
-  }
-
-  /** The message that a `RECEIVE` brought; undefined when there is none to hand out. */
-  #read(answer: Answer | undefined): DevMessage | undefined {
-    switch (answer?.status) {
-      case "OK":
-        return answer.message && this.#isNew(answer.message) ? answer.message : undefined;
-      case "ERROR":
-        // Whatever the broker has against a RECEIVE it will have against the next one.
-        this.#finish({ reason: "lost", cause: refusal("RECEIVE", answer) });
-        return undefined;
-      case "UNREADABLE":
-        this.#log.warn({ reason: answer.reason }, "unreadable message skipped");
-        return undefined;
-      default:
-        return undefined;
     }
   }
 
@@ -233,45 +216,21 @@ class DevSession implements BrokerSession {
 
   #finish(end: SessionEnd): void {
     if (this.#ended.signal.aborted) return;
-    this.#ended.abort();
+    this.#ended.abort(new BrokerError("The broker session has ended", { transient: true }));
     this.#end.resolve(end);
-    void this.#receiving[Symbol.asyncDispose]();
-    void this.#publishing[Symbol.asyncDispose]();
+    for (const part of [this.#receiving, this.#publishing, ...this.#subscriptions]) {
+      void part[Symbol.asyncDispose]();
+    }
   }
 }
 
 function toDelivery(message: DevMessage): Delivery {
-  const properties = Object.entries(message.userProperties).map(
-    ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,
-  );
   return {
     topic: message.topic,
     payload: message.payload,
     redelivered: false,
-    properties: Object.fromEntries(properties),
+    deliveryCount: 1,
+    properties: propertiesOf(message),
     settle: () => Promise.resolve(),
   };
-}
-
-/** Throws BrokerError unless the command was carried out. */
-function expectOk(answer: Answer, command: string): void {
-  if (answer.status !== "OK") throw refusal(command, answer);
-}
-
-function refusal(command: string, answer: Exclude<Answer, { status: "OK" }>): BrokerError {
-  switch (answer.status) {
-    case "ERROR":
-      return new BrokerError(`The broker refused ${command}: ${answer.code}: ${answer.message}`, {
-        transient: answer.code !== "INVALID_COMMAND",
-      });
-    case "UNREADABLE":
-      return new BrokerError(
-        `The answer to ${command} is not one of a DevBroker: ${answer.reason}`,
-        {
-          transient: false,
-        },
-      );
-    case "TIMEOUT":
-      return new BrokerError(`The broker answered ${command} with TIMEOUT`, { transient: true });
-  }
 }

@@ -11,220 +11,150 @@ import {
   type Broker,
   BrokerError,
   type BrokerSession,
-  type Delivery,
   type OutboundMessage,
-  type SessionEnd,
-  type Settlement,
+  type PublishOutcome,
 } from "../broker.ts";
+import { type Queued, Queues } from "./queues.ts";
+import { type Exchange, MemorySession } from "./session.ts";
 import { type MemoryMessage, type MemorySubscription, Subscription } from "./subscription.ts";
-
-/** Messages that may wait in the queues. */
-const maxWaitingMessages = 10_000;
 
 /** The broker with the face that it shows to agents. */
 export interface MemoryBroker extends Broker {
+  /** What no session gets any more: it was settled `rejected`, or handed out too often. Of many, the last ones. */
+  readonly deadLetters: readonly MemoryMessage[];
   /** Publishes as an agent does. Throws BrokerError when the queues are full. */
-  publish(topic: string, payload: Uint8Array, properties?: MemoryMessage["properties"]): void;
+  publish(
+    topic: string,
+    payload: Uint8Array,
+    properties?: MemoryMessage["properties"],
+  ): PublishOutcome;
   /** Hears every message whose topic matches, from now on. The caller disposes it. */
   subscribe(pattern: string): MemorySubscription;
   /** Ends every session as if the connection had broken. */
   dropSessions(): void;
 }
 
-/** Makes a broker of its own. */
-export function createMemoryBroker(options: { namespace: string; clock?: Clock }): MemoryBroker {
-  return new InProcessBroker(options.namespace, options.clock ?? systemClock);
-}
-
-/** A message on its way to one session. */
-interface Waiting {
-  readonly toolTopic: string;
-  readonly message: MemoryMessage;
-  redelivered: boolean;
-}
-
-class InProcessBroker implements MemoryBroker {
-  readonly kind = "memory";
+/** How a broker in this process behaves. */
+export interface MemoryBrokerOptions {
   readonly namespace: string;
-  readonly clock: Clock;
-  readonly sessions = new Set<MemorySession>();
-  /** Topics that have a queue. */
-  readonly #queues = new Set<string>();
-  #waiting: Waiting[] = [];
-  readonly #subscriptions = new Set<Subscription>();
+  readonly clock?: Clock;
+  /** How often a message is handed out, at most, before it is a dead letter; without end unless told. */
+  readonly maxDeliveries?: number | undefined;
+  /** Deliveries of one session that are not settled, at most; no limit unless told. */
+  readonly maxUnsettled?: number | undefined;
+}
 
-  constructor(namespace: string, clock: Clock) {
-    this.namespace = namespace;
-    this.clock = clock;
+/** Makes a broker of its own. */
+export function createMemoryBroker(options: MemoryBrokerOptions): MemoryBroker {
+  return new InProcessBroker(options);
+}
+
+class InProcessBroker implements MemoryBroker, Exchange {
+  readonly kind = "memory";
+  readonly maxDeliveries: number | undefined;
+  readonly maxUnsettled: number;
+  readonly #namespace: string;
+  readonly #clock: Clock;
+  readonly #queues: Queues;
+  readonly #sessions = new Set<MemorySession>();
+  readonly #subscriptions = new Set<Pick<Subscription<unknown>, "offer">>();
+
+  constructor(options: MemoryBrokerOptions) {
+    this.maxDeliveries = options.maxDeliveries;
+    this.maxUnsettled = options.maxUnsettled ?? Infinity;
+    this.#namespace = options.namespace;
+    this.#clock = options.clock ?? systemClock;
+    this.#queues = new Queues(options.maxDeliveries ?? Infinity);
+  }
+
+  get deadLetters(): readonly MemoryMessage[] {
+    return this.#queues.deadLetters;
   }
 
   connect(tools: readonly string[], signal: AbortSignal): Promise<BrokerSession> {
-    return promised(signal, () => {
+    return new Promise((resolve) => {
+      signal.throwIfAborted();
       const session = new MemorySession(this);
-      this.sessions.add(session);
+      this.#sessions.add(session);
       for (const tool of tools) this.bind(session, tool);
-      return session;
+      resolve(session);
     });
   }
 
-  publish(topic: string, payload: Uint8Array, properties: MemoryMessage["properties"] = {}): void {
+  publish(
+    topic: string,
+    payload: Uint8Array,
+    properties: MemoryMessage["properties"] = {},
+  ): PublishOutcome {
     const message = { topic, payload, properties };
-    if (this.#queues.has(topic)) {
-      if (this.#waiting.length >= maxWaitingMessages) {
-        throw new BrokerError(`${maxWaitingMessages} messages wait already`, { transient: true });
-      }
-      this.#waiting.push({ toolTopic: topic, message, redelivered: false });
-      this.#wakeSessions();
+    let isRouted = this.#queues.offer(message);
+    if (isRouted) this.#wakeSessions();
+    for (const subscription of this.#subscriptions) {
+      if (subscription.offer(message)) isRouted = true;
     }
-    for (const subscription of this.#subscriptions) subscription.offer(message);
+    return isRouted ? "confirmed" : "unroutable";
   }
 
   subscribe(pattern: string): MemorySubscription {
-    const subscription = new Subscription(pattern, () => this.#subscriptions.delete(subscription));
-    this.#subscriptions.add(subscription);
-    return subscription;
+    return this.listen(pattern, (message) => message);
   }
 
   dropSessions(): void {
     const cause = new BrokerError("The connection to the memory broker was lost", {
       transient: true,
     });
-    for (const session of this.sessions) session.end({ reason: "lost", cause });
+    for (const session of this.#sessions) session.end({ reason: "lost", cause });
   }
 
   bind(session: MemorySession, toolName: string): void {
-    const topic = invokeTopic(this.namespace, toolName);
-    this.#queues.add(topic);
+    const topic = invokeTopic(this.#namespace, toolName);
+    this.#queues.open(topic);
     session.topics.add(topic);
     session.wake();
   }
 
   unbind(session: MemorySession, toolName: string): void {
-    const topic = invokeTopic(this.namespace, toolName);
+    const topic = invokeTopic(this.#namespace, toolName);
     session.topics.delete(topic);
-    if ([...this.sessions].some((other) => other.topics.has(topic))) return;
-    this.#queues.delete(topic);
-    this.#waiting = this.#waiting.filter((waiting) => waiting.toolTopic !== topic);
+    if ([...this.#sessions].some((other) => other.topics.has(topic))) return;
+    this.#queues.close(topic);
   }
 
-  /** The first message for one of these topics, taken out of its queue. */
-  take(topics: ReadonlySet<string>): Waiting | undefined {
-    const index = this.#waiting.findIndex((waiting) => topics.has(waiting.toolTopic));
-    return index === -1 ? undefined : this.#waiting.splice(index, 1)[0];
+  take(topics: ReadonlySet<string>): Queued | undefined {
+    return this.#queues.take(topics);
   }
 
-  /** Puts messages back to the head of the queues that still exist. */
-  giveBack(returned: readonly Waiting[]): void {
-    for (const waiting of returned) waiting.redelivered = true;
-    this.#waiting.unshift(...returned.filter((waiting) => this.#queues.has(waiting.toolTopic)));
+  giveBack(returned: readonly Queued[]): void {
+    this.#queues.giveBack(returned);
     this.#wakeSessions();
   }
 
+  putAside(rejected: Queued): void {
+    this.#queues.putAside(rejected);
+  }
+
+  send({ topic, payload, properties }: OutboundMessage): PublishOutcome {
+    return this.publish(topic, payload, { ...properties, timestamp: this.#clock.nowMs() });
+  }
+
+  listen<Heard>(
+    pattern: string,
+    read: (message: MemoryMessage) => Heard,
+    onEnd?: () => void,
+  ): Subscription<Heard> {
+    const subscription: Subscription<Heard> = new Subscription(pattern, read, () => {
+      this.#subscriptions.delete(subscription);
+      onEnd?.();
+    });
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  forget(session: MemorySession): void {
+    this.#sessions.delete(session);
+  }
+
   #wakeSessions(): void {
-    for (const session of this.sessions) session.wake();
+    for (const session of this.#sessions) session.wake();
   }
-}
-
-class MemorySession implements BrokerSession {
-  readonly redelivers = true;
-  readonly closed: Promise<SessionEnd>;
-  readonly deliveries: AsyncIterable<Delivery>;
-  readonly topics = new Set<string>();
-  readonly #broker: InProcessBroker;
-  readonly #end = Promise.withResolvers<SessionEnd>();
-  readonly #unsettled = new Set<Waiting>();
-  #isEnded = false;
-  #isPaused = false;
-  #awake = Promise.withResolvers<void>();
-
-  constructor(broker: InProcessBroker) {
-    this.#broker = broker;
-    this.closed = this.#end.promise;
-    this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
-  }
-
-  serve(toolName: string, signal: AbortSignal): Promise<void> {
-    return this.#do(signal, () => {
-      if (!this.#isPaused) this.#broker.bind(this, toolName);
-    });
-  }
-
-  leave(toolName: string, signal: AbortSignal): Promise<void> {
-    return this.#do(signal, () => this.#broker.unbind(this, toolName));
-  }
-
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<void> {
-    const properties = { ...message.properties, timestamp: this.#broker.clock.nowMs() };
-    return this.#do(signal, () => this.#broker.publish(message.topic, message.payload, properties));
-  }
-
-  pause(): Promise<void> {
-    this.#isPaused = true;
-    this.wake();
-    return Promise.resolve();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.end({ reason: "asked" });
-    return Promise.resolve();
-  }
-
-  /** Looks again whether there is something to deliver. */
-  wake(): void {
-    this.#awake.resolve();
-    this.#awake = Promise.withResolvers();
-  }
-
-  end(end: SessionEnd): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
-    this.#broker.sessions.delete(this);
-    this.#end.resolve(end);
-    this.wake();
-    this.#broker.giveBack([...this.#unsettled]);
-    this.#unsettled.clear();
-  }
-
-  #do(signal: AbortSignal, act: () => void): Promise<void> {
-    return promised(signal, () => {
-      if (this.#isEnded) throw new BrokerError("The broker session has ended", { transient: true });
-      act();
-    });
-  }
-
-  async *#deliver(): AsyncGenerator<Delivery, void> {
-    // What waits in the queues was not received yet: a paused session leaves it to others.
-    while (!this.#isEnded && !this.#isPaused) {
-      const waiting = this.#broker.take(this.topics);
-      if (waiting === undefined) await this.#awake.promise;
-      else yield this.#toDelivery(waiting);
-    }
-  }
-
-  #toDelivery(waiting: Waiting): Delivery {
-    this.#unsettled.add(waiting);
-    const { topic, payload, properties } = waiting.message;
-    return {
-      topic,
-      payload,
-      redelivered: waiting.redelivered,
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, value]) => [name, String(value)]),
-      ),
-      settle: (outcome) => this.#settle(waiting, outcome),
-    };
-  }
-
-  #settle(waiting: Waiting, outcome: Settlement): Promise<void> {
-    if (this.#unsettled.delete(waiting) && outcome === "failed") this.#broker.giveBack([waiting]);
-    return Promise.resolve();
-  }
-}
-
-/** Acts at once and tells of it like a broker that is far away. */
-function promised<T>(signal: AbortSignal, act: () => T): Promise<T> {
-  return new Promise((resolve) => {
-    signal.throwIfAborted();
-    resolve(act());
-  });
 }

@@ -1,0 +1,170 @@
+/**
+ * Which broker is meant: from a URL, or from the name of a kind with the worker's own variables, to a broker that can be
+ * connected to. What the URL leaves open is read from the variables as a worker reads them, so that both sides agree.
+ */
+import { brokerVariables } from "../../worker/broker-variables.ts";
+import { type BrokerConfig, openBroker } from "../../worker/broker/open.ts";
+import type { BrokerLog } from "../../worker/broker/log.ts";
+import type { ReconnectingBroker } from "../../worker/broker/reconnecting.ts";
+import { ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import { newId } from "../../worker/support/ids.ts";
+
+/** The port of a DevBroker that nobody said the port of. */
+export const defaultPort = 55_555;
+
+/** Where a DevBroker listens. */
+export interface BrokerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A kind of broker, and how a URL says what its variables say. */
+interface Kind {
+  /** The variable that a worker is told this broker by. */
+  readonly selector: string;
+  /** Schemes of its URLs, with the colon. */
+  readonly schemes: readonly string[];
+  /** What the URL says, as variables; undefined when it is none of this kind. */
+  read(url: URL): Environment | undefined;
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  dev: {
+    selector: "DEV_BROKER_HOST",
+    schemes: ["dev:"],
+    read(url) {
+      if (hasCredentials(url) || /[^/]/.test(url.pathname)) return undefined;
+      return {
+        DEV_BROKER_HOST: url.hostname.replace(/^\[|\]$/g, ""),
+        DEV_BROKER_PORT: url.port || String(defaultPort),
+      };
+    },
+  },
+  amqp: {
+    selector: "AMQP_URL",
+    schemes: ["amqp:", "amqps:"],
+    read: (url) => ({ AMQP_URL: url.href }),
+  },
+  solace: {
+    selector: "SOLACE_HOST",
+    schemes: ["tcp:", "tcps:", "ws:", "wss:", "smf:", "smfs:"],
+    read(url) {
+      const vpn = /^\/?([^/]*)$/.exec(url.pathname)?.[1];
+      if (vpn === undefined) return undefined;
+      return {
+        SOLACE_HOST: `${url.protocol}//${url.host}`,
+        ...(vpn !== "" && { SOLACE_VPN: decodeURIComponent(vpn) }),
+        ...(url.username !== "" && { SOLACE_USERNAME: decodeURIComponent(url.username) }),
+        ...(url.password !== "" && { SOLACE_PASSWORD: decodeURIComponent(url.password) }),
+      };
+    },
+  },
+};
+
+/** What {@link chooseBroker} accepts, for help and errors. */
+export const acceptedBrokers =
+  "HOST:PORT of a DevBroker, dev://HOST:PORT, amqp[s]://USER:PASSWORD@HOST:PORT/VHOST, " +
+  "tcp[s]:// or ws[s]://USER:PASSWORD@HOST:PORT/VPN for Solace, or dev, amqp or solace by the worker's variables";
+
+/** How it was said which broker is meant. */
+export interface ChoiceOptions {
+  /** Spelled exactly as the worker's. */
+  readonly namespace: string;
+  /** The worker's variables, for what the text does not say; those of other matters are overlooked. */
+  readonly environment: Environment;
+}
+
+/** A broker that nobody has connected to yet. */
+export interface BrokerChoice {
+  readonly config: BrokerConfig;
+  /** Where it is, for people: without credentials. */
+  readonly place: string;
+}
+
+/**
+ * Reads which broker is meant: {@link acceptedBrokers}. Throws ConfigError, which repeats nothing of a text that may hold a
+ * password.
+ */
+export function chooseBroker(text: string, options: ChoiceOptions): BrokerChoice {
+  const kind = Object.hasOwn(kinds, text) ? kinds[text] : undefined;
+  return kind ? fromVariables(text, kind, options) : fromUrl(text, options);
+}
+
+function fromVariables(name: string, { selector }: Kind, options: ChoiceOptions): BrokerChoice {
+  if (!options.environment[selector]) {
+    throw new ConfigError([`broker: ${name} needs ${selector}, which is not set`]);
+  }
+  const config = readBroker({ [selector]: options.environment[selector] }, options);
+  return { config, place: `the broker of ${selector}` };
+}
+
+function fromUrl(text: string, options: ChoiceOptions): BrokerChoice {
+  const isAddress = /^(?:\[[^\]]+\]|[^:[\]/@?#]+)(?::\d+)?$/.test(text);
+  const url = URL.parse(isAddress ? `dev://${text}` : text);
+  const said = url === null ? undefined : variablesOf(url);
+  if (url === null || said === undefined) {
+    throw new ConfigError([`broker: what is given is not accepted; accepted: ${acceptedBrokers}`]);
+  }
+  const place = isAddress ? text : `${url.protocol}//${url.host}${url.pathname}`;
+  return { config: readBroker(said, options), place };
+}
+
+function variablesOf(url: URL): Environment | undefined {
+  const kind = Object.values(kinds).find(({ schemes }) => schemes.includes(url.protocol));
+  if (kind === undefined || url.hostname === "" || url.search !== "" || url.hash !== "") {
+    return undefined;
+  }
+  // A password with a slash that is not escaped would be taken for host and path, and shown.
+  if (url.pathname.includes("@")) return undefined;
+  try {
+    return kind.read(url);
+  } catch {
+    return undefined; // an escape that is none
+  }
+}
+
+/** Reads `said` and, of the environment, what concerns brokers and selects none. */
+function readBroker(said: Environment, { environment, namespace }: ChoiceOptions): BrokerConfig {
+  const selectors = Object.values(kinds).map(({ selector }) => selector);
+  const others = Object.entries(environment).filter(
+    ([name]) => Object.hasOwn(brokerVariables, name) && !selectors.includes(name),
+  );
+  return readConfig({ ...Object.fromEntries(others), ...said, SAM_NAMESPACE: namespace }).broker;
+}
+
+function hasCredentials({ username, password }: URL): boolean {
+  return username !== "" || password !== "";
+}
+
+/** As whom to connect, and how patiently. */
+export interface ClientBrokerOptions {
+  readonly namespace: string;
+  /** Beginning of the name that the broker knows the client by; the rest is different every time. */
+  readonly name: string;
+  /** Attempts per outage, the first connection included; 0 tries for ever. */
+  readonly connectRetries: number;
+  readonly log: BrokerLog;
+}
+
+/** A broker that reconnects by the worker's policy. Nothing is opened before its `connect`. */
+export function openClientBroker(
+  config: BrokerConfig,
+  { namespace, name, connectRetries, log }: ClientBrokerOptions,
+): Promise<ReconnectingBroker> {
+  return openBroker(
+    { ...config, connectRetries },
+    { namespace, workerId: `${name}-${newId()}`, log },
+  );
+}
+
+/** A DevBroker, with one attempt to connect per outage. */
+export function openDevBroker(
+  address: BrokerAddress,
+  who: Pick<ClientBrokerOptions, "namespace" | "name">,
+): Promise<ReconnectingBroker> {
+  const config = { kind: "dev", ...address, connectRetries: 1, connectRetryDelayMs: 1 } as const;
+  return openClientBroker(config, { ...who, connectRetries: 1, log: silentLog });
+}
+
+/** A log that keeps nothing. */
+export const silentLog: BrokerLog = { info: () => undefined, warn: () => undefined };

@@ -1,0 +1,214 @@
+/**
+ * The RabbitMQ adapter when the broker refuses it, takes no messages, takes calls back or goes away.
+ */
+import { describe, expect, test, vi } from "vitest";
+import type { Broker } from "../../../worker/broker/broker.ts";
+import { reconnecting } from "../../../worker/broker/reconnecting.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { pull, textOf } from "../../conformance/broker.ts";
+import { patience } from "../../support/patience.ts";
+import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { freePorts } from "../../support/rabbitmq-ports.ts";
+import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+
+/** The least that RabbitMQ accepts as its limit is less than what tests send. */
+const maxMessageBytes = 1_000_000;
+
+const node = useRabbitMQ(async () => ({ settings: [`max_message_size = ${maxMessageBytes}`] }));
+
+/** As the worker uses the adapter. */
+function lasting(broker: Broker): ReturnType<typeof reconnecting> {
+  const log = { info: () => {}, warn: () => {} };
+  return reconnecting(broker, { maxAttempts: 0, backoff: { baseMs: 20, capMs: 200 }, log });
+}
+
+/** The URL of the node with another user or virtual host. */
+function urlWith(change: (url: URL) => void): string {
+  const url = new URL(node().url);
+  change(url);
+  return url.href;
+}
+
+describe("a broker that refuses", () => {
+  test.each([
+    ["the password", (url: URL) => (url.password = "wrong"), /refused the login of guest: /],
+    ["the user", (url: URL) => (url.username = "nobody"), /refused the login of nobody: /],
+    ["the virtual host", (url: URL) => (url.pathname = "/none"), /refused the virtual host "none"/],
+  ])("%s is reported at once, without the password", async (_what, change, message) => {
+    const broker = amqpBroker({ url: urlWith(change), namespace: newNamespace() });
+    const error: unknown = await lasting(broker)
+      .connect([], never)
+      .then(String, (reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "BrokerError", transient: false });
+    expect(String(error)).toMatch(message);
+    expect(String(error)).not.toMatch(/:(?:wrong|guest)@/);
+  });
+
+  test("to declare a queue is reported with the permission that is missing", async () => {
+    const namespace = newNamespace();
+    await node().control("add_user", "reader", "secret");
+    await node().control("set_permissions", "reader", "^none$", ".*", ".*");
+    const url = urlWith((changed) => {
+      changed.username = "reader";
+      changed.password = "secret";
+    });
+    const connecting = amqpBroker({ url, namespace }).connect(["echo"], never);
+    await expect(connecting).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringMatching(
+        /declare the exchange .*ACCESS_REFUSED.*Give the user the perm/s,
+      ),
+    });
+  });
+
+  test("to answer at all is tried again", async () => {
+    const [port] = await freePorts(1);
+    const url = `amqp://guest:secret@127.0.0.1:${port}`;
+    const connecting = amqpBroker({ url, namespace: newNamespace() }).connect([], never);
+    await expect(connecting).rejects.toMatchObject({
+      transient: true,
+      message: `Cannot connect to the broker at amqp://127.0.0.1:${port}/%2F: ECONNREFUSED`,
+    });
+  });
+});
+
+test("connecting can be given up", async () => {
+  const aborting = new AbortController();
+  const reason = new Error("enough");
+  const broker = amqpBroker({ url: node().url, namespace: newNamespace() });
+  const connecting = broker.connect(["echo"], aborting.signal);
+  aborting.abort(reason);
+  await expect(connecting).rejects.toBe(reason);
+});
+
+describe("a message that is too large for the broker", () => {
+  test("is refused alone: what was published with it arrives", async () => {
+    const namespace = newNamespace();
+    await using session = await lasting(amqpBroker({ url: node().url, namespace })).connect(
+      [],
+      never,
+    );
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    const heard = await peer.listen(`${namespace}/answers/>`);
+    const topic = `${namespace}/answers/1`;
+    const large = { topic, payload: Buffer.alloc(maxMessageBytes + 1, "x") };
+    const refused = session.publish(large, never);
+    const published = session.publish({ topic, payload: Buffer.from("small") }, never);
+    await expect(refused).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringContaining("larger than configured max size"),
+    });
+    expect(await published).toBe("confirmed");
+    expect((await heard()).payload).toBe("small");
+  });
+});
+
+describe("a channel that the broker closes", () => {
+  test("ends the session, and the next one makes again what was missing", async () => {
+    const namespace = newNamespace();
+    await using session = await lasting(amqpBroker({ url: node().url, namespace })).connect(
+      ["echo"],
+      never,
+    );
+    await using operator = await connectOperator(node().url);
+    await operator.channel.deleteExchange(namespace);
+    const call = { topic: invokeTopic(namespace, "echo"), payload: Buffer.from("1") };
+    expect(await session.publish(call, never)).toBe("confirmed");
+    expect(textOf(await pull(session).next())).toBe("1");
+  });
+
+  test("for a call that was not settled in time is told, and the call goes to others", async () => {
+    const namespace = newNamespace();
+    const log = keptLog();
+    const set = (timeoutMs: number, tickMs: number): Promise<string> =>
+      node().control(
+        "eval",
+        `application:set_env(rabbit, consumer_timeout, ${timeoutMs}),
+         application:set_env(rabbit, channel_tick_interval, ${tickMs}).`,
+      );
+    await using stack = new AsyncDisposableStack();
+    stack.defer(async () => void (await set(1_800_000, 60_000)));
+    await set(500, 200);
+    const broker = amqpBroker({ url: node().url, namespace, log });
+    await using session = await broker.connect(["echo"], never);
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await peer.publish(invokeTopic(namespace, "echo"), "1");
+    const late = await pull(session).next();
+    const end = await session.closed;
+    expect(end.reason).toBe("lost");
+    expect(String(end.cause)).toMatch(/PRECONDITION_FAILED.*timed out/);
+    expect(log.events).toContain("broker took unsettled calls back after its timeout");
+    await late.settle("accepted");
+    await using other = await broker.connect(["echo"], never);
+    expect(await pull(other).next()).toMatchObject({ redelivered: true, deliveryCount: 2 });
+  });
+});
+
+test("a broker that takes no messages has publishers wait, and says so", async () => {
+  const namespace = newNamespace();
+  const log = keptLog();
+  await using session = await amqpBroker({ url: node().url, namespace, log }).connect([], never);
+  const answer = { topic: "a/b", payload: Buffer.from("1") };
+  await node().control("set_vm_memory_high_watermark", "0.000001");
+  const publishing = Array.from({ length: 5 }, () => session.publish(answer, never));
+  await vi.waitFor(() => expect(log.events).toEqual(["broker takes no messages"]), patience);
+  const waiting = session.publish(answer, never);
+  await node().control("set_vm_memory_high_watermark", "0.4");
+  expect(new Set(await Promise.all([...publishing, waiting]))).toEqual(new Set(["unroutable"]));
+  expect(log.events).toEqual(["broker takes no messages", "broker takes messages again"]);
+});
+
+describe("through the reconnecting decorator", () => {
+  test("calls come again when an operator closes all connections", async () => {
+    const namespace = newNamespace();
+    const topic = invokeTopic(namespace, "echo");
+    await using session = await lasting(amqpBroker({ url: node().url, namespace })).connect(
+      ["echo"],
+      never,
+    );
+    const deliveries = pull(session);
+    {
+      await using peer = await connectAmqpPeer(node().url, namespace);
+      await peer.publish(topic, "1");
+    }
+    const former = await deliveries.next();
+    await node().closeAllConnections();
+    const again = await deliveries.next();
+    expect(again).toMatchObject({ redelivered: true, deliveryCount: 2 });
+    await former.settle("accepted");
+    await again.settle("accepted");
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await peer.publish(topic, "2");
+    expect(textOf(await deliveries.next())).toBe("2");
+  });
+
+  test("nothing is lost when the broker is restarted", async () => {
+    const namespace = newNamespace();
+    const topic = invokeTopic(namespace, "echo");
+    await using session = await lasting(amqpBroker({ url: node().url, namespace })).connect(
+      ["echo"],
+      never,
+    );
+    const deliveries = pull(session);
+    {
+      await using peer = await connectAmqpPeer(node().url, namespace);
+      await peer.publish(topic, "running");
+      await peer.publish(topic, "waiting");
+    }
+    const running = await deliveries.next();
+    expect(textOf(running)).toBe("running");
+    await node().stop();
+    await vi.waitFor(() => expect(session.connected).toBe(false), patience);
+    const published = session.publish({ topic, payload: Buffer.from("meanwhile") }, never);
+    await node().start();
+    expect(await published).toBe("confirmed");
+    const texts = new Set<string>();
+    while (texts.size < 3) {
+      const delivery = await deliveries.next();
+      await delivery.settle("accepted");
+      texts.add(textOf(delivery));
+    }
+    expect(texts).toEqual(new Set(["running", "waiting", "meanwhile"]));
+  }, 180_000);
+});

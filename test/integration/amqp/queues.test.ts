@@ -1,0 +1,246 @@
+/**
+ * What the RabbitMQ adapter makes on the broker, and what becomes of messages there.
+ */
+import { describe, expect, test, vi } from "vitest";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
+import { pull, textOf } from "../../conformance/broker.ts";
+import { patience } from "../../support/patience.ts";
+import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+
+const node = useRabbitMQ(async () => ({}));
+
+describe("the queue of a tool", () => {
+  test("has the name and the arguments that operators were told", async () => {
+    const namespace = newNamespace();
+    const broker = amqpBroker({ url: node().url, namespace, consumerTimeoutSeconds: 120 });
+    await using _session = await broker.connect(["echo"], never);
+    await using operator = await connectOperator(node().url);
+    await operator.channel.assertQueue(`${namespace}/q/sandbox/tool/echo`, {
+      durable: true,
+      arguments: {
+        "x-queue-type": "quorum",
+        "x-delivery-limit": 4,
+        "x-dead-letter-exchange": `${namespace}/dead-letter`,
+        "x-dead-letter-strategy": "at-least-once",
+        "x-overflow": "reject-publish",
+        "x-consumer-timeout": 120_000,
+        "x-expires": 86_400_000,
+      },
+    });
+  });
+
+  test("is refused with the remedy when it exists with other arguments", async () => {
+    const namespace = newNamespace();
+    const url = node().url;
+    await using _session = await amqpBroker({ url, namespace }).connect(["echo"], never);
+    const other = amqpBroker({ url, namespace, maxDeliveries: 3 });
+    await expect(other.connect(["echo"], never)).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+      message: expect.stringMatching(
+        /queue test\/place-\d+\/q\/sandbox\/tool\/echo: .*x-delivery-limit.*delete it when it is empty/s,
+      ),
+    });
+  });
+
+  test("is made again when somebody deletes it, and other calls go on", async () => {
+    const namespace = newNamespace();
+    const log = keptLog();
+    const broker = amqpBroker({ url: node().url, namespace, log });
+    await using session = await broker.connect(["gone", "kept"], never);
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await using operator = await connectOperator(node().url);
+    const deliveries = pull(session);
+    await peer.publish(invokeTopic(namespace, "kept"), "1");
+    const running = await deliveries.next();
+    const queue = `${namespace}/q/sandbox/tool/gone`;
+    await operator.channel.deleteQueue(queue);
+    await vi.waitFor(async () => {
+      const consumers = await node().control("list_consumers");
+      expect(consumers).toContain(queue);
+    }, patience);
+    expect(log.events).toContain("broker ended a consumer");
+    await peer.publish(invokeTopic(namespace, "gone"), "2");
+    expect(textOf(await deliveries.next())).toBe("2");
+    await running.settle("accepted");
+    await peer.publish(invokeTopic(namespace, "kept"), "3");
+    expect(await deliveries.next()).toMatchObject({ payload: Buffer.from("3") });
+  });
+});
+
+describe("a dead letter", () => {
+  test.each([
+    ["rejected", 1, "rejected"],
+    ["failed", 2, "delivery_limit"],
+  ] as const)("is kept when a call was %s", async (outcome, times, reason) => {
+    const namespace = newNamespace();
+    const topic = invokeTopic(namespace, "echo");
+    const broker = amqpBroker({ url: node().url, namespace, maxDeliveries: 2 });
+    await using session = await broker.connect(["echo"], never);
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await using operator = await connectOperator(node().url);
+    await peer.publish(topic, '"poison"', { clientId: "agent" });
+    const deliveries = pull(session);
+    for (let count = 1; count <= times; count++) {
+      const delivery = await deliveries.next();
+      expect(delivery.deliveryCount).toBe(count);
+      await delivery.settle(outcome);
+    }
+    const letter = await vi.waitFor(async () => {
+      const got = await operator.channel.get(`${namespace}/q/dead-letter/sandbox`, { noAck: true });
+      expect(got).not.toBe(false);
+      return got as Exclude<typeof got, false>;
+    }, patience);
+    expect(letter.content.toString()).toBe('"poison"');
+    expect(letter.fields.routingKey).toBe(keyOf(topic));
+    expect(letter.properties.headers).toMatchObject({
+      clientId: "agent",
+      "x-first-death-reason": reason,
+    });
+  });
+});
+
+describe("an answer", () => {
+  test("is unroutable when its agent is gone", async () => {
+    const namespace = newNamespace();
+    const broker = amqpBroker({ url: node().url, namespace });
+    await using session = await broker.connect([], never);
+    const answer = { topic: `${namespace}/answers/1`, payload: Buffer.from("1") };
+    {
+      await using agent = await connectAmqpPeer(node().url, namespace);
+      const heard = await agent.listen(`${namespace}/answers/>`);
+      expect(await session.publish(answer, never)).toBe("confirmed");
+      expect((await heard()).payload).toBe("1");
+    }
+    expect(await session.publish(answer, never)).toBe("unroutable");
+  });
+
+  test("to a topic that no routing key can hold is refused, and the session goes on", async () => {
+    const namespace = newNamespace();
+    const broker = amqpBroker({ url: node().url, namespace });
+    await using session = await broker.connect([], never);
+    const tooLong = { topic: `a/${".".repeat(90)}`, payload: Buffer.from("1") };
+    await expect(session.publish(tooLong, never)).rejects.toMatchObject({ transient: false });
+    const answer = { topic: "a/b", payload: Buffer.from("1") };
+    expect(await session.publish(answer, never)).toBe("unroutable");
+  });
+
+  test("with more properties than a frame holds is refused, and the session goes on", async () => {
+    const namespace = newNamespace();
+    const broker = amqpBroker({ url: node().url, namespace });
+    await using session = await broker.connect([], never);
+    const answer = { topic: "a/b", payload: Buffer.from("1") };
+    const properties = { large: "x".repeat(200_000) };
+    await expect(session.publish({ ...answer, properties }, never)).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+    });
+    expect(await session.publish(answer, never)).toBe("unroutable");
+  });
+});
+
+describe("a subscription", () => {
+  test.each(["a/b*/c", "*b", "a/>/c", "a/**"])("to %s is refused", async (pattern) => {
+    const broker = amqpBroker({ url: node().url, namespace: newNamespace() });
+    await using session = await broker.connect([], never);
+    await expect(session.subscribe(pattern, never)).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+      message: expect.stringContaining(`cannot subscribe to ${pattern}`),
+    });
+    await using subscription = await session.subscribe("a/*", never);
+    expect(subscription.dropped).toBe(0);
+  });
+});
+
+test("headers of any type become properties", async () => {
+  const namespace = newNamespace();
+  const broker = amqpBroker({ url: node().url, namespace });
+  await using session = await broker.connect(["echo"], never);
+  await using operator = await connectOperator(node().url);
+  const headers = {
+    text: "é",
+    bytes: Buffer.from("raw é"),
+    number: 1.5,
+    large: 1_795_200_128_599,
+    flag: true,
+    nothing: null,
+    list: [1, "a"],
+    table: { a: 1 },
+    time: { "!": "timestamp", value: 1_795_200_128 },
+    "x-own": "kept",
+  };
+  const key = keyOf(invokeTopic(namespace, "echo"));
+  operator.channel.publish(namespace, key, Buffer.from("1"), { headers });
+  const deliveries = pull(session);
+  const delivery = await deliveries.next();
+  const properties = {
+    text: "é",
+    bytes: "raw é",
+    number: "1.5",
+    large: "1795200128599",
+    flag: "true",
+    list: '[1,"a"]',
+    table: '{"a":1}',
+    time: "1795200128",
+    "x-own": "kept",
+  };
+  expect(delivery.properties).toEqual(properties);
+  await delivery.settle("failed");
+  expect((await deliveries.next()).properties).toEqual(properties);
+});
+
+test("a session that serves many tools leaves most of their calls to others while it is busy", async () => {
+  const namespace = newNamespace();
+  const url = node().url;
+  const tools = Array.from({ length: 10 }, (_, n) => `tool-${n}`);
+  await using peer = await connectAmqpPeer(url, namespace);
+  {
+    await using _queues = await amqpBroker({ url, namespace }).connect(tools, never);
+  }
+  for (const call of ["1", "2"]) {
+    for (const tool of tools) await peer.publish(invokeTopic(namespace, tool), call);
+  }
+  const calls = 2 * tools.length;
+  await using busy = await amqpBroker({ url, namespace, maxUnsettled: 2 }).connect(tools, never);
+  const taken = pull(busy);
+  const running = [await taken.next(), await taken.next()];
+  await using idle = await amqpBroker({ url, namespace, maxUnsettled: 50 }).connect(tools, never);
+  const rest = pull(idle);
+  for (let n = 0; n < calls / 2; n++) await (await rest.next()).settle("accepted");
+  // What it holds is handed out, and then it takes from every queue again.
+  for (const delivery of running) await delivery.settle("accepted");
+  await idle.pause();
+  for (const tool of tools) await peer.publish(invokeTopic(namespace, tool), "last");
+  const last = new Set<string>();
+  while (last.size < tools.length) {
+    const delivery = await taken.next();
+    if (textOf(delivery) === "last") last.add(delivery.topic);
+    await delivery.settle("accepted");
+  }
+});
+
+describe("with a queue for each worker", () => {
+  test("every worker gets a copy, until it leaves the tool", async () => {
+    const namespace = newNamespace();
+    const url = node().url;
+    const topic = invokeTopic(namespace, "echo");
+    const workers = ["one", "two"].map((workerId) =>
+      amqpBroker({ url, namespace, workerId, queueMode: "worker" }),
+    );
+    await using one = await workers[0]!.connect(["echo", "other"], never);
+    await using two = await workers[1]!.connect(["echo"], never);
+    await using peer = await connectAmqpPeer(url, namespace);
+    const [first, second] = [pull(one), pull(two)];
+    await peer.publish(topic, "1");
+    expect(textOf(await first.next())).toBe("1");
+    expect(textOf(await second.next())).toBe("1");
+    await one.leave("echo", never);
+    await peer.publish(topic, "2");
+    await peer.publish(invokeTopic(namespace, "other"), "3");
+    expect(textOf(await first.next())).toBe("3");
+    expect(textOf(await second.next())).toBe("2");
+  });
+});

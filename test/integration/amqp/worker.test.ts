@@ -1,0 +1,67 @@
+/**
+ * Whole workers on RabbitMQ, configured by their environment.
+ */
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
+import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
+import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
+import { WorkerProcess } from "../../support/worker-process.ts";
+import { newNamespace, useRabbitMQ } from "./node.ts";
+
+const node = useRabbitMQ(async () => ({}));
+
+/** The environment of a worker that serves `sleeps`. */
+async function surround(namespace: string): Promise<Record<string, string>> {
+  const base = await reachableDirectory();
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const manifestPath = join(base, "manifest.yaml");
+  const sleeps = { module: "misbehaving", function: "sleeps" };
+  await writeFile(manifestPath, manifestText({ sleeps }));
+  return {
+    SAM_NAMESPACE: namespace,
+    AMQP_URL: node().url,
+    CONNECT_RETRY_DELAY_MS: "200",
+    MANIFEST_PATH: manifestPath,
+    TOOLS_PYTHON_DIR: fixtureTools,
+    SANDBOX_WORK_DIR: join(base, "work"),
+    SANDBOX_MIN_FREE_DISK_MB: "1",
+    HEALTH_PORT: "0",
+  };
+}
+
+test("a call whose worker is killed is answered by the next one", async () => {
+  const namespace = newNamespace();
+  const environment = await surround(namespace);
+  await using peer = await connectAmqpPeer(node().url, namespace);
+  const heard = await peer.listen(responseTopic(namespace, "agent", ">"));
+  {
+    await using former = new WorkerProcess({ ...environment, SAM_WORKER_ID: "former" });
+    await former.says("worker ready");
+    const request = encodeRequest("call-1", "agent", { tool: "sleeps", args: { seconds: 1 } });
+    const replyTo = responseTopic(namespace, "agent", "call-1");
+    await peer.publish(invokeTopic(namespace, "sleeps"), Buffer.from(request).toString(), {
+      replyTo,
+    });
+    await former.says("invocation received");
+  }
+  await using _next = new WorkerProcess({ ...environment, SAM_WORKER_ID: "next" });
+  const answer = await heard();
+  expect(answer.topic).toBe(responseTopic(namespace, "agent", "call-1"));
+  expect(decodeAnswer(Buffer.from(answer.payload))).toMatchObject({ kind: "success" });
+});
+
+test("a worker without the permission to declare its queues ends at once and says why", async () => {
+  await node().control("add_user", "reader", "hush");
+  await node().control("set_permissions", "reader", "^none$", ".*", ".*");
+  const url = node().url.replace("guest:guest", "reader:hush");
+  await using worker = new WorkerProcess({
+    ...(await surround(newNamespace())),
+    AMQP_URL: url,
+  });
+  expect(await worker.exited).toMatchObject({ code: 78 });
+  expect(worker.output).toContain("ACCESS_REFUSED");
+  expect(worker.output).not.toContain("hush");
+});

@@ -1,0 +1,212 @@
+/**
+ * How the Solace adapter logs in, and what it says when it cannot.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
+import type { Login } from "../../../harness/fakes/solace/client-control.ts";
+import { patience } from "../../support/patience.ts";
+import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
+import { noTlsFiles, solaceBroker } from "../../support/solace-options.ts";
+import { keptLog, namespace, never, openPlace } from "./place.ts";
+
+function tcpResources(): readonly string[] {
+  return process.getActiveResourcesInfo().filter((name) => name.startsWith("TCP"));
+}
+
+describe("a login", () => {
+  test("says who the worker is, and in which message VPN", async () => {
+    await using place = await openPlace({ vpn: "tools", username: "strü", password: "s€cret" });
+    const logins: Login[] = [];
+    place.server.faults.login = (login) => void logins.push(login);
+    await using _one = await place.broker.connect([], never);
+    await using _other = await place.broker.connect([], never);
+    expect(logins).toMatchObject([
+      { vpn: "tools", username: "strü", password: "s€cret", scheme: "basic" },
+      { vpn: "tools" },
+    ]);
+    expect(logins[0]?.clientName).toMatch(/^str-worker\/worker\/[0-9a-f]{24}$/);
+    expect(logins[0]?.clientName).not.toBe(logins[1]?.clientName);
+  });
+
+  test.each([
+    [401, "Unauthorized", /refused the user str in the message VPN default: check user name/],
+    [403, "Forbidden", /check the ACL profile/],
+    [403, "Message VPN Not Allowed", /check the name of the message VPN/],
+  ])("that is refused with %i %s is tried once", async (code, text, expected) => {
+    await using place = await openPlace({ username: "str", password: "s€cret" });
+    const logins = vi.fn(() => ({ code, text }));
+    place.server.faults.login = logins;
+    const refusal = place.broker.connect([], never);
+    await expect(refusal).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+      message: expect.stringMatching(expected),
+    });
+    await expect(refusal).rejects.not.toMatchObject({ message: expect.stringContaining("s€cret") });
+    expect(logins).toHaveBeenCalledTimes(1);
+  });
+
+  test("that the broker has no room for may be tried again", async () => {
+    await using place = await openPlace();
+    place.server.faults.login = () => ({ code: 503, text: "Too Many Clients" });
+    await expect(place.broker.connect([], never)).rejects.toMatchObject({
+      transient: true,
+      message: expect.stringMatching(/^Cannot connect to the broker at tcp:\/\/127.0.0.1:\d+: Too/),
+    });
+  });
+
+  test("where nobody listens may be tried again", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await vi.waitFor(() => expect(server.listening).toBe(true), patience);
+    const { port } = server.address() as { port: number };
+    server.close();
+    const broker = solaceBroker({ host: `127.0.0.1:${port}`, namespace });
+    await expect(broker.connect([], never)).rejects.toMatchObject({ transient: true });
+  });
+
+  test("is called off by its signal, and leaves nothing open", async () => {
+    await using place = await openPlace();
+    const before = tcpResources();
+    const asked = Promise.withResolvers<void>();
+    place.server.faults.login = () => {
+      asked.resolve();
+      return "silence";
+    };
+    const signals = new AbortController();
+    const connecting = place.broker.connect([], signals.signal);
+    await asked.promise;
+    signals.abort(new Error("enough"));
+    await expect(connecting).rejects.toThrow("enough");
+    await vi.waitFor(() => expect(tcpResources()).toEqual(before), patience);
+  });
+
+  test("is not tried when the host is none", async () => {
+    const broker = solaceBroker({ host: "http://broker", namespace });
+    await expect(broker.connect([], never)).rejects.toMatchObject({
+      transient: false,
+      message: "The host of the broker is none of Solace",
+    });
+  });
+
+  test.each([
+    ["tcp://broker.example.com", true],
+    ["tcps://broker.example.com, tcp://other", true],
+    ["tcps://broker.example.com", false],
+    ["127.0.0.1:55555, tcp://[::1]", false],
+  ])("to %s is warned about when others can read it", (host, isWarned) => {
+    const log = keptLog();
+    solaceBroker({ host, namespace, log });
+    const warning = expect.stringContaining("not encrypted") as string;
+    expect(log.events).toEqual(isWarned ? [warning] : []);
+  });
+});
+
+describe("TLS", () => {
+  const localNames = "IP:127.0.0.1,DNS:localhost";
+
+  async function openAuthority(stack: AsyncDisposableStack): Promise<[Authority, string]> {
+    const directory = await mkdtemp(join(tmpdir(), "solace-tls-"));
+    stack.defer(() => rm(directory, { recursive: true }));
+    return [await Authority.create(directory), directory];
+  }
+
+  async function tlsOf({ cert, key }: Certificate, clientCa?: string) {
+    return {
+      cert: await readFile(cert),
+      key: await readFile(key),
+      ...(clientCa !== undefined && { clientCa: await readFile(clientCa) }),
+    };
+  }
+
+  test("trusts the file or the directory that it is given, and nobody else", async () => {
+    await using stack = new AsyncDisposableStack();
+    const [authority, directory] = await openAuthority(stack);
+    const tls = await tlsOf(await authority.issue("broker", localNames));
+    const server = stack.use(await startSmfBroker({ tls }));
+    const trusted = join(directory, "trusted");
+    await mkdir(trusted);
+    await writeFile(join(trusted, "ca.pem"), await readFile(authority.cert));
+    await writeFile(join(trusted, "README"), "no certificate");
+    const host = `smfs://127.0.0.1:${server.port}`;
+    for (const trustStorePath of [authority.cert, trusted]) {
+      const broker = solaceBroker({ host, namespace, tls: { ...noTlsFiles, trustStorePath } });
+      await using _session = await broker.connect(["echo"], never);
+    }
+    const trusting = solaceBroker({ host, namespace });
+    await expect(trusting.connect([], never)).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringMatching(/^Cannot connect .*certificate/),
+    });
+  });
+
+  test("shows the worker's certificate to a broker that asks for one", async () => {
+    await using stack = new AsyncDisposableStack();
+    const [authority] = await openAuthority(stack);
+    const tls = await tlsOf(await authority.issue("broker", localNames), authority.cert);
+    const server = stack.use(await startSmfBroker({ tls }));
+    const logins: Login[] = [];
+    server.faults.login = (login) => void logins.push(login);
+    const { cert, key } = await authority.issue("worker", "DNS:worker", "open sesame");
+    const files = {
+      trustStorePath: authority.cert,
+      clientCertPath: cert,
+      clientKeyPath: key,
+      clientKeyPassphrase: "open sesame",
+    };
+    const host = `tcps://127.0.0.1:${server.port}`;
+    await using _session = await solaceBroker({ host, namespace, tls: files }).connect([], never);
+    expect(logins).toMatchObject([{ scheme: "client-certificate", certificateName: "worker" }]);
+  });
+
+  test("carries an access token", async () => {
+    await using stack = new AsyncDisposableStack();
+    const [authority] = await openAuthority(stack);
+    const tls = await tlsOf(await authority.issue("broker", localNames));
+    const server = stack.use(await startSmfBroker({ tls }));
+    const logins: Login[] = [];
+    server.faults.login = (login) => void logins.push(login);
+    const broker = solaceBroker({
+      host: `tcps://127.0.0.1:${server.port}`,
+      namespace,
+      oauthToken: "token",
+      tls: { ...noTlsFiles, trustStorePath: authority.cert },
+    });
+    await using _session = await broker.connect([], never);
+    expect(logins).toMatchObject([{ scheme: "oauth", accessToken: "token" }]);
+  });
+
+  test.each([
+    ["trustStorePath", { trustStorePath: "/nowhere/x.pem" }],
+    ["clientCertPath", { clientCertPath: "/nowhere/x.pem", clientKeyPath: "/nowhere/key.pem" }],
+  ])("names the file of %s that cannot be read", async (_option, files) => {
+    const tls = { ...noTlsFiles, ...files };
+    const broker = solaceBroker({ host: "tcps://127.0.0.1:1", namespace, tls });
+    await expect(broker.connect([], never)).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringContaining("/nowhere/x.pem"),
+    });
+  });
+
+  test("names a key that does not open, and a trust store without certificates", async () => {
+    await using stack = new AsyncDisposableStack();
+    const [authority, directory] = await openAuthority(stack);
+    const { cert, key } = await authority.issue("worker", "DNS:worker", "open sesame");
+    const empty = join(directory, "empty.pem");
+    await writeFile(empty, "no certificate");
+    for (const [files, file] of [
+      [{ clientCertPath: cert, clientKeyPath: key, clientKeyPassphrase: "open" }, key],
+      [{ trustStorePath: empty }, empty],
+    ] as const) {
+      const tls = { ...noTlsFiles, ...files };
+      const broker = solaceBroker({ host: "tcps://127.0.0.1:1", namespace, tls });
+      await expect(broker.connect([], never)).rejects.toMatchObject({
+        transient: false,
+        message: expect.stringContaining(`Cannot use ${file} for TLS`),
+      });
+    }
+  });
+});

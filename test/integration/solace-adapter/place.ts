@@ -1,0 +1,62 @@
+/**
+ * What the tests of the Solace adapter share: a broker of their own, and an agent at it.
+ */
+import {
+  type SmfBroker,
+  type SmfBrokerOptions,
+  startSmfBroker,
+} from "../../../harness/fakes/solace/broker.ts";
+import type { Broker } from "../../../worker/broker/broker.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { type SolacePeer, connectSolacePeer } from "../../conformance/solace-peer.ts";
+import { type SolaceGiven, solaceBroker } from "../../support/solace-options.ts";
+
+/** A signal that never aborts. */
+export const never = new AbortController().signal;
+
+export const namespace = "test/place";
+
+/** The queue of a tool. */
+export function queueOf(toolName: string): string {
+  return `${namespace}/q/sandbox/tool/${toolName}`;
+}
+
+/** A broker, a worker's adapter for it, and an agent. */
+export interface Place extends AsyncDisposable {
+  readonly server: SmfBroker;
+  readonly broker: Broker;
+  readonly peer: SolacePeer;
+  /** Publishes calls one after the other. */
+  call(toolName: string, ...payloads: readonly string[]): Promise<void>;
+}
+
+/** Starts a broker. The caller owns it. */
+export async function openPlace(
+  given: Partial<SolaceGiven> = {},
+  options: SmfBrokerOptions = {},
+): Promise<Place> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startSmfBroker(options));
+  const peer = stack.use(await connectSolacePeer({ url: server.url }));
+  const owned = stack.move();
+  return {
+    server,
+    broker: solaceBroker({ host: `127.0.0.1:${server.port}`, namespace, ...given }),
+    peer,
+    async call(toolName, ...payloads) {
+      for (const payload of payloads) await peer.publish(invokeTopic(namespace, toolName), payload);
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A log that keeps what it was told. */
+export function keptLog(): {
+  readonly events: string[];
+  info(facts: object, event: string): void;
+  warn(facts: object, event: string): void;
+} {
+  const events: string[] = [];
+  const keep = (_facts: object, event: string): void => void events.push(event);
+  return { events, info: keep, warn: keep };
+}

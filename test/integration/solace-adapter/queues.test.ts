@@ -1,0 +1,323 @@
+/**
+ * What the Solace adapter makes on the broker, and how it lives with what is there.
+ */
+import solace from "solclientjs";
+import { describe, expect, test, vi } from "vitest";
+import { refusals } from "../../../harness/fakes/solace/faults.ts";
+import { reconnecting } from "../../../worker/broker/reconnecting.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { hear, pull, textOf } from "../../conformance/broker.ts";
+import { patience } from "../../support/patience.ts";
+import { keptLog, namespace, never, openPlace, queueOf } from "./place.ts";
+
+describe("the queue of a tool", () => {
+  test("is made as operators were told", async () => {
+    await using place = await openPlace({ maxDeliveries: 4, username: "str" });
+    await using session = await place.broker.connect(["echo"], never);
+    expect(place.server.queue(queueOf("echo"))).toMatchObject({
+      properties: {
+        accessType: "non-exclusive",
+        owner: "str",
+        permission: "modify-topic",
+        maxRedeliveries: 3,
+        respectsTimeToLive: true,
+      },
+      subscriptions: [invokeTopic(namespace, "echo")],
+    });
+    expect(session.maxDeliveries).toBe(4);
+  });
+
+  test("is taken as it is when an administrator made it, who lets nobody else make or change one", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ log });
+    const topic = invokeTopic(namespace, "echo");
+    const properties = { accessType: "non-exclusive", maxRedeliveries: 2 } as const;
+    place.server.createQueue(queueOf("echo"), properties, [topic]);
+    const provision = vi.fn(() => refusals.permission);
+    place.server.faults.provision = provision;
+    place.server.faults.subscribe = (_topic, queue) =>
+      queue === undefined ? undefined : refusals.permission;
+    await using session = await place.broker.connect(["echo"], never);
+    expect(provision).not.toHaveBeenCalled();
+    expect(session.maxDeliveries).toBe(3);
+    expect(log.events).toEqual([
+      "queue has another limit of deliveries than configured",
+      "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
+    ]);
+    await place.call("echo", "1");
+    expect(textOf(await pull(session).next())).toBe("1");
+  });
+
+  test("that is missing and must not be made is refused with the remedy", async () => {
+    await using place = await openPlace();
+    place.server.faults.provision = () => refusals.permission;
+    await expect(place.broker.connect(["echo"], never)).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+      message: expect.stringMatching(
+        /no queue test\/place\/q\/sandbox\/tool\/echo.*client profile/,
+      ),
+    });
+    await vi.waitFor(() => expect(place.server.clients).toHaveLength(1), patience);
+  });
+
+  test("that is exclusive is refused with the remedy, and let go", async () => {
+    await using place = await openPlace();
+    place.server.createQueue(queueOf("echo"), { accessType: "exclusive" });
+    await using session = await place.broker.connect([], never);
+    await expect(session.serve("echo", never)).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringMatching(/tool\/echo is exclusive.*Make it non-exclusive/s),
+    });
+    expect(place.server.queue(queueOf("echo"))?.consumers).toEqual([]);
+  });
+
+  test("whose subscription the broker has no room for is let go again", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect([], never);
+    place.server.faults.subscribe = () => refusals.maxSubscriptions;
+    await expect(session.serve("echo", never)).rejects.toMatchObject({
+      transient: true,
+      message: expect.stringMatching(
+        /did not take .*invoke\/echo into the queue .*tool\/echo: Max/,
+      ),
+    });
+    expect(place.server.queue(queueOf("echo"))?.consumers).toEqual([]);
+    place.server.faults.subscribe = undefined;
+    await session.serve("echo", never);
+    await place.call("echo", "1");
+    expect(textOf(await pull(session).next())).toBe("1");
+  });
+
+  test("has a name that is too long for Solace, which is said at once", async () => {
+    await using place = await openPlace({ namespace: "n".repeat(110) });
+    await expect(place.broker.connect(["t".repeat(100)], never)).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringMatching(/has 226 bytes; Solace allows 200: choose a shorter name/),
+    });
+  });
+
+  test("that the broker has no room for may be tried again", async () => {
+    await using place = await openPlace();
+    place.server.faults.bind = () => refusals.maxClientsForQueue;
+    await expect(place.broker.connect(["echo"], never)).rejects.toMatchObject({
+      transient: true,
+      message: expect.stringMatching(/did not bind to the queue .*tool\/echo: /),
+    });
+  });
+
+  test("is the worker's own where the operator wants that, with the calls of all its tools", async () => {
+    await using place = await openPlace({ queueMode: "worker", workerId: "w-1" });
+    const queue = `${namespace}/q/sandbox/w-1`;
+    await using session = await place.broker.connect(["a", "b"], never);
+    const deliveries = pull(session);
+    expect(place.server.queues.filter(({ consumers }) => consumers.length > 0)).toMatchObject([
+      { name: queue, subscriptions: [invokeTopic(namespace, "a"), invokeTopic(namespace, "b")] },
+    ]);
+    await session.leave("a", never);
+    expect(place.server.queue(queue)?.subscriptions).toEqual([invokeTopic(namespace, "b")]);
+    await place.call("a", "1");
+    await place.call("b", "2");
+    expect(textOf(await deliveries.next())).toBe("2");
+  });
+});
+
+describe("a flow that the broker ends while the session is up", () => {
+  test("ends the session with the cause", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect(["echo"], never);
+    place.server.unbindAll(queueOf("echo"));
+    expect(await session.closed).toMatchObject({
+      reason: "lost",
+      cause: {
+        transient: true,
+        message: expect.stringMatching(
+          /ended the flow from the queue .*tool\/echo: Queue Shutdown/,
+        ),
+      },
+    });
+  });
+
+  test("is not bound again behind our back, though the library could", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect(["echo"], never);
+    place.server.unbindAll(queueOf("echo"), refusals.serviceUnavailable);
+    expect(await session.closed).toMatchObject({ reason: "lost" });
+  });
+
+  test("comes back with a session that reconnects, and with it a queue that was deleted", async () => {
+    await using place = await openPlace();
+    const lasting = reconnecting(place.broker, {
+      maxAttempts: 0,
+      backoff: { baseMs: 1, capMs: 10 },
+      log: { info: () => {}, warn: () => {} },
+    });
+    await using session = await lasting.connect(["echo"], never);
+    const deliveries = pull(session);
+    place.server.deleteQueue(queueOf("echo"));
+    await vi.waitFor(
+      () => expect(place.server.queue(queueOf("echo"))?.subscriptions).toHaveLength(1),
+      patience,
+    );
+    await place.call("echo", "1");
+    expect(textOf(await deliveries.next())).toBe("1");
+  });
+});
+
+describe("a busy worker", () => {
+  const numbers = Array.from({ length: 10 }, (_, n) => `${n}`);
+
+  test("keeps one call more at most from others, where the queue has no limit", async () => {
+    await using place = await openPlace({ maxUnsettled: 2 });
+    await using busy = await place.broker.connect(["echo"], never);
+    const deliveries = pull(busy);
+    await place.call("echo", "0", "1", "2", "3", "4");
+    const held = [await deliveries.next(), await deliveries.next()];
+    await vi.waitFor(
+      () => expect(place.server.queue(queueOf("echo"))?.unsettled).toBe(3),
+      patience,
+    );
+    await using free = await place.broker.connect(["echo"], never);
+    const others = pull(free);
+    expect(textOf(await others.next())).toBe("3");
+    expect(textOf(await others.next())).toBe("4");
+    await held[0]?.settle("accepted");
+    expect(textOf(await deliveries.next())).toBe("2");
+  });
+
+  test("takes from each of its queues in turn", async () => {
+    await using place = await openPlace({ maxUnsettled: 1 });
+    await using session = await place.broker.connect(["a", "b"], never);
+    const deliveries = pull(session);
+    await place.call("a", ...numbers);
+    await place.call("b", ...numbers);
+    const tools: string[] = [];
+    for (let count = 0; count < 2 * numbers.length; count++) {
+      const delivery = await deliveries.next();
+      tools.push(delivery.topic.slice(-1));
+      await delivery.settle("accepted");
+    }
+    expect(tools.slice(0, numbers.length)).toContain("b");
+    expect(tools.toSorted().join("")).toBe("a".repeat(10) + "b".repeat(10));
+  });
+
+  test("that leaves a tool lets its queue go when the last call is settled, and can take it up before", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect(["echo"], never);
+    const deliveries = pull(session);
+    const consumers = (): number | undefined =>
+      place.server.queue(queueOf("echo"))?.consumers.length;
+    await place.call("echo", "1");
+    const first = await deliveries.next();
+    await session.leave("echo", never);
+    expect(consumers()).toBe(1);
+    await session.serve("echo", never);
+    await place.call("echo", "2");
+    const second = await deliveries.next();
+    expect(consumers()).toBe(1);
+    await session.leave("echo", never);
+    await first.settle("accepted");
+    await second.settle("failed");
+    expect(consumers()).toBe(0);
+    expect(place.server.queue(queueOf("echo"))).toMatchObject({
+      depth: 1,
+      settlements: { accepted: 1, failed: 1, rejected: 0 },
+    });
+  });
+});
+
+describe("a subscription", () => {
+  test("that is refused is told with the remedy, and can be tried again", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect([], never);
+    place.server.faults.subscribe = () => ({ code: 403, text: "Subscription ACL Denied" });
+    await expect(session.subscribe("control/>", never)).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+      message: expect.stringMatching(
+        /^The broker did not subscribe to control\/>: Subscription ACL Denied. Let the ACL profile/,
+      ),
+    });
+    place.server.faults.subscribe = undefined;
+    await using subscription = await session.subscribe("control/>", never);
+    await place.peer.publish("control/cancel", "1");
+    expect(textOf(await hear(subscription).next())).toBe("1");
+  });
+
+  test.each(["a*/b", "a/>/b", "*a", "a//b"])("to %s is refused", async (pattern) => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect([], never);
+    await expect(session.subscribe(pattern, never)).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+    });
+  });
+
+  test("drops the oldest of what nobody pulls, and counts", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect([], never);
+    await using subscription = await session.subscribe("control/>", never);
+    const { SolclientFactory } = solace;
+    for (let n = 0; n < 10_003; n++) {
+      const message = SolclientFactory.createMessage();
+      message.setDestination(SolclientFactory.createTopicDestination("control/cancel"));
+      message.setBinaryAttachment(Buffer.from(`${n}`));
+      place.peer.session.send(message);
+    }
+    await vi.waitFor(() => expect(subscription.dropped).toBe(3), patience);
+    expect(textOf(await hear(subscription).next())).toBe("3");
+  });
+});
+
+describe("a message", () => {
+  test("of text is taken as well, and other kinds are rejected", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ log });
+    await using session = await place.broker.connect(["echo"], never);
+    const { SDTField, SDTFieldType, SolclientFactory } = solace;
+    const bodies = [
+      SDTField.create(SDTFieldType.MAP, new solace.SDTMapContainer()),
+      SDTField.create(SDTFieldType.STRING, '"€ 年"'),
+    ];
+    for (const body of bodies) {
+      const message = SolclientFactory.createMessage();
+      const topic = SolclientFactory.createTopicDestination(invokeTopic(namespace, "echo"));
+      message.setDestination(topic);
+      message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
+      message.setSdtContainer(body);
+      place.peer.session.send(message);
+    }
+    expect(textOf(await pull(session).next())).toBe('"€ 年"');
+    expect(log.events).toContain("message rejected that is neither binary nor text");
+    await vi.waitFor(
+      () => expect(place.server.queue(queueOf("echo"))?.settlements.rejected).toBe(1),
+      patience,
+    );
+  });
+
+  test("is read with the properties of every type that peers give", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect(["echo"], never);
+    const { SDTFieldType, SolclientFactory } = solace;
+    const map = new solace.SDTMapContainer();
+    map.addField("text", SDTFieldType.STRING, "a\nb");
+    map.addField("yes", SDTFieldType.BOOL, true);
+    map.addField("half", SDTFieldType.DOUBLETYPE, 0.5);
+    map.addField("long", SDTFieldType.INT64, 1_795_200_128_599);
+    map.addField("none", SDTFieldType.NULLTYPE, null);
+    map.addField("map", SDTFieldType.MAP, new solace.SDTMapContainer());
+    const message = SolclientFactory.createMessage();
+    message.setDestination(SolclientFactory.createTopicDestination(invokeTopic(namespace, "echo")));
+    message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
+    message.setUserPropertyMap(map);
+    place.peer.session.send(message);
+    const delivery = await pull(session).next();
+    expect(delivery.properties).toEqual({
+      text: "a\nb",
+      yes: "true",
+      half: "0.5",
+      long: "1795200128599",
+    });
+    expect(delivery.payload).toHaveLength(0);
+  });
+});

@@ -1,0 +1,238 @@
+/**
+ * What calls can rely on when a broker delivers them more than once: docs/brokers.md, on whole workers.
+ */
+import { describe, expect, test, vi } from "vitest";
+import type { Broker, BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import {
+  MemoryWorkers,
+  type MemoryTool,
+  type StartedWorker,
+} from "../../support/memory-workers.ts";
+import { patience } from "../../support/patience.ts";
+import { namespace } from "../../support/rig.ts";
+
+const never = new AbortController().signal;
+const longMs = 600_000;
+const done = { kind: "success", toolResult: { told: "done" } };
+const nothingLeft = { givenBack: 0, abandoned: 0 };
+
+const says = ({ said }: StartedWorker, event: string): Promise<void> =>
+  vi.waitFor(() => expect(said()).toContain(event), patience);
+
+/** A session that serves the tool as a worker does, and the first call that it gets. */
+async function take(workers: MemoryWorkers, tool: MemoryTool): Promise<[BrokerSession, Delivery]> {
+  const session = await workers.broker.connect([tool], never);
+  for await (const delivery of session.deliveries) return [session, delivery];
+  throw new Error("the session has ended");
+}
+
+/** Has a worker that nobody hears of take the call and die. */
+async function takeAndDie(workers: MemoryWorkers, tool: MemoryTool): Promise<void> {
+  const [session] = await take(workers, tool);
+  await session[Symbol.asyncDispose]();
+}
+
+/** Expects that the broker has no call left: the next worker gets one that is published later, and nothing before it. */
+async function expectAllSettled(workers: MemoryWorkers, tool: MemoryTool): Promise<void> {
+  workers.publish(tool, "later");
+  const [session, delivery] = await take(workers, tool);
+  expect(Buffer.from(delivery.payload).toString()).toContain('"id":"later"');
+  await delivery.settle("accepted");
+  await session[Symbol.asyncDispose]();
+}
+
+describe("a call that is delivered again because the connection broke", () => {
+  test.each(["repeatable", "once_only"] as const)(
+    "while its tool runs goes on, runs once and is answered once, when it is %s",
+    async (tool) => {
+      const workers = await MemoryWorkers.prepare();
+      const started = await workers.startWorker(2);
+      workers.publish(tool, "call");
+      await workers.runs.haveBegun("call");
+      workers.broker.dropSessions();
+      await says(started, "call was delivered again while it runs");
+      // A drain waits for it, and settles it before the connection closes.
+      const drained = started.worker.drain(longMs);
+      workers.runs.finish("call");
+      expect(await drained).toEqual({ finished: 1, ...nothingLeft });
+      await started.worker[Symbol.asyncDispose]();
+      await workers.answered("call");
+      expect(workers.answers.get("call")).toMatchObject([done]);
+      expect(workers.runs.begun).toEqual(["call"]);
+      await expectAllSettled(workers, tool);
+    },
+  );
+
+  test.each(["repeatable", "once_only"] as const)(
+    "between its answer and its settlement gets its answer again and does not run, when it is %s",
+    async (tool) => {
+      const workers = await MemoryWorkers.prepare();
+      const started = await workers.startWorker(2, breakingAfterAnswer(workers));
+      workers.publish(tool, "call");
+      await workers.runs.haveBegun("call");
+      workers.runs.finish("call");
+      await says(started, "call was delivered again after its answer");
+      expect(await started.worker.drain(longMs)).toMatchObject(nothingLeft);
+      await started.worker[Symbol.asyncDispose]();
+      await vi.waitFor(
+        () => expect(workers.answers.get("call")).toMatchObject([done, done]),
+        patience,
+      );
+      expect(workers.runs.begun).toEqual(["call"]);
+      await expectAllSettled(workers, tool);
+    },
+  );
+
+  /** The broker, whose connection breaks once it has confirmed the first answer. */
+  function breakingAfterAnswer({ broker }: MemoryWorkers): Broker {
+    let hasBroken = false;
+    return {
+      kind: broker.kind,
+      async connect(tools, signal) {
+        const session = await broker.connect(tools, signal);
+        return {
+          redelivers: session.redelivers,
+          maxDeliveries: session.maxDeliveries,
+          deliveries: session.deliveries,
+          closed: session.closed,
+          serve: (...given) => session.serve(...given),
+          leave: (...given) => session.leave(...given),
+          subscribe: (...given) => session.subscribe(...given),
+          pause: () => session.pause(),
+          async publish(...given) {
+            const outcome = await session.publish(...given);
+            if (!hasBroken) broker.dropSessions();
+            hasBroken = true;
+            return outcome;
+          },
+          [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
+        };
+      },
+    };
+  }
+});
+
+describe("a call that another worker had before", () => {
+  test("runs when it may run twice", async () => {
+    const workers = await MemoryWorkers.prepare();
+    const taken = takeAndDie(workers, "repeatable");
+    workers.publish("repeatable", "call");
+    await taken;
+    await workers.startWorker(1);
+    await workers.runs.haveBegun("call");
+    workers.runs.finish("call");
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([done]);
+  });
+
+  test("is answered NOT_REPEATED and not run when it must not", async () => {
+    const workers = await MemoryWorkers.prepare();
+    const taken = takeAndDie(workers, "once_only");
+    workers.publish("once_only", "call");
+    await taken;
+    const { worker } = await workers.startWorker(1);
+    await workers.answered("call");
+    expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
+    expect(workers.answers.get("call")).toMatchObject([
+      { kind: "error", code: "NOT_REPEATED", message: expect.stringContaining("once_only") },
+    ]);
+    expect(workers.runs.begun).toEqual([]);
+    expect(workers.broker.deadLetters).toEqual([]);
+    await worker[Symbol.asyncDispose]();
+    await expectAllSettled(workers, "once_only");
+  });
+});
+
+describe("a call that nobody lives to answer", () => {
+  test("is answered POISONED and put aside when the broker hands it out for the last time, without being run", async () => {
+    const workers = await MemoryWorkers.prepare({ maxDeliveries: 3 });
+    const taken = takeAndDie(workers, "repeatable");
+    workers.publish("repeatable", "call");
+    await taken;
+    await takeAndDie(workers, "repeatable");
+    expect(workers.broker.deadLetters).toEqual([]);
+    await workers.startWorker(1);
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([
+      { kind: "error", code: "POISONED", message: expect.stringContaining("3 times") },
+    ]);
+    await vi.waitFor(
+      () =>
+        expect(workers.broker.deadLetters).toMatchObject([
+          { topic: invokeTopic(namespace, "repeatable") },
+        ]),
+      patience,
+    );
+    expect(workers.runs.begun).toEqual([]);
+  });
+
+  test("still runs at the delivery before", async () => {
+    const workers = await MemoryWorkers.prepare({ maxDeliveries: 3 });
+    const taken = takeAndDie(workers, "repeatable");
+    workers.publish("repeatable", "call");
+    await taken;
+    await workers.startWorker(1);
+    await workers.runs.haveBegun("call");
+    workers.runs.finish("call");
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([done]);
+  });
+});
+
+describe("a call that waited in its queue", () => {
+  test("for longer than its agent does is answered as timed out and not run", async () => {
+    const workers = await MemoryWorkers.prepare();
+    const { worker } = await workers.startWorker(1);
+    const timestamp = Date.now() - 41_000;
+    workers.publishCall("repeatable", "stale", { timeoutSeconds: 30 }, { timestamp });
+    await workers.answered("stale");
+    expect(workers.answers.get("stale")).toMatchObject([{ kind: "timed-out" }]);
+    expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
+    expect(workers.runs.begun).toEqual([]);
+  });
+
+  test.each([
+    ["nothing", {}],
+    ["no time", { timestamp: "yesterday" }],
+    ["seconds", { timestamp: Math.floor(Date.now() / 1000) }],
+  ])("runs when its timestamp says %s", async (_, properties) => {
+    const workers = await MemoryWorkers.prepare();
+    await workers.startWorker(1);
+    workers.publishCall("repeatable", "fresh", {}, properties);
+    await workers.runs.haveBegun("fresh");
+    workers.runs.finish("fresh");
+    await workers.answered("fresh");
+    expect(workers.answers.get("fresh")).toMatchObject([done]);
+  });
+});
+
+describe("a worker", () => {
+  test("whose slots are busy takes one call more, and leaves the others to others", async () => {
+    const workers = await MemoryWorkers.prepare();
+    const busy = await workers.startWorker(1);
+    workers.publish("repeatable", "running", "next", "other 1", "other 2");
+    await workers.runs.haveBegun("running");
+    await says(busy, "no slot is free");
+    await workers.startWorker(2);
+    await workers.runs.haveBegun("running", "other 1", "other 2");
+    workers.runs.finish("other 1", "other 2");
+    await workers.answered("other 1", "other 2");
+    workers.runs.finish("running");
+    await workers.runs.haveBegun("running", "other 1", "other 2", "next");
+    workers.runs.finish("next");
+    await workers.answered("running", "other 1", "other 2", "next");
+  });
+
+  test("settles a call whose agent is gone, and says so", async () => {
+    const workers = await MemoryWorkers.prepare();
+    const started = await workers.startWorker(1);
+    workers.publishCall("repeatable", "call", {}, { replyTo: "nobody/is/here" });
+    await workers.runs.haveBegun("call");
+    workers.runs.finish("call");
+    await says(started, "nobody was there for an answer");
+    expect(await started.worker.drain(longMs)).toMatchObject(nothingLeft);
+    await started.worker[Symbol.asyncDispose]();
+    await expectAllSettled(workers, "repeatable");
+  });
+});

@@ -1,0 +1,37 @@
+/**
+ * Options of the Solace adapter for tests.
+ */
+import type { Broker } from "../../worker/broker/broker.ts";
+import { createSolaceBroker } from "../../worker/broker/solace/broker.ts";
+
+type SolaceBrokerOptions = Parameters<typeof createSolaceBroker>[0];
+
+/** What every test has to say of a Solace broker. */
+export type SolaceGiven = Partial<SolaceBrokerOptions> &
+  Pick<SolaceBrokerOptions, "host" | "namespace">;
+
+/** The adapter for an operator who sets nothing but what is given. */
+export function solaceBroker(given: SolaceGiven): Broker {
+  return createSolaceBroker({
+    vpn: "default",
+    username: undefined,
+    password: undefined,
+    oauthToken: undefined,
+    tls: noTlsFiles,
+    workerId: "worker",
+    queueMode: "tool",
+    statusDelivery: "persistent",
+    maxDeliveries: 5,
+    maxUnsettled: 8,
+    log: { info: () => {}, warn: () => {} },
+    ...given,
+  });
+}
+
+/** Of an operator without any. */
+export const noTlsFiles = {
+  trustStorePath: undefined,
+  clientCertPath: undefined,
+  clientKeyPath: undefined,
+  clientKeyPassphrase: undefined,
+};

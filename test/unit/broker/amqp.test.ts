@@ -1,0 +1,138 @@
+/**
+ * What the RabbitMQ adapter reads and says without a broker.
+ */
+import { describe, expect, test } from "vitest";
+import { parseAmqpUrl } from "../../../worker/broker/amqp/address.ts";
+import { commandFailure, connectFailure } from "../../../worker/broker/amqp/failures.ts";
+import { deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
+import { isAmqpUrl, timeLimitProblem } from "../../../worker/broker/open.ts";
+
+describe("the URL of a broker", () => {
+  test.each([
+    [
+      "amqp://rabbit",
+      { isEncrypted: false, host: "rabbit", port: 5_672, virtualHost: "/", user: undefined },
+    ],
+    [
+      "amqps://us%40er:p%2Fw%3A@rabbit.example.com:5/a%2Fb",
+      {
+        isEncrypted: true,
+        host: "rabbit.example.com",
+        port: 5,
+        virtualHost: "a/b",
+        user: { name: "us@er", password: "p/w:" },
+        name: "amqps://rabbit.example.com:5/a%2Fb",
+      },
+    ],
+    ["amqps://[::1]/", { host: "::1", port: 5_671, virtualHost: "/" }],
+    ["amqp://u@h/%2F", { virtualHost: "/", user: { name: "u", password: "" } }],
+  ])("%s is read", (text, address) => {
+    expect(parseAmqpUrl(text)).toMatchObject(address);
+    expect(isAmqpUrl(text)).toBe(true);
+  });
+
+  test.each([
+    "",
+    "rabbit:5672",
+    "http://rabbit",
+    "amqp://",
+    "amqp://rabbit/a/b",
+    "amqp://rabbit?heartbeat=5",
+    "amqp://rabbit#x",
+    "amqp://u:%E0%A4%A@rabbit",
+    "amqp://rabbit:99999",
+  ])("%j is none", (text) => {
+    expect(parseAmqpUrl(text)).toBeUndefined();
+    expect(isAmqpUrl(text)).toBe(false);
+  });
+});
+
+describe("headers", () => {
+  test("of the broker are no properties", () => {
+    const headers = {
+      "x-delivery-count": 2,
+      "x-acquired-count": 2,
+      "x-death": [],
+      "x-first-death-reason": "rejected",
+      "x-last-death-queue": "q",
+      "x-mine": "kept",
+    };
+    expect(toProperties(headers)).toEqual({ "x-mine": "kept" });
+    expect(toProperties(undefined)).toEqual({});
+  });
+
+  test("with the name of what every object has stay what they are", () => {
+    const headers = Object.fromEntries([["__proto__", "polluted"]]);
+    expect(Object.entries(toProperties(headers))).toEqual([["__proto__", "polluted"]]);
+  });
+
+  test.each([
+    [undefined, false, 1],
+    [undefined, true, 2],
+    [{ "x-delivery-count": 3 }, true, 4],
+    [{ "x-delivery-count": "3" }, true, 2],
+  ])("%j, redelivered: %j, are of delivery %i", (headers, redelivered, count) => {
+    expect(deliveryCount(headers, redelivered)).toBe(count);
+  });
+});
+
+describe("a failure", () => {
+  const address = parseAmqpUrl("amqps://worker:secret@rabbit/tools")!;
+  const coded = (code: string | number, message = "it says"): Error =>
+    Object.assign(new Error(message), { code });
+  const vhost = new Error("Expected ConnectionOpenOk; got <ConnectionClose channel:0>");
+
+  test.each([
+    ["a refused connection", coded("ECONNREFUSED"), false, true],
+    ["a broker that is starting", new Error("Handshake terminated by server: 541"), false, true],
+    ["a certificate of somebody else", coded("ERR_TLS_CERT_ALTNAME_INVALID"), true, false],
+    ["a certificate of nobody known", coded("SELF_SIGNED_CERT_IN_CHAIN"), true, false],
+    ["a refused login", new Error("Handshake terminated by server: 403 (…)"), true, false],
+    ["a way to log in that it lacks", new Error("SASL mechanism EXTERNAL is not …"), true, false],
+    ["a virtual host at first", vhost, false, false],
+    ["a virtual host that was there", vhost, true, true],
+  ])("for %s says whether to try again", (_what, error, wasLetIn, transient) => {
+    const failure = connectFailure(error, address, wasLetIn);
+    expect(failure).toMatchObject({ name: "BrokerError", transient, cause: error });
+    expect(failure.message).toContain("amqps://rabbit:5671/tools");
+    expect(failure.message).not.toContain("secret");
+  });
+
+  test.each([
+    [403, false, /^The broker did not declare it: it says. Give the user the permission$/],
+    [406, false, /delete it when it is empty/],
+    [540, false, /RabbitMQ 3.10 or newer is needed$/],
+    [404, true, /^The broker did not declare it: it says$/],
+  ])("of a command with reply code %i says what to do", (code, transient, message) => {
+    expect(commandFailure(coded(code), "declare it")).toMatchObject({
+      transient,
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+describe("a tool's time limit", () => {
+  const patience = { connectRetries: 0, connectRetryDelayMs: 1 };
+  const rabbit = {
+    kind: "amqp",
+    url: "amqp://rabbit",
+    tls: { caFile: undefined, certFile: undefined, keyFile: undefined, keyPassphrase: undefined },
+    exchange: undefined,
+    queueMode: "tool",
+    maxDeliveries: 5,
+    consumerTimeoutSeconds: 1_800,
+    ...patience,
+  } as const;
+
+  test("beyond the consumer timeout is a problem with its remedy", () => {
+    expect(timeLimitProblem(rabbit, 1_800)).toBeUndefined();
+    expect(timeLimitProblem(rabbit, 1_801)).toMatch(
+      /^may run for 1801 seconds, .* after 1800: lower its timeout_seconds, or raise consumer_timeout/,
+    );
+  });
+
+  test("does not concern a DevBroker", () => {
+    const dev = { kind: "dev", host: "h", port: 1, ...patience } as const;
+    expect(timeLimitProblem(dev, 86_400)).toBeUndefined();
+  });
+});

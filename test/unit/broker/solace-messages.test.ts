@@ -1,0 +1,89 @@
+import solace from "solclientjs";
+import { describe, expect, test } from "vitest";
+import { missingCapability } from "../../../worker/broker/solace/capabilities.ts";
+import { library } from "../../../worker/broker/solace/library.ts";
+import {
+  deliveryCountOf,
+  payloadOf,
+  propertiesOf,
+  toMessage,
+} from "../../../worker/broker/solace/messages.ts";
+
+library({ info: () => {}, warn: () => {} });
+const { SDTField, SDTFieldType, SolclientFactory } = solace;
+
+describe("a message of ours", () => {
+  const payload = Buffer.from('"€"');
+  const message = toMessage(
+    { topic: "a/b", payload, properties: { text: "é", n: 1, half: 0.5, is: true } },
+    1_795_200_128_599,
+  );
+
+  test("carries its bytes as a binary attachment", () => {
+    expect(message.getType()).toBe(solace.MessageType.BINARY);
+    expect(Buffer.from(payloadOf(message) ?? "")).toEqual(payload);
+  });
+
+  test("carries a part of a larger buffer", () => {
+    const part = toMessage({ topic: "a", payload: Buffer.from("abc").subarray(1, 2) }, 0);
+    expect(Buffer.from(payloadOf(part) ?? "").toString()).toBe("b");
+  });
+
+  test("has properties in the types of Python peers, and the time", () => {
+    const map = message.getUserPropertyMap();
+    const types = map?.getKeys().map((key) => [key, map.getField(key).getType()]);
+    expect(types).toEqual([
+      ["text", SDTFieldType.STRING],
+      ["n", SDTFieldType.INT64],
+      ["half", SDTFieldType.DOUBLETYPE],
+      ["is", SDTFieldType.BOOL],
+      ["timestamp", SDTFieldType.INT64],
+    ]);
+    expect(propertiesOf(message)).toEqual({
+      text: "é",
+      n: "1",
+      half: "0.5",
+      is: "true",
+      timestamp: "1795200128599",
+    });
+  });
+});
+
+describe("a message of a peer", () => {
+  test("that was never handed out counts as the first delivery", () => {
+    expect(deliveryCountOf(SolclientFactory.createMessage())).toBe(1);
+  });
+
+  test("without properties and payload has none", () => {
+    const message = SolclientFactory.createMessage();
+    expect(propertiesOf(message)).toEqual({});
+    expect(payloadOf(message)).toHaveLength(0);
+  });
+
+  test("has bytes as text, and keeps no key from the prototype", () => {
+    const message = SolclientFactory.createMessage();
+    const map = new solace.SDTMapContainer();
+    map.addField("__proto__", SDTFieldType.STRING, "x");
+    map.addField("bytes", SDTField.create(SDTFieldType.BYTEARRAY, Buffer.from("é")));
+    message.setUserPropertyMap(map);
+    expect(Object.entries(propertiesOf(message))).toEqual([
+      ["__proto__", "x"],
+      ["bytes", "é"],
+    ]);
+  });
+});
+
+describe("a broker", () => {
+  const { GUARANTEED_MESSAGE_PUBLISH, AD_APP_ACK_FAILED } = solace.CapabilityType;
+
+  test.each([
+    [GUARANTEED_MESSAGE_PUBLISH, /send guaranteed messages/],
+    [AD_APP_ACK_FAILED, /version 10\.2\.1/],
+  ])("that lacks capability %i is told what", (lacking, expected) => {
+    expect(missingCapability((capability) => capability !== lacking)).toMatch(expected);
+  });
+
+  test("that lacks nothing is told nothing", () => {
+    expect(missingCapability(() => true)).toBeUndefined();
+  });
+});

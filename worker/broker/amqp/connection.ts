@@ -1,0 +1,181 @@
+/**
+ * One connection to RabbitMQ, whose channels live and die with it: a channel that the broker closes ends the connection,
+ * because the calls that came through it go to others then and nothing on it can be relied on.
+ */
+import type { Channel, ChannelModel, ConfirmChannel } from "amqplib";
+import { abortable } from "../abortable.ts";
+import { BrokerError, type SessionEnd } from "../broker.ts";
+import type { BrokerLog } from "../log.ts";
+import { commandFailure, textOf } from "./failures.ts";
+import { type Login, type LoginOptions, logIn } from "./login.ts";
+
+/** Milliseconds for the answer to a command; queues of a cluster that elects a leader take seconds. */
+const commandTimeoutMs = 30_000;
+
+/** Milliseconds for the broker to say goodbye, so that what was settled last has surely arrived. */
+const closeTimeoutMs = 5_000;
+
+/** Where to connect, as whom, and who is told. */
+export interface ConnectionOptions extends LoginOptions {
+  readonly log: BrokerLog;
+}
+
+/** An open connection. Its owner disposes it; a connection that is lost disposes itself. */
+export class AmqpConnection implements AsyncDisposable {
+  /** Fulfils when the connection ended; never rejects. */
+  readonly closed: Promise<SessionEnd>;
+  readonly #model: ChannelModel;
+  readonly #socket: AbortController;
+  readonly #log: BrokerLog;
+  readonly #end = Promise.withResolvers<SessionEnd>();
+  readonly #ended = new AbortController();
+  /** Those that are relied on. */
+  readonly #channels = new Set<Channel>();
+  #isBlocked = false;
+  #closing: Promise<void> | undefined;
+
+  private constructor({ model, socket }: Login, log: BrokerLog) {
+    this.#model = model;
+    this.#socket = socket;
+    this.#log = log;
+    this.closed = this.#end.promise;
+    model.on("error", (error: unknown) => this.lose(lost(error)));
+    // Comes alone when an operator closes the connection, or the whole broker.
+    model.on("close", (error?: unknown) => this.lose(lost(error)));
+    model.on("blocked", (why: string) => this.#setBlocked(true, why));
+    model.on("unblocked", () => this.#setBlocked(false));
+  }
+
+  /** Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+  static async open(options: ConnectionOptions, signal: AbortSignal): Promise<AmqpConnection> {
+    return new AmqpConnection(await logIn(options, signal), options.log);
+  }
+
+  /** Aborts when the connection ended, with a BrokerError as its reason. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Whether the broker takes no messages at the moment, for want of memory or disk. */
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
+  /** A channel. The broker closes it when it refuses a command, which says why. Throws BrokerError. */
+  async openChannel(signal: AbortSignal): Promise<Channel> {
+    return this.#opened(() => this.#model.createChannel(), signal);
+  }
+
+  /** A channel that tells what became of the messages published on it. Throws BrokerError. */
+  async openConfirmChannel(signal: AbortSignal): Promise<ConfirmChannel> {
+    return this.#opened(() => this.#model.createConfirmChannel(), signal);
+  }
+
+  /** From now on the connection is lost when the broker closes this channel. It is closed with the connection. */
+  rely(channel: Channel): void {
+    this.#channels.add(channel);
+    // There is no other way for a channel to close than this, its release, and the end of the connection.
+    channel.on("error", (error: unknown) => this.lose(lost(error)));
+  }
+
+  /** Closes a channel; one that is closed already is as good. */
+  async release(channel: Channel): Promise<void> {
+    this.#channels.delete(channel);
+    try {
+      await abortable(channel.close(), AbortSignal.timeout(closeTimeoutMs));
+    } catch {
+      // Closed by the broker, or with its connection.
+    }
+  }
+
+  /** Does something on a channel of its own, which alone is lost when the broker refuses it. Throws BrokerError. */
+  async onChannel(
+    doing: string,
+    act: (channel: Channel) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const channel = await this.openChannel(signal);
+    try {
+      await this.answered(act(channel), doing, signal);
+    } finally {
+      await this.release(channel);
+    }
+  }
+
+  /** Waits for what the broker answers to a command. Throws BrokerError, or the signal's reason when it aborts. */
+  async answered<T>(answer: Promise<T>, doing: string, signal: AbortSignal): Promise<T> {
+    const timeout = AbortSignal.timeout(commandTimeoutMs);
+    try {
+      return await abortable(answer, AbortSignal.any([signal, this.ended, timeout]));
+    } catch (error) {
+      signal.throwIfAborted();
+      this.ended.throwIfAborted();
+      const reason = timeout.aborted ? `no answer within ${commandTimeoutMs} ms` : error;
+      throw commandFailure(reason, doing);
+    }
+  }
+
+  /** Gives the connection up: whoever uses it learns why. */
+  lose(cause: unknown): void {
+    if (!this.#finish({ reason: "lost", cause })) return;
+    this.#socket.abort();
+  }
+
+  /** Closes in good order: what was settled before has arrived when this resolves, if the broker is there at all. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#finish({ reason: "asked" })) this.#closing = this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    // amqplib sends the goodbye of a connection ahead of what waits in its channels, such as settlements.
+    await Promise.all(Array.from(this.#channels, (channel) => this.release(channel)));
+    try {
+      await abortable(this.#model.close(), AbortSignal.timeout(closeTimeoutMs));
+    } catch {
+      // A broker that says no goodbye has lost us anyway.
+    }
+    this.#socket.abort();
+  }
+
+  async #opened<C extends Channel>(open: () => Promise<C>, signal: AbortSignal): Promise<C> {
+    this.ended.throwIfAborted();
+    const opening = open().then((channel) => {
+      // An error that nobody listens to would end the process; the commands on the channel tell of it.
+      channel.on("error", () => {});
+      return channel;
+    });
+    try {
+      return await this.answered(opening, "open a channel", signal);
+    } catch (error) {
+      // What opens after all is nobody's.
+      opening.then((channel) => this.release(channel)).catch(() => {});
+      throw error;
+    }
+  }
+
+  #setBlocked(isBlocked: boolean, reason?: string): void {
+    this.#isBlocked = isBlocked;
+    if (isBlocked) this.#log.warn({ reason }, "broker takes no messages");
+    else this.#log.info({}, "broker takes messages again");
+  }
+
+  #finish(end: SessionEnd): boolean {
+    if (this.ended.aborted) return false;
+    const ended = new BrokerError("The broker session has ended", {
+      cause: end.cause,
+      transient: true,
+    });
+    this.#ended.abort(ended);
+    this.#end.resolve(end);
+    return true;
+  }
+}
+
+function lost(cause: unknown): BrokerError {
+  const reason = cause === undefined ? "" : `: ${textOf(cause)}`;
+  return new BrokerError(`The connection to the broker was lost${reason}`, {
+    cause,
+    transient: true,
+  });
+}

@@ -1,0 +1,36 @@
+/**
+ * Message headers as user properties. Peers write them with the types of their own language.
+ */
+
+/** Headers that the broker adds when it hands a message out again or puts it aside. */
+const brokerHeader =
+  /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-(?:exchange|queue|reason))$/;
+
+/** Headers as amqplib reads them. */
+export type Headers = Readonly<Record<string, unknown>>;
+
+/** The user properties of a message: text as it is, everything else as its JSON text, and what is null is absent. */
+export function toProperties(headers: Headers | undefined): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers ?? {}).flatMap(([name, value]) => {
+      const text = brokerHeader.test(name) ? undefined : toText(value);
+      return text === undefined ? [] : [[name, text] as const];
+    }),
+  );
+}
+
+/** How often the broker has handed a message out, this time included. Only quorum queues count. */
+export function deliveryCount(headers: Headers | undefined, redelivered: boolean): number {
+  const before = headers?.["x-delivery-count"];
+  return (typeof before === "number" ? before : redelivered ? 1 : 0) + 1;
+}
+
+function toText(value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === "string") return value;
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  // amqplib names the type of what has none in JavaScript: `{ "!": "timestamp", value: 1 }`.
+  if (typeof value === "object" && "!" in value && "value" in value) return toText(value.value);
+  return JSON.stringify(value);
+}

@@ -1,0 +1,114 @@
+/**
+ * From an address to a connection that the broker has let in.
+ */
+import { readFile } from "node:fs/promises";
+import { type ChannelModel, connect, credentials } from "amqplib";
+import { BrokerError } from "../broker.ts";
+import { type AmqpAddress, parseAmqpUrl } from "./address.ts";
+import type { AmqpConfig, AmqpTlsFiles } from "./config.ts";
+import { connectFailure, textOf } from "./failures.ts";
+
+/** Milliseconds for TCP, TLS and the handshake. */
+const connectTimeoutMs = 10_000;
+
+/** Seconds between signs of life; a peer that gives none for two of them is gone. */
+const heartbeatSeconds = 15;
+
+/** Bytes of a frame, RabbitMQ's own default: headers have to fit into one. */
+const frameMaxBytes = 131_072;
+
+/** Where to connect, and as whom. */
+export interface LoginOptions extends Pick<AmqpConfig, "url" | "tls"> {
+  /** Name of the connection, for those who look at the broker. */
+  readonly workerId: string;
+  /** Whether the broker has let us in before, with the same options. */
+  readonly wasLetIn: boolean;
+}
+
+/** An open connection; aborting `socket` breaks it. */
+export interface Login {
+  readonly model: ChannelModel;
+  readonly socket: AbortController;
+}
+
+/** Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+export async function logIn(options: LoginOptions, signal: AbortSignal): Promise<Login> {
+  signal.throwIfAborted();
+  const address = parseAmqpUrl(options.url);
+  if (address === undefined) {
+    throw new BrokerError("The URL of the broker is none of RabbitMQ", { transient: false });
+  }
+  // amqplib knows no signals; the socket beneath it does.
+  const socket = new AbortController();
+  const timeout = AbortSignal.timeout(connectTimeoutMs);
+  const hangUp = (): void => socket.abort();
+  const given = AbortSignal.any([signal, timeout]);
+  given.addEventListener("abort", hangUp, { once: true });
+  try {
+    const tls = address.isEncrypted ? await readTls(options.tls) : {};
+    return { model: await open(address, tls, options.workerId, socket.signal), socket };
+  } catch (error) {
+    socket.abort();
+    signal.throwIfAborted();
+    if (error instanceof BrokerError) throw error;
+    const reason = timeout.aborted ? `no answer within ${connectTimeoutMs} ms` : error;
+    throw connectFailure(reason, address, options.wasLetIn);
+  } finally {
+    given.removeEventListener("abort", hangUp);
+  }
+}
+
+function open(
+  address: AmqpAddress,
+  tls: object,
+  workerId: string,
+  signal: AbortSignal,
+): Promise<ChannelModel> {
+  const { user } = address;
+  const identity =
+    user === undefined && "cert" in tls
+      ? credentials.external()
+      : credentials.plain(user?.name ?? "guest", user?.password ?? "guest");
+  const server = {
+    protocol: address.isEncrypted ? "amqps" : "amqp",
+    hostname: address.host,
+    port: address.port,
+    // amqplib takes it as it is spelled in a URL.
+    vhost: encodeURIComponent(address.virtualHost),
+    heartbeat: heartbeatSeconds,
+    frameMax: frameMaxBytes,
+  };
+  return connect(server, {
+    ...tls,
+    ...{ signal },
+    credentials: identity,
+    noDelay: true,
+    keepAlive: true,
+    clientProperties: { connection_name: workerId },
+  });
+}
+
+/** What TLS is given of the operator's files. Throws BrokerError that names the file which cannot be read. */
+async function readTls(files: AmqpTlsFiles): Promise<object> {
+  const [ca, cert, key] = await Promise.all(
+    [files.caFile, files.certFile, files.keyFile].map(readPem),
+  );
+  return {
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+    ...(files.keyPassphrase !== undefined && { passphrase: files.keyPassphrase }),
+  };
+}
+
+async function readPem(file: string | undefined): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new BrokerError(`Cannot read the PEM file ${file}: ${textOf(error)}`, {
+      cause: error,
+      transient: false,
+    });
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Topics as AMQP routing keys and back: `a/b.c/d` is `a.b%2Ec.d`.
+ */
+import { BrokerError } from "../broker.ts";
+
+/** Longest routing key in bytes: a "short string" of AMQP 0-9-1. */
+const maxRoutingKeyBytes = 255;
+
+/** What means something in routing keys and bindings, and what announces an escape. */
+const special = /[.*#%]/g;
+const escape = /%(?:2E|2A|23|25)/gi;
+
+/** The routing key of a topic. Throws BrokerError when it is too long. */
+export function routingKey(topic: string): string {
+  return checkLength(topic.split("/").map(escapeLevel).join("."), topic);
+}
+
+/** The topic of a routing key. What `routingKey` made comes back as it was. */
+export function topicOf(key: string): string {
+  return key.split(".").map(unescapeLevel).join("/");
+}
+
+/**
+ * The binding key of a subscription pattern: a level `*` stays, `>` at the end becomes `*.#` (one level or more; `#` alone
+ * would match none as well). Throws BrokerError for what a topic exchange cannot express: `*` as a part of a level, and
+ * `>` in the middle.
+ */
+export function bindingKey(pattern: string): string {
+  const levels = pattern.split("/");
+  const words = levels.map((level, index) => {
+    if (level === "*") return "*";
+    if (level === ">" && index === levels.length - 1) return "*.#";
+    if (level === ">" || level.includes("*")) throw notExpressible(pattern, level);
+    return escapeLevel(level);
+  });
+  return checkLength(words.join("."), pattern);
+}
+
+function escapeLevel(level: string): string {
+  return level.replace(special, (character) => encodeByte(character.charCodeAt(0)));
+}
+
+function unescapeLevel(word: string): string {
+  return word.replace(escape, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+}
+
+function encodeByte(byte: number): string {
+  return `%${byte.toString(16).toUpperCase()}`;
+}
+
+function checkLength(key: string, topic: string): string {
+  const bytes = Buffer.byteLength(key);
+  if (bytes <= maxRoutingKeyBytes) return key;
+  throw new BrokerError(
+    `The topic ${topic} takes a routing key of ${bytes} bytes; AMQP allows ${maxRoutingKeyBytes}`,
+    { transient: false },
+  );
+}
+
+function notExpressible(pattern: string, level: string): BrokerError {
+  return new BrokerError(
+    `RabbitMQ cannot subscribe to ${pattern}: "${level}" must be a whole level "*", or ">" at the end`,
+    { transient: false },
+  );
+}

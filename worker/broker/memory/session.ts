@@ -1,0 +1,162 @@
+/**
+ * One session of the in-process broker.
+ */
+import {
+  BrokerError,
+  type BrokerSession,
+  type BrokerSubscription,
+  type Delivery,
+  type HeardMessage,
+  type OutboundMessage,
+  type PublishOutcome,
+  type SessionEnd,
+  type Settlement,
+} from "../broker.ts";
+import type { Queued } from "./queues.ts";
+import type { MemoryMessage, Subscription } from "./subscription.ts";
+
+/** What a session needs of its broker. */
+export interface Exchange {
+  /** How often a message is handed out at most; undefined without a limit. */
+  readonly maxDeliveries: number | undefined;
+  /** Deliveries of one session that are not settled, at most. */
+  readonly maxUnsettled: number;
+  bind(session: MemorySession, toolName: string): void;
+  unbind(session: MemorySession, toolName: string): void;
+  /** Hands out the first message of these topics. */
+  take(topics: ReadonlySet<string>): Queued | undefined;
+  giveBack(returned: readonly Queued[]): void;
+  putAside(rejected: Queued): void;
+  send(message: OutboundMessage): PublishOutcome;
+  /** Offers the subscription every message until it ends; `onEnd` is told then. */
+  listen<Heard>(
+    pattern: string,
+    read: (message: MemoryMessage) => Heard,
+    onEnd?: () => void,
+  ): Subscription<Heard>;
+  /** Told when the session has ended. */
+  forget(session: MemorySession): void;
+}
+
+/** A connection that lasts until it is disposed of or dropped. */
+export class MemorySession implements BrokerSession {
+  readonly redelivers = true;
+  readonly maxDeliveries: number | undefined;
+  readonly closed: Promise<SessionEnd>;
+  readonly deliveries: AsyncIterable<Delivery>;
+  /** What it serves. */
+  readonly topics = new Set<string>();
+  readonly #exchange: Exchange;
+  readonly #end = Promise.withResolvers<SessionEnd>();
+  readonly #unsettled = new Set<Queued>();
+  readonly #subscriptions = new Set<Subscription<HeardMessage>>();
+  #isEnded = false;
+  #isPaused = false;
+  #awake = Promise.withResolvers<void>();
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+    this.maxDeliveries = exchange.maxDeliveries;
+    this.closed = this.#end.promise;
+    this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
+  }
+
+  serve(toolName: string, signal: AbortSignal): Promise<void> {
+    return this.#do(signal, () => {
+      if (!this.#isPaused) this.#exchange.bind(this, toolName);
+    });
+  }
+
+  leave(toolName: string, signal: AbortSignal): Promise<void> {
+    return this.#do(signal, () => this.#exchange.unbind(this, toolName));
+  }
+
+  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
+    return this.#do(signal, () => this.#exchange.send(message));
+  }
+
+  subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
+    return this.#do(signal, () => {
+      const forget = (): void => void this.#subscriptions.delete(subscription);
+      const subscription = this.#exchange.listen(pattern, toHeard, forget);
+      this.#subscriptions.add(subscription);
+      return subscription;
+    });
+  }
+
+  pause(): Promise<void> {
+    this.#isPaused = true;
+    this.wake();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.end({ reason: "asked" });
+    return Promise.resolve();
+  }
+
+  /** Looks again whether there is something to deliver. */
+  wake(): void {
+    this.#awake.resolve();
+    this.#awake = Promise.withResolvers();
+  }
+
+  end(end: SessionEnd): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#exchange.forget(this);
+    this.#end.resolve(end);
+    this.wake();
+    for (const subscription of this.#subscriptions) subscription.end();
+    this.#exchange.giveBack([...this.#unsettled]);
+    this.#unsettled.clear();
+  }
+
+  /** Acts at once and tells of it like a broker that is far away. */
+  #do<T>(signal: AbortSignal, act: () => T): Promise<T> {
+    return new Promise((resolve) => {
+      signal.throwIfAborted();
+      if (this.#isEnded) throw new BrokerError("The broker session has ended", { transient: true });
+      resolve(act());
+    });
+  }
+
+  async *#deliver(): AsyncGenerator<Delivery, void> {
+    // What waits in the queues was not received yet: a paused session leaves it to others.
+    while (!this.#isEnded && !this.#isPaused) {
+      const queued = this.#take();
+      if (queued === undefined) await this.#awake.promise;
+      else yield this.#toDelivery(queued);
+    }
+  }
+
+  #take(): Queued | undefined {
+    if (this.#unsettled.size >= this.#exchange.maxUnsettled) return undefined;
+    const queued = this.#exchange.take(this.topics);
+    if (queued) this.#unsettled.add(queued);
+    return queued;
+  }
+
+  #toDelivery(queued: Queued): Delivery {
+    return {
+      ...toHeard(queued.message),
+      redelivered: queued.deliveryCount > 1,
+      deliveryCount: queued.deliveryCount,
+      settle: (outcome) => this.#settle(queued, outcome),
+    };
+  }
+
+  #settle(queued: Queued, outcome: Settlement): Promise<void> {
+    if (this.#unsettled.delete(queued)) {
+      if (outcome === "failed") this.#exchange.giveBack([queued]);
+      if (outcome === "rejected") this.#exchange.putAside(queued);
+      this.wake();
+    }
+    return Promise.resolve();
+  }
+}
+
+function toHeard({ topic, payload, properties }: MemoryMessage): HeardMessage {
+  const texts = Object.entries(properties).map(([name, value]) => [name, String(value)] as const);
+  return { topic, payload, properties: Object.fromEntries(texts) };
+}

@@ -1,0 +1,280 @@
+/**
+ * One session of the client library, and the requests on it. The library could reconnect by itself; it is not asked to,
+ * because `reconnecting` does so for every broker alike: a session that is down stays down.
+ */
+import { hostname } from "node:os";
+import solace from "solclientjs";
+import { newId } from "../../support/ids.ts";
+import { abortable } from "../abortable.ts";
+import { BrokerError, type SessionEnd } from "../broker.ts";
+import type { BrokerLog } from "../log.ts";
+import { parseSolaceHosts } from "./address.ts";
+import { Answers } from "./answers.ts";
+import { missingCapability } from "./capabilities.ts";
+import type { SolaceConfig } from "./config.ts";
+import { loginProperties, nameOf } from "./credentials.ts";
+import { type Login, connectFailure, isFull, requestFailure } from "./failures.ts";
+import { correlationKeyOf, library, textOf } from "./library.ts";
+
+/** Milliseconds for TCP, TLS and the login on one host; the library's own limit is a day. */
+const connectTimeoutMs = 10_000;
+
+/** Milliseconds for the answer to a request, the wait for room to send it included. */
+export const requestTimeoutMs = 30_000;
+
+/** Milliseconds for the broker to say goodbye, so that what was settled last has surely arrived. */
+const closeTimeoutMs = 5_000;
+
+/** Milliseconds between signs of life, and how many of the broker's may be missing. */
+const keepAliveIntervalMs = 3_000;
+const keepAliveMissesLimit = 5;
+
+/** Bytes that may wait for the socket; a larger message goes when there are none. */
+const sendBufferBytes = 4 * 1024 * 1024;
+
+/** Guaranteed messages on their way without a confirmation, the library's most. */
+const publishWindow = 255;
+
+const events = solace.SessionEventCode;
+
+/** Where to connect, as whom, and who is told. */
+export interface ConnectionOptions extends Pick<
+  SolaceConfig,
+  "host" | "vpn" | "username" | "password" | "oauthToken" | "tls"
+> {
+  readonly workerId: string;
+  readonly log: BrokerLog;
+}
+
+/** An open session of the library. Its owner disposes it; one that is lost disposes itself. */
+export class SolaceConnection implements AsyncDisposable {
+  /** Fulfils when the session ended; never rejects. */
+  readonly closed: Promise<SessionEnd>;
+  /** Those of the session's requests and of what is published on it. */
+  readonly answers = new Answers();
+  readonly session: solace.Session;
+  readonly #log: BrokerLog;
+  readonly #end = Promise.withResolvers<SessionEnd>();
+  readonly #ended = new AbortController();
+  #hear: ((message: solace.Message) => void) | undefined;
+  #closing: Promise<void> | undefined;
+  /** Resolves when there may be room to send something. */
+  #writable = Promise.withResolvers<void>();
+
+  private constructor(session: solace.Session, log: BrokerLog) {
+    this.session = session;
+    this.#log = log;
+    this.closed = this.#end.promise;
+    this.#listen();
+  }
+
+  /** Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+  static async open(options: ConnectionOptions, signal: AbortSignal): Promise<SolaceConnection> {
+    signal.throwIfAborted();
+    const urls = parseSolaceHosts(options.host);
+    if (urls === undefined) {
+      throw new BrokerError("The host of the broker is none of Solace", { transient: false });
+    }
+    const { SolclientFactory } = library(options.log);
+    const session = SolclientFactory.createSession(
+      new solace.SessionProperties({
+        ...sessionProperties(options, urls),
+        ...(await loginProperties(options, urls)),
+      }),
+    );
+    const connection = new SolaceConnection(session, options.log);
+    const login = { where: urls.join(", "), vpn: options.vpn, who: nameOf(options) };
+    try {
+      await connection.#login(login, signal);
+      connection.#checkCapabilities(login);
+      return connection;
+    } catch (error) {
+      connection.lose(error);
+      throw error;
+    }
+  }
+
+  /** Aborts when the session ended, with a BrokerError as its reason. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Who gets the messages of the session's own subscriptions. */
+  onMessage(hear: (message: solace.Message) => void): void {
+    this.#hear = hear;
+  }
+
+  /**
+   * Asks the broker for something, as soon as there is room to send it: `send` is given the key that comes back with the
+   * answer. Throws BrokerError, or the signal's reason when it aborts.
+   */
+  async request(doing: string, send: (key: string) => void, signal: AbortSignal): Promise<void> {
+    const { key, answer } = this.answers.expect();
+    try {
+      await this.answered(this.#sent(key, send, answer), doing, signal);
+    } finally {
+      this.answers.forget(key);
+    }
+  }
+
+  /** Waits for what the broker answers. Throws BrokerError, or the signal's reason when it aborts. */
+  async answered<T>(answer: Promise<T>, doing: string, signal: AbortSignal): Promise<T> {
+    const timeout = AbortSignal.timeout(requestTimeoutMs);
+    try {
+      return await abortable(answer, AbortSignal.any([signal, this.ended, timeout]));
+    } catch (error) {
+      signal.throwIfAborted();
+      this.ended.throwIfAborted();
+      const reason = timeout.aborted ? new Error(`no answer within ${requestTimeoutMs} ms`) : error;
+      throw requestFailure(reason, doing);
+    }
+  }
+
+  /** Resolves when the library, having been full, may take something again. */
+  get writable(): Promise<void> {
+    return this.#writable.promise;
+  }
+
+  /** Gives the session up: whoever uses it learns why. */
+  lose(cause: unknown): void {
+    if (!this.#finish({ reason: "lost", cause })) return;
+    this.session.dispose();
+  }
+
+  /** Closes in good order. Flows are closed before, by their owner, so that what was settled has arrived. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#finish({ reason: "asked" })) this.#closing = this.#close();
+    await this.#closing;
+  }
+
+  async #login(login: Login, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.session.on(events.UP_NOTICE, resolve);
+    this.session.on(events.CONNECT_FAILED_ERROR, reject);
+    // The library's own limit does not include the look-up of names, and is for each host.
+    const limitMs = connectTimeoutMs * login.where.split(",").length;
+    const timeout = AbortSignal.timeout(limitMs);
+    try {
+      this.session.connect();
+      await abortable(promise, AbortSignal.any([signal, this.ended, timeout]));
+    } catch (error) {
+      signal.throwIfAborted();
+      this.ended.throwIfAborted();
+      const reason = timeout.aborted ? new Error(`no answer within ${limitMs} ms`) : error;
+      throw connectFailure(reason, login);
+    }
+  }
+
+  #checkCapabilities({ where }: Login): void {
+    const missing = missingCapability((capability) => this.session.isCapable(capability));
+    if (missing === undefined) return;
+    throw new BrokerError(`The broker at ${where} ${missing}`, { transient: false });
+  }
+
+  async #sent(key: string, send: (key: string) => void, answer: Promise<void>): Promise<void> {
+    while (!this.ended.aborted) {
+      try {
+        send(key);
+        return await answer;
+      } catch (error) {
+        if (!isFull(error)) throw error;
+        await this.writable;
+      }
+    }
+  }
+
+  #listen(): void {
+    const { session, answers } = this;
+    const succeed = (event: unknown): void => answers.succeed(correlationKeyOf(event));
+    const fail = (event: unknown): void => answers.fail(correlationKeyOf(event), event);
+    session.on(events.SUBSCRIPTION_OK, succeed);
+    session.on(events.SUBSCRIPTION_ERROR, fail);
+    session.on(events.PROVISION_OK, succeed);
+    session.on(events.PROVISION_ERROR, fail);
+    session.on(events.ACKNOWLEDGED_MESSAGE, succeed);
+    session.on(events.REJECTED_MESSAGE_ERROR, fail);
+    session.on(events.CAN_ACCEPT_DATA, () => this.#notifyWritable());
+    session.on(events.MESSAGE, (message: solace.Message) => this.#hear?.(message));
+    for (const down of [
+      events.DOWN_ERROR,
+      events.DISCONNECTED,
+      events.RECONNECTING_NOTICE,
+      events.GUARANTEED_MESSAGE_PUBLISHER_DOWN,
+    ]) {
+      session.on(down, (event: unknown) => this.lose(lost(event)));
+    }
+    session.on(events.VIRTUALROUTER_NAME_CHANGED, (event: solace.SessionEvent) =>
+      this.#log.info({ router: textOf(event) }, "broker is another one now"),
+    );
+    session.on(events.REPUBLISHING_UNACKED_MESSAGES, (event: solace.SessionEvent) =>
+      this.#log.warn({ reason: textOf(event) }, "broker may get messages twice"),
+    );
+    // One of these listeners threw: what it should have done is not done.
+    session.on("error", (error: unknown) => this.lose(lost(error)));
+  }
+
+  async #close(): Promise<void> {
+    const { promise: said, resolve } = Promise.withResolvers<void>();
+    try {
+      // Comes as soon as the goodbye is handed to the socket.
+      this.session.on(events.DISCONNECTED, resolve);
+      this.session.disconnect();
+      await abortable(said, AbortSignal.timeout(closeTimeoutMs));
+    } catch {
+      // A session that cannot say goodbye has lost its connection.
+    }
+    this.session.dispose();
+  }
+
+  #notifyWritable(): void {
+    this.#writable.resolve();
+    this.#writable = Promise.withResolvers();
+  }
+
+  #finish(end: SessionEnd): boolean {
+    if (this.ended.aborted) return false;
+    const ended = new BrokerError("The broker session has ended", {
+      cause: end.cause,
+      transient: true,
+    });
+    this.#ended.abort(ended);
+    this.#notifyWritable();
+    this.#end.resolve(end);
+    return true;
+  }
+}
+
+function sessionProperties(
+  { vpn, workerId }: ConnectionOptions,
+  urls: readonly string[],
+): Partial<solace.SessionProperties> {
+  return {
+    url: [...urls],
+    vpnName: vpn,
+    // The broker lets a name in once; the worker's own, before it is missed, must not keep this one out.
+    clientName: `str-worker/${workerId}/${newId()}`,
+    applicationDescription: `secure tool worker ${workerId} on ${hostname()}`,
+    connectTimeoutInMsecs: connectTimeoutMs,
+    connectRetries: 0,
+    connectRetriesPerHost: 0,
+    reconnectRetries: 0,
+    keepAliveIntervalInMsecs: keepAliveIntervalMs,
+    keepAliveIntervalsLimit: keepAliveMissesLimit,
+    readTimeoutInMsecs: requestTimeoutMs,
+    sendBufferMaxSize: sendBufferBytes,
+    generateSendTimestamps: true,
+    publisherProperties: new solace.MessagePublisherProperties({
+      enabled: true,
+      windowSize: publishWindow,
+      acknowledgeMode: solace.MessagePublisherAcknowledgeMode.PER_MESSAGE,
+    }),
+  };
+}
+
+function lost(cause: unknown): BrokerError {
+  const reason = cause === undefined ? "" : `: ${textOf(cause)}`;
+  return new BrokerError(`The connection to the broker was lost${reason}`, {
+    cause,
+    transient: true,
+  });
+}

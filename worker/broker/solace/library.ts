@@ -1,0 +1,64 @@
+/**
+ * The client library, set up once for the process, and what its types leave out.
+ */
+import solace from "solclientjs";
+import type { BrokerLog } from "../log.ts";
+
+/** Characters of a library message that are logged: some of them quote whole lines of its code. */
+const maxLogCharacters = 1_000;
+
+const { LogLevel } = solace;
+let isReady = false;
+
+/**
+ * The library. Its set-up is the process's: whoever calls first decides where it logs, warnings and errors only.
+ */
+export function library(log: BrokerLog): typeof solace {
+  if (isReady) return solace;
+  isReady = true;
+  const warn = (...words: readonly unknown[]): void =>
+    log.warn({ message: words.map(String).join(" ").slice(0, maxLogCharacters) }, "solclientjs");
+  const ignore = (): void => {};
+  solace.SolclientFactory.init({
+    profile: solace.SolclientFactoryProfiles.version10_5,
+    logLevel: LogLevel.WARN,
+    logger: new solace.LogImpl(ignore, ignore, ignore, warn, warn, warn),
+  });
+  return solace;
+}
+
+/** What the library tells of a failure, in either of its two spellings. */
+interface Failure {
+  readonly message?: unknown;
+  readonly infoStr?: unknown;
+  readonly subcode?: unknown;
+  readonly errorSubcode?: unknown;
+  readonly correlationKey?: unknown;
+}
+
+/** Why something failed; undefined where the library does not say, or where it was not the library. */
+export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
+  const { subcode, errorSubcode } = asFailure(failure);
+  const code = errorSubcode ?? subcode;
+  return typeof code === "number" ? code : undefined;
+}
+
+/** What a failure says, for people. */
+export function textOf(failure: unknown): string {
+  const { infoStr, message } = asFailure(failure);
+  for (const text of [infoStr, message]) {
+    if (typeof text === "string" && text !== "") return text;
+  }
+  const subcode = subcodeOf(failure);
+  return (subcode !== undefined && solace.ErrorSubcode[subcode]) || String(failure);
+}
+
+/** Which request an event answers. The library's types have this for some events only. */
+export function correlationKeyOf(event: unknown): string | undefined {
+  const { correlationKey } = asFailure(event);
+  return typeof correlationKey === "string" ? correlationKey : undefined;
+}
+
+function asFailure(value: unknown): Failure {
+  return typeof value === "object" && value !== null ? value : {};
+}

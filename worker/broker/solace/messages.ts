@@ -1,0 +1,102 @@
+/**
+ * Messages of the library: how ours are made, and what is read of those of peers, as Python peers write and read them.
+ */
+import solace from "solclientjs";
+import { BrokerError, type OutboundMessage } from "../broker.ts";
+import { textOf } from "./library.ts";
+
+const { SDTFieldType, SolclientFactory } = solace;
+
+/** Values that are no text and no number, and that no JSON text stands for. */
+const skipped: readonly solace.SDTFieldType[] = [
+  SDTFieldType.NULLTYPE,
+  SDTFieldType.MAP,
+  SDTFieldType.STREAM,
+  SDTFieldType.DESTINATION,
+  SDTFieldType.SMF_MESSAGE,
+  SDTFieldType.UNKNOWN,
+];
+
+/**
+ * A message as the library sends it: UTF-8 bytes in the binary attachment, user properties in the types that Python
+ * peers give them. Throws BrokerError when its topic is none.
+ */
+export function toMessage(
+  { topic, payload, properties }: OutboundMessage,
+  timestampMs: number,
+): solace.Message {
+  try {
+    const message = SolclientFactory.createMessage();
+    message.setDestination(SolclientFactory.createTopicDestination(topic));
+    // Of a string the library would keep the low byte of each character.
+    message.setBinaryAttachment(
+      Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
+    );
+    const map = new solace.SDTMapContainer();
+    for (const [name, value] of Object.entries({ ...properties, timestamp: timestampMs })) {
+      map.addField(name, toField(value));
+    }
+    message.setUserPropertyMap(map);
+    return message;
+  } catch (error) {
+    throw new BrokerError(`Cannot publish to ${topic}: ${textOf(error)}`, {
+      cause: error,
+      transient: false,
+    });
+  }
+}
+
+/** The topic that a message was sent to. */
+export function topicOf(message: solace.Message): string {
+  return message.getDestination()?.getName() ?? "";
+}
+
+/** The UTF-8 bytes of a binary or a text message; undefined for a map or a stream. */
+export function payloadOf(message: solace.Message): Uint8Array | undefined {
+  switch (message.getType()) {
+    case solace.MessageType.BINARY: {
+      const body = message.getBinaryAttachment() ?? "";
+      return typeof body === "string" ? Buffer.from(body, "latin1") : body;
+    }
+    case solace.MessageType.TEXT:
+      return Buffer.from(String(message.getSdtContainer()?.getValue() ?? ""));
+    default:
+      return undefined;
+  }
+}
+
+/** The user properties of a message: text as it is, numbers and truth values as JSON text; others are left out. */
+export function propertiesOf(message: solace.Message): Record<string, string> {
+  const map = message.getUserPropertyMap();
+  return Object.fromEntries(
+    (map?.getKeys() ?? []).flatMap((name) => {
+      const text = toText(map?.getField(name));
+      return text === undefined ? [] : [[name, text] as const];
+    }),
+  );
+}
+
+/** How often the broker has handed a message out, this time included. Queues may be set not to count. */
+export function deliveryCountOf(message: solace.Message): number {
+  const known = message.isRedelivered() ? 2 : 1;
+  try {
+    return message.getDeliveryCount() ?? known;
+  } catch {
+    return known;
+  }
+}
+
+function toField(value: string | number | boolean): solace.SDTField {
+  if (typeof value === "string") return solace.SDTField.create(SDTFieldType.STRING, value);
+  if (typeof value === "boolean") return solace.SDTField.create(SDTFieldType.BOOL, value);
+  const type = Number.isSafeInteger(value) ? SDTFieldType.INT64 : SDTFieldType.DOUBLETYPE;
+  return solace.SDTField.create(type, value);
+}
+
+function toText(field: solace.SDTField | undefined): string | undefined {
+  if (field === undefined || skipped.includes(field.getType())) return undefined;
+  const value: unknown = field.getValue();
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  // Integers beyond what a number holds are objects of the library's, which spell themselves.
+  return value === null || value === undefined ? undefined : `${value as number | string}`;
+}

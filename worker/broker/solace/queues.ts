@@ -1,0 +1,164 @@
+/**
+ * What lives on the broker: the names of queues, and how a worker binds to them.
+ *
+ * ```
+ *  agents ──► {ns}/a2a/v1/sam_remote_tool/invoke/{tool}
+ *                   │ subscription of the queue
+ *                   ▼
+ *  {ns}/q/sandbox/tool/{tool}  (durable, non-exclusive, one per tool) ──► workers that serve the tool
+ *                   │ rejected, expired, or handed out too often
+ *                   ▼
+ *  #DEAD_MSG_QUEUE  (if the broker has one, and for messages that are eligible)
+ * ```
+ *
+ * A queue that is there is taken as it is; one that is missing is made, where the broker lets the user.
+ */
+import solace from "solclientjs";
+import { invokeTopic } from "../../protocol/topics.ts";
+import { BrokerError } from "../broker.ts";
+import type { BrokerLog } from "../log.ts";
+import type { SolaceConfig } from "./config.ts";
+import type { SolaceConnection } from "./connection.ts";
+import { Flow, type FlowOptions, isNotPermitted, isUnknownQueue, queueDescriptor } from "./flow.ts";
+
+/** Most that a queue can be told of how often to hand a message out again. */
+const maxRedeliveries = 255;
+
+/** Longest name of a queue. */
+const maxNameBytes = 200;
+
+/** What decides names and properties. */
+export interface QueuesOptions extends Pick<SolaceConfig, "queueMode" | "maxDeliveries"> {
+  readonly namespace: string;
+  readonly workerId: string;
+  readonly log: BrokerLog;
+}
+
+/** The queues of one namespace. */
+export class Queues {
+  /** Whether the calls of all tools come through one queue, which is this worker's alone. */
+  readonly hasOneQueue: boolean;
+  readonly #options: QueuesOptions;
+  /** The namespace as topics are built from it. */
+  readonly #namespace: string;
+
+  constructor(options: QueuesOptions) {
+    this.#options = options;
+    this.#namespace = options.namespace.replace(/\/+$/, "");
+    this.hasOneQueue = options.queueMode === "worker";
+  }
+
+  /** The queue that the calls of a tool come through. */
+  queueOf(toolName: string): string {
+    const base = `${this.#namespace}/q/sandbox`;
+    return this.hasOneQueue ? `${base}/${this.#options.workerId}` : `${base}/tool/${toolName}`;
+  }
+
+  /** Where agents publish the calls of a tool. */
+  topicOf(toolName: string): string {
+    return invokeTopic(this.#namespace, toolName);
+  }
+
+  /** Binds to a queue, and makes it before if it is missing. Throws BrokerError. */
+  async bind(
+    connection: SolaceConnection,
+    options: FlowOptions,
+    signal: AbortSignal,
+  ): Promise<Flow> {
+    checkName(options.queue);
+    const flow = await this.#open(connection, options, signal);
+    if (flow.isExclusive) {
+      await flow.close();
+      throw exclusive(options.queue);
+    }
+    this.#compareLimit(flow);
+    return flow;
+  }
+
+  /** Has the calls of a tool come into its queue. Throws BrokerError. */
+  async attract(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+    try {
+      await flow.attract(this.topicOf(toolName), signal);
+    } catch (error) {
+      if (!isNotPermitted(error)) throw error;
+      // Where queues are an administrator's, their subscriptions are as well.
+      this.#options.log.warn(
+        { queue: flow.queue, topic: this.topicOf(toolName), err: error },
+        "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
+      );
+    }
+  }
+
+  async #open(
+    connection: SolaceConnection,
+    options: FlowOptions,
+    signal: AbortSignal,
+  ): Promise<Flow> {
+    // Asking first whether it may be made would fail for users who may not, though the queue be there.
+    try {
+      return await Flow.open(connection, options, signal);
+    } catch (error) {
+      if (!isUnknownQueue(error)) throw error;
+    }
+    await this.#make(connection, options.queue, signal);
+    return Flow.open(connection, options, signal);
+  }
+
+  async #make(connection: SolaceConnection, queue: string, signal: AbortSignal): Promise<void> {
+    const properties = Object.assign(new solace.QueueProperties(), {
+      accessType: solace.QueueAccessType.NONEXCLUSIVE,
+      // Of users other than the one that makes it: workers may have users of their own.
+      permissions: solace.QueuePermissions.MODIFY_TOPIC,
+      respectsTTL: true,
+      // The limit counts how often a message may come back, the first delivery is not counted.
+      maxMessageRedelivery: Math.min(this.#options.maxDeliveries - 1, maxRedeliveries),
+    } satisfies solace.QueueProperties);
+    try {
+      await connection.request(
+        `make the queue ${queue}`,
+        // True: another worker may have been faster.
+        (key) =>
+          connection.session.provisionEndpoint(queueDescriptor(queue), properties, true, key),
+        signal,
+      );
+    } catch (error) {
+      throw isNotPermitted(error) ? missing(queue, error) : error;
+    }
+    this.#options.log.info({ queue }, "queue made");
+  }
+
+  #compareLimit(flow: Flow): void {
+    const { maxDeliveries, log } = this.#options;
+    const limit = flow.maxDeliveries;
+    if (limit === maxDeliveries) return;
+    log.warn(
+      { queue: flow.queue, maxDeliveries: limit ?? "unlimited", configured: maxDeliveries },
+      "queue has another limit of deliveries than configured",
+    );
+  }
+}
+
+function checkName(queue: string): void {
+  if (queue.length <= maxNameBytes) return;
+  throw new BrokerError(
+    `The name of the queue ${queue} has ${queue.length} bytes; Solace allows ${maxNameBytes}: ` +
+      "choose a shorter name for the tool, or a shorter namespace",
+    { transient: false },
+  );
+}
+
+function exclusive(queue: string): BrokerError {
+  return new BrokerError(
+    `The queue ${queue} is exclusive: it hands all calls to one worker, and others would wait in vain. ` +
+      "Make it non-exclusive, or delete it when it is empty and nobody uses it; the worker then makes it anew",
+    { transient: false },
+  );
+}
+
+function missing(queue: string, cause: unknown): BrokerError {
+  return new BrokerError(
+    `There is no queue ${queue}, and the broker does not let the user make it. Make it (durable, non-exclusive), or ` +
+      "allow the client profile of the user to create guaranteed endpoints",
+    { cause, transient: false },
+  );
+}

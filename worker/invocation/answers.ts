@@ -1,0 +1,118 @@
+/**
+ * Answers on their way out, and what becomes of a call by what the broker says of its answer.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { BrokerError, type BrokerSession, type Settlement } from "../broker/broker.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import { encodeResponse } from "../protocol/response.ts";
+import type { Clock } from "../support/clock.ts";
+import { settlesWithin } from "../support/within.ts";
+import type { Logger } from "../telemetry/logger.ts";
+
+/**
+ * Milliseconds between attempts to publish an answer that the broker does not take now. When they are used up the call goes
+ * back to the broker, which hands it out again at once: that must not become a circle without rest.
+ */
+export const retryDelaysMs: readonly number[] = [250, 500, 1_000, 2_000, 4_000];
+
+/** An answer as it is published. */
+export interface Reply {
+  /** That of the request. */
+  readonly id: string;
+  readonly payload: Uint8Array;
+}
+
+/** What became of an answer. */
+export interface Published {
+  /** How the deliveries of its call are to be settled; undefined: not at all, the session has ended. */
+  readonly settlement: Settlement | undefined;
+  /** What the caller got, or what is to be sent when the call is delivered again. */
+  readonly reply: Reply;
+}
+
+/**
+ * Publishes answers. No delivery of a call is to be settled before its answer.
+ *
+ * | the broker                                   | the call                                                    |
+ * |----------------------------------------------|-------------------------------------------------------------|
+ * | has the answer                               | `accepted`                                                  |
+ * | has it, and nobody is there to get it        | `accepted`; logged and counted                              |
+ * | will never take it, because it is too large  | `accepted`, when it took a short error in its place         |
+ * | will never take that either                  | `rejected`                                                  |
+ * | does not take it in several attempts, or before the worker stops | `failed`: it comes again, here or elsewhere |
+ * | is gone for good                             | is not settled, and so comes again elsewhere                |
+ */
+export class Answers {
+  readonly #session: Pick<BrokerSession, "publish" | "closed">;
+  readonly #clock: Pick<Clock, "sleep">;
+  readonly #log: Logger;
+  #unroutable = 0;
+
+  constructor(
+    session: Pick<BrokerSession, "publish" | "closed">,
+    clock: Pick<Clock, "sleep">,
+    log: Logger,
+  ) {
+    this.#session = session;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** How many answers nobody was there for. */
+  get unroutable(): number {
+    return this.#unroutable;
+  }
+
+  /** Never throws. When the signal aborts it gives up. */
+  async publish(topic: string, reply: Reply, signal: AbortSignal): Promise<Published> {
+    const settlement = await this.#send(topic, reply, signal);
+    if (settlement !== "rejected") return { settlement, reply };
+    const instead = refusedReply(reply);
+    return { settlement: await this.#send(topic, instead, signal), reply: instead };
+  }
+
+  /** How a call is to be settled that is answered so: `rejected` when the broker will never take the answer. */
+  async #send(
+    topic: string,
+    { payload }: Reply,
+    signal: AbortSignal,
+  ): Promise<Settlement | undefined> {
+    const delays = retryDelaysMs.values();
+    for (;;) {
+      try {
+        const outcome = await this.#session.publish({ topic, payload }, signal);
+        if (outcome === "unroutable") this.#countUnroutable(topic);
+        return "accepted";
+      } catch (error) {
+        const bytes = payload.byteLength;
+        this.#log.error({ err: error, topic, bytes }, "answer could not be published");
+        if (await this.#hasEnded()) return undefined;
+        if (!(error instanceof BrokerError)) return "failed";
+        if (!error.transient) return "rejected";
+        const delayMs = delays.next().value;
+        if (delayMs === undefined) return "failed";
+        // Whatever ends it: the next attempt tells what became of the session, and of the signal.
+        await settlesWithin(this.#session.closed, delayMs, this.#clock, signal);
+      }
+    }
+  }
+
+  #countUnroutable(topic: string): void {
+    this.#unroutable++;
+    this.#log.warn({ topic, unroutable: this.#unroutable }, "nobody was there for an answer");
+  }
+
+  /** Whether the session has ended by now. It says so in the turn in which it fails what waits for it. */
+  #hasEnded(): Promise<boolean> {
+    return Promise.race([this.#session.closed.then(() => true), nextTurn(false)]);
+  }
+}
+
+/** What goes out in the place of an answer that the broker will never take. */
+function refusedReply({ id, payload }: Reply): Reply {
+  const error = new InvocationError(
+    "RESOURCE_EXHAUSTED",
+    `The broker does not take the answer, which has ${payload.byteLength} bytes. Return large data as an artifact.`,
+  );
+  return { id, payload: encodeResponse(id, { kind: "error", error, executionTimeMs: 0 }) };
+}

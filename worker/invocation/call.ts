@@ -1,0 +1,185 @@
+/**
+ * One call: from the bytes of its request to what it is answered, or to being given back.
+ */
+import type { BrokerSession, Delivery } from "../broker/broker.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import { type ReplyAddress, decodeRequest, readId, unknownId } from "../protocol/request.ts";
+import { encodeResponse } from "../protocol/response.ts";
+import { encodeStatus } from "../protocol/status.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Slots } from "../support/slots.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import type { Reply } from "./answers.ts";
+import type { Invoker } from "./invoker.ts";
+import { readDocument, requireSameTool } from "./read-request.ts";
+import { mayHaveBegun } from "./redelivery.ts";
+import { StatusRelay } from "./status-relay.ts";
+
+/** What calls are handled with. */
+export interface CallParts {
+  readonly namespace: string;
+  readonly session: Pick<BrokerSession, "publish" | "redelivers">;
+  readonly invoker: Invoker;
+  /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
+  readonly largeRequests: Slots;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The three things that a worker gives up when it stops, one after the other. */
+export interface CallSignals {
+  /** Calls that have no slot yet. */
+  readonly wait: AbortSignal;
+  /** Every call. */
+  readonly run: AbortSignal;
+  /** Publishing answers. */
+  readonly publish: AbortSignal;
+}
+
+/** What a call is answered. */
+export interface Decision {
+  readonly reply: Reply;
+  /** Whether the call is answered the same when it comes again, without a look at it. */
+  readonly isFinal: boolean;
+}
+
+/** Made once: an error costs more than all else that is done to end the statuses of a call. */
+const callIsOver = new Error("the call is over");
+
+/**
+ * Runs the call of a delivery, unless it is refused. Returns what goes out for it, or undefined when it is given back: the
+ * broker hands it to another worker, or here again. Never throws.
+ *
+ * @param refusal what the call is answered without being run, whatever it is
+ */
+export async function runCall(
+  parts: CallParts,
+  delivery: Delivery,
+  address: ReplyAddress,
+  signals: CallSignals,
+  refusal: InvocationError | undefined,
+): Promise<Decision | undefined> {
+  const startMs = parts.clock.monotonicMs();
+  let id = unknownId;
+  try {
+    const document = await readDocument(delivery.payload, parts.largeRequests, signals.publish);
+    id = readId(document);
+    if (refusal !== undefined) throw refusal;
+    const invocation = decodeRequest(document, address, parts.clock.nowMs());
+    requireSameTool(parts.namespace, delivery.topic, invocation.toolName);
+    const { answer, begun } = await invoke(parts, invocation, mayHaveBegun(delivery), signals);
+    return answer && decided(id, answer, begun);
+  } catch (thrown) {
+    const error = refusal ?? asInvocationError(thrown);
+    parts.log.warn({ ...failureFacts(error), id, topic: delivery.topic }, "invocation refused");
+    const executionTimeMs = parts.clock.monotonicMs() - startMs;
+    return decided(id, { kind: "error", error, executionTimeMs }, false);
+  }
+}
+
+/** Callers may try again, with the same request, what has not begun and may succeed later: that has to be looked at. */
+function decided(id: string, answer: Answer, begun: boolean): Decision {
+  const mayTryAgain = !begun && answer.kind === "error" && answer.error.retryable;
+  return { reply: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
+}
+
+function asInvocationError(error: unknown): InvocationError {
+  if (error instanceof InvocationError) return error;
+  return new InvocationError("INTERNAL_ERROR", "The worker could not handle the request", {
+    cause: error,
+  });
+}
+
+async function invoke(
+  parts: CallParts,
+  invocation: Invocation,
+  isRedelivered: boolean,
+  signals: CallSignals,
+): Promise<{ readonly answer: Answer | undefined; readonly begun: boolean }> {
+  const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
+  log.info("invocation received");
+  // A status that waits for the broker when the call is over must not follow its answer, or another worker's.
+  const over = new AbortController();
+  const statusSignal = AbortSignal.any([signals.publish, over.signal]);
+  const relay = new StatusRelay(
+    (text) => publishStatus(parts, invocation, text, statusSignal, log),
+    parts.clock,
+  );
+  const outcome = await parts.invoker.invoke(invocation, {
+    signal: signals.run,
+    waitSignal: signals.wait,
+    log,
+    onStatus: (text) => relay.push(text),
+    isRedelivered,
+  });
+  const statuses = await relay.finish();
+  over.abort(callIsOver);
+  const answer = answerOf(outcome, parts.session.redelivers);
+  const { begun } = outcome;
+  logEnding(log, answer ?? outcome, begun, statuses);
+  return { answer, begun };
+}
+
+/**
+ * What a call is answered, or undefined when it is given back. A call that must not run twice is not, even if it has not
+ * begun: whoever gets it next cannot know that.
+ */
+function answerOf(outcome: InvocationOutcome, redelivers: boolean): Answer | undefined {
+  if (outcome.kind !== "given-up") return outcome;
+  if (redelivers && outcome.mayRunAgain) return undefined;
+  const { executionTimeMs } = outcome;
+  return { kind: "error", error: stopped(outcome), executionTimeMs };
+}
+
+/** Agents try `TOOL_NOT_AVAILABLE` again on their own, which a tool that has begun must not be. */
+function stopped({ begun, mayRunAgain }: InvocationOutcome): InvocationError {
+  if (!begun) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
+  const message = "The tool was stopped because the worker is shutting down";
+  return new InvocationError(
+    "SANDBOX_FAILED",
+    mayRunAgain ? message : `${message}. Its manifest entry forbids to run the call again`,
+  );
+}
+
+async function publishStatus(
+  { session, clock }: CallParts,
+  { taskId, statusTo }: Invocation,
+  text: string,
+  signal: AbortSignal,
+  log: Logger,
+): Promise<void> {
+  // The pipe is read all the same: a tool never waits because nobody wants its statuses.
+  if (statusTo === undefined) return;
+  try {
+    const payload = encodeStatus(taskId, text, clock.nowMs());
+    await session.publish({ topic: statusTo, payload, isStatus: true }, signal);
+  } catch (error) {
+    log.debug({ err: error }, "status could not be published");
+    throw error;
+  }
+}
+
+function logEnding(log: Logger, ending: Answer | GivenUp, begun: boolean, statuses: object): void {
+  const facts = { durationMs: ending.executionTimeMs, statuses };
+  switch (ending.kind) {
+    case "success":
+      log.info({ ...facts, artifacts: ending.createdArtifacts.length }, "invocation finished");
+      break;
+    case "timeout":
+      log.warn({ ...facts, begun, code: "SANDBOX_TIMEOUT" }, "invocation timed out");
+      break;
+    case "error":
+      log.warn({ ...facts, ...failureFacts(ending.error) }, "invocation failed");
+      log.debug({ err: ending.error }, "why the invocation failed");
+      break;
+    case "given-up":
+      log.info({ ...facts, begun }, "invocation given back");
+      break;
+  }
+}
+
+/** What of a failure may stand in the log above debug: of the tool's own text nothing but the code. */
+function failureFacts(error: InvocationError): object {
+  return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
+}

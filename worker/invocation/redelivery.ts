@@ -1,0 +1,44 @@
+/**
+ * Calls that the broker has handed out before: which of them must not run.
+ */
+import type { Delivery } from "../broker/broker.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import { InvocationError } from "../protocol/errors.ts";
+
+type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
+
+/** Whether somebody else had the call before, who may have begun it and is not heard of. */
+export function mayHaveBegun({ redelivered, deliveryCount }: Count): boolean {
+  return redelivered || deliveryCount > 1;
+}
+
+/**
+ * `POISONED` for a call that the broker hands out for the last time: whoever had it before did not live to answer it, and
+ * after this time no worker sees it any more. Undefined for every other call, and where the broker has no such limit.
+ */
+export function poisonOf(
+  delivery: Count,
+  maxDeliveries: number | undefined,
+): InvocationError | undefined {
+  const { deliveryCount } = delivery;
+  // A broker that hands everything out once does so for the last time without anything being wrong.
+  if (maxDeliveries === undefined || deliveryCount < maxDeliveries || !mayHaveBegun(delivery)) {
+    return undefined;
+  }
+  return new InvocationError(
+    "POISONED",
+    `The call was delivered ${deliveryCount} times and never answered: it is given up, and was not run this time`,
+  );
+}
+
+/** Throws InvocationError `NOT_REPEATED` for a tool that must not run twice, when it may have run already. */
+export function requireRepeatable(
+  { name, idempotent }: Pick<ToolEntry, "name" | "idempotent">,
+  isRedelivered: boolean,
+): void {
+  if (idempotent || !isRedelivered) return;
+  throw new InvocationError(
+    "NOT_REPEATED",
+    `The call was delivered again, and tool '${name}' may have run for it already. Its manifest entry forbids to run it again`,
+  );
+}

@@ -1,0 +1,75 @@
+/**
+ * What environment variables are made of: kinds of values, and what documents and errors say of each.
+ */
+import { z } from "zod";
+
+/** What documents and errors say of a variable. */
+export interface VariableFacts {
+  /** What is accepted. */
+  readonly accepted: string;
+  readonly description: string;
+  /** Whether its value is kept out of errors. */
+  readonly isSecret: boolean;
+}
+
+export const text = z.string();
+export const absolutePath = z.string().startsWith("/");
+export const absolutePaths = z
+  .string()
+  .regex(/^\/[^:]*(?::\/[^:]*)*$/)
+  .transform((paths) => paths.split(":"));
+
+export function wholeNumber(min: number, max: number): z.ZodType<number, string> {
+  return z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(min).max(max));
+}
+
+export const port = wholeNumber(1, 65_535);
+
+/** Most that is accepted of what is counted. */
+export const maxCount = 10_000;
+
+const facts = z.registry<VariableFacts>();
+
+export function required<T extends z.ZodType>(schema: T, accepted: string, description: string): T {
+  facts.add(schema, { accepted, description, isSecret: false });
+  return schema;
+}
+
+export function optional<T extends z.ZodType>(
+  schema: T,
+  accepted: string,
+  description: string,
+): z.ZodOptional<T> {
+  return required(schema.optional(), accepted, description);
+}
+
+/** An optional variable whose value no error repeats. */
+export function secret<T extends z.ZodType>(
+  schema: T,
+  accepted: string,
+  description: string,
+): z.ZodOptional<T> {
+  const hidden = schema.optional();
+  facts.add(hidden, { accepted, description, isSecret: true });
+  return hidden;
+}
+
+/** @param text the default, as the environment would spell it */
+export function withDefault<T extends z.ZodType<unknown, string>>(
+  schema: T,
+  accepted: string,
+  text: z.input<T>,
+  description: string,
+): z.ZodPrefault<T> {
+  return required(schema.prefault(text as never), accepted, description);
+}
+
+/** What was said of a variable. */
+export function factsOf(schema: z.ZodType): VariableFacts {
+  return facts.get(schema) ?? { accepted: "", description: "", isSecret: false };
+}
+
+/** The default of a variable as the environment would spell it; undefined when there is none. */
+export function defaultOf(schema: z.ZodType): string | undefined {
+  return schema instanceof z.ZodPrefault ? String(schema.def.defaultValue) : undefined;
+}
