@@ -329,7 +329,16 @@ function anchorsOf(page: string): readonly string[] {
 }
 
 describe("a command that a page gives exists:", () => {
-  const commands = ["invoke", "dev-broker", "smf-broker", "listen", "demo", "dev", "tool run", "tool new"];
+  const commands = [
+    "invoke",
+    "dev-broker",
+    "smf-broker",
+    "listen",
+    "demo",
+    "dev",
+    "tool run",
+    "tool new",
+  ];
   const help = new Map<string, string>();
   const optionsOf = (command: string): readonly string[] =>
     [...help.get(command)!.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)]
