@@ -1,9 +1,10 @@
 /**
  * Whole workers on RabbitMQ, configured by their environment.
  */
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
@@ -51,6 +52,34 @@ test("a call whose worker is killed is answered by the next one", async () => {
   const answer = await heard();
   expect(answer.topic).toBe(responseTopic(namespace, "agent", "call-1"));
   expect(decodeAnswer(Buffer.from(answer.payload))).toMatchObject({ kind: "success" });
+});
+
+test("the permissions that docs/brokers.md gives are enough for a worker and for an agent", async () => {
+  const document = await readFile(new URL("../../../docs/brokers.md", import.meta.url), "utf8");
+  const commands = document.matchAll(/^rabbitmqctl (add_vhost|add_user|set_permissions) (.*)$/gm);
+  const quoted = /'([^']*)'|(\S+)/g;
+  for (const [, command = "", rest = ""] of commands) {
+    const words = Array.from(rest.matchAll(quoted), ([, text, word]) => text ?? word ?? "");
+    await node().control(command, ...words);
+  }
+  const url = node()
+    .url.replace(/\/\/.*@/, "//worker:a%20long%20password@")
+    .replace(/\/?$/, "/tools");
+  const environment = { ...(await surround("ed_test")), AMQP_URL: url };
+  await using worker = new WorkerProcess(environment);
+  await worker.says("worker ready");
+  await using client = await ToolClient.connect({ broker: url, namespace: "ed_test" });
+  expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
+});
+
+test("a tool that may run longer than the broker waits is not served, and the log says why", async () => {
+  const environment = await surround(newNamespace());
+  const tools = { sleeps: { module: "misbehaving", function: "sleeps", timeout_seconds: 90 } };
+  await writeFile(environment["MANIFEST_PATH"]!, manifestText(tools));
+  await using worker = new WorkerProcess({ ...environment, AMQP_CONSUMER_TIMEOUT_SECONDS: "60" });
+  await worker.says("worker ready");
+  expect(worker.output).toContain("AMQP_CONSUMER_TIMEOUT_SECONDS of every worker alike");
+  expect(worker.output).toContain('"topics":[]');
 });
 
 test("a worker without the permission to declare its queues ends at once and says why", async () => {
