@@ -1,6 +1,7 @@
 /**
  * Keeps what we publish until a broker has confirmed it, across the loss of connections.
  */
+import { resentProperty } from "../protocol/request.ts";
 import type { Clock } from "../support/clock.ts";
 import {
   BrokerError,
@@ -108,9 +109,15 @@ export class Outbox {
 
   /** Never rejects. */
   async #send(held: Held, session: Outlet): Promise<void> {
+    const { message } = held;
+    // The broker may have the first copy: to it and its consumers, both are messages of their own.
+    const sent =
+      held.session === undefined
+        ? message
+        : { ...message, properties: { ...message.properties, [resentProperty]: true } };
     held.session = session;
     try {
-      held.settle(await session.publish(held.message, held.signal));
+      held.settle(await session.publish(sent, held.signal));
     } catch (error) {
       // A session that ended hands its messages to the next one.
       if (await endedWith(session, error, this.#clock)) return;

@@ -4,11 +4,16 @@
 import type { Delivery } from "../broker/broker.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import { resentProperty } from "../protocol/request.ts";
 
 type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
 
-/** Whether somebody else had the call before, who may have begun it and is not heard of. */
-export function mayHaveBegun({ redelivered, deliveryCount }: Count): boolean {
+/** Whether somebody else had the call before, or has a copy of it, who may have begun it and is not heard of. */
+export function mayHaveBegun(delivery: Pick<Delivery, keyof Count | "properties">): boolean {
+  return wasDelivered(delivery) || delivery.properties[resentProperty] === "true";
+}
+
+function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
   return redelivered || deliveryCount > 1;
 }
 
@@ -22,7 +27,7 @@ export function poisonOf(
 ): InvocationError | undefined {
   const { deliveryCount } = delivery;
   // A broker that hands everything out once does so for the last time without anything being wrong.
-  if (maxDeliveries === undefined || deliveryCount < maxDeliveries || !mayHaveBegun(delivery)) {
+  if (maxDeliveries === undefined || deliveryCount < maxDeliveries || !wasDelivered(delivery)) {
     return undefined;
   }
   return new InvocationError(

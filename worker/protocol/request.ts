@@ -25,6 +25,9 @@ const earliestSentAtMs = 946_684_800_000;
 /** The `id` of an answer to a request whose own could not be read; agents match answers by topic. */
 export const unknownId = "unknown";
 
+/** User property of a message that was sent before, and whose sender does not know what became of that. */
+export const resentProperty = "resent";
+
 /** Where the answers to a message go, as its user properties say. */
 export interface ReplyAddress {
   readonly replyTo: string;

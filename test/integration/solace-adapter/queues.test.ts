@@ -305,6 +305,8 @@ describe("a message", () => {
     map.addField("half", SDTFieldType.DOUBLETYPE, 0.5);
     map.addField("long", SDTFieldType.INT64, 1_795_200_128_599);
     map.addField("none", SDTFieldType.NULLTYPE, null);
+    // The library throws when this is read.
+    map.addField("odd", SDTFieldType.INT64, -(2 ** 48));
     map.addField("map", SDTFieldType.MAP, new solace.SDTMapContainer());
     const message = SolclientFactory.createMessage();
     message.setDestination(SolclientFactory.createTopicDestination(invokeTopic(namespace, "echo")));

@@ -2,7 +2,7 @@
  * The outbox: what goes out when, and what is left behind.
  */
 import { getEventListeners } from "node:events";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   BrokerError,
   type OutboundMessage,
@@ -10,17 +10,20 @@ import {
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
 import { Outbox } from "../../../worker/broker/outbox.ts";
+import { patience } from "../../support/patience.ts";
 import { HandClock } from "./hand-clock.ts";
 
 /** A session whose confirmations come when the test says so. */
 class SlowSession {
   readonly sent: string[] = [];
+  readonly properties: OutboundMessage["properties"][] = [];
   readonly #confirmations: PromiseWithResolvers<PublishOutcome>[] = [];
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly closed = this.#end.promise;
 
   publish(message: OutboundMessage): Promise<PublishOutcome> {
     this.sent.push(Buffer.from(message.payload).toString());
+    this.properties.push(message.properties);
     const confirmation = Promise.withResolvers<PublishOutcome>();
     this.#confirmations.push(confirmation);
     return confirmation.promise;
@@ -77,6 +80,21 @@ describe("an outbox", () => {
     outbox.attach(session);
     session.confirm("unroutable");
     expect(await second).toBe("unroutable");
+  });
+
+  test("says of what it sends again that there may be a copy", async () => {
+    const outbox = new Outbox(new HandClock());
+    const [former, session] = [new SlowSession(), new SlowSession()];
+    outbox.attach(former);
+    void outbox.publish({ ...message("1"), properties: { a: "b" } }, never);
+    former.fail(lost);
+    former.end();
+    outbox.detach();
+    void outbox.publish(message("2"), never);
+    outbox.attach(session);
+    await vi.waitFor(() => expect(session.sent).toEqual(["1", "2"]), patience);
+    expect(former.properties).toEqual([{ a: "b" }]);
+    expect(session.properties).toEqual([{ a: "b", resent: true }, undefined]);
   });
 
   test("sends again what was not confirmed, before what came later", async () => {

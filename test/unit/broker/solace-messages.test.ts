@@ -15,7 +15,7 @@ const { SDTField, SDTFieldType, SolclientFactory } = solace;
 describe("a message of ours", () => {
   const payload = Buffer.from('"€"');
   const message = toMessage(
-    { topic: "a/b", payload, properties: { text: "é", n: 1, half: 0.5, is: true } },
+    { topic: "a/b", payload, properties: { text: "é", n: 1, huge: 2 ** 50, half: 0.5, is: true } },
     1_795_200_128_599,
   );
 
@@ -35,6 +35,7 @@ describe("a message of ours", () => {
     expect(types).toEqual([
       ["text", SDTFieldType.STRING],
       ["n", SDTFieldType.INT64],
+      ["huge", SDTFieldType.DOUBLETYPE],
       ["half", SDTFieldType.DOUBLETYPE],
       ["is", SDTFieldType.BOOL],
       ["timestamp", SDTFieldType.INT64],
@@ -42,6 +43,7 @@ describe("a message of ours", () => {
     expect(propertiesOf(message)).toEqual({
       text: "é",
       n: "1",
+      huge: "1125899906842624",
       half: "0.5",
       is: "true",
       timestamp: "1795200128599",
@@ -60,16 +62,12 @@ describe("a message of a peer", () => {
     expect(payloadOf(message)).toHaveLength(0);
   });
 
-  test("has bytes as text, and keeps no key from the prototype", () => {
+  test("has bytes as text", () => {
     const message = SolclientFactory.createMessage();
     const map = new solace.SDTMapContainer();
-    map.addField("__proto__", SDTFieldType.STRING, "x");
     map.addField("bytes", SDTField.create(SDTFieldType.BYTEARRAY, Buffer.from("é")));
     message.setUserPropertyMap(map);
-    expect(Object.entries(propertiesOf(message))).toEqual([
-      ["__proto__", "x"],
-      ["bytes", "é"],
-    ]);
+    expect(propertiesOf(message)).toEqual({ bytes: "é" });
   });
 });
 

@@ -17,7 +17,13 @@ describe("a call may have begun elsewhere", () => {
     [{ redelivered: false, deliveryCount: 2 }, true],
     [{ redelivered: true, deliveryCount: 5 }, true],
   ])("when the broker says either: %j", (delivery, expected) => {
-    expect(mayHaveBegun(delivery)).toBe(expected);
+    expect(mayHaveBegun({ ...delivery, properties: {} })).toBe(expected);
+  });
+
+  test("when its sender has sent it before", () => {
+    const first = { redelivered: false, deliveryCount: 1 };
+    expect(mayHaveBegun({ ...first, properties: { resent: "true" } })).toBe(true);
+    expect(mayHaveBegun({ ...first, properties: { resent: "false" } })).toBe(false);
   });
 });
 

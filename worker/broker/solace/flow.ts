@@ -5,7 +5,7 @@ import solace from "solclientjs";
 import { abortable } from "../abortable.ts";
 import { BrokerError, type Settlement } from "../broker.ts";
 import { type SolaceConnection, requestTimeoutMs } from "./connection.ts";
-import { correlationKeyOf, subcodeOf, textOf } from "./library.ts";
+import { correlationKeyOf, subcodeOf, textOf, toTopic } from "./library.ts";
 
 /**
  * Messages that the library takes from the broker before it hands them on: its least. It takes as many while it is
@@ -97,20 +97,18 @@ export class Flow {
 
   /** Has messages of a topic come into the queue. Idempotent. Throws BrokerError. */
   async attract(topic: string, signal: AbortSignal): Promise<void> {
-    const destination = solace.SolclientFactory.createTopicDestination(topic);
     await this.#connection.request(
       `take ${topic} into the queue ${this.queue}`,
-      (key) => this.#consumer.addSubscription(destination, key, requestTimeoutMs),
+      (key) => this.#consumer.addSubscription(toTopic(topic), key, requestTimeoutMs),
       signal,
     );
   }
 
   /** Has messages of a topic come into the queue no more; what is there stays. Throws BrokerError. */
   async repel(topic: string, signal: AbortSignal): Promise<void> {
-    const destination = solace.SolclientFactory.createTopicDestination(topic);
     await this.#connection.request(
       `take ${topic} from the queue ${this.queue}`,
-      (key) => this.#consumer.removeSubscription(destination, key, requestTimeoutMs),
+      (key) => this.#consumer.removeSubscription(toTopic(topic), key, requestTimeoutMs),
       signal,
     );
   }

@@ -27,6 +27,11 @@ export function library(log: BrokerLog): typeof solace {
   return solace;
 }
 
+/** A topic, or a pattern of topics. Throws the library's error when it is none. */
+export function toTopic(name: string): solace.Destination {
+  return solace.SolclientFactory.createTopicDestination(name);
+}
+
 /** What the library tells of a failure, in either of its two spellings. */
 interface Failure {
   readonly message?: unknown;

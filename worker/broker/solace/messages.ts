@@ -3,9 +3,12 @@
  */
 import solace from "solclientjs";
 import { BrokerError, type OutboundMessage } from "../broker.ts";
-import { textOf } from "./library.ts";
+import { textOf, toTopic } from "./library.ts";
 
 const { SDTFieldType, SolclientFactory } = solace;
+
+/** Integers that the library writes as they are; of larger ones it drops bits without a word. */
+const integerLimit = 2 ** 47;
 
 /** Values that are no text and no number, and that no JSON text stands for. */
 const skipped: readonly solace.SDTFieldType[] = [
@@ -27,7 +30,7 @@ export function toMessage(
 ): solace.Message {
   try {
     const message = SolclientFactory.createMessage();
-    message.setDestination(SolclientFactory.createTopicDestination(topic));
+    message.setDestination(toTopic(topic));
     // Of a string the library would keep the low byte of each character.
     message.setBinaryAttachment(
       Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
@@ -58,8 +61,10 @@ export function payloadOf(message: solace.Message): Uint8Array | undefined {
       const body = message.getBinaryAttachment() ?? "";
       return typeof body === "string" ? Buffer.from(body, "latin1") : body;
     }
-    case solace.MessageType.TEXT:
-      return Buffer.from(String(message.getSdtContainer()?.getValue() ?? ""));
+    case solace.MessageType.TEXT: {
+      const text = valueOf(message.getSdtContainer());
+      return Buffer.from(typeof text === "string" ? text : "");
+    }
     default:
       return undefined;
   }
@@ -67,10 +72,12 @@ export function payloadOf(message: solace.Message): Uint8Array | undefined {
 
 /** The user properties of a message: text as it is, numbers and truth values as JSON text; others are left out. */
 export function propertiesOf(message: solace.Message): Record<string, string> {
-  const map = message.getUserPropertyMap();
+  // Undefined where the types say null.
+  const map = message.getUserPropertyMap() ?? undefined;
+  if (map === undefined) return {};
   return Object.fromEntries(
-    (map?.getKeys() ?? []).flatMap((name) => {
-      const text = toText(map?.getField(name));
+    map.getKeys().flatMap((name) => {
+      const text = toText(map.getField(name));
       return text === undefined ? [] : [[name, text] as const];
     }),
   );
@@ -89,14 +96,24 @@ export function deliveryCountOf(message: solace.Message): number {
 function toField(value: string | number | boolean): solace.SDTField {
   if (typeof value === "string") return solace.SDTField.create(SDTFieldType.STRING, value);
   if (typeof value === "boolean") return solace.SDTField.create(SDTFieldType.BOOL, value);
-  const type = Number.isSafeInteger(value) ? SDTFieldType.INT64 : SDTFieldType.DOUBLETYPE;
+  const isInteger = Number.isInteger(value) && Math.abs(value) < integerLimit;
+  const type = isInteger ? SDTFieldType.INT64 : SDTFieldType.DOUBLETYPE;
   return solace.SDTField.create(type, value);
 }
 
-function toText(field: solace.SDTField | undefined): string | undefined {
-  if (field === undefined || skipped.includes(field.getType())) return undefined;
-  const value: unknown = field.getValue();
+function toText(field: solace.SDTField): string | undefined {
+  if (skipped.includes(field.getType())) return undefined;
+  const value = valueOf(field);
   if (value instanceof Uint8Array) return new TextDecoder().decode(value);
   // Integers beyond what a number holds are objects of the library's, which spell themselves.
   return value === null || value === undefined ? undefined : `${value as number | string}`;
+}
+
+/** Undefined for a value that the library cannot express here, for which it throws. */
+function valueOf(field: solace.SDTField | null): unknown {
+  try {
+    return field?.getValue();
+  } catch {
+    return undefined;
+  }
 }

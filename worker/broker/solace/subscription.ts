@@ -1,11 +1,12 @@
 /**
  * What a session hears beside its queues: direct subscriptions of the session, shared among those who listen.
  */
-import solace from "solclientjs";
+import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
 import { abortable } from "../abortable.ts";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
 import { type SolaceConnection, requestTimeoutMs } from "./connection.ts";
+import { toTopic } from "./library.ts";
 import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
 
 /** Messages that may wait for a listener; of more, the oldest go. */
@@ -66,11 +67,10 @@ export class Audience {
   /** Requests reach the broker in the order in which they are made, so one may follow before another is answered. */
   async #ask(what: "subscribe" | "unsubscribe", pattern: string): Promise<void> {
     const { session, ended } = this.#connection;
-    const topic = solace.SolclientFactory.createTopicDestination(pattern);
     const doing = what === "subscribe" ? `subscribe to ${pattern}` : `unsubscribe from ${pattern}`;
     await this.#connection.request(
       doing,
-      (key) => session[what](topic, true, key, requestTimeoutMs),
+      (key) => session[what](toTopic(pattern), true, key, requestTimeoutMs),
       ended,
     );
   }
