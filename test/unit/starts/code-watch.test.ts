@@ -85,7 +85,12 @@ interface Line {
 async function follow(
   sources: readonly CodeSource[],
   { isOld }: { readonly isOld: boolean },
-): Promise<{ watch: CodeWatch; clock: SteppedClock; lines: Line[] }> {
+): Promise<{
+  watch: CodeWatch;
+  clock: SteppedClock;
+  lines: Line[];
+  followed: Line | undefined;
+}> {
   // Code is as old as the clock says: an hour, or about to be written.
   const clock = new SteppedClock(() => Date.now() + (isOld ? 3_600_000 : -3_600_000));
   const lines: Line[] = [];
@@ -97,7 +102,10 @@ async function follow(
   onTestFinished(() => watch[Symbol.asyncDispose]());
   expect(watch.versionOf("python")).toBe(0);
   await clock.asleep();
-  return { watch, clock, lines };
+  const isFirstLook = ({ text }: Line): boolean => text === "tool code is followed";
+  const [followed] = lines.splice(lines.findIndex(isFirstLook), 1);
+  expect(followed).toMatchObject({ level: "debug", facts: { runtime: "python" } });
+  return { watch, clock, lines, followed };
 }
 
 /** One whole pause at settled code, which has two parts. */
@@ -135,7 +143,8 @@ describe("code that is followed", () => {
 
   test("keeps its version as long as it stays as it is", async () => {
     await writeFile(join(dir, "tool.py"), "one");
-    const { watch, clock, lines } = await follow([tree(dir)], { isOld: true });
+    const { watch, clock, lines, followed } = await follow([tree(dir)], { isOld: true });
+    expect(followed).toMatchObject({ facts: { isSettled: true } });
     for (let look = 0; look < 5; look++) await pause(clock);
     expect(watch.versionOf("python")).toBe(0);
     expect(lines).toEqual([]);
@@ -143,7 +152,8 @@ describe("code that is followed", () => {
 
   test("has a new version once it settled when it was written about when it was asked for", async () => {
     await writeFile(join(dir, "tool.py"), "one");
-    const { watch, clock } = await follow([tree(dir)], { isOld: false });
+    const { watch, clock, followed } = await follow([tree(dir)], { isOld: false });
+    expect(followed).toMatchObject({ facts: { isSettled: false } });
     expect(watch.versionOf("python")).toBe(0);
     await clock.next();
     expect(watch.versionOf("python")).toBe(1);
