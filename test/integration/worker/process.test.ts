@@ -40,9 +40,9 @@ describe("the worker process", () => {
     expect(code).toBe(78);
     expect(output.split("\n").filter(Boolean)).toEqual([
       expect.stringMatching(/SAM_NAMESPACE: is not set; accepted: /),
-      expect.stringMatching(/DEV_BROKER_HOST: is not set; accepted: /),
       expect.stringMatching(/DEV_BROKER_PORT: "x" is not accepted; accepted: /),
       expect.stringMatching(/SANDBOX_MAX_CONCURRENT: "0" is not accepted; accepted: /),
+      "AMQP_URL, DEV_BROKER_HOST, SOLACE_HOST: none is set; set the one of the broker to connect to",
     ]);
   });
 
