@@ -93,6 +93,20 @@ describe("a login", () => {
   });
 
   test.each([
+    { password: "s€cret".repeat(30) },
+    { vpn: "v".repeat(33) },
+    { oauthToken: "token of a host without TLS" },
+  ])("with what the library cannot use is not tried: %j", async (given) => {
+    const broker = solaceBroker({ host: "127.0.0.1:1", namespace, ...given });
+    const refusal = broker.connect([], never);
+    await expect(refusal).rejects.toMatchObject({
+      name: "BrokerError",
+      transient: false,
+      message: expect.not.stringContaining("s€cret"),
+    });
+  });
+
+  test.each([
     ["tcp://broker.example.com", true],
     ["tcps://broker.example.com, tcp://other", true],
     ["tcps://broker.example.com", false],

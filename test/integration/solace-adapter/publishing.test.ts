@@ -48,6 +48,22 @@ describe("publishing", () => {
     expect((await heard()).payload).toBe('"last"');
   });
 
+  test("refuses what is more than may wait, and gives up what waits with the session", async () => {
+    await using place = await openPlace();
+    place.server.faults.publish = () => "lost";
+    const session = await place.broker.connect([], never);
+    const payload = Buffer.from("1");
+    const publish = (): Promise<unknown> => session.publish({ topic, payload }, never);
+    const held = Promise.allSettled(Array.from({ length: 2_000 }, publish));
+    await expect(publish()).rejects.toMatchObject({
+      transient: true,
+      message: expect.stringContaining("2000 messages have no confirmation yet"),
+    });
+    await session[Symbol.asyncDispose]();
+    const ended = { status: "rejected", reason: { message: "The broker session has ended" } };
+    for (const outcome of await held) expect(outcome).toMatchObject(ended);
+  });
+
   test.each([
     [refusals.spoolOverQuota, true, /did not take a message to .*Spool Over Quota/],
     [{ code: 403, text: "Publish ACL Denied" }, false, /Let the ACL profile/],

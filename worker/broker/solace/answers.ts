@@ -21,6 +21,11 @@ export class Answers {
     return { key, answer: promise };
   }
 
+  /** Whether somebody waits for the answer to the request with this key. */
+  isExpected(key: string): boolean {
+    return this.#askers.has(key);
+  }
+
   /** Nobody waits any more; an answer that comes after all is overlooked. */
   forget(key: string): void {
     this.#askers.delete(key);

@@ -2,49 +2,27 @@
  * One session of the client library, and the requests on it. The library could reconnect by itself; it is not asked to,
  * because `reconnecting` does so for every broker alike: a session that is down stays down.
  */
-import { hostname } from "node:os";
 import solace from "solclientjs";
-import { newId } from "../../support/ids.ts";
 import { abortable } from "../abortable.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { parseSolaceHosts } from "./address.ts";
 import { Answers } from "./answers.ts";
 import { missingCapability } from "./capabilities.ts";
-import type { SolaceConfig } from "./config.ts";
-import { loginProperties, nameOf } from "./credentials.ts";
+import { nameOf } from "./credentials.ts";
 import { type Login, connectFailure, isFull, requestFailure } from "./failures.ts";
-import { correlationKeyOf, library, textOf } from "./library.ts";
-
-/** Milliseconds for TCP, TLS and the login on one host; the library's own limit is a day. */
-const connectTimeoutMs = 10_000;
-
-/** Milliseconds for the answer to a request, the wait for room to send it included. */
-export const requestTimeoutMs = 30_000;
+import {
+  type ConnectionOptions,
+  connectTimeoutMs,
+  createLibrarySession,
+  requestTimeoutMs,
+} from "./library-session.ts";
+import { correlationKeyOf, textOf } from "./library.ts";
 
 /** Milliseconds for the broker to say goodbye, so that what was settled last has surely arrived. */
 const closeTimeoutMs = 5_000;
 
-/** Milliseconds between signs of life, and how many of the broker's may be missing. */
-const keepAliveIntervalMs = 3_000;
-const keepAliveMissesLimit = 5;
-
-/** Bytes that may wait for the socket; a larger message goes when there are none. */
-const sendBufferBytes = 4 * 1024 * 1024;
-
-/** Guaranteed messages on their way without a confirmation, the library's most. */
-const publishWindow = 255;
-
 const events = solace.SessionEventCode;
-
-/** Where to connect, as whom, and who is told. */
-export interface ConnectionOptions extends Pick<
-  SolaceConfig,
-  "host" | "vpn" | "username" | "password" | "oauthToken" | "tls"
-> {
-  readonly workerId: string;
-  readonly log: BrokerLog;
-}
 
 /** An open session of the library. Its owner disposes it; one that is lost disposes itself. */
 export class SolaceConnection implements AsyncDisposable {
@@ -75,15 +53,9 @@ export class SolaceConnection implements AsyncDisposable {
     if (urls === undefined) {
       throw new BrokerError("The host of the broker is none of Solace", { transient: false });
     }
-    const { SolclientFactory } = library(options.log);
-    const session = SolclientFactory.createSession(
-      new solace.SessionProperties({
-        ...sessionProperties(options, urls),
-        ...(await loginProperties(options, urls)),
-      }),
-    );
-    const connection = new SolaceConnection(session, options.log);
     const login = { where: urls.join(", "), vpn: options.vpn, who: nameOf(options) };
+    const session = await createLibrarySession(options, urls);
+    const connection = new SolaceConnection(session, options.log);
     try {
       await connection.#login(login, signal);
       connection.#checkCapabilities(login);
@@ -105,8 +77,8 @@ export class SolaceConnection implements AsyncDisposable {
   }
 
   /**
-   * Asks the broker for something, as soon as there is room to send it: `send` is given the key that comes back with the
-   * answer. Throws BrokerError, or the signal's reason when it aborts.
+   * Asks the broker for something, as soon as there is room to send it, within `requestTimeoutMs`: `send` is given the
+   * key that comes back with the answer. Throws BrokerError, or the signal's reason when it aborts.
    */
   async request(doing: string, send: (key: string) => void, signal: AbortSignal): Promise<void> {
     const { key, answer } = this.answers.expect();
@@ -172,7 +144,7 @@ export class SolaceConnection implements AsyncDisposable {
   }
 
   async #sent(key: string, send: (key: string) => void, answer: Promise<void>): Promise<void> {
-    while (!this.ended.aborted) {
+    while (!this.ended.aborted && this.answers.isExpected(key)) {
       try {
         send(key);
         return await answer;
@@ -242,33 +214,6 @@ export class SolaceConnection implements AsyncDisposable {
     this.#end.resolve(end);
     return true;
   }
-}
-
-function sessionProperties(
-  { vpn, workerId }: ConnectionOptions,
-  urls: readonly string[],
-): Partial<solace.SessionProperties> {
-  return {
-    url: [...urls],
-    vpnName: vpn,
-    // The broker lets a name in once; the worker's own, before it is missed, must not keep this one out.
-    clientName: `str-worker/${workerId}/${newId()}`,
-    applicationDescription: `secure tool worker ${workerId} on ${hostname()}`,
-    connectTimeoutInMsecs: connectTimeoutMs,
-    connectRetries: 0,
-    connectRetriesPerHost: 0,
-    reconnectRetries: 0,
-    keepAliveIntervalInMsecs: keepAliveIntervalMs,
-    keepAliveIntervalsLimit: keepAliveMissesLimit,
-    readTimeoutInMsecs: requestTimeoutMs,
-    sendBufferMaxSize: sendBufferBytes,
-    generateSendTimestamps: true,
-    publisherProperties: new solace.MessagePublisherProperties({
-      enabled: true,
-      windowSize: publishWindow,
-      acknowledgeMode: solace.MessagePublisherAcknowledgeMode.PER_MESSAGE,
-    }),
-  };
 }
 
 function lost(cause: unknown): BrokerError {

@@ -4,7 +4,8 @@
 import solace from "solclientjs";
 import { abortable } from "../abortable.ts";
 import { BrokerError, type Settlement } from "../broker.ts";
-import { type SolaceConnection, requestTimeoutMs } from "./connection.ts";
+import type { SolaceConnection } from "./connection.ts";
+import { requestTimeoutMs } from "./library-session.ts";
 import { correlationKeyOf, subcodeOf, textOf, toTopic } from "./library.ts";
 
 /**
@@ -12,6 +13,13 @@ import { correlationKeyOf, subcodeOf, textOf, toTopic } from "./library.ts";
  * stopped too, so a worker that is busy keeps this one from others, unless the queue has a limit of its own.
  */
 const windowMessages = 1;
+
+/**
+ * Messages settled otherwise than as accepted after which a flow is to be renewed as soon as none of its messages is held, and
+ * after which it has to go whatever is. The library keeps each of them for as long as its consumer lives, tells all with every
+ * settlement, and ends the process when they take more than 64 ranges of numbers, which some 30 do.
+ */
+const refusals = { many: 20, most: 28 } as const;
 
 /** Milliseconds for the broker to answer a bind. */
 const bindTimeoutMs = 10_000;
@@ -41,6 +49,7 @@ export class Flow {
   readonly queue: string;
   /** Messages that were received and are not settled; its owner counts them. */
   held = 0;
+  #refusals = 0;
   readonly #connection: SolaceConnection;
   readonly #consumer: solace.MessageConsumer;
   readonly #down = Promise.withResolvers<void>();
@@ -121,8 +130,19 @@ export class Flow {
     });
   }
 
+  /** Whether another flow should take its place. */
+  get isSpent(): boolean {
+    return this.#refusals >= refusals.many;
+  }
+
+  /** Whether nothing more may be settled through it. */
+  get isExhausted(): boolean {
+    return this.#refusals >= refusals.most;
+  }
+
   /** Nothing when the flow is gone: the broker has the message again. */
   settle(message: solace.Message, outcome: Settlement): void {
+    if (outcome !== "accepted") this.#refusals++;
     this.#whileUp(() => message.settle(outcomes[outcome]));
   }
 

@@ -2,7 +2,7 @@
  * Takes calls from queues: what came waits here until it is pulled, and each is settled on the flow that it came through.
  */
 import type solace from "solclientjs";
-import type { Delivery } from "../broker.ts";
+import { BrokerError, type Delivery } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConnection } from "./connection.ts";
 import type { Flow, FlowOptions } from "./flow.ts";
@@ -15,8 +15,13 @@ export interface IntakeOptions {
   readonly log: BrokerLog;
 }
 
+function exhausted({ queue }: Flow): BrokerError {
+  const message = `Too many calls of the queue ${queue} were given back or rejected over one flow`;
+  return new BrokerError(message, { transient: true });
+}
+
 /** How a queue is bound to. */
-export type Bind = (options: FlowOptions) => Promise<Flow>;
+export type Bind = (options: FlowOptions, signal: AbortSignal) => Promise<Flow>;
 
 /** A message that was received. */
 interface Received {
@@ -33,7 +38,7 @@ export class Intake {
   /** By queue; a promise, so that whoever comes second waits for the first. */
   readonly #flows = new Map<string, Promise<Flow>>();
   /** Those that take from their queues. The one that has had the last message stands last. */
-  readonly #open = new Set<Flow>();
+  readonly #open = new Map<Flow, Bind>();
   /** Those that take no more, and stay until what came through them is settled. */
   readonly #leaving = new Set<Flow>();
   /** Received and not handed out yet. */
@@ -58,10 +63,9 @@ export class Intake {
   }
 
   /** Takes from a queue; undefined when it is to take no more at all. Idempotent. Throws what `bind` throws. */
-  async consume(queue: string, bind: Bind): Promise<Flow | undefined> {
+  async consume(queue: string, bind: Bind, signal: AbortSignal): Promise<Flow | undefined> {
     if (this.#isCompleting) return undefined;
-    const flow = await (this.#flows.get(queue) ?? this.#start(queue, bind));
-    return flow;
+    return this.#flows.get(queue) ?? this.#start(queue, bind, signal);
   }
 
   /** Takes no more from a queue; what came from it is handed out. Idempotent. */
@@ -95,8 +99,8 @@ export class Intake {
     await Promise.all([...flows, ...this.#leaving].map((flow) => flow.close()));
   }
 
-  #start(queue: string, bind: Bind): Promise<Flow> {
-    const starting = this.#bind(queue, bind);
+  #start(queue: string, bind: Bind, signal: AbortSignal): Promise<Flow> {
+    const starting = this.#bind(queue, bind, signal);
     this.#flows.set(queue, starting);
     // What went wrong is told to those who wait.
     starting.catch(() => {
@@ -105,12 +109,12 @@ export class Intake {
     return starting;
   }
 
-  async #bind(queue: string, bind: Bind): Promise<Flow> {
-    const former = this.#leaving.values().find((flow) => flow.queue === queue);
+  async #bind(queue: string, bind: Bind, signal: AbortSignal): Promise<Flow> {
+    const former = this.#leaving.values().find((flow) => flow.queue === queue && !flow.isSpent);
     if (former !== undefined) this.#leaving.delete(former);
     const onMessage = (from: Flow, message: solace.Message): void => this.#received(from, message);
-    const flow = former ?? (await bind({ queue, onMessage }));
-    this.#open.add(flow);
+    const flow = former ?? (await bind({ queue, onMessage }, signal));
+    this.#open.set(flow, bind);
     this.#regulate();
     return flow;
   }
@@ -129,11 +133,13 @@ export class Intake {
         { queue: flow.queue, topic: topicOf(message) },
         "message rejected that is neither binary nor text",
       );
-      return flow.settle(message, "rejected");
+      flow.settle(message, "rejected");
+      return this.#renewIfSpent(flow);
     }
     flow.held++;
     this.#held++;
-    if (this.#open.delete(flow)) this.#open.add(flow);
+    const bind = this.#open.get(flow);
+    if (bind !== undefined && this.#open.delete(flow)) this.#open.set(flow, bind);
     this.#regulate();
     // A session that closes gives it back.
     if (!this.#isComplete) this.#waiting.push({ flow, message, payload });
@@ -142,7 +148,27 @@ export class Intake {
 
   /** Opens the flows while there is room, one after the other, and stops them all when there is none. */
   #regulate(): void {
-    for (const flow of [...this.#open]) flow.setOpen(this.#hasRoom);
+    for (const flow of [...this.#open.keys()]) flow.setOpen(this.#hasRoom);
+  }
+
+  /**
+   * Another flow takes the place of one that has settled too much otherwise than as accepted: at a moment when none of its
+   * messages is held, since those would go to others. Where such a moment does not come, another session does.
+   */
+  #renewIfSpent(flow: Flow): void {
+    const bind = this.#open.get(flow);
+    if (bind !== undefined && flow.isSpent && flow.held === 0) void this.#renew(flow, bind);
+    else if (flow.isExhausted) this.#connection.lose(exhausted(flow));
+  }
+
+  async #renew(flow: Flow, bind: Bind): Promise<void> {
+    this.#flows.delete(flow.queue);
+    try {
+      const next = this.consume(flow.queue, bind, this.#connection.ended);
+      await Promise.all([this.#retire(flow), next]);
+    } catch (error) {
+      this.#connection.lose(error);
+    }
   }
 
   get #hasRoom(): boolean {
@@ -174,6 +200,7 @@ export class Intake {
         flow.held--;
         this.#held--;
         this.#regulate();
+        this.#renewIfSpent(flow);
         if (flow.held === 0 && this.#leaving.delete(flow)) await flow.close();
       },
     };

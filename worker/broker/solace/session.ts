@@ -12,8 +12,9 @@ import type {
   SessionEnd,
 } from "../broker.ts";
 import type { SolaceConfig } from "./config.ts";
-import { type ConnectionOptions, SolaceConnection } from "./connection.ts";
-import { Intake } from "./intake.ts";
+import { SolaceConnection } from "./connection.ts";
+import { type Bind, Intake } from "./intake.ts";
+import type { ConnectionOptions } from "./library-session.ts";
 import { Publisher } from "./publisher.ts";
 import { Queues, type QueuesOptions } from "./queues.ts";
 import { Audience } from "./subscription.ts";
@@ -74,9 +75,9 @@ class SolaceSession implements BrokerSession {
     signal.throwIfAborted();
     const queue = this.#queues.queueOf(toolName);
     const isNew = this.#intake.flowOf(queue) === undefined;
-    const flow = await this.#intake.consume(queue, (options) =>
-      this.#queues.bind(this.#connection, options, signal),
-    );
+    const bind: Bind = (options, whileBinding) =>
+      this.#queues.bind(this.#connection, options, whileBinding);
+    const flow = await this.#intake.consume(queue, bind, signal);
     if (flow === undefined) return;
     this.#maxDeliveries = Math.min(this.#maxDeliveries, flow.maxDeliveries ?? Infinity);
     try {

@@ -5,7 +5,8 @@ import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
 import { abortable } from "../abortable.ts";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
-import { type SolaceConnection, requestTimeoutMs } from "./connection.ts";
+import type { SolaceConnection } from "./connection.ts";
+import { requestTimeoutMs } from "./library-session.ts";
 import { toTopic } from "./library.ts";
 import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
 
