@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
+import { patience } from "../../support/patience.ts";
 import { CliProcess, runCli } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
@@ -152,7 +153,10 @@ describe("harness dev", { timeout: timeoutMs }, () => {
     expect(await agent.call({ tool: "say" })).toMatchObject({ toolResult: { word: "one" } });
 
     await writeFile(module, "def say():\n    return {'word': 'two'}\n");
-    expect(await agent.call({ tool: "say" })).toMatchObject({ toolResult: { word: "two" } });
+    // A sandbox may wait with what the file was until the change is noticed.
+    await expect
+      .poll(() => agent.call({ tool: "say" }), patience)
+      .toMatchObject({ toolResult: { word: "two" } });
     await writeFile(
       join(tools, "node", "loud.js"),
       "export const say = () => ({ word: 'LOUD' });\n",
