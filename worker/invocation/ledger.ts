@@ -84,7 +84,7 @@ export class Ledger {
     const deliveries = this.#running.get(key);
     if (deliveries !== undefined) {
       deliveries.push(delivery);
-      if (deliveries.length > maxDeliveriesOfCall) deliveries.shift();
+      if (deliveries.length > maxDeliveriesOfCall) letGo(deliveries.shift());
       return { state: "running" };
     }
     this.#forgetOld();
@@ -122,4 +122,9 @@ export class Ledger {
       this.#bytes -= reply.payload.byteLength;
     }
   }
+}
+
+/** The broker need not keep one of so many; where it cannot be told, it has that one again. */
+function letGo(delivery: Delivery | undefined): void {
+  delivery?.settle("accepted").catch(() => undefined);
 }

@@ -57,6 +57,20 @@ describe("a call", () => {
     expect(ledger.receive("b", delivery())).toMatchObject({ state: "new" });
   });
 
+  test("keeps so many of its deliveries, and has the broker keep no older ones", () => {
+    const settled: string[] = [];
+    const nth = (n: number): Delivery =>
+      delivery({
+        deliveryCount: n,
+        settle: (outcome) => Promise.resolve(void settled.push(`${n} ${outcome}`)),
+      });
+    const ledger = new Ledger(new SetClock());
+    const entry = open(ledger, "a", nth(1));
+    for (let n = 2; n <= maxDeliveriesOfCall + 2; n++) ledger.receive("a", nth(n));
+    expect(settled).toEqual(["1 accepted", "2 accepted"]);
+    expect(entry.end(undefined).map(({ deliveryCount }) => deliveryCount)[0]).toBe(3);
+  });
+
   test("that ends with nothing to remember is new again", () => {
     const ledger = new Ledger(new SetClock());
     open(ledger, "a").end(undefined);
