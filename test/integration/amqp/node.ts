@@ -3,6 +3,7 @@
  */
 import { type Channel, type ChannelModel, connect } from "amqplib";
 import { afterAll, beforeAll, beforeEach } from "vitest";
+import type { ChaosBroker } from "../../support/chaos.ts";
 import {
   type RabbitMQ,
   type RabbitMQOptions,
@@ -24,6 +25,18 @@ export function useRabbitMQ(options: () => Promise<RabbitMQOptions>): () => Rabb
   afterAll(() => node?.[Symbol.asyncDispose]());
   beforeEach((context) => context.skip(problem !== undefined, problem));
   return () => node!;
+}
+
+/** A node as those see it who break things. */
+export function toBeTreatedBadly(node: RabbitMQ): ChaosBroker {
+  return {
+    environment: { AMQP_URL: node.url },
+    cut: () => node.closeAllConnections(),
+    restart: async () => {
+      await node.stop();
+      await node.start();
+    },
+  };
 }
 
 let places = 0;
