@@ -30,7 +30,7 @@ RUN ln -s /opt/str/bin/str-worker.mjs /usr/local/bin/str-worker \
   && install -d /tools/python /tools/node
 ENV HOME=/tmp NODE_ENV=production ARTIFACT_SERVICE_TYPE=filesystem
 # Half the memory: docs/operate.md, "Load".
-ENV NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2
+ENV NODE_OPTIONS=--max-semi-space-size=2 MALLOC_ARENA_MAX=2
 # A number, so that Kubernetes can see that it is not root (runAsNonRoot).
 USER 1000:1000
 WORKDIR /

@@ -18,7 +18,7 @@ const maxKeptCharacters = 2_000;
  * large. Less room for young objects, and fewer heaps for as many threads, halve it.
  */
 export const leanMemory: Environment = {
-  NODE_OPTIONS: "--max-semi-space-size=4",
+  NODE_OPTIONS: "--max-semi-space-size=2",
   MALLOC_ARENA_MAX: "2",
 };
 
