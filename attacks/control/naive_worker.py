@@ -188,8 +188,10 @@ class NaiveWorker:
         reader = start_thread(lambda: reported.append(read_all(reading)))
         reader.join(PATIENCE_SECONDS)
         deadline = time.monotonic() + BUSY_PATIENCE_SECONDS
-        while reader.is_alive() and is_busy(pid) and time.monotonic() < deadline:
-            reader.join(BUSY_SECONDS)
+        last, spent = 0, processor_seconds(pid)
+        while reader.is_alive() and last < spent <= SLOW_SECONDS and time.monotonic() < deadline:
+            reader.join(PATIENCE_SECONDS)
+            last, spent = spent, processor_seconds(pid)
         if reader.is_alive():
             self.tell("stuck", where, f"not done after {PATIENCE_SECONDS} s")
             os.kill(pid, signal.SIGKILL)
@@ -218,12 +220,10 @@ class NaiveWorker:
             say("crash", f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def is_busy(pid):
-    """Whether it runs, or would if there were a processor, and has not taken too much of one yet."""
-    with open(f"/proc/{pid}/stat") as file:
-        state, *numbers = file.read().rpartition(")")[2].split()
-    ticks = int(numbers[10]) + int(numbers[11])
-    return state in "RD" and ticks / os.sysconf("SC_CLK_TCK") <= SLOW_SECONDS
+def processor_seconds(pid):
+    """What it has taken of a processor; clock_getcpuclockid(3), as not every stage has a /proc."""
+    cpuclock_sched = 2
+    return time.clock_gettime(~pid << 3 | cpuclock_sched)
 
 
 def say_what_is_unclean(say, text):
