@@ -46,7 +46,7 @@ import {
   parseProfiles,
   profilesJsonSchema,
 } from "../../worker/sandbox/profiles-file.ts";
-import { maxLineBytes } from "../../worker/sandbox/work/status-channel.ts";
+import { maxLineBytes } from "../../worker/sandbox/work/status-lines.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { defaultJsonLimits, isJsonObject } from "../../worker/support/json.ts";

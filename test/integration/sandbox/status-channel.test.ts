@@ -9,7 +9,8 @@ import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { StatusPipe, maxLineBytes } from "../../../worker/sandbox/work/status-channel.ts";
+import { StatusPipe } from "../../../worker/sandbox/work/status-channel.ts";
+import { maxLineBytes } from "../../../worker/sandbox/work/status-lines.ts";
 import { descriptorsOf, openDescriptors, temporaryDirectory } from "./sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
 
@@ -192,12 +193,14 @@ describe("the text of a status", () => {
 });
 
 describe("a writer that floods the pipe", () => {
-  test("is slowed down, while everything else goes on", async () => {
-    using pipe = await openChannel();
-    const floodSeconds = 2;
-    let isOver = false;
-    const flood = python(
-      pipe.path,
+  const floodSeconds = 2;
+  const turnBytes = 16 * 1024;
+  const pipeBytes = 64 * 1024;
+
+  /** Writes as fast as the reader lets it; resolves with the number of bytes. */
+  async function flood(path: string): Promise<number> {
+    const written = await python(
+      path,
       `
 import time
 lines = b'{"status": "flood"}\\n' * 3000
@@ -207,19 +210,42 @@ status = os.open(pipe, os.O_WRONLY)
 while time.monotonic() < end:
     written += os.write(status, lines)
 print(written)`,
-    ).finally(() => (isOver = true));
+    );
+    return Number(written);
+  }
+
+  test("is slowed down, while everything else goes on", async () => {
+    using pipe = await openChannel();
+    let isOver = false;
+    const flooding = flood(pipe.path).finally(() => (isOver = true));
     let mostInOneTurn = 0;
     for (let before = 0; !isOver; before = pipe.statuses.length) {
       await nextTurn();
       mostInOneTurn = Math.max(mostInOneTurn, pipe.statuses.length - before);
     }
-    const writtenBytes = Number(await flood);
+    const writtenBytes = await flooding;
     pipe.channel.finish();
     expect(new Set(pipe.statuses)).toEqual(new Set(["flood"]));
-    // 64 KiB for each 50 ms, and as much again for what pipe and reader hold; unhindered it is hundreds of MB.
-    expect(writtenBytes).toBeLessThan(floodSeconds * 2 * 20 * 64 * 1024);
-    // What the pipe holds, and what comes while it is read; unhindered, a turn would go on with much more.
-    expect(mostInOneTurn * line("flood").length).toBeLessThanOrEqual(2 * 64 * 1024);
+    // Unhindered it is hundreds of MB. The last write may still wait for all of it to be read.
+    const turns = (floodSeconds * 1000) / 12;
+    expect(writtenBytes).toBeLessThan(2 * (turns * turnBytes + pipeBytes));
+    // One of the pipe, and one that was held back for a line's end.
+    expect(mostInOneTurn * line("flood").length).toBeLessThanOrEqual(2 * turnBytes);
+  });
+
+  test("is slowed down more when others do so as well", async () => {
+    using pipes = new DisposableStack();
+    const opened = [];
+    for (let n = 1; n <= 8; n++) opened.push(pipes.use(await openChannel()));
+    const written = await Promise.all(opened.map(({ path }) => flood(path)));
+    const writtenBytes = written.reduce((sum, bytes) => sum + bytes, 0);
+    const turns = (floodSeconds * 1000) / 4;
+    // Each for itself they would come to three times as much.
+    expect(writtenBytes).toBeLessThan(1.5 * turns * turnBytes + opened.length * 2 * pipeBytes);
+    for (const { channel, statuses } of opened) {
+      channel.finish();
+      expect(statuses.length).toBeGreaterThan(0);
+    }
   });
 
   test("with one endless line costs no memory", async () => {

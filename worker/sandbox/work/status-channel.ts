@@ -7,18 +7,19 @@
 import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { promisify } from "node:util";
-import { isJsonObject } from "../../support/json.ts";
+import { FloodGate } from "./flood-gate.ts";
+import { StatusLines } from "./status-lines.ts";
 
-/** Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically (pipe(7), PIPE_BUF). */
-export const maxLineBytes = 4096;
 /** Bytes read in one go before the tool has to wait, so that a flood costs the tool's time and not the worker's. */
-const maxBytesPerTurn = 64 * 1024;
-/** Milliseconds the tool waits then. */
-const floodPauseMs = 50;
-/** Bytes of `{"status":""}`: what is shorter is not worth a parser's exception. */
-const minLineBytes = 13;
+const maxBytesPerTurn = 16 * 1024;
+/** Milliseconds the tool waits then, at least; and those between the turns of two tools, however many flood at once. */
+const floodPause = { leastMs: 12, betweenMs: 4 };
 
-const newline = 0x0a;
+/** What the tools of this process wait for who flood: they all hold up one event loop. */
+const gate = new FloodGate(floodPause);
+
+/** Where every pipe is read into: what is in it is taken in the same turn. */
+const sharedChunk = Buffer.alloc(maxBytesPerTurn);
 
 const openDescriptor = promisify(open);
 const closeDescriptor = promisify(close);
@@ -41,10 +42,19 @@ export class StatusPipe implements Disposable {
   readonly #descriptor: number;
   /** Owns the descriptor. A socket polls the pipe; fs would hold a pool thread in a read that never ends. */
   readonly #socket: Socket;
+  #onChunk: (chunk: Buffer) => void = () => undefined;
 
-  private constructor(descriptor: number, socket: Socket) {
+  private constructor(descriptor: number) {
     this.#descriptor = descriptor;
-    this.#socket = socket;
+    const callback = (bytes: number, chunk: Uint8Array): boolean => {
+      this.#onChunk(chunk.subarray(0, bytes) as Buffer);
+      return true;
+    };
+    const onread = { buffer: sharedChunk, callback };
+    this.#socket = new Socket({ fd: descriptor, readable: true, writable: false, onread });
+    // It would begin to read in the next turn.
+    this.#socket.pause();
+    this.#socket.on("error", () => this.#socket.destroy());
   }
 
   /**
@@ -56,9 +66,7 @@ export class StatusPipe implements Disposable {
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     const descriptor = await openDescriptor(path, flags, 0);
     try {
-      const socket = new Socket({ fd: descriptor, readable: true, writable: false });
-      socket.on("error", () => socket.destroy());
-      return new StatusPipe(descriptor, socket);
+      return new StatusPipe(descriptor);
     } catch (error) {
       await closeDescriptor(descriptor);
       throw error;
@@ -70,7 +78,10 @@ export class StatusPipe implements Disposable {
    * and the pipe goes with it.
    */
   read(onStatus: (text: string) => void): StatusChannel {
-    return new PipeStatusChannel(this.#descriptor, this.#socket, onStatus);
+    const channel = new PipeStatusChannel(this.#descriptor, this.#socket, onStatus);
+    this.#onChunk = (chunk) => channel.take(chunk);
+    this.#socket.resume();
+    return channel;
   }
 
   [Symbol.dispose](): void {
@@ -81,23 +92,21 @@ export class StatusPipe implements Disposable {
 class PipeStatusChannel implements StatusChannel {
   readonly #descriptor: number;
   readonly #socket: Socket;
-  readonly #lines: LineSplitter;
+  readonly #lines: StatusLines;
   #bytesThisTurn = 0;
   #readBytes = 0;
   #maxBytes = Infinity;
   #onExceeded: (readBytes: number) => void = () => undefined;
   #floodPause: NodeJS.Timeout | undefined;
-  droppedLines = 0;
 
   constructor(descriptor: number, socket: Socket, onStatus: (text: string) => void) {
     this.#descriptor = descriptor;
     this.#socket = socket;
-    this.#lines = new LineSplitter((line) => {
-      const text = line === undefined ? undefined : readStatus(line);
-      if (text === undefined) this.droppedLines++;
-      else onStatus(text);
-    });
-    this.#socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    this.#lines = new StatusLines(onStatus);
+  }
+
+  get droppedLines(): number {
+    return this.#lines.dropped;
   }
 
   bound(maxBytes: number, onExceeded: (readBytes: number) => void): void {
@@ -105,17 +114,27 @@ class PipeStatusChannel implements StatusChannel {
     this.#onExceeded = onExceeded;
   }
 
+  /** Takes what was read; the bytes are another pipe's afterwards. */
+  take(chunk: Buffer): void {
+    if (this.#isExceeded) return;
+    this.#count(chunk);
+    this.#bytesThisTurn += chunk.byteLength;
+    if (this.#bytesThisTurn < maxBytesPerTurn && !this.#isExceeded) return;
+    this.#bytesThisTurn = 0;
+    this.#socket.pause();
+    if (!this.#isExceeded) {
+      this.#floodPause = setTimeout(() => this.#socket.resume(), gate.pauseMs(performance.now()));
+    }
+  }
+
   finish(): void {
     if (this.#socket.destroyed) return;
     this.#socket.pause();
-    // What the socket holds back comes as a last "data".
-    this.#socket.read();
     // No writer is left, so this reads at most one pipe's capacity.
-    const chunk = Buffer.allocUnsafe(maxBytesPerTurn);
     while (!this.#isExceeded) {
-      const bytesRead = readAvailable(this.#descriptor, chunk);
+      const bytesRead = readAvailable(this.#descriptor, sharedChunk);
       if (bytesRead === 0) return;
-      this.#count(chunk.subarray(0, bytesRead));
+      this.#count(sharedChunk.subarray(0, bytesRead));
     }
   }
 
@@ -126,16 +145,6 @@ class PipeStatusChannel implements StatusChannel {
 
   get #isExceeded(): boolean {
     return this.#readBytes > this.#maxBytes;
-  }
-
-  #take(chunk: Buffer): void {
-    if (this.#isExceeded) return;
-    this.#count(chunk);
-    this.#bytesThisTurn += chunk.byteLength;
-    if (this.#bytesThisTurn < maxBytesPerTurn && !this.#isExceeded) return;
-    this.#bytesThisTurn = 0;
-    this.#socket.pause();
-    if (!this.#isExceeded) this.#floodPause = setTimeout(() => this.#socket.resume(), floodPauseMs);
   }
 
   /** Takes of a chunk what is within the bound. */
@@ -154,57 +163,5 @@ function readAvailable(descriptor: number, chunk: Buffer): number {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EAGAIN") return 0;
     throw error;
-  }
-}
-
-/** The text of a `{"status": "…"}` line, or undefined when the line is not one. */
-function readStatus(line: Buffer): string | undefined {
-  if (line.byteLength < minLineBytes) return undefined;
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(line.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(parsed) || typeof parsed["status"] !== "string") return undefined;
-  return cleanText(parsed["status"]);
-}
-
-/** Without control, line and bidirectional-override characters, which could forge a terminal's or a log's lines. */
-function cleanText(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ");
-}
-
-/** Cuts a stream into lines; a line beyond `maxLineBytes` is reported as undefined. */
-class LineSplitter {
-  readonly #onLine: (line: Buffer | undefined) => void;
-  #partial: Buffer = Buffer.alloc(0);
-  #isTooLong = false;
-
-  constructor(onLine: (line: Buffer | undefined) => void) {
-    this.#onLine = onLine;
-  }
-
-  push(chunk: Buffer): void {
-    let rest = chunk;
-    for (let end = rest.indexOf(newline); end !== -1; end = rest.indexOf(newline)) {
-      this.#append(rest.subarray(0, end));
-      this.#onLine(this.#isTooLong ? undefined : this.#partial);
-      this.#partial = Buffer.alloc(0);
-      this.#isTooLong = false;
-      rest = rest.subarray(end + 1);
-    }
-    this.#append(rest);
-  }
-
-  #append(part: Buffer): void {
-    if (this.#partial.byteLength + part.byteLength > maxLineBytes) {
-      this.#isTooLong = true;
-      this.#partial = Buffer.alloc(0);
-    } else {
-      this.#partial = Buffer.concat([this.#partial, part]);
-    }
   }
 }
