@@ -2,7 +2,7 @@
  * What is aimed at, row by row, and whether a run reached it: as it stands, or as a multiple of the floor.
  */
 import type { Measurement } from "./measure.ts";
-import { brokerRow, floorRow, loopRows, missRow, resultRow, startRow } from "./names.ts";
+import { batchRows, brokerRow, floorRow, loopRows, missRow, resultRow, startRow } from "./names.ts";
 import { tools, typicalCold, typicalPython, warmTools } from "./tools.ts";
 
 /** What is known of a run beside the row that an aim is about. */
@@ -44,6 +44,11 @@ const figures = {
     const cold = rows.find(({ name }) => name === startRow(typicalCold("Python")));
     return divided(row.callsPerSecond, cold?.callsPerSecond);
   },
+  "× one worker": (row: Measurement, { rows }: Run) => {
+    const batch = batchRows.find(({ shared }) => shared === row.name);
+    const alone = rows.find(({ name }) => name === batch?.alone);
+    return divided(alone?.medianMs, row.medianMs);
+  },
   MB: (row: Measurement) => divided(row.parkedBytes, bytesPerMegabyte),
 } as const;
 
@@ -79,6 +84,10 @@ const aims: readonly Aim[] = [
     within(brokerRow("dev", tool), "median", 3),
   ]),
   within(missRow, "median", 6),
+  ...batchRows.map(({ shared }): Aim => ({
+    ...{ row: shared, figure: "× one worker", sign: "≥", bound: 3.5 },
+    isOfMachine: false,
+  })),
   ...Object.values(loopRows).map((row) => atMost(row, "p99", 10)),
 ];
 

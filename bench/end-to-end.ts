@@ -2,7 +2,7 @@
  * Rows of whole calls, from an agent's message to the answer, through each broker there is.
  */
 import { Agent } from "../harness/agent.ts";
-import { startDevBroker } from "../harness/dev-broker.ts";
+import { chooseBroker, openClientBroker, silentLog } from "../harness/client/broker-choice.ts";
 import type { Answer } from "../harness/messages.ts";
 import { createMemoryBroker } from "../worker/broker/memory/broker.ts";
 import { reconnecting } from "../worker/broker/reconnecting.ts";
@@ -12,10 +12,11 @@ import { type StartKind, startKinds } from "../worker/protocol/execution.ts";
 import { isJsonObject } from "../worker/support/json.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
 import { Worker } from "../worker/worker.ts";
-import { callTimeoutSeconds, environmentOf, nobody } from "./environment.ts";
+import { type BrokerKind, type RunningBroker, startBroker } from "./brokers.ts";
+import { callTimeoutSeconds, environmentOf, namespace, noBroker } from "./environment.ts";
 import { type Row, timed } from "./measure.ts";
 import { MemoryAgent } from "./memory-agent.ts";
-import { brokerRow, type brokers } from "./names.ts";
+import { brokerRow } from "./names.ts";
 import { type StockView, hitsOf, statsOf } from "./stock.ts";
 import { brokerTools, nameOf } from "./tools.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -26,8 +27,8 @@ export interface BrokerRows extends AsyncDisposable {
   readonly stock: StockView;
 }
 
-/** The same, and the worker that answers, which is a process of its own. */
-export interface DevBrokerRows extends BrokerRows {
+/** The same, and who answers and who asks. */
+export interface ConnectedRows extends BrokerRows {
   readonly agent: Agent;
   readonly worker: WorkerProcess;
 }
@@ -35,10 +36,9 @@ export interface DevBrokerRows extends BrokerRows {
 /** Broker, worker and agent in this process. */
 export async function openMemoryRows(base: string, signal: AbortSignal): Promise<BrokerRows> {
   await using owned = new AsyncDisposableStack();
-  const environment = await environmentOf(base, "memory", brokerTools, nobody);
+  const environment = await environmentOf(base, "memory", brokerTools, noBroker);
   const config = readConfig(environment);
   const log = createLogger(config.logLevel, process.stderr.fd);
-  const { namespace } = config;
   const broker = createMemoryBroker({ namespace });
   const options = { log, maxAttempts: 1, backoff: { baseMs: 1, capMs: 1 } };
   const worker = owned.use(
@@ -52,25 +52,38 @@ export async function openMemoryRows(base: string, signal: AbortSignal): Promise
   return { rows, stock, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** Broker and agent in this process, the worker in one of its own. */
-export async function openDevBrokerRows(base: string, signal: AbortSignal): Promise<DevBrokerRows> {
+/** The agent in this process, the worker in one of its own. */
+export async function openBrokerRows(
+  kind: BrokerKind,
+  base: string,
+  signal: AbortSignal,
+): Promise<ConnectedRows> {
   await using owned = new AsyncDisposableStack();
-  const broker = owned.use(await startDevBroker());
-  const environment = await environmentOf(base, "dev", brokerTools, broker);
+  const broker = owned.use(await startBroker(kind));
+  const environment = await environmentOf(base, kind, brokerTools, broker.variables);
   const worker = owned.use(await WorkerProcess.start(environment, signal));
-  const { host, port } = broker;
-  const { namespace } = readConfig(environment);
-  const agent = owned.use(await Agent.connect({ host, port, namespace }, signal));
+  const agent = owned.use(await connectAgent(broker, signal));
   const stock: StockView = () => worker.stats();
-  const rows = rowsOf("dev", stock, (tool) =>
+  const rows = rowsOf(kind, stock, (tool) =>
     agent.call({ tool, timeoutSeconds: callTimeoutSeconds }),
   );
   const all = owned.move();
   return { rows, stock, agent, worker, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
+/** An agent on a broker, which the caller disposes. */
+export async function connectAgent(
+  { kind, variables }: RunningBroker,
+  signal: AbortSignal,
+): Promise<Agent> {
+  const { config } = chooseBroker(kind, { namespace, environment: variables });
+  const who = { namespace, name: "bench" };
+  const broker = await openClientBroker(config, { ...who, connectRetries: 1, log: silentLog });
+  return Agent.on(broker, who, signal);
+}
+
 function rowsOf(
-  broker: keyof typeof brokers,
+  broker: BrokerKind | "memory",
   stock: StockView,
   call: (
     tool: string,

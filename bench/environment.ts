@@ -3,6 +3,7 @@
  */
 import { chmod, mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { BrokerVariables } from "./brokers.ts";
 import { inFlight } from "./measure.ts";
 import { type BenchTool, manifestOf, toolsDir } from "./tools.ts";
 
@@ -18,8 +19,11 @@ const maxWarmMb = 2_048;
 /** Milliseconds within which a worker, or what stands for one, must be up. */
 export const startTimeoutMs = 60_000;
 
+/** Where the calls of a benchmark are. */
+export const namespace = "bench";
+
 /** Where no broker is. */
-export const nobody = { host: "127.0.0.1", port: 1 };
+export const noBroker: BrokerVariables = { DEV_BROKER_HOST: "127.0.0.1", DEV_BROKER_PORT: "1" };
 
 /** Where a benchmark keeps its files, work directories among them: in memory, where there is room. */
 const memoryDirectory = "/dev/shm";
@@ -53,7 +57,7 @@ export async function environmentOf(
   base: string,
   name: string,
   tools: readonly BenchTool[],
-  broker: { readonly host: string; readonly port: number },
+  broker: BrokerVariables,
 ): Promise<Record<string, string>> {
   const own = join(base, name);
   await mkdir(own, { mode: 0o777 });
@@ -61,9 +65,8 @@ export async function environmentOf(
   const manifestPath = join(own, "manifest.yaml");
   await writeFile(manifestPath, manifestOf(tools));
   return {
-    SAM_NAMESPACE: "bench",
-    DEV_BROKER_HOST: broker.host,
-    DEV_BROKER_PORT: String(broker.port),
+    ...broker,
+    SAM_NAMESPACE: namespace,
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: join(toolsDir, "python"),
     TOOLS_NODE_DIR: join(toolsDir, "node"),

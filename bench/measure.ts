@@ -15,8 +15,8 @@ const minSaturationCalls = 2 * inFlight;
 /** Milliseconds of the same before that, as a part of it, until what had waited is used up. */
 const leadIn = 1 / 3;
 
-/** What a row is of, for those who draw it. `loop` is the event loop of a worker. */
-export type RowKind = "floor" | StartKind | "loop";
+/** What a row is of, for those who draw it. `loop` is the event loop of a worker, `batch` are many calls. */
+export type RowKind = "floor" | StartKind | "loop" | "batch";
 
 /** How calls came to their sandboxes: to one that waited, to one made of a template for them, to one made of nothing. */
 export interface StartCounts {

@@ -1,6 +1,7 @@
 /**
  * Names of the rows that others are compared with, and of those that have aims.
  */
+import type { BrokerKind } from "./brokers.ts";
 import type { BenchTool } from "./tools.ts";
 
 /** The row that the others are divided by: nothing that starts a process is quicker. */
@@ -19,8 +20,16 @@ export const loopRows = {
   flood: "event loop under a status flood",
 } as const;
 
-/** Brokers that calls go through. */
-export const brokers = { memory: "memory broker", dev: "DevBroker" } as const;
+/** Brokers that calls go through; `memory` is in the worker's own process. */
+const brokers: Readonly<Record<BrokerKind | "memory", string>> = {
+  memory: "memory broker",
+  dev: "DevBroker",
+  amqp: "RabbitMQ",
+  solace: "SMF broker",
+};
+
+/** How many workers share the calls of a batch. */
+export const sharingWorkers = 4;
 
 /** A whole call, with no broker. */
 export function startRow({ language, weight, start }: BenchTool): string {
@@ -41,7 +50,18 @@ export function insideRow({ language, weight, start }: BenchTool): string {
 export const missRow = "template start, none waiting, Python typical";
 
 /** A whole call through a broker. */
-export function brokerRow(broker: keyof typeof brokers, tool: BenchTool): string {
+export function brokerRow(broker: BrokerKind | "memory", tool: BenchTool): string {
   const { language, weight, start } = tool;
   return `${brokers[broker]}, ${language} ${weight}, ${start}`;
 }
+
+/** A batch of calls that only wait, through a broker to so many workers. */
+export function batchRow(broker: BrokerKind, workers: number): string {
+  return `${brokers[broker]}, a batch of waiting calls, ${workers} ${workers === 1 ? "worker" : "workers"}`;
+}
+
+/** The same batches by one worker and by several, whichever brokers are installed. */
+export const batchRows = (["amqp", "solace"] as const).map((broker) => ({
+  alone: batchRow(broker, 1),
+  shared: batchRow(broker, sharingWorkers),
+}));

@@ -16,6 +16,7 @@ const colours: Readonly<Record<RowKind, readonly [light: string, dark: string]>>
   pool: ["#bc4c00", "#f0883e"],
   template: ["#1a7f37", "#3fb950"],
   loop: ["#8250df", "#bc8cff"],
+  batch: ["#bf3989", "#f778ba"],
 };
 
 const legend: Readonly<Record<RowKind, string>> = {
@@ -24,6 +25,7 @@ const legend: Readonly<Record<RowKind, string>> = {
   pool: "pool",
   template: "template",
   loop: "event loop",
+  batch: "batch",
 };
 
 /** What is drawn of one row, between `left` and `right`; y is the middle of its line. */

@@ -2,7 +2,7 @@
  * A benchmark run as Markdown: what it was measured with, the table, and what of the aims was reached.
  */
 import { type Judgement, aimedFloorMs, judge, slownessOf } from "./aims.ts";
-import type { Measurement, StartCounts } from "./measure.ts";
+import type { Measurement, RowKind, StartCounts } from "./measure.ts";
 import { hardeningRows } from "./names.ts";
 import { type BenchReport, describeRun } from "./report.ts";
 
@@ -32,7 +32,7 @@ function table(report: BenchReport, judgements: readonly Judgement[]): readonly 
     ["p99", ({ p99Ms }) => time(p99Ms)],
     [
       `× ${baseline}`,
-      ({ medianMs, kind }) => (kind === "loop" ? "" : (medianMs / baseMs).toFixed(2)),
+      ({ medianMs, kind }) => (isComparable(kind) ? (medianMs / baseMs).toFixed(2) : ""),
     ],
     [
       `per second and core, ${report.inFlight} at once`,
@@ -53,6 +53,11 @@ function table(report: BenchReport, judgements: readonly Judgement[]): readonly 
     `|${columns.map(([title]) => (title === "what" || title === "aim" ? "---|" : "---:|")).join("")}`,
     ...rows.map((row) => line(columns.map(([, cell]) => cell(row)))),
   ];
+}
+
+/** Whether a row tells of the time that one thing takes. */
+function isComparable(kind: RowKind | undefined): boolean {
+  return kind !== "loop" && kind !== "batch";
 }
 
 function time(ms: number): string {

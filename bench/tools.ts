@@ -34,6 +34,9 @@ export const floodTool = "flood";
 /** More than it can tell. */
 const floodStatusKb = 1_048_576;
 
+/** Name of the tool that waits, for as many `seconds` as its argument says. */
+export const sleepTool = "sleep";
+
 /** The tool that stands for most in the comparisons. */
 export const typicalPython = { language: "Python", weight: "typical", start: "template" } as const;
 
@@ -73,7 +76,7 @@ export function nameOf({ language, weight, start, maxWarm: max }: BenchTool): st
   return words.join("_").toLowerCase();
 }
 
-/** The manifest that serves these tools and the one that floods, as text. */
+/** The manifest that serves these tools, the one that floods and the one that waits, as text. */
 export function manifestOf(served: readonly BenchTool[]): string {
   const entries = served.map((tool) => {
     const { runtime, moduleOf } = languages[tool.language];
@@ -88,9 +91,16 @@ export function manifestOf(served: readonly BenchTool[]): string {
     start: "cold",
     limits: { status_kb: floodStatusKb },
   };
+  const sleep = {
+    module: "bench_sleep",
+    function: "sleep",
+    start: "template",
+    // None waits where no call of it comes.
+    warm: { min: 0, max: maxWarm },
+  };
   // JSON is YAML.
   return JSON.stringify({
     version: 1,
-    tools: { ...Object.fromEntries(entries), [floodTool]: flood },
+    tools: { ...Object.fromEntries(entries), [floodTool]: flood, [sleepTool]: sleep },
   });
 }

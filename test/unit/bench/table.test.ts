@@ -4,7 +4,14 @@
 import { expect, test } from "vitest";
 import { aimedFloorMs } from "../../../bench/aims.ts";
 import type { Measurement } from "../../../bench/measure.ts";
-import { floorRow, hardeningRows, loopRows, resultRow, startRow } from "../../../bench/names.ts";
+import {
+  batchRows,
+  floorRow,
+  hardeningRows,
+  loopRows,
+  resultRow,
+  startRow,
+} from "../../../bench/names.ts";
 import type { BenchReport } from "../../../bench/report.ts";
 import { formatReport } from "../../../bench/table.ts";
 import { typicalCold, typicalPython } from "../../../bench/tools.ts";
@@ -65,6 +72,15 @@ test("a row tells its throughput by core, how its calls came to their sandboxes,
     }),
   ]);
   expect(line).toContain("| 151 | 4, 1, 0 | 20, 3, 2 | 1.5 |");
+});
+
+test("a batch that workers share is compared with that of one", () => {
+  const [{ alone, shared }] = batchRows as [(typeof batchRows)[number]];
+  const rows = [row(alone, 8_000, { kind: "batch" }), row(shared, 2_100, { kind: "batch" })];
+  expect(lineOf(shared, rows)).toContain("| × one worker ≥ 3.5 ✓ |");
+  expect(lineOf(shared, [row(alone, 7_000), row(shared, 2_100)])).toContain("≥ 3.5 ✗");
+  // Nor with the floor: it is not one call.
+  expect(lineOf(shared, [row(report.baseline, 1), ...rows])).toContain("| 2100.0 |  |");
 });
 
 test("a row has its aims beside it, each with whether it was reached", () => {

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import {
   brokerTools,
   floodTool,
+  sleepTool,
   manifestOf,
   nameOf,
   scarceTool,
@@ -29,7 +30,9 @@ test("each starts as its row says, and as many wait as are to", () => {
     if (tool.start !== "cold") expect(entry.warm.min).toBe(1);
   }
   expect(manifest.tools.get(nameOf(scarceTool))!.warm.max).toBe(1);
-  expect(manifest.tools.size).toBe(all.length + 1);
+  const others = [floodTool, sleepTool];
+  expect(manifest.tools.size).toBe(all.length + others.length);
+  for (const name of others) expect(manifest.tools.has(name)).toBe(true);
 });
 
 test("each has a module", () => {

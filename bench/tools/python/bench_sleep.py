@@ -1,0 +1,8 @@
+"""A tool that does nothing but wait."""
+
+import time
+
+
+def sleep(seconds: float) -> dict:
+    time.sleep(seconds)
+    return {"waited": seconds}
