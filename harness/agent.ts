@@ -6,6 +6,7 @@ import type {
   Broker,
   BrokerSession,
   BrokerSubscription,
+  OutboundMessage,
   PublishOutcome,
 } from "../worker/broker/broker.ts";
 import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
@@ -29,8 +30,14 @@ import {
 /** Milliseconds before the one repetition of a call that no worker was there for (as real agents). */
 export const retryDelayMs = 1_000;
 
-/** Milliseconds between two questions whether somebody serves a tool. */
-const probeIntervalMs = 1_000;
+/**
+ * Milliseconds between two questions whether somebody serves a tool: twice as many after each that the broker may keep for
+ * whoever comes, up to the last.
+ */
+const probeIntervalMs = { first: 1_000, last: 16_000 } as const;
+
+/** How long a question is worth keeping: who comes before the next one finds it, and later ones not all there ever were. */
+const probeLife = { timeToLiveSeconds: 40 } as const;
 
 /** The agent's name unless it is given one. */
 export const defaultAgentName = "harness";
@@ -132,22 +139,22 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Resolves as soon as somebody serves a tool. Asks by requests that are no calls: workers refuse them, and nothing runs.
-   * Throws BrokerError, or the signal's reason.
+   * Resolves as soon as somebody serves a tool. Asks, until it has an answer, by requests that are no calls: workers refuse
+   * them, and nothing runs. Throws BrokerError, or the signal's reason.
    */
   async whenServed(tool: string, signal: AbortSignal): Promise<void> {
     const id = newUuid();
     using pending = this.#calls.open(id);
-    let isAsked = false;
+    const payload = encodeProbe(id);
+    let intervalMs: number = probeIntervalMs.first;
     for (;;) {
-      if (!isAsked) {
-        const outcome = await this.#publish(tool, id, defaultUserId, encodeProbe(id), signal);
-        // Where the broker keeps a question until a worker takes it, one is enough.
-        isAsked = outcome === "confirmed" && this.#session.redelivers;
-      }
-      const answer = await this.#within(probeIntervalMs, () => pending.answered, signal);
+      const outcome = await this.#publish(tool, id, defaultUserId, payload, signal, probeLife);
+      const answer = await this.#within(intervalMs, () => pending.answered, signal);
       if (answer instanceof Error) throw answer;
       if (answer) return;
+      // The question may wait in the queue of the tool; or the broker took it for somebody who only listens, or for nobody.
+      const isKept = outcome === "confirmed" && this.#session.redelivers;
+      intervalMs = isKept ? Math.min(2 * intervalMs, probeIntervalMs.last) : probeIntervalMs.first;
     }
   }
 
@@ -185,6 +192,7 @@ export class Agent implements AsyncDisposable {
     userId: string,
     payload: Uint8Array,
     signal: AbortSignal,
+    more: Pick<OutboundMessage, "timeToLiveSeconds"> = {},
   ): Promise<PublishOutcome> {
     const properties = {
       replyTo: responseTopic(this.#namespace, this.#name, correlationId),
@@ -193,7 +201,7 @@ export class Agent implements AsyncDisposable {
       userId,
     };
     const topic = invokeTopic(this.#namespace, tool);
-    return this.#session.publish({ topic, payload, properties }, signal);
+    return this.#session.publish({ topic, payload, properties, ...more }, signal);
   }
 
   /** What `work` brings within `ms`, or undefined; the signal that it gets ends it then. */

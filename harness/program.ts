@@ -13,7 +13,7 @@ import { type DevBrokerOptions, runDevBroker } from "./dev-broker-command.ts";
 import { type InvokeOptions, invoke } from "./invoke.ts";
 import { type ListenOptions, listen } from "./listen.ts";
 import { defaultSessionId, defaultUserId } from "./messages.ts";
-import { parseNonEmpty, parseToolName } from "./option-values.ts";
+import { parseNonEmpty, parsePort, parseToolName } from "./option-values.ts";
 import {
   argsOption,
   brokerOption,
@@ -30,6 +30,7 @@ import {
   timeoutOption,
 } from "./options.ts";
 import { packageVersion } from "./package.ts";
+import { addQueues } from "./queues/commands.ts";
 import { printable } from "./screen.ts";
 import { type SmfBrokerCommandOptions, runSmfBroker } from "./smf-broker-command.ts";
 import { addTool } from "./tool/commands.ts";
@@ -79,6 +80,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addListen(program, context, finish);
   addDemo(program, context, finish);
   addDev(program, context, finish);
+  addQueues(program, context, finish);
   addTool(program, context, finish);
   return program;
 }
@@ -169,6 +171,11 @@ function addSmfBroker(
     .addOption(portOption())
     .option("--tls-cert <file>", "speak TLS, with the certificate in this PEM file", parseNonEmpty)
     .option("--tls-key <file>", "its key", parseNonEmpty)
+    .option(
+      "--semp-port <port>",
+      "be managed by SEMP over HTTP on this port; 0 takes a free one",
+      parsePort,
+    )
     .addHelpText("after", "\nExample:\n  harness smf-broker --port 55554")
     .action(async (options: SmfBrokerCommandOptions) =>
       finish(await runSmfBroker(options, context)),

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { CommandError, type Context, UsageError, exit } from "./context.ts";
 import type { SmfBroker, SmfBrokerTls } from "./fakes/solace/broker.ts";
+import type { SempServer } from "./fakes/solace/semp.ts";
 import { printable } from "./screen.ts";
 
 /** The command line. */
@@ -14,6 +15,8 @@ export interface SmfBrokerCommandOptions {
   /** Files with the broker's certificate and key, as PEM. */
   readonly tlsCert?: string;
   readonly tlsKey?: string;
+  /** Where its queues can be looked after; nowhere unless told. */
+  readonly sempPort?: number;
 }
 
 /**
@@ -39,6 +42,8 @@ export async function runSmfBroker(
   out.line(
     `SMF broker listens on ${broker.url}; any VPN, user and password will do. Its queues end with it.`,
   );
+  await using semp = await manage(broker, options);
+  if (semp !== undefined) out.line(`SEMP listens on ${semp.url}.`);
   if (!signal.aborted) await once(signal, "abort");
   return exit.success;
 }
@@ -49,11 +54,25 @@ async function listen(
 ): Promise<SmfBroker> {
   // Every other command does without.
   const { startSmfBroker } = await import("./fakes/solace/broker.ts");
+  return listening(`${host}:${port}`, () => startSmfBroker({ host, port, ...(tls && { tls }) }));
+}
+
+async function manage(
+  broker: SmfBroker,
+  { host, sempPort: port }: SmfBrokerCommandOptions,
+): Promise<SempServer | undefined> {
+  if (port === undefined) return undefined;
+  const { startSemp } = await import("./fakes/solace/semp.ts");
+  return listening(`${host}:${port}`, () => startSemp(broker, { host, port }));
+}
+
+/** Throws CommandError when the address cannot be listened on. */
+async function listening<T>(address: string, start: () => Promise<T>): Promise<T> {
   try {
-    return await startSmfBroker({ host, port, ...(tls && { tls }) });
+    return await start();
   } catch (error) {
-    const hint = codeOf(error) === "EADDRINUSE" ? "; --port 0 takes a free one" : "";
-    throw new CommandError(`cannot listen on ${host}:${port}: ${codeOf(error)}${hint}`, {
+    const hint = codeOf(error) === "EADDRINUSE" ? "; port 0 takes a free one" : "";
+    throw new CommandError(`cannot listen on ${address}: ${codeOf(error)}${hint}`, {
       cause: error,
     });
   }

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { openStore } from "./artifacts/open.ts";
 import { artifactScope } from "./artifacts/scope.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
-import { timeLimitProblem } from "./broker/open.ts";
+import { maxCallSeconds, timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config.ts";
 import { FreeDisk } from "./invocation/capacity.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
@@ -132,7 +132,10 @@ export function wireInvoker(
     starts,
     store,
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
-    defaultTimeoutSeconds: config.defaultTimeoutSeconds,
+    times: {
+      defaultSeconds: config.defaultTimeoutSeconds,
+      maxSeconds: maxCallSeconds(config.broker),
+    },
     disk: new FreeDisk(config.sandbox.workDir, host.clock),
     minFreeDiskBytes: config.sandbox.minFreeDiskBytes,
     clock: host.clock,

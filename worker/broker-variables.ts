@@ -115,7 +115,7 @@ export const brokerVariables = {
     wholeNumber(minConsumerTimeoutSeconds, maxConsumerTimeoutSeconds),
     `seconds, ${minConsumerTimeoutSeconds} to ${maxConsumerTimeoutSeconds}`,
     "1800",
-    "How long the broker waits for a call to be settled, its `consumer_timeout`. Tools that may run longer are refused.",
+    "How long the broker waits for a call to be settled, its `consumer_timeout`. Tools for which it is too short are refused: two minutes and twice their time limit are needed.",
   ),
   BROKER_QUEUE_MODE: withDefault(
     z.enum(["tool", "worker"]),

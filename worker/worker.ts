@@ -2,6 +2,7 @@
  * The worker's life: start, run, drain, stop.
  */
 import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } from "./app.ts";
+import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -19,6 +20,7 @@ import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 import type { Starts } from "./starts/starts.ts";
 import { Slots } from "./support/slots.ts";
+import { settlesWithin } from "./support/within.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 
 /** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
@@ -27,6 +29,8 @@ const maxParserThreads = 2;
 const answerTimeoutMs = 10_000;
 /** The same when the worker is stopped at once: enough where there is a connection, and no waiting for one. */
 const hurriedAnswerTimeoutMs = 1_000;
+/** Milliseconds for the broker to stop handing out calls, before running ones are given back to it: well within those above. */
+const pauseTimeoutMs = 500;
 
 /**
  * What the worker is doing, and what that means for calls.
@@ -128,7 +132,7 @@ export class Worker implements AsyncDisposable {
     if (session.redelivers)
       void session.pause().then(() => this.#stopWaiting.abort(shutdownError()));
     const report = await consumer.drain(AbortSignal.timeout(deadlineMs));
-    await this.#stopRunning(consumer);
+    await this.#stopRunning(consumer, session);
     return report;
   }
 
@@ -143,16 +147,18 @@ export class Worker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === "stopped") return;
     this.#state = "stopped";
-    if (this.#consumer !== undefined) {
-      // A session that still takes calls would be handed again what is given back.
-      if (this.#session?.redelivers === true) await this.#consumer.drain(AbortSignal.abort());
-      await this.#stopRunning(this.#consumer);
+    const [consumer, session] = [this.#consumer, this.#session];
+    if (consumer !== undefined && session !== undefined) {
+      if (session.redelivers) await consumer.drain(AbortSignal.abort());
+      await this.#stopRunning(consumer, session);
     }
     await this.#parts.disposeAsync();
   }
 
-  async #stopRunning(consumer: Consumer): Promise<void> {
+  async #stopRunning(consumer: Consumer, session: BrokerSession): Promise<void> {
     const giveUp = setTimeout(() => this.#stopPublishing.abort(shutdownError()), answerTimeoutMs);
+    // A session that still takes calls would be handed what is given back, again and again.
+    if (session.redelivers) await settlesWithin(session.pause(), pauseTimeoutMs, this.#host.clock);
     this.#stopCalls.abort(shutdownError());
     await consumer.settled(this.#stopPublishing.signal);
     clearTimeout(giveUp);
@@ -176,6 +182,7 @@ export class Worker implements AsyncDisposable {
     const missing: string[] = [];
     if (this.#state !== "running") missing.push(`worker is ${this.#state}`);
     if (this.#session?.connected !== true) missing.push("no broker connection");
+    if (this.#session?.isBlocked === true) missing.push("broker takes no messages");
     return missing;
   }
 

@@ -1,10 +1,13 @@
 /**
- * The broker contract, kept by the Solace adapter against the broker of the harness, and against a real one when
- * SOLACE_TEST_URL (`tcp://host:port`), SOLACE_TEST_VPN, SOLACE_TEST_USERNAME and SOLACE_TEST_PASSWORD name it.
+ * The broker contract, kept by the Solace adapter against the broker of the harness, and against one in another process: the
+ * one that SOLACE_TEST_URL (`tcp://host:port`), SOLACE_TEST_VPN, SOLACE_TEST_USERNAME and SOLACE_TEST_PASSWORD name, which
+ * may be a real one, else `harness smf-broker`. SOLACE_TEST_COUNTS_DELIVERIES is `true` where queues that clients make have
+ * `deliveryCountEnabled`.
  */
-import { beforeEach, describe } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import { startSmfBroker } from "../../harness/fakes/solace/broker.ts";
 import { newId } from "../../worker/support/ids.ts";
+import { CliProcess } from "../integration/harness/cli-process.ts";
 import { openCable } from "../support/rabbitmq-proxy.ts";
 import { solaceBroker } from "../support/solace-options.ts";
 import { describeBroker } from "./broker.ts";
@@ -55,25 +58,42 @@ describeBroker("solace", {
 });
 
 const {
-  SOLACE_TEST_URL: realUrl,
+  SOLACE_TEST_URL: givenUrl,
   SOLACE_TEST_VPN: vpn = "default",
   SOLACE_TEST_USERNAME: username = "default",
   SOLACE_TEST_PASSWORD: password = "default",
+  SOLACE_TEST_COUNTS_DELIVERIES: counts = givenUrl === undefined ? "true" : "false",
 } = process.env;
 
 /** Tools of the suite, whose queues would stay on a real broker. */
 const tools = ["a", "b", "echo", "echo2", "gone", "kept", "late", "never-served", "other"];
 
-describe("a real Solace broker", () => {
-  beforeEach((context) => {
-    context.skip(realUrl === undefined, "SOLACE_TEST_URL names no Solace broker");
+describe("a Solace broker in another process", () => {
+  let url: URL;
+  const stack = new AsyncDisposableStack();
+
+  beforeAll(async () => {
+    url = new URL(givenUrl ?? (await startProcess()));
   });
 
-  describeBroker("real solace", {
-    // Queues that the worker makes have no limit of their own, and few brokers are set to tell who listens.
-    capabilities: { ...capabilities, limitsUnsettled: false, tellsUnroutable: false },
+  afterAll(() => stack.disposeAsync());
+
+  async function startProcess(): Promise<string> {
+    const command = stack.use(new CliProcess(["smf-broker", "--port", "0"]));
+    const [, where = ""] = await command.said("stdout", /listens on (tcp:\/\/127\.0\.0\.1:\d+);/);
+    return where;
+  }
+
+  describeBroker("distant solace", {
+    // Queues that the worker makes have no limit of their own, and few brokers are set to count deliveries, or to tell who
+    // listens.
+    capabilities: {
+      ...capabilities,
+      countsDeliveries: counts === "true",
+      limitsUnsettled: false,
+      tellsUnroutable: false,
+    },
     async create({ maxDeliveries = 20 } = {}) {
-      const url = new URL(realUrl ?? "");
       await using stack = new AsyncDisposableStack();
       const cable = stack.use(await openCable(Number(url.port), url.hostname));
       const login = { vpn, username, password };

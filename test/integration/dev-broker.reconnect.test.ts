@@ -230,6 +230,31 @@ describe("a worker", () => {
     expect(server.heard.some(({ cmd }) => cmd === "RECEIVE")).toBe(false);
   });
 
+  test("hands out what came for a connection that was being made when it was paused", async () => {
+    const call = `{"status": "OK", "message": {"message_id": "1", "topic": "${echo}", "payload": 7}}`;
+    const publisherOfNext = 4;
+    let connects = 0;
+    let pausing: Promise<void> | undefined;
+    let isHandedOut = false;
+    await using server = await startScriptedServer(({ cmd }) => {
+      if (cmd === "CONNECT" && ++connects === publisherOfNext) pausing = session.pause();
+      if (cmd !== "RECEIVE" || connects < publisherOfNext || isHandedOut) return undefined;
+      isHandedOut = true;
+      return { line: call };
+    });
+    const broker = await brokerAt(server.port);
+    await using session = await broker.connect(["echo"], never);
+    const texts: string[] = [];
+    const reading = (async () => {
+      for await (const delivery of session.deliveries) texts.push(textOf(delivery));
+    })();
+    server.cut();
+    await reading;
+    await pausing;
+    expect(texts).toEqual(["7"]);
+    expect(server.heard.map(({ cmd }) => cmd)).toContain("UNSUBSCRIBE");
+  });
+
   test("ends its deliveries when the connection breaks under a pause", async () => {
     await using server = await startScriptedServer(({ cmd }) =>
       cmd === "UNSUBSCRIBE" ? "cut" : undefined,

@@ -3,6 +3,7 @@
  */
 import { type AmqpBrokerOptions, createAmqpBroker } from "../../worker/broker/amqp/broker.ts";
 import type { Broker } from "../../worker/broker/broker.ts";
+import type { BrokerLog } from "../../worker/broker/log.ts";
 
 const noFiles = {
   caFile: undefined,
@@ -33,13 +34,21 @@ export function amqpBroker(given: Parameters<typeof amqpOptions>[0]): Broker {
   return createAmqpBroker(amqpOptions(given));
 }
 
-/** A log that keeps the events it was told. */
-export function keptLog(): {
+/** A log that keeps what it was told. */
+export interface KeptLog extends BrokerLog {
   readonly events: string[];
-  info(facts: object, event: string): void;
-  warn(facts: object, event: string): void;
-} {
+  /** What was told with the events of this name. */
+  factsOf(event: string): readonly object[];
+}
+
+export function keptLog(): KeptLog {
+  const told: { readonly facts: object; readonly event: string }[] = [];
   const events: string[] = [];
-  const keep = (_facts: object, event: string): void => void events.push(event);
-  return { events, info: keep, warn: keep };
+  const keep = (facts: object, event: string): void => {
+    told.push({ facts, event });
+    events.push(event);
+  };
+  const factsOf = (event: string): readonly object[] =>
+    told.filter((line) => line.event === event).map(({ facts }) => facts);
+  return { events, factsOf, info: keep, warn: keep };
 }

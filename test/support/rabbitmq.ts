@@ -17,7 +17,11 @@ const run = promisify(execFile);
 /** Debian's scripts themselves: what is on the path changes to the user of the service first. */
 const programs = "/usr/lib/rabbitmq/bin";
 const server = `${programs}/rabbitmq-server`;
+const control = `${programs}/rabbitmqctl`;
 const epmd = "/usr/bin/epmd";
+
+/** Directory tree of a Debian with the RabbitMQ that is to be used; empty for the machine's own. */
+const root = process.env["RABBITMQ_TEST_ROOT"] ?? "";
 
 /** Milliseconds a node may take to start, for hooks: some seconds, and many on a machine that is busy. */
 export const startTimeoutMs = 120_000;
@@ -33,7 +37,7 @@ const keptLines = 60;
 
 /** Why there can be no RabbitMQ here, or undefined when there can. */
 export function rabbitmqProblem(): string | undefined {
-  const missing = [server, epmd].find((file) => !existsSync(file));
+  const missing = [server, epmd].map((file) => root + file).find((file) => !existsSync(file));
   return missing && `RabbitMQ is not installed: ${missing} (Debian package rabbitmq-server)`;
 }
 
@@ -137,8 +141,8 @@ class Node implements RabbitMQ {
   async start(): Promise<void> {
     await this.#startPortMapper();
     // Sent when this process dies without having disposed of the node; the script stops the node then.
-    const command = ["setpriv", "--pdeathsig", "TERM", "--", server] as const;
-    const child = spawn(command[0], command.slice(1), {
+    const [file, ...args] = endingWithUs("TERM", server);
+    const child = spawn(file, args, {
       env: this.#environment,
       cwd: this.#directory,
       detached: true,
@@ -153,7 +157,8 @@ class Node implements RabbitMQ {
   }
 
   async control(...args: readonly string[]): Promise<string> {
-    const { stdout } = await run(`${programs}/rabbitmqctl`, ["--quiet", ...args], {
+    const [file, ...given] = inRoot(control, "--quiet", ...args);
+    const { stdout } = await run(file, given, {
       env: this.#environment,
       cwd: this.#directory,
     });
@@ -191,14 +196,31 @@ class Node implements RabbitMQ {
   /** A child of ours, since the one that a node starts for itself outlives the node. */
   async #startPortMapper(): Promise<void> {
     if (this.#portMapper !== undefined) return;
-    const command = ["--pdeathsig", "KILL", "--", epmd, "-port", String(this.#epmdPort)];
-    const mapper = spawn("setpriv", [...command, "-address", "127.0.0.1", "-d", "-d"], {
+    const where = ["-port", String(this.#epmdPort), "-address", "127.0.0.1"];
+    const [file, ...args] = endingWithUs("KILL", epmd, ...where, "-d", "-d");
+    const mapper = spawn(file, args, {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#portMapper = mapper;
     await says(mapper, /entering the main select\(\) loop/);
   }
+}
+
+type Command = readonly [file: string, ...args: string[]];
+
+/** The command with the tree of `RABBITMQ_TEST_ROOT` as its file system, but for what it shares with this process. */
+function inRoot(...command: Command): Command {
+  if (root === "") return command;
+  const shared = ["/dev", "/proc", "/etc/hosts", tmpdir()];
+  const binds = shared.flatMap((path) => ["--dev-bind", path, path]);
+  return ["bwrap", "--bind", root, "/", ...binds, "--", ...command];
+}
+
+/** The command, sent this signal when this process dies. Whatever starts it on the way dies of that as well. */
+function endingWithUs(signal: "TERM" | "KILL", ...command: Command): Command {
+  const setpriv: Command = ["setpriv", "--pdeathsig", signal, "--"];
+  return root === "" ? [...setpriv, ...command] : [...setpriv, ...inRoot(...setpriv, ...command)];
 }
 
 /** Waits for a line of output. Rejects with the last lines when the program ends before. */

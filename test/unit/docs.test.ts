@@ -336,6 +336,7 @@ describe("a command that a page gives exists:", () => {
     "listen",
     "demo",
     "dev",
+    "queues prune",
     "tool run",
     "tool new",
   ];
@@ -380,7 +381,7 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const calls = [...typed.matchAll(/bin\/harness\.mjs ((?:tool )?[a-z-]+)(.*)/g)];
+    const calls = [...typed.matchAll(/bin\/harness\.mjs ((?:tool |queues )?[a-z-]+)(.*)/g)];
     expect(new Set(calls.map(([, command]) => command))).toEqual(new Set(commands));
     for (const [, command, rest] of calls) {
       const options = [...rest!.split("`")[0]!.matchAll(/(?<=\s)--[\w-]+/g)].map(

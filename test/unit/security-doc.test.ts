@@ -45,7 +45,7 @@ function readRow(line: string): PromiseRow {
 function hasTest(source: string, words: string): boolean {
   return source.split("\n").some((line) => {
     const at = line.indexOf(words);
-    return at !== -1 && /^\s*((test|describe)\b.*|\[)?["`]/.test(line.slice(0, at));
+    return at !== -1 && /^\s*((test|describe)\b.*|\]\)\(|\[)?["`]/.test(line.slice(0, at));
   });
 }
 
@@ -78,6 +78,7 @@ describe("the check itself", () => {
     expect(hasTest("  test.each(tools)(`${name} is kept in`, () => {", "is kept in")).toBe(true);
     expect(hasTest('    "of profile %s is kept in",', "is kept in")).toBe(true);
     expect(hasTest('    ["for another tool", 1],', "for another tool")).toBe(true);
+    expect(hasTest('  ])("is kept in", () => {', "is kept in")).toBe(true);
     expect(hasTest("  // a tool is kept in", "is kept in")).toBe(false);
     expect(hasTest("const kept = is kept in;", "is kept in")).toBe(false);
   });

@@ -22,6 +22,11 @@ export interface Delivery {
   readonly redelivered: boolean;
   /** How often it has, this time included; 2 for any but the first where the broker does not count. */
   readonly deliveryCount: number;
+  /**
+   * How often it does so at most, before it puts the message aside where no worker sees it; undefined where it does so
+   * without end, never twice, or where nobody can know.
+   */
+  readonly maxDeliveries: number | undefined;
   /** User properties; values that are not strings arrive as their JSON text. */
   readonly properties: Readonly<Record<string, string>>;
   /** Tells the broker how the message ended. Idempotent: the first outcome wins. */
@@ -36,6 +41,11 @@ export interface OutboundMessage {
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
   /** Whether it tells of progress only: an operator may have it sent without confirmation, so that some get lost. */
   readonly isStatus?: boolean;
+  /**
+   * Seconds after which nobody needs it any more. Where a broker can forget a message without keeping it as a dead letter, it
+   * does; others keep it as they keep every message.
+   */
+  readonly timeToLiveSeconds?: number;
 }
 
 /**
@@ -68,11 +78,8 @@ export interface BrokerSession extends AsyncDisposable {
    * another. Where it does not, whoever gives a call up has to answer it.
    */
   readonly redelivers: boolean;
-  /**
-   * How often the broker hands a message out, at most, before it puts it aside where no worker sees it; undefined where it
-   * does so without end, never twice, or where nobody can know.
-   */
-  readonly maxDeliveries: number | undefined;
+  /** Whether the broker takes no messages for now, so that what is published waits; undefined where it does not tell. */
+  readonly isBlocked?: boolean;
   /**
    * Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends, and
    * when it was paused and has nothing left to hand out.

@@ -4,7 +4,7 @@
 import type { Clock } from "../support/clock.ts";
 import { parseAmqpUrl } from "./amqp/address.ts";
 import type { AmqpConfig } from "./amqp/config.ts";
-import { consumerTimeoutProblem } from "./amqp/consumer-timeout.ts";
+import { consumerTimeoutProblem, maxRunSeconds } from "./amqp/consumer-timeout.ts";
 import type { Broker } from "./broker.ts";
 import type { BrokerLog } from "./log.ts";
 import { type ReconnectingBroker, reconnecting } from "./reconnecting.ts";
@@ -82,6 +82,11 @@ export function isSolaceHost(text: string): boolean {
 /** Whether all hosts of a text are reached over TLS. */
 export function isEncryptedSolaceHost(text: string): boolean {
   return isEncrypted(parseSolaceHosts(text) ?? []);
+}
+
+/** Seconds that a call through a broker may run at most, whatever it asks for; Infinity where the broker has no say. */
+export function maxCallSeconds(config: BrokerConfig): number {
+  return config.kind === "amqp" ? maxRunSeconds(config.consumerTimeoutSeconds) : Infinity;
 }
 
 /** Why a broker cannot have a tool with this time limit called through it, or undefined when it can. */

@@ -36,8 +36,9 @@ export interface ReconnectingOptions extends DiallerOptions {
  *
  * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve at once; `publish` and
  * `subscribe` wait. Subscriptions go on: a connection counts when the broker has them all again. What is published while
- * there is none they do not hear. `deliveries` of a session that is paused end with the connection of the moment, at once when there is none: later
- * connections only publish. A publish whose confirmation was lost is sent again: receivers may see it twice.
+ * there is none they do not hear. `deliveries` of a session that is paused end with the connection of the moment, or with
+ * the one that is just being made, and at once when there is neither: later connections only publish. A publish whose
+ * confirmation was lost is sent again: receivers may see it twice.
  */
 export interface ReconnectingSession extends BrokerSession {
   /** Whether there is a connection now. */
@@ -63,7 +64,6 @@ export function reconnecting(broker: Broker, options: ReconnectingOptions): Reco
 
 class SupervisedSession implements ReconnectingSession {
   readonly redelivers: boolean;
-  readonly maxDeliveries: number | undefined;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #broker: Broker;
@@ -80,7 +80,9 @@ class SupervisedSession implements ReconnectingSession {
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
-  /** Resolves when `#live`, `#isPaused` or `#isEnded` changes. */
+  /** An attempt to connect that asks for calls, so that the broker may have handed out some already. Never rejects. */
+  #joining: Promise<unknown> | undefined;
+  /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
   #changed = Promise.withResolvers<void>();
 
   constructor(
@@ -96,9 +98,8 @@ class SupervisedSession implements ReconnectingSession {
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock);
     this.#desired = new Set(tools);
-    // All sessions of one broker are alike in these.
+    // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;
-    this.maxDeliveries = first.maxDeliveries;
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     this.#setLive(first);
@@ -107,6 +108,10 @@ class SupervisedSession implements ReconnectingSession {
 
   get connected(): boolean {
     return this.#live !== undefined;
+  }
+
+  get isBlocked(): boolean {
+    return this.#live?.isBlocked ?? false;
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
@@ -156,6 +161,7 @@ class SupervisedSession implements ReconnectingSession {
   async pause(): Promise<void> {
     this.#isPaused = true;
     this.#notify();
+    await this.#joining;
     await this.#live?.pause();
   }
 
@@ -184,7 +190,7 @@ class SupervisedSession implements ReconnectingSession {
       if (session !== undefined && session !== last) {
         last = session;
         yield* session.deliveries;
-      } else if (this.#isPaused) {
+      } else if (this.#isPaused && this.#joining === undefined) {
         return;
       } else {
         await this.#changed.promise;
@@ -214,7 +220,18 @@ class SupervisedSession implements ReconnectingSession {
   async #reconnect(livedMs: number): Promise<BrokerSession> {
     const { signal } = this.#stopping;
     await this.#dialler.pauseAfterLoss(livedMs, signal);
-    return this.#dialler.dial(() => this.#open(signal), signal);
+    return this.#dialler.dial(() => this.#attempt(signal), signal);
+  }
+
+  async #attempt(signal: AbortSignal): Promise<BrokerSession> {
+    const opening = this.#open(signal);
+    if (!this.#isPaused) this.#joining = opening.catch(() => undefined);
+    try {
+      return await opening;
+    } finally {
+      this.#joining = undefined;
+      this.#notify();
+    }
   }
 
   /** Opens a session, brings it to what is desired, and makes it the live one in the same turn. */

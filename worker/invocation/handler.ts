@@ -11,7 +11,7 @@ import { poisonOf } from "./redelivery.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {
-  readonly session: Pick<BrokerSession, "publish" | "redelivers" | "maxDeliveries">;
+  readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly ledger: Ledger;
   readonly answers: Answers;
 }
@@ -68,14 +68,15 @@ async function handleNew(
   address: ReplyAddress,
   signals: CallSignals,
 ): Promise<Ending> {
-  const poison = poisonOf(delivery, parts.session.maxDeliveries);
+  const poison = poisonOf(delivery);
   const decision = await runCall(parts, delivery, address, signals, poison);
   if (decision === undefined) return { settlement: "failed" };
   const { isFinal } = decision;
   const published = await parts.answers.publish(address.replyTo, decision.reply, signals.publish);
   const { settlement, reply } = published;
   // Not remembered: an operator who puts it back into its queue wants it tried again.
-  if (poison !== undefined) return { settlement: settlement && "rejected" };
+  if (poison !== undefined)
+    return { settlement: settlement === "accepted" ? "rejected" : settlement };
   return { settlement, remembered: isFinal ? reply : undefined };
 }
 

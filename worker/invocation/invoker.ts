@@ -17,7 +17,13 @@ import type { Logger } from "../telemetry/logger.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
 import { Outputs, collectOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
-import { type CallTimes, TimeLimitReached, callTimes, remainingLimitMs } from "./limits.ts";
+import {
+  type CallTimes,
+  type TimeBounds,
+  TimeLimitReached,
+  callTimes,
+  remainingLimitMs,
+} from "./limits.ts";
 import { requireRepeatable } from "./redelivery.ts";
 import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./resolve.ts";
 import { readResult } from "./result.ts";
@@ -29,7 +35,7 @@ export interface InvokerParts extends ResolveParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
   readonly store: Pick<ArtifactStore, "open" | "save">;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
-  readonly defaultTimeoutSeconds: number;
+  readonly times: TimeBounds;
 }
 
 /** What a call may use while it runs. */
@@ -97,7 +103,7 @@ async function run(
   journal.resolved(tool);
   requireRepeatable(tool, context.isRedelivered ?? false);
   const profile = resolveProfile(parts, tool, invocation);
-  const times = callTimes(tool, invocation, parts.defaultTimeoutSeconds);
+  const times = callTimes(tool, invocation, parts.times);
 
   using _slot = await leaseSlot(parts, times, context);
   await requireFreeDisk(parts);

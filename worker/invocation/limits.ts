@@ -19,19 +19,27 @@ export interface CallTimes {
   readonly deadlineMs: number;
 }
 
+/** What nobody who calls decides, in seconds. */
+export interface TimeBounds {
+  /** The limit when neither manifest nor request says one. */
+  readonly defaultSeconds: number;
+  /** No limit is above it. */
+  readonly maxSeconds: number;
+}
+
 /**
- * The tool's limit is the smaller of what manifest and request say, `defaultSeconds` when neither does. The agent waits
- * for what it asked and 10 seconds more (design document §7), counted from when it sent the request.
+ * The tool's limit is the smaller of what manifest and request say, the default when neither does, and never above the bound.
+ * The agent waits for what it asked and 10 seconds more (design document §7), counted from when it sent the request.
  */
 export function callTimes(
   tool: Pick<ToolEntry, "timeoutSeconds">,
   invocation: Pick<Invocation, "timeoutSeconds" | "sentAtMs">,
-  defaultSeconds: number,
+  { defaultSeconds, maxSeconds }: TimeBounds,
 ): CallTimes {
   const said = [tool.timeoutSeconds, invocation.timeoutSeconds].filter(
     (value) => value !== undefined,
   );
-  const limitSeconds = said.length === 0 ? defaultSeconds : Math.min(...said);
+  const limitSeconds = Math.min(maxSeconds, ...(said.length === 0 ? [defaultSeconds] : said));
   const patienceSeconds = (invocation.timeoutSeconds ?? limitSeconds) + agentPatienceSeconds;
   return {
     limitMs: limitSeconds * 1000,

@@ -6,6 +6,9 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import { resentProperty } from "../protocol/request.ts";
 
+/** Deliveries of a call before the broker's last that are left for one more worker to give the call up. */
+const spareDeliveries = 1;
+
 type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
 
 /** Whether somebody else had the call before, or has a copy of it, who may have begun it and is not heard of. */
@@ -18,18 +21,17 @@ function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
 }
 
 /**
- * `POISONED` for a call that the broker hands out for the last time: whoever had it before did not live to answer it, and
- * after this time no worker sees it any more. Undefined for every other call, and where the broker has no such limit.
+ * `POISONED` for a call that the broker is about to hand out for the last time: whoever had it before did not live to answer
+ * it. Undefined for every other call, and where the broker has no such limit. It is so one delivery before the last, so that
+ * a worker which dies over this answer leaves it to another; of two deliveries, at the second.
  */
 export function poisonOf(
-  delivery: Count,
-  maxDeliveries: number | undefined,
+  delivery: Count & Pick<Delivery, "maxDeliveries">,
 ): InvocationError | undefined {
-  const { deliveryCount } = delivery;
+  const { deliveryCount, maxDeliveries } = delivery;
   // A broker that hands everything out once does so for the last time without anything being wrong.
-  if (maxDeliveries === undefined || deliveryCount < maxDeliveries || !wasDelivered(delivery)) {
-    return undefined;
-  }
+  if (maxDeliveries === undefined || !wasDelivered(delivery)) return undefined;
+  if (deliveryCount < Math.max(2, maxDeliveries - spareDeliveries)) return undefined;
   return new InvocationError(
     "POISONED",
     `The call was delivered ${deliveryCount} times and never answered: it is given up, and was not run this time`,

@@ -98,7 +98,7 @@ export class AssuredSession {
     if (standing === "early") return;
     if (standing === "new") {
       const message = messageOf(frame);
-      const fault = this.#router.faults.publish?.(message.topic);
+      const fault = this.#router.faults.publish?.(message.topic, this.#line.clientName);
       if (fault === "lost") return;
       const refusal = typeof fault === "object" ? fault : this.#router.publish(message);
       flow.conclude(id, refusal);

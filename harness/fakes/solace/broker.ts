@@ -136,8 +136,9 @@ export class SmfBroker implements AsyncDisposable {
 
   /** Cuts every connection, without a word. New ones are accepted. */
   dropAll(): void {
-    for (const connection of this.#connections) connection.close();
+    // All before any client's messages come back, or the next to be cut would be handed them.
     for (const socket of this.#sockets) socket.destroy();
+    for (const connection of this.#connections) connection.close();
   }
 
   /** Listens again after `stop()`, on the same port. Idempotent; rejects when it cannot. */

@@ -135,8 +135,9 @@ export class Connection {
     this.#send(encodeFrame({ protocol: protocol.clientControl, correlationTag, fields, payload }));
   }
 
+  /** Whether no more can be sent for now, or ever. */
   get #isBusy(): boolean {
-    return this.#socket.writableLength > maxUnsentBytes;
+    return this.#socket.destroyed || this.#socket.writableLength > maxUnsentBytes;
   }
 
   #send(bytes: Buffer): void {

@@ -18,7 +18,7 @@ export interface Faults {
   provision?: ((queue: string) => Fault | undefined) | undefined;
   bind?: ((queue: string) => Fault | undefined) | undefined;
   /** Asked about guaranteed messages. */
-  publish?: ((topic: string) => PublishFault | undefined) | undefined;
+  publish?: ((topic: string, clientName: string) => PublishFault | undefined) | undefined;
   /** Leaves keep-alives unanswered, as a broker does whose host has vanished. */
   mutesKeepAlives?: boolean;
   /**

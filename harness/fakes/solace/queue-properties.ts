@@ -22,6 +22,8 @@ export interface QueueProperties {
   /** Messages that one consumer may hold without having settled them. */
   readonly maxUnsettledPerFlow: number;
   readonly maxFlows: number;
+  /** Whether consumers hear how often they were handed a message; queues of real brokers do not unless told. */
+  readonly countsDeliveries: boolean;
 }
 
 /** Each includes those before it. */
@@ -51,6 +53,7 @@ export const defaultProperties: QueueProperties = {
   respectsTimeToLive: false,
   maxUnsettledPerFlow: 10_000,
   maxFlows: 1_000,
+  countsDeliveries: true,
 };
 
 /** What a client asks for when it makes a queue. */
@@ -83,7 +86,7 @@ export function encodeProperties(properties: QueueProperties, username: string):
     numberField(assuredField.maxMessageBytes, properties.maxMessageBytes, 4),
     numberField(assuredField.respectsTimeToLive, respectsTimeToLive ? 1 : 0, 1),
     numberField(assuredField.maxRedeliveries, maxRedeliveries, 1),
-    numberField(assuredField.behaviour, reportsDeliveryCount, 2),
+    numberField(assuredField.behaviour, properties.countsDeliveries ? reportsDeliveryCount : 0, 2),
   ];
 }
 

@@ -36,10 +36,13 @@ export function describeRedelivery(suite: Suite): void {
       context.skip(!capabilities.limitsDeliveries, `the ${name} broker has no such limit`);
     });
 
-    test("is what the session says", async () => {
+    test("is what each delivery says", async () => {
       await using under = await create({ maxDeliveries: 3 });
-      await using session = await under.broker.connect([], never);
-      expect(session.maxDeliveries).toBe(3);
+      await using session = await under.broker.connect(["echo"], never);
+      await publishCalls(under, "echo", ["1"]);
+      const delivery = await pull(session).next();
+      expect(delivery.maxDeliveries).toBe(3);
+      await delivery.settle("accepted");
     });
 
     test("ends a call that always fails", async () => {
@@ -74,8 +77,9 @@ export function describeRedelivery(suite: Suite): void {
   if (!capabilities.limitsDeliveries) {
     test("says that nothing limits its deliveries, where nothing does", async () => {
       await using under = await create();
-      await using session = await under.broker.connect([], never);
-      expect(session.maxDeliveries).toBeUndefined();
+      await using session = await under.broker.connect(["echo"], never);
+      await publishCalls(under, "echo", ["1"]);
+      expect((await pull(session).next()).maxDeliveries).toBeUndefined();
     });
   }
 }

@@ -60,3 +60,14 @@ export async function connectOperator(url: string): Promise<Operator> {
   channel.on("error", () => {});
   return { connection, channel, [Symbol.asyncDispose]: () => connection.close() };
 }
+
+/** A user of the node, by URL: with permissions as `rabbitmqctl set_permissions` takes them. */
+export async function addUser(
+  node: RabbitMQ,
+  name: string,
+  [configure, write, read]: readonly [string, string, string],
+): Promise<string> {
+  await node.control("add_user", name, "hush");
+  await node.control("set_permissions", name, configure, write, read);
+  return node.url.replace("guest:guest", `${name}:hush`);
+}

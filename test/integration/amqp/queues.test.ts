@@ -100,6 +100,23 @@ describe("a dead letter", () => {
       "x-first-death-reason": reason,
     });
   });
+
+  test("that is put back as it was is a new call", async () => {
+    const namespace = newNamespace();
+    const broker = amqpBroker({ url: node().url, namespace });
+    await using session = await broker.connect(["echo"], never);
+    await using operator = await connectOperator(node().url);
+    const headers = { "x-delivery-count": 4, "x-acquired-count": 4 };
+    operator.channel.publish(namespace, keyOf(invokeTopic(namespace, "echo")), Buffer.from("1"), {
+      headers,
+    });
+    const deliveries = pull(session);
+    for (const deliveryCount of [1, 2, 3]) {
+      const delivery = await deliveries.next();
+      expect(delivery).toMatchObject({ deliveryCount, properties: {} });
+      await delivery.settle("failed");
+    }
+  });
 });
 
 describe("an answer", () => {
@@ -190,36 +207,6 @@ test("headers of any type become properties", async () => {
   expect(delivery.properties).toEqual(properties);
   await delivery.settle("failed");
   expect((await deliveries.next()).properties).toEqual(properties);
-});
-
-test("a session that serves many tools leaves most of their calls to others while it is busy", async () => {
-  const namespace = newNamespace();
-  const url = node().url;
-  const tools = Array.from({ length: 10 }, (_, n) => `tool-${n}`);
-  await using peer = await connectAmqpPeer(url, namespace);
-  {
-    await using _queues = await amqpBroker({ url, namespace }).connect(tools, never);
-  }
-  for (const call of ["1", "2"]) {
-    for (const tool of tools) await peer.publish(invokeTopic(namespace, tool), call);
-  }
-  const calls = 2 * tools.length;
-  await using busy = await amqpBroker({ url, namespace, maxUnsettled: 2 }).connect(tools, never);
-  const taken = pull(busy);
-  const running = [await taken.next(), await taken.next()];
-  await using idle = await amqpBroker({ url, namespace, maxUnsettled: 50 }).connect(tools, never);
-  const rest = pull(idle);
-  for (let n = 0; n < calls / 2; n++) await (await rest.next()).settle("accepted");
-  // What it holds is handed out, and then it takes from every queue again.
-  for (const delivery of running) await delivery.settle("accepted");
-  await idle.pause();
-  for (const tool of tools) await peer.publish(invokeTopic(namespace, tool), "last");
-  const last = new Set<string>();
-  while (last.size < tools.length) {
-    const delivery = await taken.next();
-    if (textOf(delivery) === "last") last.add(delivery.topic);
-    await delivery.settle("accepted");
-  }
 });
 
 describe("with a queue for each worker", () => {

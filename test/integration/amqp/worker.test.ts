@@ -3,14 +3,16 @@
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { patience } from "../../support/patience.ts";
+import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
-import { newNamespace, useRabbitMQ } from "./node.ts";
+import { connectOperator, newNamespace, useRabbitMQ } from "./node.ts";
 
 const node = useRabbitMQ(async () => ({}));
 
@@ -62,13 +64,16 @@ test("the permissions that docs/brokers.md gives are enough for a worker and for
     const words = Array.from(rest.matchAll(quoted), ([, text, word]) => text ?? word ?? "");
     await node().control(command, ...words);
   }
-  const url = node()
-    .url.replace(/\/\/.*@/, "//worker:a%20long%20password@")
-    .replace(/\/?$/, "/tools");
+  const urlOf = (user: string): string =>
+    node()
+      .url.replace(/\/\/.*@/, `//${user}@`)
+      .replace(/\/?$/, "/tools");
+  const url = urlOf("worker:a%20long%20password");
   const environment = { ...(await surround("ed_test")), AMQP_URL: url };
   await using worker = new WorkerProcess(environment);
   await worker.says("worker ready");
-  await using client = await ToolClient.connect({ broker: url, namespace: "ed_test" });
+  const broker = urlOf("agent:another%20password");
+  await using client = await ToolClient.connect({ broker, namespace: "ed_test" });
   expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
 });
 
@@ -93,4 +98,43 @@ test("a worker without the permission to declare its queues ends at once and say
   expect(await worker.exited).toMatchObject({ code: 78 });
   expect(worker.output).toContain("ACCESS_REFUSED");
   expect(worker.output).not.toContain("hush");
+});
+
+test("a queue that cannot be had costs a worker its tool, and nothing else", async () => {
+  const namespace = newNamespace();
+  const environment = await surround(namespace);
+  const sleeps = { module: "misbehaving", function: "sleeps" };
+  await writeFile(environment["MANIFEST_PATH"]!, manifestText({ sleeps, taken: sleeps }));
+  await using operator = await connectOperator(node().url);
+  await operator.channel.assertQueue(`${namespace}/q/sandbox/tool/taken`, { durable: true });
+  await using worker = new WorkerProcess(environment);
+  await worker.says("worker ready");
+  await using client = await ToolClient.connect({ broker: node().url, namespace });
+  expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
+  expect(worker.output).toMatch(/"tools":\["taken"\].*"code":406.*rabbitmqctl delete_queue/);
+});
+
+test("a worker whose broker takes no messages is not ready until it does, and answers then", async () => {
+  const namespace = newNamespace();
+  const [port] = await freePorts(1);
+  const environment = { ...(await surround(namespace)), HEALTH_PORT: String(port) };
+  await using worker = new WorkerProcess(environment);
+  await worker.says("worker ready");
+  const missing = async (): Promise<unknown> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+    return ((await answer.json()) as { missing?: unknown }).missing;
+  };
+  await using client = await ToolClient.connect({ broker: node().url, namespace });
+  const calling = client.invoke("sleeps", { seconds: 3 });
+  await worker.says("invocation received");
+  await using stack = new AsyncDisposableStack();
+  stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
+  await node().control("set_vm_memory_high_watermark", "0.000001");
+  await vi.waitFor(
+    async () => expect(await missing()).toEqual(["broker takes no messages"]),
+    patience,
+  );
+  await stack.disposeAsync();
+  expect(await calling).toBeDefined();
+  await vi.waitFor(async () => expect(await missing()).toBeUndefined(), patience);
 });

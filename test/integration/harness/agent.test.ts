@@ -4,9 +4,11 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { DevClient } from "../../support/dev-client.ts";
 import { patience } from "../../support/patience.ts";
+import { serveTools } from "../../support/served-tools.ts";
 import {
   type Request,
   type Script,
@@ -273,5 +275,52 @@ describe("an agent", () => {
       (_request, reply) => reply.error("INVALID_REQUEST", "no"),
     );
     await served;
+  });
+});
+
+describe("an agent that waits for a worker at a broker that keeps messages", () => {
+  const waiting = async () => {
+    const broker = createMemoryBroker({ namespace: "ns" });
+    const waits: number[] = [];
+    const clock = hastyClock(waits, 16_000);
+    const agent = await Agent.on(broker, { namespace: "ns", clock }, new AbortController().signal);
+    onTestFinished(() => agent[Symbol.asyncDispose]());
+    return { broker, waits, served: agent.whenServed("late", new AbortController().signal) };
+  };
+  const serve = (broker: MemoryBroker, asked: string[] = []) =>
+    serveTools(broker, ["late"], (request) => {
+      asked.push(request.id);
+      return request.error("INVALID_REQUEST", "no");
+    });
+
+  test("asks again when only a listener had its question, more and more seldom", async () => {
+    const { broker, waits, served } = await waiting();
+    using _listener = broker.subscribe("ns/>");
+    await expect.poll(() => waits.length, patience).toBeGreaterThan(7);
+    await using _worker = await serve(broker);
+    await served;
+    expect(waits.slice(1, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 16_000, 16_000]);
+  });
+
+  test("asks as often as before while nobody is there at all", async () => {
+    const { broker, waits, served } = await waiting();
+    await expect.poll(() => waits.length, patience).toBeGreaterThan(3);
+    await using _worker = await serve(broker);
+    await served;
+    expect(new Set(waits)).toEqual(new Set([1_000]));
+  });
+
+  test("has its questions found in the queue of the tool by who comes", async () => {
+    const broker = createMemoryBroker({ namespace: "ns" });
+    const { signal } = new AbortController();
+    const former = await broker.connect(["late"], signal);
+    await former[Symbol.asyncDispose]();
+    const clock = { ...systemClock, sleep: () => new Promise<never>(() => undefined) };
+    await using agent = await Agent.on(broker, { namespace: "ns", clock }, signal);
+    const served = agent.whenServed("late", signal);
+    const asked: string[] = [];
+    await using _worker = await serve(broker, asked);
+    await served;
+    expect(asked).toHaveLength(1);
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { serveTools } from "../../support/served-tools.ts";
-import { newNamespace, useRabbitMQ } from "../amqp/node.ts";
+import { never, newNamespace, useRabbitMQ } from "../amqp/node.ts";
 import { CliProcess, runCli } from "./cli-process.ts";
 
 const node = useRabbitMQ(async () => ({}));
@@ -61,6 +61,18 @@ describe("the harness", () => {
       result: { n: 1 },
     });
     expect(stderr).toContain("status: Thinking");
+  });
+
+  test("notices a worker that comes while somebody listens to everything", async () => {
+    const namespace = newNamespace();
+    await using session = await amqpBroker({ url: node().url, namespace }).connect([], never);
+    await using listener = await session.subscribe(`${namespace}/>`, never);
+    const heard = listener[Symbol.asyncIterator]();
+    const args = ["invoke", "--broker", node().url, "--namespace", namespace, "--wait-for-worker"];
+    await using cli = new CliProcess([...args, "--tool", "echo"]);
+    await heard.next();
+    await using _tool = await serveEcho(namespace);
+    expect((await cli.finished).exitCode).toBe(0);
   });
 
   test("listens to a call by URL, and shows no password", async () => {

@@ -5,9 +5,11 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import type { Login } from "../../../harness/fakes/solace/client-control.ts";
+import type { BrokerSession } from "../../../worker/broker/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
 import { noTlsFiles, solaceBroker } from "../../support/solace-options.ts";
@@ -157,6 +159,22 @@ describe("TLS", () => {
     });
   });
 
+  test("refuses a broker whose certificate is another host's", async () => {
+    await using stack = new AsyncDisposableStack();
+    const [authority] = await openAuthority(stack);
+    const tls = await tlsOf(await authority.issue("broker", "DNS:other.example.com"));
+    const server = stack.use(await startSmfBroker({ tls }));
+    const logins = vi.fn();
+    server.faults.login = logins;
+    const broker = solaceBroker({
+      host: `tcps://127.0.0.1:${server.port}`,
+      namespace,
+      tls: { ...noTlsFiles, trustStorePath: authority.cert },
+    });
+    await expect(broker.connect([], never)).rejects.toMatchObject({ transient: false });
+    expect(logins).not.toHaveBeenCalled();
+  });
+
   test("shows the worker's certificate to a broker that asks for one", async () => {
     await using stack = new AsyncDisposableStack();
     const [authority] = await openAuthority(stack);
@@ -222,5 +240,53 @@ describe("TLS", () => {
         message: expect.stringContaining(`Cannot use ${file} for TLS`),
       });
     }
+  });
+});
+
+describe("no password, token or passphrase", () => {
+  const secret = "s3cret-of-the-worker";
+
+  test("is in an error or in the log of a login that is refused or lost, however deep one looks", async () => {
+    await using stack = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "solace-secrets-"));
+    stack.defer(() => rm(directory, { recursive: true }));
+    const authority = await Authority.create(directory);
+    const { cert, key } = await authority.issue("broker", "IP:127.0.0.1,DNS:localhost");
+    const tls = { cert: await readFile(cert), key: await readFile(key) };
+    const server = stack.use(await startSmfBroker({ tls }));
+    const worker = await authority.issue("worker", "DNS:worker", secret);
+    const log = keptLog();
+    const errors: unknown[] = [];
+    const trusting = { ...noTlsFiles, trustStorePath: authority.cert };
+    const files = { clientCertPath: worker.cert, clientKeyPath: worker.key };
+    for (const identity of [
+      { username: "str", password: secret, tls: trusting },
+      { oauthToken: secret, tls: trusting },
+      { tls: { ...trusting, ...files, clientKeyPassphrase: secret } },
+      { tls: { ...trusting, ...files, clientKeyPassphrase: `no-${secret}` } },
+      { username: "str", password: secret.repeat(20), tls: trusting },
+    ]) {
+      const host = `tcps://127.0.0.1:${server.port}`;
+      const broker = solaceBroker({ host, namespace, log, ...identity });
+      for (const text of ["Unauthorized", "Too Many Clients"]) {
+        server.faults.login = () => ({ code: text === "Unauthorized" ? 401 : 503, text });
+        errors.push(await broker.connect(["echo"], never).catch((error: unknown) => error));
+      }
+      server.faults.login = undefined;
+      const session = await broker.connect(["echo"], never).catch((error: unknown) => error);
+      if (session instanceof Error) {
+        errors.push(session);
+      } else {
+        server.dropAll();
+        const lasting = session as BrokerSession;
+        errors.push(await lasting.closed);
+        await lasting[Symbol.asyncDispose]();
+      }
+    }
+    expect(errors).toHaveLength(15);
+    const everything = inspect([errors, log.told], { depth: Infinity, showHidden: true });
+    expect(everything).toContain("Unauthorized");
+    expect(everything).not.toContain(secret);
+    expect(everything).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));
   });
 });

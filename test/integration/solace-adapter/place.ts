@@ -50,13 +50,29 @@ export async function openPlace(
   };
 }
 
+/** What a log was told. */
+export interface Told {
+  readonly event: string;
+  readonly facts: object;
+}
+
 /** A log that keeps what it was told. */
 export function keptLog(): {
-  readonly events: string[];
+  /** In order. */
+  readonly told: readonly Told[];
+  /** The events of `told`, in order. */
+  readonly events: readonly string[];
   info(facts: object, event: string): void;
   warn(facts: object, event: string): void;
 } {
-  const events: string[] = [];
-  const keep = (_facts: object, event: string): void => void events.push(event);
-  return { events, info: keep, warn: keep };
+  const told: Told[] = [];
+  const keep = (facts: object, event: string): void => void told.push({ event, facts });
+  return {
+    told,
+    get events() {
+      return told.map(({ event }) => event);
+    },
+    info: keep,
+    warn: keep,
+  };
 }

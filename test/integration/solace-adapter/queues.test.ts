@@ -4,7 +4,6 @@
 import solace from "solclientjs";
 import { describe, expect, test, vi } from "vitest";
 import { refusals } from "../../../harness/fakes/solace/faults.ts";
-import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
@@ -24,7 +23,8 @@ describe("the queue of a tool", () => {
       },
       subscriptions: [invokeTopic(namespace, "echo")],
     });
-    expect(session.maxDeliveries).toBe(4);
+    await place.call("echo", "1");
+    expect(await pull(session).next()).toMatchObject({ maxDeliveries: 4 });
   });
 
   test("is taken as it is when an administrator made it, who lets nobody else make or change one", async () => {
@@ -39,64 +39,14 @@ describe("the queue of a tool", () => {
       queue === undefined ? undefined : refusals.permission;
     await using session = await place.broker.connect(["echo"], never);
     expect(provision).not.toHaveBeenCalled();
-    expect(session.maxDeliveries).toBe(3);
     expect(log.events).toEqual([
       "queue has another limit of deliveries than configured",
       "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
     ]);
     await place.call("echo", "1");
-    expect(textOf(await pull(session).next())).toBe("1");
-  });
-
-  test.each(["rejected", "failed"] as const)(
-    "may have any number of calls that end as %s between others",
-    async (outcome) => {
-      await using place = await openPlace({ maxDeliveries: 2, maxUnsettled: 4 });
-      await using session = await place.broker.connect(["echo"], never);
-      const deliveries = pull(session);
-      const count = 100;
-      const accepted: string[] = [];
-      for (let n = 0; n < count; n++) {
-        await place.call("echo", `${n}`);
-        for (;;) {
-          const delivery = await deliveries.next();
-          const isLast = delivery.deliveryCount === 2 || outcome === "rejected";
-          const settlement = n % 2 === 0 ? outcome : "accepted";
-          if (settlement === "accepted") accepted.push(textOf(delivery));
-          await delivery.settle(settlement);
-          if (settlement === "accepted" || isLast) break;
-        }
-      }
-      expect(accepted).toHaveLength(count / 2);
-      await vi.waitFor(() => expect(place.server.queue(queueOf("echo"))?.depth).toBe(0), patience);
-    },
-  );
-
-  test("may have any number of such calls while another one is held: then the session is another one", async () => {
-    await using place = await openPlace({ maxUnsettled: 4 });
-    const broker = reconnecting(place.broker, {
-      maxAttempts: 0,
-      backoff: { baseMs: 1, capMs: 10 },
-      log: keptLog(),
-    });
-    await using session = await broker.connect(["echo"], never);
-    const deliveries = pull(session);
-    await place.call("echo", "held");
-    const held = await deliveries.next();
-    const rejected = new Set<string>();
-    for (let n = 0; n < 50; n++) {
-      await place.call("echo", `${n}`);
-      while (!rejected.has(`${n}`)) {
-        const delivery = await deliveries.next();
-        const text = textOf(delivery);
-        // It comes again with each session.
-        if (text === "held") continue;
-        await delivery.settle("rejected");
-        rejected.add(text);
-      }
-    }
-    await held.settle("accepted");
-    expect(rejected.size).toBe(50);
+    const delivery = await pull(session).next();
+    expect(textOf(delivery)).toBe("1");
+    expect(delivery.maxDeliveries).toBe(3);
   });
 
   test("that is missing and must not be made is refused with the remedy", async () => {
@@ -110,34 +60,6 @@ describe("the queue of a tool", () => {
       ),
     });
     await vi.waitFor(() => expect(place.server.clients).toHaveLength(1), patience);
-  });
-
-  test("that is exclusive is refused with the remedy, and let go", async () => {
-    await using place = await openPlace();
-    place.server.createQueue(queueOf("echo"), { accessType: "exclusive" });
-    await using session = await place.broker.connect([], never);
-    await expect(session.serve("echo", never)).rejects.toMatchObject({
-      transient: false,
-      message: expect.stringMatching(/tool\/echo is exclusive.*Make it non-exclusive/s),
-    });
-    expect(place.server.queue(queueOf("echo"))?.consumers).toEqual([]);
-  });
-
-  test("whose subscription the broker has no room for is let go again", async () => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect([], never);
-    place.server.faults.subscribe = () => refusals.maxSubscriptions;
-    await expect(session.serve("echo", never)).rejects.toMatchObject({
-      transient: true,
-      message: expect.stringMatching(
-        /did not take .*invoke\/echo into the queue .*tool\/echo: Max/,
-      ),
-    });
-    expect(place.server.queue(queueOf("echo"))?.consumers).toEqual([]);
-    place.server.faults.subscribe = undefined;
-    await session.serve("echo", never);
-    await place.call("echo", "1");
-    expect(textOf(await pull(session).next())).toBe("1");
   });
 
   test("has a name that is too long for Solace, which is said at once", async () => {
@@ -170,48 +92,6 @@ describe("the queue of a tool", () => {
     await place.call("a", "1");
     await place.call("b", "2");
     expect(textOf(await deliveries.next())).toBe("2");
-  });
-});
-
-describe("a flow that the broker ends while the session is up", () => {
-  test("ends the session with the cause", async () => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect(["echo"], never);
-    place.server.unbindAll(queueOf("echo"));
-    expect(await session.closed).toMatchObject({
-      reason: "lost",
-      cause: {
-        transient: true,
-        message: expect.stringMatching(
-          /ended the flow from the queue .*tool\/echo: Queue Shutdown/,
-        ),
-      },
-    });
-  });
-
-  test("is not bound again behind our back, though the library could", async () => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect(["echo"], never);
-    place.server.unbindAll(queueOf("echo"), refusals.serviceUnavailable);
-    expect(await session.closed).toMatchObject({ reason: "lost" });
-  });
-
-  test("comes back with a session that reconnects, and with it a queue that was deleted", async () => {
-    await using place = await openPlace();
-    const lasting = reconnecting(place.broker, {
-      maxAttempts: 0,
-      backoff: { baseMs: 1, capMs: 10 },
-      log: { info: () => {}, warn: () => {} },
-    });
-    await using session = await lasting.connect(["echo"], never);
-    const deliveries = pull(session);
-    place.server.deleteQueue(queueOf("echo"));
-    await vi.waitFor(
-      () => expect(place.server.queue(queueOf("echo"))?.subscriptions).toHaveLength(1),
-      patience,
-    );
-    await place.call("echo", "1");
-    expect(textOf(await deliveries.next())).toBe("1");
   });
 });
 

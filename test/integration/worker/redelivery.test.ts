@@ -93,7 +93,6 @@ describe("a call that is delivered again because the connection broke", () => {
         const session = await broker.connect(tools, signal);
         return {
           redelivers: session.redelivers,
-          maxDeliveries: session.maxDeliveries,
           deliveries: session.deliveries,
           closed: session.closed,
           serve: (...given) => session.serve(...given),
@@ -145,8 +144,8 @@ describe("a call that another worker had before", () => {
 });
 
 describe("a call that nobody lives to answer", () => {
-  test("is answered POISONED and put aside when the broker hands it out for the last time, without being run", async () => {
-    const workers = await MemoryWorkers.prepare({ maxDeliveries: 3 });
+  test("is answered POISONED and put aside one delivery before the broker's last, without being run", async () => {
+    const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
     const taken = takeAndDie(workers, "repeatable");
     workers.publish("repeatable", "call");
     await taken;
@@ -168,7 +167,7 @@ describe("a call that nobody lives to answer", () => {
   });
 
   test("still runs at the delivery before", async () => {
-    const workers = await MemoryWorkers.prepare({ maxDeliveries: 3 });
+    const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
     const taken = takeAndDie(workers, "repeatable");
     workers.publish("repeatable", "call");
     await taken;

@@ -1,11 +1,12 @@
 /**
  * What the RabbitMQ adapter reads and says without a broker.
  */
-import { describe, expect, test } from "vitest";
+import { fc, test } from "@fast-check/vitest";
+import { describe, expect } from "vitest";
 import { parseAmqpUrl } from "../../../worker/broker/amqp/address.ts";
 import { commandFailure, connectFailure } from "../../../worker/broker/amqp/failures.ts";
 import { deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
-import { isAmqpUrl, timeLimitProblem } from "../../../worker/broker/open.ts";
+import { isAmqpUrl, maxCallSeconds, timeLimitProblem } from "../../../worker/broker/open.ts";
 
 describe("the URL of a broker", () => {
   test.each([
@@ -41,9 +42,31 @@ describe("the URL of a broker", () => {
     "amqp://rabbit#x",
     "amqp://u:%E0%A4%A@rabbit",
     "amqp://rabbit:99999",
+    "amqp://user:12/secret@rabbit",
+    "amqp://us/er:secret@rabbit/vhost",
   ])("%j is none", (text) => {
     expect(parseAmqpUrl(text)).toBeUndefined();
     expect(isAmqpUrl(text)).toBe(false);
+  });
+});
+
+describe("a password", () => {
+  const piece = fc.string({ unit: fc.constantFrom(..."1/@:a?#é"), maxLength: 4 });
+  const path = fc.constantFrom("", "/", "/vhost", "/a%2Fb");
+
+  test.prop([piece, piece, fc.constantFrom("amqp", "amqps"), path], { numRuns: 5_000 })(
+    "that is not escaped is refused or read, and never shown as a part of the address",
+    (before, after, scheme, rest) => {
+      const text = `${scheme}://user:${before}Hush7${after}@rabbit${rest}`;
+      expect(parseAmqpUrl(text)?.name ?? "").not.toMatch(/hush7/i);
+    },
+  );
+
+  test.prop([fc.string({ unit: "binary" })])("that is escaped is read as it is", (password) => {
+    fc.pre(password.isWellFormed());
+    const address = parseAmqpUrl(`amqp://user:${encodeURIComponent(password)}@rabbit/v`);
+    expect(address?.user).toEqual({ name: "user", password });
+    expect(address?.name).toBe("amqp://rabbit:5672/v");
   });
 });
 
@@ -71,6 +94,8 @@ describe("headers", () => {
     [undefined, true, 2],
     [{ "x-delivery-count": 3 }, true, 4],
     [{ "x-delivery-count": "3" }, true, 2],
+    [{ "x-delivery-count": 0 }, true, 2],
+    [{ "x-delivery-count": 4 }, false, 1],
   ])("%j, redelivered: %j, are of delivery %i", (headers, redelivered, count) => {
     expect(deliveryCount(headers, redelivered)).toBe(count);
   });
@@ -125,14 +150,16 @@ describe("a tool's time limit", () => {
   } as const;
 
   test("beyond the consumer timeout is a problem with its remedy", () => {
-    expect(timeLimitProblem(rabbit, 1_800)).toBeUndefined();
-    expect(timeLimitProblem(rabbit, 1_801)).toMatch(
-      /^may run for 1801 seconds, .* after 1800: lower its timeout_seconds, or raise consumer_timeout/,
+    expect(timeLimitProblem(rabbit, 840)).toBeUndefined();
+    expect(maxCallSeconds(rabbit)).toBe(840);
+    expect(timeLimitProblem(rabbit, 841)).toMatch(
+      /^may run for 841 seconds and wait as long before, .* 1800 .*: lower its timeout_seconds, or raise .* to 1802$/,
     );
   });
 
   test("does not concern a DevBroker", () => {
     const dev = { kind: "dev", host: "h", port: 1, ...patience } as const;
     expect(timeLimitProblem(dev, 86_400)).toBeUndefined();
+    expect(maxCallSeconds(dev)).toBe(Infinity);
   });
 });

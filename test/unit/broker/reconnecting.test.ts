@@ -181,16 +181,20 @@ function gated(onStateChange: (connected: boolean) => void = () => {}): {
   /** The tools that the connection in the gate asked for; undefined when none is there. */
   asked: () => readonly string[] | undefined;
   letThrough: () => void;
+  refuse: () => void;
 } {
   const clock = new HandClock();
   const memory = createMemoryBroker({ namespace: "ns" });
-  let gate: { tools: readonly string[]; open: () => void } | undefined;
+  let gate: (PromiseWithResolvers<void> & { tools: readonly string[] }) | undefined;
   let isFirst = true;
   const inner: Broker = {
     kind: "gated",
     async connect(tools) {
-      if (!isFirst) await new Promise<void>((open) => (gate = { tools, open }));
+      const opened = Promise.withResolvers<void>();
+      if (isFirst) opened.resolve();
+      else gate = { ...opened, tools };
       isFirst = false;
+      await opened.promise;
       gate = undefined;
       return memory.connect(tools, never);
     },
@@ -202,7 +206,8 @@ function gated(onStateChange: (connected: boolean) => void = () => {}): {
     memory,
     clock,
     asked: () => gate?.tools,
-    letThrough: () => gate?.open(),
+    letThrough: () => gate?.resolve(),
+    refuse: () => gate?.reject(unreachable),
   };
 }
 
@@ -231,14 +236,29 @@ describe("a connection that is being made", () => {
     await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     clock.advance(100);
     await vi.waitFor(() => expect(asked()).toEqual(["echo"]), patience);
-    await session.pause();
+    const pausing = session.pause();
     letThrough();
-    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
+    await pausing;
+    expect(session.connected).toBe(true);
     memory.publish(invokeTopic("ns", "echo"), Buffer.from("1"));
     const pending = session.deliveries[Symbol.asyncIterator]().next();
     expect(await pending).toMatchObject({ done: true });
     await using other = await memory.connect(["echo"], never);
     expect(textOf(await pull(other).next())).toBe("1");
+  });
+
+  test("lets a pause and the deliveries end when it fails", async () => {
+    const { broker, memory, clock, asked, refuse } = gated();
+    await using session = await broker.connect(["echo"], never);
+    const pending = session.deliveries[Symbol.asyncIterator]().next();
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toEqual(["echo"]), patience);
+    const pausing = session.pause();
+    refuse();
+    await pausing;
+    expect(await pending).toEqual({ done: true, value: undefined });
   });
 
   test("is closed again when the session was disposed of meanwhile", async () => {

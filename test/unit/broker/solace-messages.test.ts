@@ -29,6 +29,12 @@ describe("a message of ours", () => {
     expect(Buffer.from(payloadOf(part) ?? "").toString()).toBe("b");
   });
 
+  test("lives as long as it is worth keeping, and without end unless told", () => {
+    const asked = toMessage({ topic: "a", payload, timeToLiveSeconds: 40 }, 0);
+    expect([asked.getTimeToLive(), asked.isDMQEligible()]).toEqual([40_000, false]);
+    expect(message.getTimeToLive() ?? 0).toBe(0);
+  });
+
   test("has properties in the types of Python peers, and the time", () => {
     const map = message.getUserPropertyMap();
     const types = map?.getKeys().map((key) => [key, map.getField(key).getType()]);
@@ -52,8 +58,8 @@ describe("a message of ours", () => {
 });
 
 describe("a message of a peer", () => {
-  test("that was never handed out counts as the first delivery", () => {
-    expect(deliveryCountOf(SolclientFactory.createMessage())).toBe(1);
+  test("that was never handed out has no count", () => {
+    expect(deliveryCountOf(SolclientFactory.createMessage())).toBeUndefined();
   });
 
   test("without properties and payload has none", () => {

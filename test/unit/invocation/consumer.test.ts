@@ -21,6 +21,7 @@ function delivery(number: number, sizeBytes = 0): Delivery {
     payload: new Uint8Array(sizeBytes),
     redelivered: false,
     deliveryCount: 1,
+    maxDeliveries: undefined,
     properties: {},
     settle: () => Promise.resolve(),
   };

@@ -98,7 +98,6 @@ function newHandler(changes: Partial<Setting>) {
   );
   const session = {
     redelivers: setting.redelivers,
-    maxDeliveries: setting.maxDeliveries,
     closed: setting.closed,
     async publish(message: OutboundMessage, signal: AbortSignal) {
       const outcome = await setting.publish(message, signal);
@@ -132,6 +131,7 @@ function newHandler(changes: Partial<Setting>) {
       payload: setting.payload,
       redelivered: false,
       deliveryCount: 1,
+      maxDeliveries: setting.maxDeliveries,
       properties: setting.properties,
       async settle(outcome) {
         told.push(`${name}${outcome}`);
@@ -360,11 +360,11 @@ describe("a call that is delivered again", () => {
   });
 });
 
-describe("a call that the broker hands out for the last time", () => {
+describe("a call that the broker hands out for the last time but one", () => {
   const last = { redelivered: true, deliveryCount: 5 };
 
   test("is answered POISONED and rejected, without being run", async () => {
-    const { told, runs, settlement } = await handle({ maxDeliveries: 5 }, last);
+    const { told, runs, settlement } = await handle({ maxDeliveries: 6 }, last);
     expect(answerOf(told[0])).toMatchObject({
       id: "7",
       error: { code: "POISONED", message: expect.stringContaining("delivered 5 times") },
@@ -376,26 +376,29 @@ describe("a call that the broker hands out for the last time", () => {
 
   test("is so also when it cannot be read", async () => {
     const payload = Buffer.from("{");
-    const { told } = await handle({ maxDeliveries: 5, payload }, last);
+    const { told } = await handle({ maxDeliveries: 6, payload }, last);
     expect(answerOf(told[0])).toMatchObject({ id: "unknown", error: { code: "POISONED" } });
     expect(told.slice(1)).toEqual(["rejected"]);
   });
 
-  test("is rejected also when nobody can be answered", async () => {
+  test("is left to one more worker when the answer cannot be published", async () => {
     const publish = () => Promise.reject(new BrokerError("gone", { transient: true }));
-    expect((await handle({ maxDeliveries: 5, publish }, last)).told).toEqual(["rejected"]);
-    expect((await handle({ maxDeliveries: 5, properties: {} }, last)).told).toEqual(["rejected"]);
+    expect((await handle({ maxDeliveries: 6, publish }, last)).told).toEqual(["failed"]);
+  });
+
+  test("is rejected when it names nobody who could be answered", async () => {
+    expect((await handle({ maxDeliveries: 6, properties: {} }, last)).told).toEqual(["rejected"]);
   });
 
   test("runs when an operator has put it back into its queue", async () => {
-    const { deliver, runs } = newHandler({ maxDeliveries: 5 });
+    const { deliver, runs } = newHandler({ maxDeliveries: 6 });
     await deliver(last);
     await deliver();
     expect(runs).toHaveLength(1);
   });
 
   test("is answered as before when it was answered here", async () => {
-    const { deliver, told } = newHandler({ maxDeliveries: 5 });
+    const { deliver, told } = newHandler({ maxDeliveries: 6 });
     await deliver();
     expect(await deliver(last)).toBe("accepted");
     expect(answerOf(told[2])).toHaveProperty("result");
@@ -403,7 +406,7 @@ describe("a call that the broker hands out for the last time", () => {
 
   test("is any other call on a broker without a limit, and one delivery before", async () => {
     expect((await handle({}, last)).runs).toHaveLength(1);
-    expect((await handle({ maxDeliveries: 6 }, last)).runs).toHaveLength(1);
+    expect((await handle({ maxDeliveries: 7 }, last)).runs).toHaveLength(1);
   });
 });
 

@@ -65,7 +65,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
     profiles: builtInProfiles,
     defaultProfile: "standard",
-    defaultTimeoutSeconds: 60,
+    times: { defaultSeconds: 60, maxSeconds: Infinity },
     disk: new FreeDisk("/", systemClock),
     minFreeDiskBytes: 0,
     clock: systemClock,

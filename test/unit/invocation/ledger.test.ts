@@ -28,6 +28,7 @@ function delivery(changes: Partial<Delivery> = {}): Delivery {
     payload: Buffer.from("{}"),
     redelivered: false,
     deliveryCount: 1,
+    maxDeliveries: undefined,
     properties: {},
     settle: () => Promise.resolve(),
     ...changes,

@@ -7,11 +7,16 @@ import { callTimes, remainingLimitMs } from "../../../worker/invocation/limits.t
 
 const sentAtMs = 1_000_000;
 
-function times(manifest: number | undefined, request: number | undefined, defaultSeconds = 300) {
+function times(
+  manifest: number | undefined,
+  request: number | undefined,
+  defaultSeconds = 300,
+  maxSeconds = Infinity,
+) {
   const { limitMs, deadlineMs } = callTimes(
     { timeoutSeconds: manifest },
     { timeoutSeconds: request, sentAtMs },
-    defaultSeconds,
+    { defaultSeconds, maxSeconds },
   );
   return { limitSeconds: limitMs / 1000, patienceSeconds: (deadlineMs - sentAtMs) / 1000 };
 }
@@ -39,6 +44,15 @@ describe("a tool's time limit", () => {
     expect(times(undefined, 10, 5).limitSeconds).toBe(10);
   });
 
+  test("is never above the bound, and the agent waits for what it asked for", () => {
+    expect(times(undefined, 3_600, 300, 840)).toEqual({
+      limitSeconds: 840,
+      patienceSeconds: 3_610,
+    });
+    expect(times(undefined, undefined, 900, 840).limitSeconds).toBe(840);
+    expect(times(60, 3_600, 300, 840).limitSeconds).toBe(60);
+  });
+
   const seconds = fc.option(fc.double({ min: 0.001, max: 86_400, noNaN: true }), {
     nil: undefined,
   });
@@ -54,7 +68,7 @@ describe("a tool's time limit", () => {
       const { limitMs, deadlineMs } = callTimes(
         { timeoutSeconds: manifest },
         { timeoutSeconds: request, sentAtMs: sentAt },
-        defaultSeconds,
+        { defaultSeconds, maxSeconds: Infinity },
       );
       expect(limitMs).toBeLessThanOrEqual((manifest ?? Infinity) * 1000);
       expect(limitMs).toBeLessThanOrEqual((request ?? Infinity) * 1000);
@@ -69,7 +83,7 @@ describe("what is left of the limit", () => {
   const { limitMs, deadlineMs } = callTimes(
     { timeoutSeconds: undefined },
     { timeoutSeconds: 30, sentAtMs },
-    300,
+    { defaultSeconds: 300, maxSeconds: Infinity },
   );
   const leftAfter = (seconds: number) =>
     remainingLimitMs({ limitMs, deadlineMs }, sentAtMs + seconds * 1000);

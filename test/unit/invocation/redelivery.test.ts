@@ -8,7 +8,10 @@ import {
   requireRepeatable,
 } from "../../../worker/invocation/redelivery.ts";
 
-const nth = (deliveryCount: number) => ({ deliveryCount, redelivered: deliveryCount > 1 });
+const nth = (deliveryCount: number, maxDeliveries: number | undefined) => ({
+  ...{ deliveryCount, maxDeliveries },
+  redelivered: deliveryCount > 1,
+});
 
 describe("a call may have begun elsewhere", () => {
   test.each([
@@ -30,16 +33,20 @@ describe("a call may have begun elsewhere", () => {
 describe("a call is poisoned", () => {
   test.each([
     [1, 5, false],
-    [4, 5, false],
+    [3, 5, false],
+    [4, 5, true],
     [5, 5, true],
     [6, 5, true],
+    [1, 2, false],
     [2, 2, true],
+    [2, 3, true],
+    [2, 1, true],
   ])("at delivery %i of %i: %s", (count, max, expected) => {
-    expect(poisonOf(nth(count), max) !== undefined).toBe(expected);
+    expect(poisonOf(nth(count, max)) !== undefined).toBe(expected);
   });
 
   test("with the count in its words", () => {
-    expect(poisonOf(nth(5), 5)).toMatchObject({
+    expect(poisonOf(nth(5, 5))).toMatchObject({
       code: "POISONED",
       retryable: false,
       message:
@@ -48,8 +55,8 @@ describe("a call is poisoned", () => {
   });
 
   test("never where the broker has no limit, and not at its only delivery", () => {
-    expect(poisonOf(nth(1_000), undefined)).toBeUndefined();
-    expect(poisonOf(nth(1), 1)).toBeUndefined();
+    expect(poisonOf(nth(1_000, undefined))).toBeUndefined();
+    expect(poisonOf(nth(1, 1))).toBeUndefined();
   });
 });
 

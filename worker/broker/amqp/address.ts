@@ -25,7 +25,8 @@ export function parseAmqpUrl(text: string): AmqpAddress | undefined {
   try {
     const url = new URL(text);
     const isEncrypted = url.protocol === "amqps:";
-    const path = /^\/?([^/]*)$/.exec(url.pathname)?.[1];
+    // An "@" there ends a password with a "/" in it, all before which was taken for the host.
+    const path = /^\/?([^/@]*)$/.exec(url.pathname)?.[1];
     const isUsable = (isEncrypted || url.protocol === "amqp:") && url.hostname !== "";
     if (!isUsable || path === undefined || url.search !== "" || url.hash !== "") return undefined;
     const port = url.port === "" ? (isEncrypted ? amqpsPort : amqpPort) : Number(url.port);

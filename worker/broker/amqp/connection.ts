@@ -1,6 +1,5 @@
 /**
- * One connection to RabbitMQ, whose channels live and die with it: a channel that the broker closes ends the connection,
- * because the calls that came through it go to others then and nothing on it can be relied on.
+ * One connection to RabbitMQ, and the channels on it.
  */
 import type { Channel, ChannelModel, ConfirmChannel } from "amqplib";
 import { abortable } from "../abortable.ts";
@@ -29,8 +28,8 @@ export class AmqpConnection implements AsyncDisposable {
   readonly #log: BrokerLog;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #ended = new AbortController();
-  /** Those that are relied on. */
-  readonly #channels = new Set<Channel>();
+  /** Those that are open, and those that are being closed, by the end of that. */
+  readonly #channels = new Map<Channel, Promise<void> | undefined>();
   #isBlocked = false;
   #closing: Promise<void> | undefined;
 
@@ -71,21 +70,19 @@ export class AmqpConnection implements AsyncDisposable {
     return this.#opened(() => this.#model.createConfirmChannel(), signal);
   }
 
-  /** From now on the connection is lost when the broker closes this channel. It is closed with the connection. */
+  /** From now on the connection is lost when the broker closes this channel. */
   rely(channel: Channel): void {
-    this.#channels.add(channel);
     // There is no other way for a channel to close than this, its release, and the end of the connection.
     channel.on("error", (error: unknown) => this.lose(lost(error)));
   }
 
-  /** Closes a channel; one that is closed already is as good. */
+  /** Closes a channel; one that is closed already is as good. Never rejects. */
   async release(channel: Channel): Promise<void> {
+    if (!this.#channels.has(channel)) return;
+    const closing = this.#channels.get(channel) ?? closeChannel(channel);
+    this.#channels.set(channel, closing);
+    await closing;
     this.#channels.delete(channel);
-    try {
-      await abortable(channel.close(), AbortSignal.timeout(closeTimeoutMs));
-    } catch {
-      // Closed by the broker, or with its connection.
-    }
   }
 
   /** Does something on a channel of its own, which alone is lost when the broker refuses it. Throws BrokerError. */
@@ -129,7 +126,7 @@ export class AmqpConnection implements AsyncDisposable {
 
   async #close(): Promise<void> {
     // amqplib sends the goodbye of a connection ahead of what waits in its channels, such as settlements.
-    await Promise.all(Array.from(this.#channels, (channel) => this.release(channel)));
+    await Promise.all(Array.from(this.#channels.keys(), (channel) => this.release(channel)));
     try {
       await abortable(this.#model.close(), AbortSignal.timeout(closeTimeoutMs));
     } catch {
@@ -141,8 +138,9 @@ export class AmqpConnection implements AsyncDisposable {
   async #opened<C extends Channel>(open: () => Promise<C>, signal: AbortSignal): Promise<C> {
     this.ended.throwIfAborted();
     const opening = open().then((channel) => {
-      // An error that nobody listens to would end the process; the commands on the channel tell of it.
-      channel.on("error", () => {});
+      this.#channels.set(channel, undefined);
+      // The broker has closed it, which must not be answered by closing it; the commands on it tell why.
+      channel.on("error", () => this.#channels.delete(channel));
       return channel;
     });
     try {
@@ -169,6 +167,14 @@ export class AmqpConnection implements AsyncDisposable {
     this.#ended.abort(ended);
     this.#end.resolve(end);
     return true;
+  }
+}
+
+async function closeChannel(channel: Channel): Promise<void> {
+  try {
+    await abortable(channel.close(), AbortSignal.timeout(closeTimeoutMs));
+  } catch {
+    // Closed by the broker, or with its connection.
   }
 }
 

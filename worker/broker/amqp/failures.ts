@@ -7,6 +7,7 @@ import type { AmqpAddress } from "./address.ts";
 /** Reply codes of AMQP 0-9-1. */
 export const replyCodes = {
   accessRefused: 403,
+  notFound: 404,
   preconditionFailed: 406,
   notAllowed: 530,
   notImplemented: 540,
@@ -72,6 +73,19 @@ export function commandFailure(error: unknown, doing: string): BrokerError {
     default:
       return new BrokerError(message, { cause: error, transient: true });
   }
+}
+
+/** Whether a command failed because what it names does not exist. */
+export function isNotFound(failure: unknown): boolean {
+  return failure instanceof BrokerError && replyCodeOf(failure.cause) === replyCodes.notFound;
+}
+
+/** Whether the broker took unsettled calls back because that took longer than its `consumer_timeout`. */
+export function isConsumerTimeout(error: unknown): boolean {
+  return (
+    replyCodeOf(error) === replyCodes.preconditionFailed &&
+    /acknowledgement on channel \d+ timed out/.test(textOf(error))
+  );
 }
 
 /** The reply code of the broker, if it is the broker who speaks. */

@@ -21,8 +21,10 @@ export function toProperties(headers: Headers | undefined): Record<string, strin
 
 /** How often the broker has handed a message out, this time included. Only quorum queues count. */
 export function deliveryCount(headers: Headers | undefined, redelivered: boolean): number {
+  // Newer brokers leave a dead letter that an operator puts back the count of its former life.
+  if (!redelivered) return 1;
   const before = headers?.["x-delivery-count"];
-  return (typeof before === "number" ? before : redelivered ? 1 : 0) + 1;
+  return Math.max(typeof before === "number" ? before : 1, 1) + 1;
 }
 
 function toText(value: unknown): string | undefined {

@@ -19,8 +19,9 @@ const frameMaxBytes = 131_072;
 
 /** Where to connect, and as whom. */
 export interface LoginOptions extends Pick<AmqpConfig, "url" | "tls"> {
-  /** Name of the connection, for those who look at the broker. */
+  /** Whose connection it is, and what for: its name, for those who look at the broker. */
   readonly workerId: string;
+  readonly purpose: "receiving" | "publishing";
   /** Whether the broker has let us in before, with the same options. */
   readonly wasLetIn: boolean;
 }
@@ -46,7 +47,7 @@ export async function logIn(options: LoginOptions, signal: AbortSignal): Promise
   given.addEventListener("abort", hangUp, { once: true });
   try {
     const tls = address.isEncrypted ? await readTls(options.tls) : {};
-    return { model: await open(address, tls, options.workerId, socket.signal), socket };
+    return { model: await open(address, tls, options, socket.signal), socket };
   } catch (error) {
     socket.abort();
     signal.throwIfAborted();
@@ -61,7 +62,7 @@ export async function logIn(options: LoginOptions, signal: AbortSignal): Promise
 function open(
   address: AmqpAddress,
   tls: object,
-  workerId: string,
+  { workerId, purpose }: LoginOptions,
   signal: AbortSignal,
 ): Promise<ChannelModel> {
   const { user } = address;
@@ -84,7 +85,7 @@ function open(
     credentials: identity,
     noDelay: true,
     keepAlive: true,
-    clientProperties: { connection_name: workerId },
+    clientProperties: { connection_name: `${workerId} (${purpose})` },
   });
 }
 

@@ -2,6 +2,7 @@
  * Publishes with confirmation: a message counts as published when the broker has stored it where it belongs.
  */
 import type { ConfirmChannel, Message } from "amqplib";
+import { resentProperty } from "../../protocol/request.ts";
 import type { Clock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
 import { abortable } from "../abortable.ts";
@@ -24,40 +25,35 @@ const confirmTimeoutMs = 60_000;
 
 /** A message that the broker has not confirmed yet. */
 interface Unconfirmed {
-  readonly sizeBytes: number;
+  readonly id: string;
+  readonly message: OutboundMessage;
+  readonly key: string;
+  readonly timestampMs: number;
+  wasSent: boolean;
   wasReturned: boolean;
   resolve(outcome: PublishOutcome): void;
   reject(error: BrokerError): void;
 }
 
-/** The publishing half of a session. Lives as long as its connection. */
+/**
+ * The publishing half of a session. Lives as long as its connection. A channel that the broker closes over a message which
+ * it will never take is replaced: that message fails alone, and what was published with it is published again.
+ */
 export class Publisher {
   readonly #connection: AmqpConnection;
-  readonly #channel: ConfirmChannel;
   readonly #exchange: string;
   readonly #clock: Clock;
-  /** By message id. */
+  /** By message id, in the order of the calls. */
   readonly #unconfirmed = new Map<string, Unconfirmed>();
+  /** Undefined while it is being replaced. */
+  #channel: ConfirmChannel | undefined;
   #unconfirmedBytes = 0;
   #overdue: NodeJS.Timeout | undefined;
 
-  private constructor(
-    connection: AmqpConnection,
-    channel: ConfirmChannel,
-    exchange: string,
-    clock: Clock,
-  ) {
+  private constructor(connection: AmqpConnection, exchange: string, clock: Clock) {
     this.#connection = connection;
-    this.#channel = channel;
     this.#exchange = exchange;
     this.#clock = clock;
-    // Comes before the confirmation of the same message.
-    channel.on("return", ({ properties }: Message) => {
-      const returned = this.#unconfirmed.get(String(properties.messageId));
-      if (returned) returned.wasReturned = true;
-    });
-    // Comes before the confirmations fail that are due.
-    channel.on("error", (error: unknown) => this.#refused(error));
     connection.ended.addEventListener("abort", () => this.#rejectAll(), { once: true });
   }
 
@@ -67,9 +63,8 @@ export class Publisher {
     clock: Clock,
     signal: AbortSignal,
   ): Promise<Publisher> {
-    const channel = await connection.openConfirmChannel(signal);
-    const publisher = new Publisher(connection, channel, exchange, clock);
-    connection.rely(channel);
+    const publisher = new Publisher(connection, exchange, clock);
+    await publisher.#openChannel(signal);
     return publisher;
   }
 
@@ -81,39 +76,60 @@ export class Publisher {
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     signal.throwIfAborted();
     this.#connection.ended.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
     const sizeBytes = message.payload.byteLength;
     this.#checkRoom(sizeBytes);
-    const id = newId();
-    this.#send(message, id);
-    this.#unconfirmed.set(id, { sizeBytes, wasReturned: false, resolve, reject });
+    const key = routingKey(message.topic);
+    const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
+    const [id, timestampMs] = [newId(), this.#clock.nowMs()];
+    const states = { wasSent: false, wasReturned: false };
+    const unconfirmed = { id, message, key, timestampMs, ...states, resolve, reject };
+    this.#unconfirmed.set(id, unconfirmed);
     this.#unconfirmedBytes += sizeBytes;
+    if (this.#channel !== undefined) this.#send(unconfirmed, this.#channel);
     if (this.#overdue === undefined) this.#watch();
     return abortable(promise, signal);
   }
 
-  #send({ topic, payload, properties }: OutboundMessage, id: string): void {
-    const key = routingKey(topic);
-    const nowMs = this.#clock.nowMs();
+  /** Opens a channel, and sends all that has no confirmation. */
+  async #openChannel(signal: AbortSignal): Promise<void> {
+    const channel = await this.#connection.openConfirmChannel(signal);
+    // Comes before the confirmation of the same message.
+    channel.on("return", ({ properties }: Message) => {
+      const returned = this.#unconfirmed.get(String(properties.messageId));
+      if (returned) returned.wasReturned = true;
+    });
+    // Comes before the confirmations fail that are due.
+    channel.on("error", (error: unknown) => void this.#replaceChannel(channel, error));
+    this.#channel = channel;
+    for (const unconfirmed of this.#unconfirmed.values()) this.#send(unconfirmed, channel);
+  }
+
+  #send(unconfirmed: Unconfirmed, channel: ConfirmChannel): void {
+    const { id, key, timestampMs, wasSent, message } = unconfirmed;
+    const { payload, properties } = message;
     const content = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+    // The broker may have the first copy: to it and its consumers, both are messages of their own.
+    const resent = wasSent ? { [resentProperty]: true } : {};
     const options = {
       mandatory: true,
       persistent: true,
       messageId: id,
       contentType: "application/json",
-      headers: { ...properties, timestamp: nowMs },
+      headers: { ...properties, ...resent, timestamp: timestampMs },
     };
+    unconfirmed.wasSent = true;
+    unconfirmed.wasReturned = false;
     try {
-      this.#channel.publish(this.#exchange, key, content, options, (error: unknown) =>
-        this.#confirmed(id, error),
-      );
+      channel.publish(this.#exchange, key, content, options, (error: unknown) => {
+        if (channel === this.#channel) this.#confirmed(id, error);
+      });
     } catch (error) {
-      this.#connection.ended.throwIfAborted();
-      throw new BrokerError(`Cannot publish to ${topic}: ${textOf(error)}`, {
+      const failure = new BrokerError(`Cannot publish to ${message.topic}: ${textOf(error)}`, {
         cause: error,
         // What cannot be written into a frame never can.
         transient: !(error instanceof RangeError || error instanceof TypeError),
       });
+      this.#take(id)?.reject(failure);
     }
   }
 
@@ -126,19 +142,21 @@ export class Publisher {
   }
 
   /**
-   * The broker has closed the channel for a message that it will not take on the next one either: those are answered
-   * here. The others fail with the connection, and may be published again.
+   * The broker has closed the channel. When it was for messages that it will not take on the next one either, these are
+   * answered; otherwise the connection is given up. Never rejects.
    */
-  #refused(error: unknown): void {
-    const code = replyCodeOf(error);
-    const tooLargeBytes = Number(/message size (\d+) is larger/.exec(textOf(error))?.[1]);
-    for (const [id, { sizeBytes }] of this.#unconfirmed) {
-      const isAtFault =
-        code === replyCodes.accessRefused ||
-        (code === replyCodes.preconditionFailed && sizeBytes === tooLargeBytes);
-      if (!isAtFault) continue;
-      const message = `The broker refused to publish to the exchange ${this.#exchange}: ${textOf(error)}`;
-      this.#take(id)?.reject(new BrokerError(message, { cause: error, transient: false }));
+  async #replaceChannel(channel: ConfirmChannel, error: unknown): Promise<void> {
+    this.#channel = undefined;
+    const guilty = Array.from(this.#unconfirmed.values()).filter(refusedBy(error));
+    const message = `The broker refused to publish to the exchange ${this.#exchange}: ${textOf(error)}`;
+    const refusal = new BrokerError(message, { cause: error, transient: false });
+    for (const { id } of guilty) this.#take(id)?.reject(refusal);
+    if (guilty.length === 0) return this.#connection.lose(refusal);
+    try {
+      await this.#connection.release(channel);
+      await this.#openChannel(this.#connection.ended);
+    } catch (failure) {
+      this.#connection.lose(failure);
     }
   }
 
@@ -151,7 +169,7 @@ export class Publisher {
   #take(id: string): Unconfirmed | undefined {
     const unconfirmed = this.#unconfirmed.get(id);
     if (unconfirmed && this.#unconfirmed.delete(id))
-      this.#unconfirmedBytes -= unconfirmed.sizeBytes;
+      this.#unconfirmedBytes -= unconfirmed.message.payload.byteLength;
     return unconfirmed;
   }
 
@@ -180,4 +198,22 @@ export class Publisher {
       transient: true,
     });
   }
+}
+
+/**
+ * Tells of a message whether the broker means it when it closes the channel. It names what it refuses: the size of a message,
+ * the topic or, of every message, the exchange that the user may not write to.
+ */
+function refusedBy(error: unknown): (unconfirmed: Unconfirmed) => boolean {
+  const [code, text] = [replyCodeOf(error), textOf(error)];
+  if (code === replyCodes.preconditionFailed) {
+    const sizeBytes = Number(/message size (\d+) is larger/.exec(text)?.[1]);
+    return ({ message }) => message.payload.byteLength === sizeBytes;
+  }
+  if (code !== replyCodes.accessRefused) return () => false;
+  const named = /access to topic '(.*?)(?:' in exchange|\.\.\.|$)/s.exec(text)?.[1];
+  if (named === undefined) return () => true;
+  // Long reasons are cut off.
+  const isWhole = text.includes(`'${named}' in exchange`);
+  return ({ key }) => (isWhole ? key === named : key.startsWith(named));
 }

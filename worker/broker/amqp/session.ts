@@ -1,8 +1,7 @@
 /**
- * A session over one connection to RabbitMQ: queues and bindings for the tools, the intake of their calls, and the way
- * out for answers.
+ * A session with RabbitMQ: the tools that it serves, the intake of their calls, and the way out for answers. It has two
+ * connections, because a broker that is short of memory reads no more from one that publishes, settlements included.
  */
-import type { Channel } from "amqplib";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import type {
   BrokerSession,
@@ -13,15 +12,16 @@ import type {
   SessionEnd,
 } from "../broker.ts";
 import { AmqpConnection, type ConnectionOptions } from "./connection.ts";
-import { Intake } from "./intake.ts";
+import { isNotFound } from "./failures.ts";
+import { Intake, type IntakeOptions } from "./intake.ts";
 import { Publisher } from "./publisher.ts";
+import { Serving } from "./serving.ts";
 import { AmqpSubscription } from "./subscription.ts";
 import { Topology, type TopologyOptions } from "./topology.ts";
 
 /** Where the broker is, how its queues are made, and how much to take from them. */
-export interface SessionOptions extends ConnectionOptions, TopologyOptions {
-  /** Deliveries that are handed out and not settled, at most. */
-  readonly maxUnsettled: number;
+export interface SessionOptions
+  extends Omit<ConnectionOptions, "purpose">, TopologyOptions, IntakeOptions {
   readonly clock?: Clock;
 }
 
@@ -32,70 +32,81 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
+  const open = async (purpose: ConnectionOptions["purpose"]): Promise<AmqpConnection> =>
+    stack.use(await AmqpConnection.open({ ...options, purpose }, signal));
+  const receiving = await open("receiving");
+  const publishing = await open("publishing");
+  endTogether(receiving, publishing);
   const topology = new Topology(options);
-  const connection = stack.use(await AmqpConnection.open(options, signal));
-  const declaring = `declare the exchange ${topology.exchange}`;
-  await connection.onChannel(declaring, (channel) => topology.declareExchanges(channel), signal);
   const clock = options.clock ?? systemClock;
-  const publisher = await Publisher.open(connection, topology.exchange, clock, signal);
-  const onCancelled = (queue: string): void => void session.restore(queue);
-  const intake = await Intake.open(connection, { ...options, onCancelled }, signal);
-  const session = new AmqpSession({ options, topology, connection, publisher, intake });
-  for (const tool of tools) await session.serve(tool, signal);
+  const intake = new Intake(receiving, options);
+  const { log } = options;
+  const serving = new Serving({ connection: receiving, topology, intake, clock, log });
+  if (tools.length === 0) await findExchange(receiving, topology, signal);
+  else await serving.start(tools, signal);
+  const publisher = await Publisher.open(publishing, topology.exchange, clock, signal);
   stack.move();
-  return session;
+  return new AmqpSession({ topology, receiving, publishing, intake, serving, publisher });
+}
+
+/** Half a session is none. */
+function endTogether(one: AmqpConnection, other: AmqpConnection): void {
+  const follow = (first: AmqpConnection, second: AmqpConnection): void =>
+    void first.closed.then((end) => {
+      if (end.reason === "lost") second.lose(end.cause);
+    });
+  follow(one, other);
+  follow(other, one);
+}
+
+/** Who serves nothing needs no permission to declare, unless it is there before all others. Throws BrokerError. */
+async function findExchange(
+  connection: AmqpConnection,
+  topology: Topology,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const check = topology.checkExchange.bind(topology);
+    await connection.onChannel(`find the exchange ${topology.exchange}`, check, signal);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const declare = topology.declareExchange.bind(topology);
+    await connection.onChannel(`declare the exchange ${topology.exchange}`, declare, signal);
+  }
 }
 
 interface SessionParts {
-  readonly options: SessionOptions;
   readonly topology: Topology;
-  readonly connection: AmqpConnection;
-  readonly publisher: Publisher;
+  readonly receiving: AmqpConnection;
+  readonly publishing: AmqpConnection;
   readonly intake: Intake;
+  readonly serving: Serving;
+  readonly publisher: Publisher;
 }
 
 class AmqpSession implements BrokerSession {
   readonly redelivers = true;
-  readonly maxDeliveries: number;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly closed: Promise<SessionEnd>;
   readonly #parts: SessionParts;
-  /** What `serve` and `leave` said last. */
-  readonly #served = new Set<string>();
   #pausing: Promise<void> | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
-    this.maxDeliveries = parts.options.maxDeliveries;
     this.deliveries = parts.intake.deliveries;
-    this.closed = parts.connection.closed;
+    this.closed = parts.receiving.closed;
   }
 
-  async serve(toolName: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#pausing !== undefined) return;
-    const wasServed = this.#served.has(toolName);
-    this.#served.add(toolName);
-    try {
-      await this.#declare(toolName, signal);
-      // Left meanwhile, the tool keeps its queue for other workers.
-      if (!this.#served.has(toolName)) return;
-      await this.#parts.intake.consume(this.#parts.topology.queueOf(toolName), signal);
-    } catch (error) {
-      if (!wasServed) this.#served.delete(toolName);
-      throw error;
-    }
+  get isBlocked(): boolean {
+    return this.#parts.publishing.isBlocked;
   }
 
-  async leave(toolName: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { topology, intake, connection } = this.#parts;
-    this.#served.delete(toolName);
-    const queue = topology.queueOf(toolName);
-    if (!topology.hasOneQueue) return intake.cancel(queue, signal);
-    if (!intake.isConsuming(queue)) return;
-    const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, toolName);
-    await connection.onChannel(`take ${toolName} from the queue ${queue}`, unbind, signal);
+  serve(toolName: string, signal: AbortSignal): Promise<void> {
+    return this.#parts.serving.serve(toolName, signal);
+  }
+
+  leave(toolName: string, signal: AbortSignal): Promise<void> {
+    return this.#parts.serving.leave(toolName, signal);
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
@@ -104,8 +115,8 @@ class AmqpSession implements BrokerSession {
 
   async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
     signal.throwIfAborted();
-    const { connection, topology } = this.#parts;
-    return AmqpSubscription.open(connection, topology.exchange, pattern, signal);
+    const { receiving, topology } = this.#parts;
+    return AmqpSubscription.open(receiving, topology.exchange, pattern, signal);
   }
 
   pause(): Promise<void> {
@@ -114,34 +125,12 @@ class AmqpSession implements BrokerSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#parts.connection[Symbol.asyncDispose]();
+    const { receiving, publishing } = this.#parts;
+    await Promise.all([receiving[Symbol.asyncDispose](), publishing[Symbol.asyncDispose]()]);
   }
 
-  async #declare(toolName: string, signal: AbortSignal): Promise<void> {
-    const { topology, connection } = this.#parts;
-    const declare = (channel: Channel): Promise<void> => topology.declareQueue(channel, toolName);
-    await connection.onChannel(`declare the queue ${topology.queueOf(toolName)}`, declare, signal);
-  }
-
-  /** A session that the broker does not let go ends for the same reason. */
   async #completeIntake(): Promise<void> {
-    try {
-      await this.#parts.intake.complete();
-    } catch (error) {
-      this.#parts.connection.lose(error);
-    }
-  }
-
-  /** Serves again what came through a queue that is gone. Never rejects. */
-  async restore(queue: string): Promise<void> {
-    const { topology, connection, intake, options } = this.#parts;
-    options.log.warn({ queue }, "broker ended a consumer");
-    try {
-      const tools = Array.from(this.#served).filter((tool) => topology.queueOf(tool) === queue);
-      for (const tool of tools) await this.#declare(tool, connection.ended);
-      if (tools.length > 0) await intake.consume(queue, connection.ended);
-    } catch (error) {
-      connection.lose(error);
-    }
+    await this.#parts.serving.stop();
+    this.#parts.intake.complete();
   }
 }

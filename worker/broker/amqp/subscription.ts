@@ -3,26 +3,22 @@
  */
 import type { Channel, ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
+import { HeardMessages } from "../heard-messages.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { toProperties } from "./headers.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
-
-/** Messages that may wait to be pulled; of more, the oldest go. */
-const maxWaitingMessages = 10_000;
 
 /** Keeps what was heard until it is pulled. */
 export class AmqpSubscription implements BrokerSubscription {
   readonly #connection: AmqpConnection;
   readonly #channel: Channel;
-  readonly #waiting: HeardMessage[] = [];
-  #dropped = 0;
+  readonly #heard = new HeardMessages<HeardMessage>();
   #isDisposed = false;
-  #changed = Promise.withResolvers<void>();
 
   private constructor(connection: AmqpConnection, channel: Channel) {
     this.#connection = connection;
     this.#channel = channel;
-    connection.ended.addEventListener("abort", this.#notify, { once: true });
+    connection.ended.addEventListener("abort", this.#end, { once: true });
   }
 
   /** Subscribes. Throws BrokerError, for patterns that RabbitMQ cannot express too; leaves nothing open then. */
@@ -44,24 +40,18 @@ export class AmqpSubscription implements BrokerSubscription {
   }
 
   get dropped(): number {
-    return this.#dropped;
+    return this.#heard.dropped;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<HeardMessage, void> {
-    for (;;) {
-      const message = this.#waiting.shift();
-      if (message !== undefined) yield message;
-      else if (this.#isDisposed || this.#connection.ended.aborted) return;
-      else await this.#changed.promise;
-    }
+  [Symbol.asyncIterator](): AsyncIterator<HeardMessage> {
+    return this.#heard[Symbol.asyncIterator]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    this.#waiting.length = 0;
-    this.#connection.ended.removeEventListener("abort", this.#notify);
-    this.#notify();
+    this.#heard[Symbol.dispose]();
+    this.#connection.ended.removeEventListener("abort", this.#end);
     await this.#connection.release(this.#channel);
   }
 
@@ -72,30 +62,22 @@ export class AmqpSubscription implements BrokerSubscription {
       durable: false,
     });
     await this.#channel.bindQueue(queue, exchange, key);
-    await this.#channel.consume(queue, (message) => this.#heard(message), { noAck: true });
+    await this.#channel.consume(queue, (message) => this.#receive(message), { noAck: true });
   }
 
-  #heard(message: ConsumeMessage | null): void {
+  #receive(message: ConsumeMessage | null): void {
     if (message === null) {
       const cause = new BrokerError("The broker removed the queue of a subscription", {
         transient: true,
       });
       return this.#connection.lose(cause);
     }
-    if (this.#waiting.length >= maxWaitingMessages) {
-      this.#waiting.shift();
-      this.#dropped++;
-    }
-    this.#waiting.push({
+    this.#heard.offer({
       topic: topicOf(message.fields.routingKey),
       payload: message.content,
       properties: toProperties(message.properties.headers),
     });
-    this.#notify();
   }
 
-  readonly #notify = (): void => {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
-  };
+  readonly #end = (): void => this.#heard.end();
 }

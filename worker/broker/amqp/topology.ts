@@ -8,7 +8,8 @@
  *                        {exchange}/dead-letter (fanout) ──► {ns}/q/dead-letter/sandbox  (quorum)
  * ```
  *
- * All of it is durable and declared by every worker alike: whoever comes first makes it.
+ * All of it is durable and declared by every worker alike: whoever comes first makes it. Who serves nothing declares
+ * nothing that is there.
  */
 import type { Channel } from "amqplib";
 import { invokeTopic } from "../../protocol/topics.ts";
@@ -52,9 +53,19 @@ export class Topology {
     return this.hasOneQueue ? `${base}/${this.#options.workerId}` : `${base}/tool/${toolName}`;
   }
 
+  /** Rejects, and loses the channel, when there is no exchange yet. Needs no permission. */
+  async checkExchange(channel: Channel): Promise<void> {
+    await channel.checkExchange(this.exchange);
+  }
+
+  /** Declares the exchange that everybody publishes to. */
+  async declareExchange(channel: Channel): Promise<void> {
+    await channel.assertExchange(this.exchange, "topic", { durable: true });
+  }
+
   /** Declares what answers and calls go through. */
   async declareExchanges(channel: Channel): Promise<void> {
-    await channel.assertExchange(this.exchange, "topic", { durable: true });
+    await this.declareExchange(channel);
     await channel.assertExchange(this.#deadLetterExchange, "fanout", { durable: true });
     const queue = `${this.#namespace}/q/dead-letter/sandbox`;
     await channel.assertQueue(queue, {

@@ -68,7 +68,6 @@ export function createDevBroker(options: DevBrokerOptions): Broker {
 class DevSession implements BrokerSession {
   /** The DevBroker forgets a message when it hands it out. */
   readonly redelivers = false;
-  readonly maxDeliveries = undefined;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #receiving: DevConnection;
@@ -230,6 +229,7 @@ function toDelivery(message: DevMessage): Delivery {
     payload: message.payload,
     redelivered: false,
     deliveryCount: 1,
+    maxDeliveries: undefined,
     properties: propertiesOf(message),
     settle: () => Promise.resolve(),
   };

@@ -14,6 +14,7 @@ import {
   type OutboundMessage,
   type PublishOutcome,
 } from "../broker.ts";
+import type { Weighed } from "../heard-messages.ts";
 import { type Queued, Queues } from "./queues.ts";
 import { type Exchange, MemorySession } from "./session.ts";
 import { type MemoryMessage, type MemorySubscription, Subscription } from "./subscription.ts";
@@ -57,7 +58,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
   readonly #clock: Clock;
   readonly #queues: Queues;
   readonly #sessions = new Set<MemorySession>();
-  readonly #subscriptions = new Set<Pick<Subscription<unknown>, "offer">>();
+  readonly #subscriptions = new Set<Pick<Subscription<Weighed>, "offer">>();
 
   constructor(options: MemoryBrokerOptions) {
     this.maxDeliveries = options.maxDeliveries;
@@ -137,7 +138,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
     return this.publish(topic, payload, { ...properties, timestamp: this.#clock.nowMs() });
   }
 
-  listen<Heard>(
+  listen<Heard extends Weighed>(
     pattern: string,
     read: (message: MemoryMessage) => Heard,
     onEnd?: () => void,

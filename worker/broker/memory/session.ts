@@ -12,6 +12,7 @@ import {
   type SessionEnd,
   type Settlement,
 } from "../broker.ts";
+import type { Weighed } from "../heard-messages.ts";
 import type { Queued } from "./queues.ts";
 import type { MemoryMessage, Subscription } from "./subscription.ts";
 
@@ -29,7 +30,7 @@ export interface Exchange {
   putAside(rejected: Queued): void;
   send(message: OutboundMessage): PublishOutcome;
   /** Offers the subscription every message until it ends; `onEnd` is told then. */
-  listen<Heard>(
+  listen<Heard extends Weighed>(
     pattern: string,
     read: (message: MemoryMessage) => Heard,
     onEnd?: () => void,
@@ -41,7 +42,6 @@ export interface Exchange {
 /** A connection that lasts until it is disposed of or dropped. */
 export class MemorySession implements BrokerSession {
   readonly redelivers = true;
-  readonly maxDeliveries: number | undefined;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   /** What it serves. */
@@ -56,7 +56,6 @@ export class MemorySession implements BrokerSession {
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange;
-    this.maxDeliveries = exchange.maxDeliveries;
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
   }
@@ -142,6 +141,7 @@ export class MemorySession implements BrokerSession {
       ...toHeard(queued.message),
       redelivered: queued.deliveryCount > 1,
       deliveryCount: queued.deliveryCount,
+      maxDeliveries: this.#exchange.maxDeliveries,
       settle: (outcome) => this.#settle(queued, outcome),
     };
   }

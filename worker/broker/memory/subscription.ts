@@ -2,27 +2,25 @@
  * One listener of the in-process broker.
  */
 import { topicMatches } from "../../protocol/topics.ts";
-import type { BrokerSubscription, OutboundMessage } from "../broker.ts";
-
-/** Messages that may wait for a listener; of more, the oldest go. */
-const maxWaitingMessages = 10_000;
+import type { BrokerSubscription } from "../broker.ts";
+import { HeardMessages, type Weighed } from "../heard-messages.ts";
 
 /** A message as the other side of the broker sees it. */
-export type MemoryMessage = Required<Omit<OutboundMessage, "isStatus">>;
+export type MemoryMessage = Required<Weighed>;
 
 /** What an agent hears, in order, until it is disposed of. Single consumer. */
 export interface MemorySubscription
   extends AsyncIterable<MemoryMessage>, Pick<BrokerSubscription, "dropped">, Disposable {}
 
 /** Keeps what was heard until it is pulled: for an agent as it was published, for a session as sessions see it. */
-export class Subscription<Heard> implements AsyncIterable<Heard>, AsyncDisposable, Disposable {
+export class Subscription<Heard extends Weighed>
+  implements AsyncIterable<Heard>, AsyncDisposable, Disposable
+{
   readonly #pattern: string;
   readonly #read: (message: MemoryMessage) => Heard;
   readonly #onEnd: () => void;
-  readonly #waiting: Heard[] = [];
-  #dropped = 0;
+  readonly #heard = new HeardMessages<Heard>();
   #isEnded = false;
-  #awake = Promise.withResolvers<void>();
 
   /** `onEnd` is told when the subscription hears no more. */
   constructor(pattern: string, read: (message: MemoryMessage) => Heard, onEnd: () => void) {
@@ -32,18 +30,13 @@ export class Subscription<Heard> implements AsyncIterable<Heard>, AsyncDisposabl
   }
 
   get dropped(): number {
-    return this.#dropped;
+    return this.#heard.dropped;
   }
 
   /** Takes a message that is for it; whether it is. */
   offer(message: MemoryMessage): boolean {
     if (!topicMatches(this.#pattern, message.topic)) return false;
-    if (this.#waiting.length >= maxWaitingMessages) {
-      this.#waiting.shift();
-      this.#dropped++;
-    }
-    this.#waiting.push(this.#read(message));
-    this.#wake();
+    this.#heard.offer(this.#read(message));
     return true;
   }
 
@@ -51,31 +44,21 @@ export class Subscription<Heard> implements AsyncIterable<Heard>, AsyncDisposabl
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#heard.end();
     this.#onEnd();
-    this.#wake();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Heard, void> {
-    for (;;) {
-      const message = this.#waiting.shift();
-      if (message !== undefined) yield message;
-      else if (this.#isEnded) return;
-      else await this.#awake.promise;
-    }
+  [Symbol.asyncIterator](): AsyncIterator<Heard> {
+    return this.#heard[Symbol.asyncIterator]();
   }
 
   [Symbol.dispose](): void {
-    this.#waiting.length = 0;
+    this.#heard[Symbol.dispose]();
     this.end();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     this[Symbol.dispose]();
     return Promise.resolve();
-  }
-
-  #wake(): void {
-    this.#awake.resolve();
-    this.#awake = Promise.withResolvers();
   }
 }

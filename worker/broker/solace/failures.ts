@@ -53,6 +53,15 @@ const requestRemedies: ReadonlyMap<Subcode, string> = new Map([
   ],
 ]);
 
+/** Why a queue cannot be had for the moment, and what may be done about it. */
+const queueRemedies: ReadonlyMap<Subcode, string> = new Map([
+  [ErrorSubcode.QUEUE_SHUTDOWN, "Enable the outgoing side (egress) of the queue"],
+  [ErrorSubcode.MAX_CLIENTS_FOR_QUEUE, "Raise how many consumers the queue lets bind"],
+  [ErrorSubcode.MAX_ENDPOINTS_EXCEEDED, "Raise how many queues the message VPN may have"],
+  [ErrorSubcode.GM_NOT_READY, "Look after the message spool of the broker"],
+  [ErrorSubcode.GM_UNAVAILABLE, "Look after the message spool of the broker"],
+]);
+
 /** Why a session could not be opened. */
 export function connectFailure(failure: unknown, { where, vpn, who }: Login): BrokerError {
   const text = textOf(failure);
@@ -70,14 +79,27 @@ export function connectFailure(failure: unknown, { where, vpn, who }: Login): Br
 /** Why the broker did not do what it was asked to; `doing` reads as in "bind to the queue q". */
 export function requestFailure(failure: unknown, doing: string): BrokerError {
   const message = `The broker did not ${doing}: ${textOf(failure)}`;
-  const remedy = requestRemedies.get(subcodeOf(failure) ?? ErrorSubcode.NO_ERROR);
+  const subcode = subcodeOf(failure) ?? ErrorSubcode.NO_ERROR;
+  const remedy = requestRemedies.get(subcode) ?? queueRemedies.get(subcode);
   return new BrokerError(remedy === undefined ? message : `${message}. ${remedy}`, {
     cause: failure,
-    transient: remedy === undefined,
+    transient: !requestRemedies.has(subcode),
   });
 }
 
 /** Whether the library has no room for a message or a request now, and will say when it has. */
 export function isFull(failure: unknown): boolean {
   return subcodeOf(failure) === ErrorSubcode.INSUFFICIENT_SPACE;
+}
+
+/** Whether a queue could not be bound to because there is none of its name. */
+export function isUnknownQueue(error: unknown): boolean {
+  return error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.UNKNOWN_QUEUE_NAME;
+}
+
+/** Whether the user may not do what was asked for. */
+export function isNotPermitted(error: unknown): boolean {
+  return (
+    error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.PERMISSION_NOT_ALLOWED
+  );
 }

@@ -3,40 +3,33 @@
  */
 import solace from "solclientjs";
 import { abortable } from "../abortable.ts";
-import { BrokerError, type Settlement } from "../broker.ts";
+import type { BrokerError, Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
+import { consumerProperties, outcomes } from "./consumer-properties.ts";
+import { requestFailure } from "./failures.ts";
 import { requestTimeoutMs } from "./library-session.ts";
-import { correlationKeyOf, subcodeOf, textOf, toTopic } from "./library.ts";
+import { correlationKeyOf, toTopic } from "./library.ts";
+import { SettledRanges } from "./settled-ranges.ts";
 
 /**
- * Messages that the library takes from the broker before it hands them on: its least. It takes as many while it is
- * stopped too, so a worker that is busy keeps this one from others, unless the queue has a limit of its own.
+ * Ranges of settled messages that a flow may come to, the library's most being 64: those that it has, and one for each message
+ * that is held, since that is the most which its settlement can add.
  */
-const windowMessages = 1;
+const mostRanges = 60;
+
+/** Ranges after which a flow is to be renewed as soon as none of its messages is held. */
+const manyRanges = 20;
 
 /**
- * Messages settled otherwise than as accepted after which a flow is to be renewed as soon as none of its messages is held, and
- * after which it has to go whatever is. The library keeps each of them for as long as its consumer lives, tells all with every
- * settlement, and ends the process when they take more than 64 ranges of numbers, which some 30 do.
+ * Messages of one flow that are not settled: half of what it may come to, since each that is settled before its neighbours
+ * makes a range of its own. A session that may hold more has more flows from its queues.
  */
-const refusals = { many: 20, most: 28 } as const;
-
-/** Milliseconds for the broker to answer a bind. */
-const bindTimeoutMs = 10_000;
-
-/** Milliseconds after which the broker hears of settlements, the library's least. */
-const settlementDelayMs = 20;
+const mostHeld = 30;
 
 /** Milliseconds for the broker to let a flow go. */
 const closeTimeoutMs = 5_000;
 
-const { ErrorSubcode, MessageConsumerEventName: events } = solace;
-
-const outcomes: Readonly<Record<Settlement, solace.MessageOutcome>> = {
-  accepted: solace.MessageOutcome.ACCEPTED,
-  failed: solace.MessageOutcome.FAILED,
-  rejected: solace.MessageOutcome.REJECTED,
-};
+const events = solace.MessageConsumerEventName;
 
 /** Which queue, and who gets its messages. */
 export interface FlowOptions {
@@ -44,23 +37,36 @@ export interface FlowOptions {
   readonly onMessage: (flow: Flow, message: solace.Message) => void;
 }
 
-/** A flow that is bound. Its owner closes it, before the connection; a flow that the broker ends ends the session. */
+/** A flow that is bound. Its owner closes it, before the connection; one that the broker ends closes itself. */
 export class Flow {
   readonly queue: string;
-  /** Messages that were received and are not settled; its owner counts them. */
-  held = 0;
-  #refusals = 0;
+  /** Fulfils with the cause when the broker ended the flow, never when its owner closed it; never rejects. */
+  readonly lost: Promise<BrokerError>;
   readonly #connection: SolaceConnection;
   readonly #consumer: solace.MessageConsumer;
+  /** Numbers of the messages that were received and are not settled. */
+  readonly #held = new Map<solace.Message, number>();
+  readonly #settled = new SettledRanges();
+  readonly #bound = Promise.withResolvers<void>();
+  readonly #lost = Promise.withResolvers<BrokerError>();
   readonly #down = Promise.withResolvers<void>();
+  #lastNumber = 0;
+  #isExclusive = false;
+  #maxDeliveries: number | undefined;
   #isClosing = false;
 
   private constructor(connection: SolaceConnection, { queue, onMessage }: FlowOptions) {
     this.queue = queue;
+    this.lost = this.#lost.promise;
     this.#connection = connection;
     this.#consumer = connection.session.createMessageConsumer(consumerProperties(queue));
     const consumer = this.#consumer;
-    consumer.on(events.MESSAGE, (message) => onMessage(this, message));
+    consumer.on(events.UP, () => this.#start());
+    consumer.on(events.CONNECT_FAILED_ERROR, (error) => this.#bound.reject(error));
+    consumer.on(events.MESSAGE, (message) => {
+      this.#held.set(message, ++this.#lastNumber);
+      onMessage(this, message);
+    });
     consumer.on(events.DOWN, () => this.#down.resolve());
     consumer.on(events.DOWN_ERROR, (error) => this.#lose(error));
     consumer.on(events.RECONNECTING, (error) => this.#lose(error));
@@ -81,9 +87,10 @@ export class Flow {
     signal: AbortSignal,
   ): Promise<Flow> {
     connection.ended.throwIfAborted();
-    const flow = new Flow(connection, options);
+    const doing = `bind to the queue ${options.queue}`;
+    const flow = make(() => new Flow(connection, options), doing);
     try {
-      await connection.answered(flow.#bound(), `bind to the queue ${options.queue}`, signal);
+      await connection.answered(flow.#connect(), doing, signal);
       return flow;
     } catch (error) {
       flow.#dispose();
@@ -93,15 +100,27 @@ export class Flow {
 
   /** Whether the broker hands all messages to one consumer as long as it is there. */
   get isExclusive(): boolean {
-    // Its types take this for a property of the class.
-    const { accessType } = this.#consumer as unknown as { accessType: solace.QueueAccessType };
-    return accessType === solace.QueueAccessType.EXCLUSIVE;
+    return this.#isExclusive;
   }
 
   /** How often the queue hands a message out; undefined where it does so without end or does not tell. */
   get maxDeliveries(): number | undefined {
-    const redeliveries = this.#consumer.getProperties().queueProperties?.maxMessageRedelivery ?? 0;
-    return redeliveries === 0 ? undefined : redeliveries + 1;
+    return this.#maxDeliveries;
+  }
+
+  /** Messages that were received and are not settled. */
+  get held(): number {
+    return this.#held.size;
+  }
+
+  /** Whether it can take another message; it may become so again when some are settled. */
+  get canTake(): boolean {
+    return this.held < mostHeld && this.#settled.count + this.held < mostRanges;
+  }
+
+  /** Whether another flow should take its place, as nothing is lost with it. */
+  get isSpent(): boolean {
+    return this.held === 0 && this.#settled.count >= manyRanges;
   }
 
   /** Has messages of a topic come into the queue. Idempotent. Throws BrokerError. */
@@ -122,27 +141,20 @@ export class Flow {
     );
   }
 
-  /** Hands messages on, or stops to. */
+  /** Hands messages on if it can, or stops to. */
   setOpen(isOpen: boolean): void {
     this.#whileUp(() => {
-      if (isOpen) this.#consumer.start();
+      if (isOpen && this.canTake) this.#consumer.start();
       else this.#consumer.stop();
     });
   }
 
-  /** Whether another flow should take its place. */
-  get isSpent(): boolean {
-    return this.#refusals >= refusals.many;
-  }
-
-  /** Whether nothing more may be settled through it. */
-  get isExhausted(): boolean {
-    return this.#refusals >= refusals.most;
-  }
-
   /** Nothing when the flow is gone: the broker has the message again. */
   settle(message: solace.Message, outcome: Settlement): void {
-    if (outcome !== "accepted") this.#refusals++;
+    const number = this.#held.get(message);
+    if (number === undefined) return;
+    this.#held.delete(message);
+    this.#settled.add(number, outcome);
     this.#whileUp(() => message.settle(outcomes[outcome]));
   }
 
@@ -161,31 +173,37 @@ export class Flow {
     this.#dispose();
   }
 
-  async #bound(): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#consumer.on(events.UP, () => {
-      // The owner opens it when there is room.
-      this.#consumer.stop();
-      resolve();
-    });
-    this.#consumer.on(events.CONNECT_FAILED_ERROR, reject);
+  async #connect(): Promise<void> {
     this.#consumer.connect();
-    await promise;
+    await this.#bound.promise;
+  }
+
+  #start(): void {
+    // The owner opens it when there is room.
+    this.#consumer.stop();
+    const redeliveries = this.#consumer.getProperties().queueProperties?.maxMessageRedelivery ?? 0;
+    this.#maxDeliveries = redeliveries === 0 ? undefined : redeliveries + 1;
+    // Its types take this for a property of the class.
+    const { accessType } = this.#consumer as unknown as { accessType: solace.QueueAccessType };
+    this.#isExclusive = accessType === solace.QueueAccessType.EXCLUSIVE;
+    this.#bound.resolve();
   }
 
   #whileUp(act: () => void): void {
     if (this.#isClosing || this.#connection.ended.aborted) return;
     try {
       act();
-    } catch {
-      // Down already, of which we are about to be told.
+    } catch (error) {
+      this.#lose(error);
     }
   }
 
   #lose(cause: unknown): void {
     if (this.#isClosing) return;
-    const message = `The broker ended the flow from the queue ${this.queue}: ${textOf(cause)}`;
-    this.#connection.lose(new BrokerError(message, { cause, transient: true }));
+    this.#dispose();
+    const failure = requestFailure(cause, `keep the flow from the queue ${this.queue}`);
+    this.#bound.reject(cause);
+    this.#lost.resolve(failure);
   }
 
   #dispose(): void {
@@ -194,33 +212,11 @@ export class Flow {
   }
 }
 
-/** Whether a queue could not be bound to because there is none of its name. */
-export function isUnknownQueue(error: unknown): boolean {
-  return error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.UNKNOWN_QUEUE_NAME;
-}
-
-/** Whether the user may not do what was asked for. */
-export function isNotPermitted(error: unknown): boolean {
-  return (
-    error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.PERMISSION_NOT_ALLOWED
-  );
-}
-
-function consumerProperties(queue: string): solace.MessageConsumerProperties {
-  return Object.assign(new solace.MessageConsumerProperties(), {
-    queueDescriptor: queueDescriptor(queue),
-    acknowledgeMode: solace.MessageConsumerAcknowledgeMode.CLIENT,
-    requiredSettlementOutcomes: [outcomes.failed, outcomes.rejected],
-    windowSize: windowMessages,
-    transportAcknowledgeTimeoutInMsecs: settlementDelayMs,
-    connectAttempts: 1,
-    connectTimeoutInMsecs: bindTimeoutMs,
-    // A flow that is down ends the session, and `reconnecting` opens another.
-    reconnectAttempts: 0,
-  } satisfies Partial<solace.MessageConsumerProperties>);
-}
-
-/** A durable queue by its name. */
-export function queueDescriptor(name: string): solace.QueueDescriptor {
-  return new solace.QueueDescriptor({ name, type: solace.QueueType.QUEUE, durable: true });
+/** What `create` makes, or the library's objection as a BrokerError. */
+function make<T>(create: () => T, doing: string): T {
+  try {
+    return create();
+  } catch (error) {
+    throw requestFailure(error, doing);
+  }
 }

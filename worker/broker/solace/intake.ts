@@ -2,29 +2,28 @@
  * Takes calls from queues: what came waits here until it is pulled, and each is settled on the flow that it came through.
  */
 import type solace from "solclientjs";
-import { BrokerError, type Delivery } from "../broker.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { Delivery } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConnection } from "./connection.ts";
-import type { Flow, FlowOptions } from "./flow.ts";
+import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
+import type { Queues } from "./queues.ts";
+import { Source } from "./source.ts";
 
-/** How much to take. */
+/** How much to take, and from where. */
 export interface IntakeOptions {
-  /** Deliveries that are received and not settled, at most. The library has one more of each queue in hand. */
+  /** Deliveries that are received and not settled, at most. The library has one more of each flow in hand. */
   readonly maxUnsettled: number;
+  /** How often a queue hands a message out that has no limit of its own, as far as the worker is concerned. */
+  readonly maxDeliveries: number;
   readonly log: BrokerLog;
+  readonly clock?: Clock;
 }
-
-function exhausted({ queue }: Flow): BrokerError {
-  const message = `Too many calls of the queue ${queue} were given back or rejected over one flow`;
-  return new BrokerError(message, { transient: true });
-}
-
-/** How a queue is bound to. */
-export type Bind = (options: FlowOptions, signal: AbortSignal) => Promise<Flow>;
 
 /** A message that was received. */
 interface Received {
+  readonly source: Source;
   readonly flow: Flow;
   readonly message: solace.Message;
   readonly payload: Uint8Array;
@@ -34,15 +33,16 @@ interface Received {
 export class Intake {
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #connection: SolaceConnection;
+  readonly #queues: Queues;
   readonly #options: IntakeOptions;
-  /** By queue; a promise, so that whoever comes second waits for the first. */
-  readonly #flows = new Map<string, Promise<Flow>>();
-  /** Those that take from their queues. The one that has had the last message stands last. */
-  readonly #open = new Map<Flow, Bind>();
-  /** Those that take no more, and stay until what came through them is settled. */
-  readonly #leaving = new Set<Flow>();
+  /** By queue. Those that were left stay, to be taken up again. */
+  readonly #sources = new Map<string, Source>();
+  /** Flows that take messages while there is room. The one that has had the last message stands last. */
+  readonly #open = new Set<Flow>();
+  /** Queues of which has been told that they do not count deliveries. */
+  readonly #uncounted = new Set<string>();
   /** Received and not handed out yet. */
-  readonly #waiting: Received[] = [];
+  #waiting: Received[] = [];
   /** Received and not settled. */
   #held = 0;
   #isCompleting = false;
@@ -50,40 +50,38 @@ export class Intake {
   /** Resolves when there may be something to hand out, or nothing more to come. */
   #changed = Promise.withResolvers<void>();
 
-  constructor(connection: SolaceConnection, options: IntakeOptions) {
+  constructor(connection: SolaceConnection, queues: Queues, options: IntakeOptions) {
     this.#connection = connection;
+    this.#queues = queues;
     this.#options = options;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     connection.ended.addEventListener("abort", () => this.#notify(), { once: true });
   }
 
-  /** The flow from a queue, if there is one or one is being bound. */
-  flowOf(queue: string): Promise<Flow> | undefined {
-    return this.#flows.get(queue);
+  /** What the calls of a tool come from, if they are to come. */
+  sourceOf(toolName: string): Source | undefined {
+    return this.#sources.get(this.#queues.queueOf(toolName));
   }
 
-  /** Takes from a queue; undefined when it is to take no more at all. Idempotent. Throws what `bind` throws. */
-  async consume(queue: string, bind: Bind, signal: AbortSignal): Promise<Flow | undefined> {
-    if (this.#isCompleting) return undefined;
-    return this.#flows.get(queue) ?? this.#start(queue, bind, signal);
+  /**
+   * Takes the calls of a tool, unless no more are to be taken at all. Idempotent. Throws BrokerError, or the signal's reason
+   * when it aborts.
+   */
+  async serve(toolName: string, signal: AbortSignal): Promise<void> {
+    if (this.#isCompleting) return;
+    const source = this.sourceOf(toolName) ?? this.#add(this.#queues.queueOf(toolName));
+    await source.serve(toolName, signal);
   }
 
-  /** Takes no more from a queue; what came from it is handed out. Idempotent. */
-  async cancel(queue: string): Promise<void> {
-    const binding = this.#flows.get(queue);
-    if (binding === undefined) return;
-    this.#flows.delete(queue);
-    try {
-      await this.#retire(await binding);
-    } catch {
-      // What was never bound takes nothing; whoever wanted it has heard why.
-    }
+  /** Takes no more from the queue of a tool; what came from it is handed out. Idempotent. Never rejects. */
+  async cancel(toolName: string): Promise<void> {
+    await this.sourceOf(toolName)?.leave();
   }
 
   /** Takes no more from any queue; `deliveries` ends after what came. Never rejects. */
   async complete(): Promise<void> {
     this.#isCompleting = true;
-    await Promise.all(Array.from(this.#flows.keys(), (queue) => this.cancel(queue)));
+    await Promise.all(Array.from(this.#sources.values(), (source) => source.leave()));
     this.#isComplete = true;
     this.#notify();
   }
@@ -92,41 +90,33 @@ export class Intake {
   async close(): Promise<void> {
     this.#isCompleting = true;
     this.#isComplete = true;
-    this.#waiting.length = 0;
+    this.#waiting = [];
     this.#notify();
-    const bound = await Promise.allSettled(this.#flows.values());
-    const flows = bound.flatMap((flow) => (flow.status === "fulfilled" ? [flow.value] : []));
-    await Promise.all([...flows, ...this.#leaving].map((flow) => flow.close()));
+    await Promise.all(Array.from(this.#sources.values(), (source) => source.close()));
   }
 
-  #start(queue: string, bind: Bind, signal: AbortSignal): Promise<Flow> {
-    const starting = this.#bind(queue, bind, signal);
-    this.#flows.set(queue, starting);
-    // What went wrong is told to those who wait.
-    starting.catch(() => {
-      if (this.#flows.get(queue) === starting) this.#flows.delete(queue);
+  #add(queue: string): Source {
+    const source: Source = new Source(queue, {
+      ...this.#options,
+      connection: this.#connection,
+      queues: this.#queues,
+      listener: {
+        onMessage: (flow, message) => this.#received(source, flow, message),
+        onBound: (flow) => {
+          this.#open.add(flow);
+          this.#regulate();
+        },
+        onGone: (flow, isLost) => {
+          this.#open.delete(flow);
+          if (isLost) this.#giveUp(flow);
+        },
+      },
     });
-    return starting;
+    this.#sources.set(queue, source);
+    return source;
   }
 
-  async #bind(queue: string, bind: Bind, signal: AbortSignal): Promise<Flow> {
-    const former = this.#leaving.values().find((flow) => flow.queue === queue && !flow.isSpent);
-    if (former !== undefined) this.#leaving.delete(former);
-    const onMessage = (from: Flow, message: solace.Message): void => this.#received(from, message);
-    const flow = former ?? (await bind({ queue, onMessage }, signal));
-    this.#open.set(flow, bind);
-    this.#regulate();
-    return flow;
-  }
-
-  async #retire(flow: Flow): Promise<void> {
-    this.#open.delete(flow);
-    flow.setOpen(false);
-    if (flow.held === 0) return flow.close();
-    this.#leaving.add(flow);
-  }
-
-  #received(flow: Flow, message: solace.Message): void {
+  #received(source: Source, flow: Flow, message: solace.Message): void {
     const payload = payloadOf(message);
     if (payload === undefined) {
       this.#options.log.warn(
@@ -134,45 +124,33 @@ export class Intake {
         "message rejected that is neither binary nor text",
       );
       flow.settle(message, "rejected");
-      return this.#renewIfSpent(flow);
+      void source.tidy(flow);
+      return;
     }
-    flow.held++;
     this.#held++;
-    const bind = this.#open.get(flow);
-    if (bind !== undefined && this.#open.delete(flow)) this.#open.set(flow, bind);
+    if (this.#open.delete(flow)) this.#open.add(flow);
     this.#regulate();
+    void source.extend();
     // A session that closes gives it back.
-    if (!this.#isComplete) this.#waiting.push({ flow, message, payload });
+    if (!this.#isComplete) this.#waiting.push({ source, flow, message, payload });
     this.#notify();
   }
 
   /** Opens the flows while there is room, one after the other, and stops them all when there is none. */
   #regulate(): void {
-    for (const flow of [...this.#open.keys()]) flow.setOpen(this.#hasRoom);
-  }
-
-  /**
-   * Another flow takes the place of one that has settled too much otherwise than as accepted: at a moment when none of its
-   * messages is held, since those would go to others. Where such a moment does not come, another session does.
-   */
-  #renewIfSpent(flow: Flow): void {
-    const bind = this.#open.get(flow);
-    if (bind !== undefined && flow.isSpent && flow.held === 0) void this.#renew(flow, bind);
-    else if (flow.isExhausted) this.#connection.lose(exhausted(flow));
-  }
-
-  async #renew(flow: Flow, bind: Bind): Promise<void> {
-    this.#flows.delete(flow.queue);
-    try {
-      const next = this.consume(flow.queue, bind, this.#connection.ended);
-      await Promise.all([this.#retire(flow), next]);
-    } catch (error) {
-      this.#connection.lose(error);
-    }
+    for (const flow of [...this.#open]) flow.setOpen(this.#hasRoom);
   }
 
   get #hasRoom(): boolean {
     return this.#held < this.#options.maxUnsettled;
+  }
+
+  /** What came through a flow that was lost comes again: not handed out, it is nobody's here. */
+  #giveUp(flow: Flow): void {
+    const kept = this.#waiting.filter((received) => received.flow !== flow);
+    this.#held -= this.#waiting.length - kept.length;
+    this.#waiting = kept;
+    this.#regulate();
   }
 
   async *#deliver(): AsyncGenerator<Delivery, void> {
@@ -185,25 +163,37 @@ export class Intake {
     }
   }
 
-  #handOut({ flow, message, payload }: Received): Delivery {
+  #handOut({ source, flow, message, payload }: Received): Delivery {
     let isSettled = false;
     return {
       topic: topicOf(message),
       payload,
       redelivered: message.isRedelivered(),
-      deliveryCount: deliveryCountOf(message),
+      deliveryCount: this.#deliveryCountOf(message, flow),
+      maxDeliveries: flow.maxDeliveries ?? this.#options.maxDeliveries,
       properties: propertiesOf(message),
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;
         flow.settle(message, outcome);
-        flow.held--;
         this.#held--;
         this.#regulate();
-        this.#renewIfSpent(flow);
-        if (flow.held === 0 && this.#leaving.delete(flow)) await flow.close();
+        await source.tidy(flow);
       },
     };
+  }
+
+  #deliveryCountOf(message: solace.Message, { queue }: Flow): number {
+    const count = deliveryCountOf(message);
+    if (count !== undefined) return count;
+    if (!this.#uncounted.has(queue)) {
+      this.#uncounted.add(queue);
+      this.#options.log.warn(
+        { queue },
+        "queue does not tell how often it has delivered a call, so none is POISONED; have its deliveryCountEnabled set",
+      );
+    }
+    return message.isRedelivered() ? 2 : 1;
   }
 
   #notify(): void {

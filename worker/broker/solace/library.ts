@@ -8,6 +8,8 @@ import type { BrokerLog } from "../log.ts";
 const maxLogCharacters = 1_000;
 
 const { LogLevel } = solace;
+/** Its types do not have this. */
+const subcodeNames = solace.ErrorSubcode as unknown as { nameOf(subcode: number): string };
 let isReady = false;
 
 /**
@@ -48,14 +50,19 @@ export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
   return typeof code === "number" ? code : undefined;
 }
 
+/** The name of why something failed; undefined where nobody knows. */
+export function subcodeNameOf(failure: unknown): string | undefined {
+  const subcode = subcodeOf(failure);
+  return subcode === undefined ? undefined : subcodeNames.nameOf(subcode);
+}
+
 /** What a failure says, for people. */
 export function textOf(failure: unknown): string {
   const { infoStr, message } = asFailure(failure);
   for (const text of [infoStr, message]) {
     if (typeof text === "string" && text !== "") return text;
   }
-  const subcode = subcodeOf(failure);
-  return (subcode !== undefined && solace.ErrorSubcode[subcode]) || String(failure);
+  return subcodeNameOf(failure) ?? String(failure);
 }
 
 /** Which request an event answers. The library's types have this for some events only. */

@@ -25,7 +25,7 @@ const skipped: readonly solace.SDTFieldType[] = [
  * peers give them. Throws BrokerError when its topic is none.
  */
 export function toMessage(
-  { topic, payload, properties }: OutboundMessage,
+  { topic, payload, properties, timeToLiveSeconds }: OutboundMessage,
   timestampMs: number,
 ): solace.Message {
   try {
@@ -40,6 +40,7 @@ export function toMessage(
       map.addField(name, toField(value));
     }
     message.setUserPropertyMap(map);
+    if (timeToLiveSeconds !== undefined) message.setTimeToLive(timeToLiveSeconds * 1_000);
     return message;
   } catch (error) {
     throw new BrokerError(`Cannot publish to ${topic}: ${textOf(error)}`, {
@@ -83,13 +84,12 @@ export function propertiesOf(message: solace.Message): Record<string, string> {
   );
 }
 
-/** How often the broker has handed a message out, this time included. Queues may be set not to count. */
-export function deliveryCountOf(message: solace.Message): number {
-  const known = message.isRedelivered() ? 2 : 1;
+/** How often the broker has handed a message out, this time included; undefined when its queue does not tell. */
+export function deliveryCountOf(message: solace.Message): number | undefined {
   try {
-    return message.getDeliveryCount() ?? known;
+    return message.getDeliveryCount();
   } catch {
-    return known;
+    return undefined;
   }
 }
 

@@ -14,12 +14,15 @@
  * A queue that is there is taken as it is; one that is missing is made, where the broker lets the user.
  */
 import solace from "solclientjs";
+import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
 import { invokeTopic } from "../../protocol/topics.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { Flow, type FlowOptions, isNotPermitted, isUnknownQueue, queueDescriptor } from "./flow.ts";
+import { queueDescriptor } from "./consumer-properties.ts";
+import { isNotPermitted, isUnknownQueue } from "./failures.ts";
+import { Flow, type FlowOptions } from "./flow.ts";
 
 /** Most that a queue can be told of how often to hand a message out again. */
 const maxRedeliveries = 255;
@@ -39,24 +42,23 @@ export class Queues {
   /** Whether the calls of all tools come through one queue, which is this worker's alone. */
   readonly hasOneQueue: boolean;
   readonly #options: QueuesOptions;
-  /** The namespace as topics are built from it. */
-  readonly #namespace: string;
+  /** Limits that were told of, by queue: a queue is bound to again and again. */
+  readonly #toldLimits = new Map<string, number | undefined>();
 
   constructor(options: QueuesOptions) {
     this.#options = options;
-    this.#namespace = options.namespace.replace(/\/+$/, "");
     this.hasOneQueue = options.queueMode === "worker";
   }
 
   /** The queue that the calls of a tool come through. */
   queueOf(toolName: string): string {
-    const base = `${this.#namespace}/q/sandbox`;
-    return this.hasOneQueue ? `${base}/${this.#options.workerId}` : `${base}/tool/${toolName}`;
+    const { namespace, workerId } = this.#options;
+    return this.hasOneQueue ? workerQueue(namespace, workerId) : toolQueue(namespace, toolName);
   }
 
   /** Where agents publish the calls of a tool. */
   topicOf(toolName: string): string {
-    return invokeTopic(this.#namespace, toolName);
+    return invokeTopic(this.#options.namespace, toolName);
   }
 
   /** Binds to a queue, and makes it before if it is missing. Throws BrokerError. */
@@ -122,7 +124,7 @@ export class Queues {
         signal,
       );
     } catch (error) {
-      throw isNotPermitted(error) ? missing(queue, error) : error;
+      throw isNotPermitted(error) ? missing(queue, (error as BrokerError).cause) : error;
     }
     this.#options.log.info({ queue }, "queue made");
   }
@@ -130,7 +132,11 @@ export class Queues {
   #compareLimit(flow: Flow): void {
     const { maxDeliveries, log } = this.#options;
     const limit = flow.maxDeliveries;
-    if (limit === maxDeliveries) return;
+    const told = this.#toldLimits.has(flow.queue)
+      ? this.#toldLimits.get(flow.queue)
+      : maxDeliveries;
+    this.#toldLimits.set(flow.queue, limit);
+    if (limit === told) return;
     log.warn(
       { queue: flow.queue, maxDeliveries: limit ?? "unlimited", configured: maxDeliveries },
       "queue has another limit of deliveries than configured",

@@ -3,17 +3,18 @@
  * answers, and what else is heard.
  */
 import { type Clock, systemClock } from "../../support/clock.ts";
-import type {
-  BrokerSession,
-  BrokerSubscription,
-  Delivery,
-  OutboundMessage,
-  PublishOutcome,
-  SessionEnd,
+import {
+  BrokerError,
+  type BrokerSession,
+  type BrokerSubscription,
+  type Delivery,
+  type OutboundMessage,
+  type PublishOutcome,
+  type SessionEnd,
 } from "../broker.ts";
 import type { SolaceConfig } from "./config.ts";
 import { SolaceConnection } from "./connection.ts";
-import { type Bind, Intake } from "./intake.ts";
+import { Intake } from "./intake.ts";
 import type { ConnectionOptions } from "./library-session.ts";
 import { Publisher } from "./publisher.ts";
 import { Queues, type QueuesOptions } from "./queues.ts";
@@ -27,7 +28,10 @@ export interface SolaceBrokerOptions
   readonly clock?: Clock;
 }
 
-/** Connects and serves. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+/**
+ * Connects and serves. A tool whose queue cannot be had is served as soon as it can. Throws BrokerError, when no tool at all can
+ * be served too, or the signal's reason when it aborts; leaves nothing open then.
+ */
 export async function openSession(
   options: SolaceBrokerOptions,
   tools: readonly string[],
@@ -36,9 +40,17 @@ export async function openSession(
   await using stack = new AsyncDisposableStack();
   const connection = await SolaceConnection.open(options, signal);
   const session = stack.use(new SolaceSession(connection, options));
-  for (const tool of tools) await session.serve(tool, signal);
+  await session.begin(tools, signal);
   stack.move();
   return session;
+}
+
+function unserved(first: BrokerError, failures: ReadonlyMap<string, BrokerError>): BrokerError {
+  if (failures.size === 1) return first;
+  return new BrokerError(`None of ${failures.size} tools can be served. ${first.message}`, {
+    cause: first.cause,
+    transient: failures.values().some(({ transient }) => transient),
+  });
 }
 
 class SolaceSession implements BrokerSession {
@@ -50,8 +62,6 @@ class SolaceSession implements BrokerSession {
   readonly #publisher: Publisher;
   readonly #intake: Intake;
   readonly #audience: Audience;
-  /** The least of what is configured and what the queues say that were bound to. */
-  #maxDeliveries: number;
   #pausing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -60,40 +70,39 @@ class SolaceSession implements BrokerSession {
     this.#connection = connection;
     this.#queues = new Queues(options);
     this.#publisher = new Publisher(connection, clock, options.statusDelivery);
-    this.#intake = new Intake(connection, options);
+    this.#intake = new Intake(connection, this.#queues, options);
     this.#audience = new Audience(connection);
-    this.#maxDeliveries = options.maxDeliveries;
     this.deliveries = this.#intake.deliveries;
     this.closed = connection.closed;
   }
 
-  get maxDeliveries(): number {
-    return this.#maxDeliveries;
+  /** Serves the tools that it starts with. One that it cannot serve it tries again; throws when that is so with all of them. */
+  async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
+    const failures = new Map<string, BrokerError>();
+    for (const tool of tools) {
+      try {
+        await this.serve(tool, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#connection.ended.throwIfAborted();
+        failures.set(tool, error as BrokerError);
+      }
+    }
+    const [first] = failures.values();
+    if (first !== undefined && failures.size === tools.length) throw unserved(first, failures);
+    for (const [tool, failure] of failures) this.#intake.sourceOf(tool)?.serveLater(tool, failure);
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const queue = this.#queues.queueOf(toolName);
-    const isNew = this.#intake.flowOf(queue) === undefined;
-    const bind: Bind = (options, whileBinding) =>
-      this.#queues.bind(this.#connection, options, whileBinding);
-    const flow = await this.#intake.consume(queue, bind, signal);
-    if (flow === undefined) return;
-    this.#maxDeliveries = Math.min(this.#maxDeliveries, flow.maxDeliveries ?? Infinity);
-    try {
-      await this.#queues.attract(flow, toolName, signal);
-    } catch (error) {
-      if (isNew) await this.#intake.cancel(queue);
-      throw error;
-    }
+    await this.#intake.serve(toolName, signal);
   }
 
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const queue = this.#queues.queueOf(toolName);
-    if (!this.#queues.hasOneQueue) return this.#intake.cancel(queue);
-    const flow = await this.#intake.flowOf(queue);
-    await flow?.repel(this.#queues.topicOf(toolName), signal);
+    if (!this.#queues.hasOneQueue) return this.#intake.cancel(toolName);
+    const topic = this.#queues.topicOf(toolName);
+    await this.#intake.sourceOf(toolName)?.repel(toolName, topic, signal);
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {

@@ -5,13 +5,11 @@ import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
 import { abortable } from "../abortable.ts";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
+import { HeardMessages } from "../heard-messages.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { requestTimeoutMs } from "./library-session.ts";
 import { toTopic } from "./library.ts";
 import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
-
-/** Messages that may wait for a listener; of more, the oldest go. */
-const maxWaitingMessages = 10_000;
 
 /** A pattern that the broker knows, and who listens to it. */
 interface Subscribed {
@@ -91,54 +89,38 @@ export class Audience {
 export class SolaceSubscription implements BrokerSubscription {
   readonly #sessionEnded: AbortSignal;
   readonly #leave: (self: SolaceSubscription) => Promise<void>;
-  readonly #waiting: HeardMessage[] = [];
-  #dropped = 0;
+  readonly #heard = new HeardMessages<HeardMessage>();
   #isDisposed = false;
-  #changed = Promise.withResolvers<void>();
 
   /** `leave` is called once, when it is disposed of. */
   constructor(sessionEnded: AbortSignal, leave: (self: SolaceSubscription) => Promise<void>) {
     this.#sessionEnded = sessionEnded;
     this.#leave = leave;
-    sessionEnded.addEventListener("abort", this.#notify, { once: true });
+    sessionEnded.addEventListener("abort", this.#end, { once: true });
   }
 
   get dropped(): number {
-    return this.#dropped;
+    return this.#heard.dropped;
   }
 
   /** Takes a message that is for it. */
   offer(message: HeardMessage): void {
-    if (this.#waiting.length >= maxWaitingMessages) {
-      this.#waiting.shift();
-      this.#dropped++;
-    }
-    this.#waiting.push(message);
-    this.#notify();
+    this.#heard.offer(message);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<HeardMessage, void> {
-    for (;;) {
-      const message = this.#waiting.shift();
-      if (message !== undefined) yield message;
-      else if (this.#isDisposed || this.#sessionEnded.aborted) return;
-      else await this.#changed.promise;
-    }
+  [Symbol.asyncIterator](): AsyncIterator<HeardMessage> {
+    return this.#heard[Symbol.asyncIterator]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    this.#waiting.length = 0;
-    this.#sessionEnded.removeEventListener("abort", this.#notify);
-    this.#notify();
+    this.#heard[Symbol.dispose]();
+    this.#sessionEnded.removeEventListener("abort", this.#end);
     await this.#leave(this);
   }
 
-  readonly #notify = (): void => {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
-  };
+  readonly #end = (): void => this.#heard.end();
 }
 
 /** Solace would take `ab*` for a prefix and `>` in the middle for itself; no other broker does, and no caller should. */

@@ -1,0 +1,46 @@
+/**
+ * The command line of `harness queues`.
+ */
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { parseToolName } from "../option-values.ts";
+import { checkNamespace, namespaceOption } from "../options.ts";
+import { type PruneOptions, prune } from "./prune.ts";
+
+/** Adds `queues` with its commands. */
+export function addQueues(
+  program: Command,
+  context: Context,
+  finish: (exitCode: number) => void,
+): void {
+  program
+    .command("queues")
+    .description("Look after the queues that workers leave on a Solace broker.")
+    .command("prune")
+    .description(
+      "List the queues of a namespace, and remove those that nobody serves and that hold no call.",
+    )
+    .option(
+      "--tool <name>",
+      "only the queue of this tool; repeat for more",
+      (name: string, previous: readonly string[]) => [...previous, parseToolName(name)],
+      [],
+    )
+    .option("--yes", "remove; without it nothing is changed")
+    .option("--force", "with --tool: remove it also when it is served or calls wait in it")
+    .option("--json", "print each queue as one line of JSON")
+    .addOption(namespaceOption(context))
+    .addHelpText("after", help)
+    .action(async (options: PruneOptions) => {
+      checkNamespace(options.namespace);
+      finish(await prune(options, context));
+    });
+}
+
+const help = `
+SOLACE_SEMP_URL, SOLACE_SEMP_USERNAME and SOLACE_SEMP_PASSWORD say where the broker is managed and by whom, SOLACE_VPN
+in which message VPN (default: default). A worker that is down for the moment serves nothing: look at the list first.
+
+Examples:
+  harness queues prune --namespace ed_test
+  harness queues prune --namespace ed_test --tool old_tool --yes`;

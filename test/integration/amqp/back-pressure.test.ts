@@ -1,0 +1,132 @@
+/**
+ * How much a worker takes of the calls of many tools: RabbitMQ's own limit is one for each queue.
+ */
+import { describe, expect, test, vi } from "vitest";
+import type { BrokerSession } from "../../../worker/broker/broker.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { Acceptor, pull } from "../../conformance/broker/under-test.ts";
+import { patience } from "../../support/patience.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
+import { type Operator, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+
+const node = useRabbitMQ(async () => ({}));
+
+const tools = Array.from({ length: 10 }, (_, n) => `tool-${n}`);
+const maxUnsettled = 2;
+
+/** A session that serves all tools. */
+function serve(namespace: string, most = maxUnsettled): Promise<BrokerSession> {
+  return amqpBroker({ url: node().url, namespace, maxUnsettled: most }).connect(tools, never);
+}
+
+/** How many calls wait at the broker: of those that were published, the others are held by workers. */
+async function waitingCalls({ channel }: Operator, namespace: string): Promise<number> {
+  let calls = 0;
+  for (const tool of tools) {
+    const queue = await channel.checkQueue(`${namespace}/q/sandbox/tool/${tool}`);
+    calls += queue.messageCount;
+  }
+  return calls;
+}
+
+/** Waits until nobody is sent calls unasked. RabbitMQ counts a consumer until what came through it is settled. */
+async function whenNobodyListens(
+  { channel }: Operator,
+  namespace: string,
+  held: () => number | Promise<number>,
+): Promise<void> {
+  await vi.waitFor(async () => {
+    let consumers = 0;
+    for (const tool of tools) {
+      const queue = await channel.checkQueue(`${namespace}/q/sandbox/tool/${tool}`);
+      consumers += queue.consumerCount;
+    }
+    expect(consumers).toBeLessThanOrEqual(await held());
+  }, patience);
+}
+
+describe("a worker whose slots are all busy", () => {
+  test("leaves the calls of every tool to another, as they came", async () => {
+    const namespace = newNamespace();
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await using operator = await connectOperator(node().url);
+    await using busy = await serve(namespace);
+    const taken = pull(busy);
+    await peer.publish(invokeTopic(namespace, tools[0]!), "0");
+    await peer.publish(invokeTopic(namespace, tools[0]!), "1");
+    const running = [await taken.next(), await taken.next()];
+    await whenNobodyListens(operator, namespace, () => running.length);
+    const calls = tools.flatMap((tool) => [`${tool} a`, `${tool} b`]);
+    for (const call of calls) await peer.publish(invokeTopic(namespace, call.slice(0, -2)), call);
+    expect(await waitingCalls(operator, namespace)).toBe(calls.length);
+    await using free = await serve(namespace);
+    const others = pull(free);
+    const seen: string[] = [];
+    while (seen.length < calls.length) {
+      const { payload, deliveryCount, settle } = await others.next();
+      expect(deliveryCount).toBe(1);
+      seen.push(Buffer.from(payload).toString());
+      await settle("accepted");
+    }
+    expect(seen.toSorted()).toEqual(calls.toSorted());
+  });
+
+  test("takes from every queue again when they are free", async () => {
+    const namespace = newNamespace();
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await using operator = await connectOperator(node().url);
+    await using session = await serve(namespace);
+    const taken = pull(session);
+    for (const tool of tools.slice(0, maxUnsettled))
+      await peer.publish(invokeTopic(namespace, tool), "first");
+    const running = [await taken.next(), await taken.next()];
+    await whenNobodyListens(operator, namespace, () => running.length);
+    for (const delivery of running) await delivery.settle("accepted");
+    for (const tool of tools) await peer.publish(invokeTopic(namespace, tool), "again");
+    const topics = new Set<string>();
+    while (topics.size < tools.length) {
+      const delivery = await taken.next();
+      topics.add(delivery.topic);
+      await delivery.settle("accepted");
+    }
+  });
+});
+
+test("a worker that comes to full queues takes at most one of each more than it may hold, and from all of them in turn", async () => {
+  const namespace = newNamespace();
+  await using peer = await connectAmqpPeer(node().url, namespace);
+  {
+    await using _queues = await serve(namespace);
+  }
+  await using operator = await connectOperator(node().url);
+  const calls = [1, 2, 3].flatMap(() => tools);
+  for (const tool of calls) await peer.publish(invokeTopic(namespace, tool), tool);
+  await using session = await serve(namespace);
+  const taken = pull(session);
+  const topics = new Set<string>();
+  for (let settled = 0; settled < 2 * tools.length; settled++) {
+    const delivery = await taken.next();
+    const held = calls.length - settled - (await waitingCalls(operator, namespace));
+    expect(held).toBeLessThanOrEqual(maxUnsettled - 1 + tools.length);
+    topics.add(delivery.topic);
+    await delivery.settle("accepted");
+  }
+  expect(topics.size).toBe(tools.length);
+});
+
+test("calls of many tools in one moment are at most one of each more than an idle worker may hold", async () => {
+  const namespace = newNamespace();
+  await using peer = await connectAmqpPeer(node().url, namespace);
+  await using operator = await connectOperator(node().url);
+  await using session = await serve(namespace);
+  const calls = [1, 2, 3].flatMap(() => tools);
+  await Promise.all(calls.map((tool) => peer.publish(invokeTopic(namespace, tool), tool)));
+  const taken = pull(session);
+  const running = [await taken.next(), await taken.next()];
+  const held = calls.length - (await waitingCalls(operator, namespace));
+  expect(held).toBeLessThanOrEqual(maxUnsettled - 1 + tools.length);
+  for (const delivery of running) await delivery.settle("accepted");
+  const rest = new Acceptor(session);
+  await vi.waitFor(() => expect(rest.texts).toHaveLength(calls.length - running.length), patience);
+});

@@ -1,0 +1,142 @@
+/**
+ * Calls that end in any order and any way. The client library ends the process when one of its consumers is told too much of
+ * this kind, so these are tests of whether the worker lives.
+ */
+import solace from "solclientjs";
+import { describe, expect, test, vi } from "vitest";
+import type { Delivery, Settlement } from "../../../worker/broker/broker.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { pull, textOf } from "../../conformance/broker.ts";
+import { patience } from "../../support/patience.ts";
+import { type Place, keptLog, namespace, never, openPlace, queueOf } from "./place.ts";
+
+/** Numbers that look like chance, the same for every run: 0 inclusive to `below` exclusive. */
+function dice(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Publishes calls of tools in turn, faster than one after the other. */
+async function callAll(place: Place, tools: readonly string[], count: number): Promise<string[]> {
+  const bodies = Array.from({ length: count }, (_, n) => `${n}`);
+  for (let at = 0; at < count; at += 50) {
+    const some = bodies.slice(at, at + 50);
+    await Promise.all(some.map((body, n) => place.call(tools[n % tools.length]!, body)));
+  }
+  return bodies;
+}
+
+/** How every call ended, as the broker sees it: those that it gave out again are told by their last end. */
+function finalOutcomes(place: Place): Record<Settlement, number> {
+  const ends = { accepted: 0, failed: 0, rejected: 0 };
+  place.server.events.on("settled", ({ outcome }) => ends[outcome]++);
+  return ends;
+}
+
+describe("calls that end in any order and any way", () => {
+  test.each([
+    { atOnce: 100, tools: ["echo"] },
+    { atOnce: 100, tools: ["a", "b", "c"] },
+    { atOnce: 12, tools: ["echo"] },
+    { atOnce: 1, tools: ["a", "b"] },
+  ])("end once each, $atOnce at once of $tools", async ({ atOnce, tools }) => {
+    const log = keptLog();
+    await using place = await openPlace({ maxUnsettled: atOnce, maxDeliveries: 200, log });
+    await using session = await place.broker.connect(tools, never);
+    let isLost = false;
+    void session.closed.then(({ reason }) => (isLost = reason === "lost"));
+    const ends = finalOutcomes(place);
+    const roll = dice(atOnce);
+    const count = 600;
+    const left = new Set(await callAll(place, tools, count));
+    const held: Delivery[] = [];
+    const pulling = (async () => {
+      for await (const delivery of session.deliveries) held.push(delivery);
+    })();
+    await vi.waitFor(() => expect(held).toHaveLength(atOnce), patience);
+    const expected = { accepted: 0, rejected: 0 };
+    while (left.size > 0) {
+      // What the broker sent before this confirmation has arrived with it.
+      await session.publish({ topic: "t", payload: Buffer.from("1") }, never);
+      for (let some = Math.ceil(held.length / 4); some > 0; some--) {
+        const [delivery] = held.splice(roll(held.length), 1);
+        const outcome = (["accepted", "accepted", "rejected", "failed"] as const)[roll(4)]!;
+        if (outcome !== "failed") {
+          expected[outcome]++;
+          // Nothing that ended comes again.
+          expect(left.delete(textOf(delivery!))).toBe(true);
+        }
+        await delivery!.settle(outcome);
+      }
+    }
+    await vi.waitFor(() => {
+      for (const tool of tools) expect(place.server.queue(queueOf(tool))?.depth).toBe(0);
+    }, patience);
+    expect(ends).toMatchObject(expected);
+    expect(isLost).toBe(false);
+    expect(log.events.filter((event) => event !== "queue made")).toEqual([]);
+    await session.pause();
+    await pulling;
+  });
+
+  test("make one other call wait at most, while one of them is long and hundreds are refused", async () => {
+    await using place = await openPlace({ maxUnsettled: 4 });
+    await using session = await place.broker.connect(["echo"], never);
+    const deliveries = pull(session);
+    await place.call("echo", "long");
+    const long = await deliveries.next();
+    const left = new Set(await callAll(place, ["echo"], 200));
+    const ends = { accepted: 0, rejected: 0 };
+    const takeOne = async (): Promise<void> => {
+      const delivery = await deliveries.next();
+      const outcome = left.size % 2 === 0 ? "rejected" : "accepted";
+      expect(left.delete(textOf(delivery))).toBe(true);
+      ends[outcome]++;
+      await delivery.settle(outcome);
+    };
+    while (left.size > 1) await takeOne();
+    await long.settle("accepted");
+    while (left.size > 0) await takeOne();
+    const queue = (): unknown => place.server.queue(queueOf("echo"));
+    const settlements = { accepted: ends.accepted + 1, failed: 0, rejected: ends.rejected };
+    await vi.waitFor(() => expect(queue()).toMatchObject({ depth: 0, settlements }), patience);
+    // Flows that have served their turn are let go.
+    expect(place.server.queue(queueOf("echo"))?.consumers).toHaveLength(1);
+  });
+});
+
+test("200 messages that are neither binary nor text are rejected, between calls, by one session", async () => {
+  const log = keptLog();
+  await using place = await openPlace({ maxUnsettled: 4, log });
+  await using session = await place.broker.connect(["echo"], never);
+  let isLost = false;
+  void session.closed.then(({ reason }) => (isLost = reason === "lost"));
+  const deliveries = pull(session);
+  const { SDTField, SDTFieldType, SolclientFactory } = solace;
+  for (let n = 0; n < 200; n++) {
+    const message = SolclientFactory.createMessage();
+    message.setDestination(SolclientFactory.createTopicDestination(invokeTopic(namespace, "echo")));
+    message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
+    message.setSdtContainer(SDTField.create(SDTFieldType.MAP, new solace.SDTMapContainer()));
+    place.peer.session.send(message);
+    await place.call("echo", `${n}`);
+    const delivery = await deliveries.next();
+    expect(textOf(delivery)).toBe(`${n}`);
+    await delivery.settle("accepted");
+  }
+  await vi.waitFor(
+    () =>
+      expect(place.server.queue(queueOf("echo"))).toMatchObject({
+        depth: 0,
+        settlements: { accepted: 200, failed: 0, rejected: 200 },
+      }),
+    patience,
+  );
+  expect(isLost).toBe(false);
+  expect(new Set(log.events)).toEqual(
+    new Set(["queue made", "message rejected that is neither binary nor text"]),
+  );
+});

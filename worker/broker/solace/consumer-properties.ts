@@ -1,0 +1,44 @@
+/**
+ * How a consumer of the library is set up, every property of it.
+ */
+import solace from "solclientjs";
+import type { Settlement } from "../broker.ts";
+
+/**
+ * Messages that the library takes from the broker before it hands them on: its least. It takes as many while it is
+ * stopped too, so a worker that is busy keeps this one from others, unless the queue has a limit of its own.
+ */
+const windowMessages = 1;
+
+/** Milliseconds for the broker to answer a bind. */
+const bindTimeoutMs = 10_000;
+
+/** Milliseconds after which the broker hears of settlements, the library's least. */
+const settlementDelayMs = 20;
+
+/** How messages end, in the library's words. */
+export const outcomes: Readonly<Record<Settlement, solace.MessageOutcome>> = {
+  accepted: solace.MessageOutcome.ACCEPTED,
+  failed: solace.MessageOutcome.FAILED,
+  rejected: solace.MessageOutcome.REJECTED,
+};
+
+/** How a flow from a queue is bound. */
+export function consumerProperties(queue: string): solace.MessageConsumerProperties {
+  return Object.assign(new solace.MessageConsumerProperties(), {
+    queueDescriptor: queueDescriptor(queue),
+    acknowledgeMode: solace.MessageConsumerAcknowledgeMode.CLIENT,
+    requiredSettlementOutcomes: [outcomes.failed, outcomes.rejected],
+    windowSize: windowMessages,
+    transportAcknowledgeTimeoutInMsecs: settlementDelayMs,
+    connectAttempts: 1,
+    connectTimeoutInMsecs: bindTimeoutMs,
+    // A flow that is down is bound anew by its owner.
+    reconnectAttempts: 0,
+  } satisfies Partial<solace.MessageConsumerProperties>);
+}
+
+/** A durable queue by its name. */
+export function queueDescriptor(name: string): solace.QueueDescriptor {
+  return new solace.QueueDescriptor({ name, type: solace.QueueType.QUEUE, durable: true });
+}
