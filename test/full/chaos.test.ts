@@ -1,28 +1,43 @@
 /**
  * A thousand calls while workers are killed, connections cut and the broker is restarted.
  */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { newNamespace, toBeTreatedBadly, useRabbitMQ } from "../integration/amqp/node.ts";
-import { startAmqpChaosAgent } from "../support/chaos-agent-amqp.ts";
-import { brokenPromises, makeChaos } from "../support/chaos.ts";
+import { ChaosAgent } from "../support/chaos-agent.ts";
+import { amqpDial } from "../support/chaos-agent-amqp.ts";
+import { solaceDial } from "../support/chaos-agent-solace.ts";
+import { muchChaos } from "../support/chaos-options.ts";
+import { brokenPromises } from "../support/chaos-report.ts";
+import { startChaosSmfBroker } from "../support/chaos-smf.ts";
+import { makeChaos } from "../support/chaos.ts";
 
-const node = useRabbitMQ(async () => ({}));
+const timeoutMs = 900_000;
 
-test("on RabbitMQ every call is answered, and none runs twice that must not", async () => {
-  const namespace = newNamespace();
-  await using agent = startAmqpChaosAgent(node().url, namespace);
-  const options = {
-    calls: 1_000,
-    inFlight: 16,
-    workers: 3,
-    killEveryMs: 5_000,
-    cutEveryMs: 10_000,
-  };
-  const report = await makeChaos(toBeTreatedBadly(node()), agent, namespace, options);
-  expect(brokenPromises(report)).toEqual([]);
-  // Or nothing was tried: a tool that must not run twice may also be answered that it was not run again.
-  expect(report.calls).toContainEqual(expect.objectContaining({ tool: "once", ending: "success" }));
-  expect(report.calls).toHaveLength(options.calls);
-  expect(report.kills).toBeGreaterThan(0);
-  expect(report.cuts).toBeGreaterThan(0);
-}, 900_000);
+describe("every call is answered, and none runs twice that must not, whoever is killed meanwhile", () => {
+  test(
+    "on Solace",
+    async () => {
+      const namespace = newNamespace();
+      await using broker = await startChaosSmfBroker(namespace);
+      await using agent = new ChaosAgent(namespace, solaceDial(broker.url));
+      const report = await makeChaos(broker, agent, namespace, muchChaos);
+      expect(brokenPromises(report, muchChaos)).toEqual([]);
+    },
+    timeoutMs,
+  );
+
+  describe("on RabbitMQ", () => {
+    const node = useRabbitMQ(async () => ({}));
+
+    test(
+      "of a real node",
+      async () => {
+        const namespace = newNamespace();
+        await using agent = new ChaosAgent(namespace, amqpDial(node().url));
+        const report = await makeChaos(toBeTreatedBadly(node()), agent, namespace, muchChaos);
+        expect(brokenPromises(report, muchChaos)).toEqual([]);
+      },
+      timeoutMs,
+    );
+  });
+});

@@ -1,15 +1,16 @@
 /**
- * Chaos: workers are killed, connections cut and the broker is restarted while agents call, and everything is counted.
+ * Chaos: workers are killed, connections cut and the broker is restarted while an agent calls, and everything is counted.
  */
-import { once } from "node:events";
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
-import { createInterface } from "node:readline";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Answer } from "../../harness/messages.ts";
-import { manifestText, reachableDirectory } from "./rig.ts";
-import { WorkerProcess } from "./worker-process.ts";
+import type { ChaosAgent } from "./chaos-agent.ts";
+import { type Runs, countEffects } from "./chaos-effects.ts";
+import type { ChaosOptions } from "./chaos-options.ts";
+import { ChaosProgress } from "./chaos-progress.ts";
+import type { ChaosReport } from "./chaos-report.ts";
+import { ChaosWorkers, chaosTools } from "./chaos-workers.ts";
+import { reachableDirectory } from "./rig.ts";
 
 /** A broker that can be treated badly. */
 export interface ChaosBroker {
@@ -19,51 +20,18 @@ export interface ChaosBroker {
   cut(): Promise<void> | void;
   /** Stops it and starts it again, with everything that is durable. */
   restart(): Promise<void>;
+  /** Loses the next answer that a worker sends, and tells which worker; for brokers that can be made to. */
+  loseAnswer?(signal: AbortSignal): Promise<string>;
 }
 
-/** An agent whose answers wait for it in a durable queue, as those of real agents do. */
-export interface ChaosAgent {
-  /** Calls, and sends the call again until the broker has confirmed it. Fulfils with the first answer. */
-  call(id: string, tool: string, args: object): Promise<Answer>;
-}
+/** Milliseconds after which a call is taken for lost: longer than a restart of the broker and several of a worker. */
+const lostAfterMs = 90_000;
 
-/** How bad it gets. */
-export interface ChaosOptions {
-  readonly calls: number;
-  readonly inFlight: number;
-  readonly workers: number;
-  /** Milliseconds between two killed workers, and between two cuts, on average. */
-  readonly killEveryMs: number;
-  readonly cutEveryMs: number;
-}
+/** Milliseconds, at most, from a call's answer to what happens next: calls are then everywhere on their ways. */
+const maxDelayMs = 500;
 
-/** What became of it. */
-export interface ChaosReport {
-  /** By call: how it was answered, and how often its tool began. */
-  readonly calls: readonly {
-    readonly id: string;
-    readonly tool: ChaosTool;
-    readonly ending: string;
-    readonly runs: number;
-  }[];
-  readonly kills: number;
-  readonly cuts: number;
-}
-
-const chaosTools = ["repeatable", "once"] as const;
-type ChaosTool = (typeof chaosTools)[number];
-
-/** Says that it has begun to somebody who counts, and goes on when it was heard. */
-const toolSource = `
-import socket, time
-
-def run(port, id):
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall((id + "\\n").encode())
-        connection.recv(1)
-    time.sleep(0.05)
-    return {"id": id}
-`;
+/** Milliseconds after which a worker has told the broker of what it settled when it sent an answer, if it did so then. */
+const settlementMs = 100;
 
 /** Makes calls of tools that may run twice and of tools that must not, in turns, while everything around them breaks. */
 export async function makeChaos(
@@ -73,55 +41,43 @@ export async function makeChaos(
   options: ChaosOptions,
 ): Promise<ChaosReport> {
   await using owned = new AsyncDisposableStack();
-  const base = await reachableDirectory();
-  owned.defer(() => rm(base, { recursive: true, force: true }));
-  const runs = new Map<string, number>();
-  const counter = await countRuns(runs);
-  owned.defer(() => counter.close());
-  const toolsDir = join(base, "tools");
-  await mkdir(toolsDir);
-  await writeFile(join(toolsDir, "effect.py"), toolSource);
-  const tool = { module: "effect", function: "run", timeout_seconds: 60 };
-  const manifest = { repeatable: tool, once: { ...tool, idempotent: false } };
-  await writeFile(join(base, "manifest.yaml"), manifestText(manifest));
-  const start = (index: number, life: number): WorkerProcess =>
-    new WorkerProcess({
-      SAM_NAMESPACE: namespace,
-      SAM_WORKER_ID: `worker-${index}-${life}`,
-      MANIFEST_PATH: join(base, "manifest.yaml"),
-      TOOLS_PYTHON_DIR: toolsDir,
-      SANDBOX_WORK_DIR: join(base, `work-${index}`),
-      SANDBOX_MAX_CONCURRENT: "2",
-      SANDBOX_MIN_FREE_DISK_MB: "1",
-      BROKER_MAX_DELIVERIES: "100",
-      CONNECT_RETRY_DELAY_MS: "500",
-      SOLACE_RECONNECT_DELAY_MS: "500",
-      SOLACE_RECONNECT_RETRIES: "0",
-      HEALTH_PORT: "0",
-      ...broker.environment,
-    });
-  const workers = Array.from({ length: options.workers }, (_, index) => start(index, 0));
-  owned.defer(async () => {
-    await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
+  const directory = await reachableDirectory();
+  owned.defer(() => rm(directory, { recursive: true, force: true }));
+  const effects = owned.use(await countEffects());
+  const environment = {
+    SAM_NAMESPACE: namespace,
+    BROKER_MAX_DELIVERIES: String(options.maxDeliveries),
+    ...broker.environment,
+  };
+  const workers = owned.use(
+    await ChaosWorkers.start({ count: options.workers, directory, environment }),
+  );
+  const over = new AbortController();
+  owned.defer(() => over.abort());
+  const { signal } = over;
+  const progress = new ChaosProgress();
+  let [kills, cuts] = [0, 0];
+
+  const moments = killMoments(broker, workers, progress, effects.runs);
+  const killing = repeat(progress, options.callsPerKill, signal, async () => {
+    const victim = await moments[kills % moments.length]!(signal);
+    if (!workers.ids.includes(victim)) return;
+    kills++;
+    await progress.during(1, () => workers.kill(victim));
   });
 
-  const over = new AbortController();
-  let [kills, cuts, answered] = [0, 0, 0];
-  const half = Promise.withResolvers<void>();
-  const killing = repeat(options.killEveryMs, over.signal, async () => {
-    const index = Math.floor(Math.random() * workers.length);
-    workers[index]!.child.kill("SIGKILL");
-    await workers[index]!.exited;
-    workers[index] = start(index, ++kills);
-  });
   // One after the other: a broker that is starting has no connections to cut.
   let turn = Promise.resolve();
-  const inTurn = (act: () => Promise<void> | void): Promise<void> => (turn = turn.then(act));
-  const cutting = repeat(options.cutEveryMs, over.signal, async () => {
+  const inTurn = (act: () => Promise<void> | void): Promise<void> =>
+    // Whoever lost one connection may have others' calls when it loses the next, so a call may come back once for each.
+    (turn = turn.then(() => progress.during(options.workers, act)));
+  const cutting = repeat(progress, options.callsPerCut, signal, async () => {
     await inTurn(() => broker.cut());
     cuts++;
   });
-  const restarting = half.promise.then(() => inTurn(() => broker.restart()));
+  const restarting = progress
+    .until(Math.floor(options.calls / 2), signal)
+    .then(() => inTurn(() => broker.restart()));
 
   const calls: ChaosReport["calls"][number][] = [];
   let next = 0;
@@ -129,64 +85,69 @@ export async function makeChaos(
     while (next < options.calls) {
       const index = next++;
       const id = `call-${index}`;
-      const name = chaosTools[index % chaosTools.length]!;
-      const answer = await agent.call(id, name, { port: counter.port, id });
-      const ending = answer.kind === "error" ? `${answer.code} (${answer.message})` : answer.kind;
-      calls.push({ id, tool: name, ending, runs: 0 });
-      if (++answered === Math.floor(options.calls / 2)) half.resolve();
+      const tool = chaosTools[index % chaosTools.length]!;
+      const before = progress.lossesOver;
+      const answer = agent.call(id, tool, { port: effects.port, id });
+      const lost = sleep(lostAfterMs, "none", { ref: false });
+      const ending = await Promise.race([answer.then(endingOf), lost]);
+      calls.push({ id, tool, ending, losses: progress.lossesBegun - before, ranIn: [] });
+      progress.advance(id);
     }
   };
-  await Promise.all(Array.from({ length: options.inFlight }, lane));
-  over.abort();
-  await Promise.all([killing, cutting, restarting]);
+  const calling = Promise.all(Array.from({ length: options.inFlight }, lane));
+  await Promise.all([calling.then(() => over.abort()), killing, cutting, restarting]);
   return {
-    calls: calls.map((call) => ({ ...call, runs: runs.get(call.id) ?? 0 })),
+    calls: calls.map((call) => ({ ...call, ranIn: effects.runs.get(call.id) ?? [] })),
     kills,
     cuts,
   };
 }
 
-/** What was promised and not kept, a line for each call. */
-export function brokenPromises({ calls }: ChaosReport): readonly string[] {
-  return calls
-    .filter(({ tool, ending, runs }) => {
-      const isAnswered =
-        ending === "success" || (tool === "once" && ending.startsWith("NOT_REPEATED"));
-      return !isAnswered || (ending === "success" && runs === 0) || (tool === "once" && runs > 1);
-    })
-    .map(({ id, tool, ending, runs }) => `${id}, ${tool}: ${ending} after ${runs} runs`);
+/** When a worker is killed, in turns; each tells which. */
+function killMoments(
+  broker: ChaosBroker,
+  workers: ChaosWorkers,
+  progress: ChaosProgress,
+  runs: Runs,
+): readonly ((signal: AbortSignal) => Promise<string>)[] {
+  const { loseAnswer } = broker;
+  return [
+    // It has sent an answer that the broker does not have.
+    ...(loseAnswer
+      ? [
+          async (signal: AbortSignal) => {
+            const victim = await loseAnswer(signal);
+            await sleep(settlementMs, undefined, { signal });
+            return victim;
+          },
+        ]
+      : []),
+    // The agent has just got its answer: the call is hardly settled yet.
+    async (signal) => runs.get(await progress.next(signal))?.at(-1) ?? "",
+    // Any.
+    () => Promise.resolve(workers.ids[Math.floor(Math.random() * workers.ids.length)]!),
+  ];
 }
 
-/** Counts, by call, how often its tool said that it had begun. */
-async function countRuns(
-  runs: Map<string, number>,
-): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const server = createServer((socket) => {
-    // A tool that is killed does not say goodbye.
-    socket.on("error", () => undefined);
-    createInterface({ input: socket }).once("line", (id) => {
-      runs.set(id, (runs.get(id) ?? 0) + 1);
-      socket.end("\n");
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-/** Does it again and again, with pauses of up to twice that time, until the signal. */
+/** Acts again and again, with so many calls in between, give or take a half, until the signal. */
 async function repeat(
-  everyMs: number,
+  progress: ChaosProgress,
+  callsBetween: number,
   signal: AbortSignal,
   act: () => Promise<void>,
 ): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(2 * Math.random() * everyMs, undefined, { signal }).catch(() => undefined);
-    if (!signal.aborted) await act();
+  try {
+    for (;;) {
+      const calls = Math.ceil((0.5 + Math.random()) * callsBetween);
+      await progress.until(progress.calls + calls, signal);
+      await sleep(Math.random() * maxDelayMs, undefined, { signal });
+      await act();
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
+}
+
+function endingOf(answer: Answer): string {
+  return answer.kind === "error" ? `${answer.code} (${answer.message})` : answer.kind;
 }
