@@ -1,0 +1,61 @@
+/**
+ * What callers can make a worker publish: they choose the topics of answer and statuses.
+ */
+import { expect, onTestFinished, test, vi } from "vitest";
+import { encodeRequest } from "../../harness/messages.ts";
+import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
+import { DevClient } from "../support/dev-client.ts";
+import { patience } from "../support/patience.ts";
+import { namespace, startRig } from "../support/rig.ts";
+
+const saying = `
+def run(ctx):
+    ctx.send_status("do something")
+    return {"replyTo": "elsewhere"}
+`;
+
+/** A worker with two tools, and a caller who hears what is published to `place`. */
+async function setUp(place: string) {
+  const tool = { module: "saying", function: "run" };
+  const rig = await startRig({ tools: { tool, other: tool }, files: { "saying.py": saying } });
+  onTestFinished(() => rig[Symbol.asyncDispose]());
+  const { host, port } = rig.broker;
+  const signal = AbortSignal.timeout(30_000);
+  const client = await DevClient.connect({ host, port, name: "caller", patterns: [place] }, signal);
+  onTestFinished(() => client[Symbol.asyncDispose]());
+  return {
+    rig,
+    messages: client.messages(signal),
+    call: (properties: Record<string, string>) =>
+      client.publish(
+        invokeTopic(namespace, "tool"),
+        encodeRequest("call", "caller", { tool: "tool" }),
+        properties,
+        signal,
+      ),
+  };
+}
+
+test.each(["tool", "other"])(
+  "an answer and a status that are sent where the calls of the tool %s come from are none",
+  async (name) => {
+    const place = invokeTopic(namespace, name);
+    const { rig, call } = await setUp(place);
+    await call({ replyTo: place, statusTo: place });
+    const dropped = () => rig.logLines.filter((line) => line.includes("without a usable replyTo"));
+    await vi.waitFor(() => expect(dropped()).toHaveLength(2), patience);
+    expect(rig.logLines.filter((line) => line.includes("invocation received"))).toHaveLength(1);
+  },
+);
+
+test("answers and statuses have no property that their caller chose", async () => {
+  const place = responseTopic(namespace, "caller", "call");
+  const { call, messages } = await setUp(place);
+  await call({ replyTo: place, statusTo: place, userId: "u", authToken: "t", [namespace]: "p" });
+  const names: string[] = [];
+  for await (const { userProperties } of messages) {
+    names.push(...Object.keys(userProperties));
+    if (names.length >= 2) break;
+  }
+  expect(names).toEqual(["timestamp", "timestamp"]);
+});
