@@ -182,7 +182,7 @@ export class Worker implements AsyncDisposable {
     const missing: string[] = [];
     if (this.#state !== "running") missing.push(`worker is ${this.#state}`);
     if (this.#session?.connected !== true) missing.push("no broker connection");
-    if (this.#session?.isBlocked === true) missing.push("broker takes no messages");
+    missing.push(...(this.#session?.impediments ?? []));
     return missing;
   }
 

@@ -78,8 +78,11 @@ export interface BrokerSession extends AsyncDisposable {
    * another. Where it does not, whoever gives a call up has to answer it.
    */
   readonly redelivers: boolean;
-  /** Whether the broker takes no messages for now, so that what is published waits; undefined where it does not tell. */
-  readonly isBlocked?: boolean;
+  /**
+   * What keeps every call from coming, or every answer from going, though there is a connection; in words for an operator, as
+   * it is now. Missing where nothing is known of that.
+   */
+  readonly impediments?: readonly string[];
   /**
    * Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when the session ends, and
    * when it was paused and has nothing left to hand out.

@@ -110,8 +110,8 @@ class SupervisedSession implements ReconnectingSession {
     return this.#live !== undefined;
   }
 
-  get isBlocked(): boolean {
-    return this.#live?.isBlocked ?? false;
+  get impediments(): readonly string[] {
+    return this.#live?.impediments ?? [];
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {

@@ -9,11 +9,18 @@ import type { Clock } from "../support/clock.ts";
 import { settlesWithin } from "../support/within.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
+/** Attempts to publish an answer at the last of the delays. */
+const lateAttempts = 16;
+
 /**
- * Milliseconds between attempts to publish an answer that the broker does not take now. When they are used up the call goes
- * back to the broker, which hands it out again at once: that must not become a circle without rest.
+ * Milliseconds between attempts to publish an answer that the broker does not take now, a minute and a half in all. When they
+ * are used up the call goes back to the broker, which hands it out again at once, perhaps to a worker that runs it once more:
+ * so a queue that is full for a while is waited for. Meanwhile the call counts as one that this worker has in hand.
  */
-export const retryDelaysMs: readonly number[] = [250, 500, 1_000, 2_000, 4_000];
+export const retryDelaysMs: readonly number[] = [
+  ...[250, 500, 1_000, 2_000, 4_000],
+  ...Array.from({ length: lateAttempts }, () => 5_000),
+];
 
 /** An answer as it is published. */
 export interface Reply {

@@ -61,6 +61,27 @@ describe("a queue that is there with other arguments", () => {
   });
 });
 
+describe("the only queue", () => {
+  test("that is lost and cannot be had again is named as what is missing, until it is had", async () => {
+    const namespace = newNamespace();
+    const user = "forsaken";
+    const url = await addUser(node(), user, [".*", ".*", ".*"]);
+    await using operator = await connectOperator(node().url);
+    await using session = await amqpBroker({ url, namespace }).connect(["only"], never);
+    expect(session.impediments).toEqual([]);
+    await node().control("clear_permissions", user);
+    await operator.channel.deleteQueue(`${namespace}/q/sandbox/tool/only`);
+    await vi.waitFor(
+      () => expect(session.impediments).toEqual(["no queue of the tools can be used"]),
+      patience,
+    );
+    await node().control("set_permissions", user, ".*", ".*", ".*");
+    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+    await session.leave("only", never);
+    expect(session.impediments).toEqual([]);
+  });
+});
+
 describe("a queue that the user may not read", () => {
   test("leaves its tool unserved, and all others served", async () => {
     const namespace = newNamespace();

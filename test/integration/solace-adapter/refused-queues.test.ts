@@ -226,6 +226,22 @@ describe("a queue that goes down while the session is up", () => {
     expect(refusalsOf(log.told, "good")).toEqual([]);
   });
 
+  test("is named as what is missing when there is no other, until it is had again", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect(["bad"], never);
+    expect(session.impediments).toEqual([]);
+    place.server.faults.bind = refuseBad(refusals.queueShutdown);
+    place.server.unbindAll(queueOf("bad"), refusals.queueShutdown);
+    await vi.waitFor(
+      () => expect(session.impediments).toEqual(["no queue of the tools can be used"]),
+      patience,
+    );
+    place.server.faults.bind = undefined;
+    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+    await session.leave("bad", never);
+    expect(session.impediments).toEqual([]);
+  });
+
   test("as it was deleted is made again, with its subscription and the limit that it has then", async () => {
     await using place = await openPlace({ maxDeliveries: 5 });
     await using session = await place.broker.connect(["echo"], never);

@@ -74,6 +74,8 @@ describe("a room", () => {
     });
     using _one = room.join(taker("one"));
     using _other = room.join(taker("other"));
+    // The first learns that it is not alone any more.
+    expect(told.splice(0)).toContain("one: room");
     room.add();
     room.remove();
     expect(told.splice(0)).toEqual(["one: room", "other: room"]);

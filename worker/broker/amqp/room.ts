@@ -15,7 +15,7 @@ export type Place = Disposable;
 export interface Taker {
   /** The room has been full for `fullPatienceMs`, and there are others who take. */
   onCrowded(): void;
-  /** There is room again, or there may be more of it for each. */
+  /** There is room again, or others came or went who take as well. */
   onRoom(): void;
 }
 
@@ -53,6 +53,7 @@ export class Room {
   /** Has a taker told what happens, until the returned object is disposed. */
   join(taker: Taker): Disposable {
     this.#takers.add(taker);
+    this.#tellOfRoom();
     return {
       [Symbol.dispose]: () => {
         this.#takers.delete(taker);

@@ -3,6 +3,7 @@
  */
 import type { Channel } from "amqplib";
 import { backoffDelays } from "../../support/backoff.ts";
+import { abortable } from "../abortable.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
@@ -34,6 +35,8 @@ export class Serving {
   readonly #tools = new Set<string>();
   /** By queue; a promise, so that whoever comes second waits for the first. */
   readonly #taps = new Map<string, Promise<Tap>>();
+  /** Those of them that are open. */
+  readonly #open = new Set<Promise<Tap>>();
   /** Delays of the queues that cannot be used, or could not lately. */
   readonly #delays = new Map<string, Generator<number, never, void>>();
   /** Queues that are being tried again. */
@@ -71,6 +74,11 @@ export class Serving {
     }
   }
 
+  /** Whether there are tools to serve, and calls of none of them can come. */
+  get isWithoutQueue(): boolean {
+    return this.#tools.size > 0 && this.#open.size === 0;
+  }
+
   /** Serves a tool, unless nothing is to be served any more. Idempotent. Throws BrokerError, or the signal's reason. */
   async serve(tool: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
@@ -97,7 +105,7 @@ export class Serving {
       const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, tool);
       await connection.onChannel(`take ${tool} from the queue ${queue}`, unbind, signal);
     } else {
-      await this.#close(queue, tap);
+      await abortable(this.#close(queue, tap), signal);
     }
   }
 
@@ -115,10 +123,15 @@ export class Serving {
     await connection.onChannel(`declare the queue ${queue}`, declare, signal);
     // Left meanwhile, the tool keeps its queue for other workers.
     if (!this.#tools.has(tool) || this.#stopping.signal.aborted) return;
-    const tap = this.#taps.get(queue) ?? this.#open(queue, signal);
+    const tap = this.#taps.get(queue) ?? this.#openTap(queue, signal);
     await tap;
-    const isLeft = !topology.hasOneQueue && !this.#tools.has(tool);
-    if (isLeft || this.#stopping.signal.aborted) await this.#close(queue, tap);
+    const isLeft = !this.#tools.has(tool);
+    if ((isLeft && !topology.hasOneQueue) || this.#stopping.signal.aborted) {
+      await this.#close(queue, tap);
+    } else if (isLeft) {
+      const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, tool);
+      await connection.onChannel(`take ${tool} from the queue ${queue}`, unbind, signal);
+    }
   }
 
   /** Once for a session that serves; what went wrong is tried again. */
@@ -134,14 +147,16 @@ export class Serving {
     return this.#exchanges;
   }
 
-  #open(queue: string, signal: AbortSignal): Promise<Tap> {
+  #openTap(queue: string, signal: AbortSignal): Promise<Tap> {
     const { connection, intake, clock } = this.#parts;
     const opening = Tap.open(connection, queue, intake.tapOptions, signal);
     this.#taps.set(queue, opening);
     const forget = (): boolean => this.#taps.get(queue) === opening && this.#taps.delete(queue);
     void opening.then(async (tap) => {
       const openedAtMs = clock.monotonicMs();
+      if (this.#taps.get(queue) === opening) this.#open.add(opening);
       const cause = await tap.lost;
+      this.#open.delete(opening);
       if (clock.monotonicMs() - openedAtMs >= steadyMs) this.#delays.delete(queue);
       this.#tellOfLoss(queue, cause);
       if (forget()) await this.#restore(queue, cause);
@@ -151,6 +166,7 @@ export class Serving {
 
   async #close(queue: string, opening: Promise<Tap>): Promise<void> {
     if (this.#taps.get(queue) === opening) this.#taps.delete(queue);
+    this.#open.delete(opening);
     try {
       await (await opening).stop();
     } catch {

@@ -97,8 +97,12 @@ class AmqpSession implements BrokerSession {
     this.closed = parts.receiving.closed;
   }
 
-  get isBlocked(): boolean {
-    return this.#parts.publishing.isBlocked;
+  get impediments(): readonly string[] {
+    const { publishing, serving } = this.#parts;
+    return [
+      ...(publishing.isBlocked ? ["broker takes no messages"] : []),
+      ...(serving.isWithoutQueue ? ["no queue of the tools can be used"] : []),
+    ];
   }
 
   serve(toolName: string, signal: AbortSignal): Promise<void> {

@@ -159,7 +159,7 @@ export class Tap {
         this.#proved.resolve();
       }
     } catch (error) {
-      if (error !== this.#over.reason) this.#lose(error);
+      if (error !== this.#over.reason) this.#giveUp(error);
     }
     this.#proved.reject(this.#over.reason);
   }
@@ -267,13 +267,21 @@ export class Tap {
     void this.#connection.release(this.#channel);
   }
 
+  /** Takes no more since something went wrong. Calls that came are ours as long as the broker has not closed the channel. */
+  #giveUp(error: unknown): void {
+    const cause = error instanceof BrokerError ? error : commandFailure(error, this.#doing);
+    this.#stopping.abort(cause);
+    if (!this.#isClosed) this.#consumers.end().catch(() => {});
+    this.#isDry = true;
+    this.#closeWhenDone();
+    this.#loss.resolve(cause);
+  }
+
   #lose(error: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const cause = error instanceof BrokerError ? error : commandFailure(error, this.#doing);
-    this.#stopping.abort(cause);
     void this.#connection.release(this.#channel);
     this.#options.onLost(this);
-    this.#loss.resolve(cause);
+    this.#giveUp(error);
   }
 }

@@ -58,6 +58,12 @@ export class Intake {
     connection.ended.addEventListener("abort", () => this.#notify(), { once: true });
   }
 
+  /** Whether calls are wanted, and can come from no queue. */
+  get isWithoutQueue(): boolean {
+    const wanted = [...this.#sources.values()].filter(({ isWanted }) => isWanted);
+    return wanted.length > 0 && !wanted.some(({ isBound }) => isBound);
+  }
+
   /** What the calls of a tool come from, if they are to come. */
   sourceOf(toolName: string): Source | undefined {
     return this.#sources.get(this.#queues.queueOf(toolName));

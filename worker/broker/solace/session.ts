@@ -76,6 +76,10 @@ class SolaceSession implements BrokerSession {
     this.closed = connection.closed;
   }
 
+  get impediments(): readonly string[] {
+    return this.#intake.isWithoutQueue ? ["no queue of the tools can be used"] : [];
+  }
+
   /** Serves the tools that it starts with. One that it cannot serve it tries again; throws when that is so with all of them. */
   async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
     const failures = new Map<string, BrokerError>();

@@ -65,6 +65,16 @@ export class Source {
     this.#clock = parts.clock ?? systemClock;
   }
 
+  /** Whether calls are wanted of it. */
+  get isWanted(): boolean {
+    return this.#tools.size > 0;
+  }
+
+  /** Whether calls may come, now or when there is room. */
+  get isBound(): boolean {
+    return this.#flows.size > 0;
+  }
+
   /** Takes the calls of a tool. Idempotent. Throws BrokerError, or the signal's reason when it aborts. */
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
     const wasServed = this.#tools.has(toolName);
