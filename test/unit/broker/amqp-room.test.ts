@@ -105,6 +105,19 @@ describe("a room", () => {
     expect(told).toEqual([]);
   });
 
+  test("is shared as soon as several are expected, and as long as they are", () => {
+    const room = new Room(1);
+    {
+      using _expected = room.expect(2);
+      expect(room.isShared).toBe(true);
+    }
+    expect(room.isShared).toBe(false);
+    {
+      using _expected = room.expect(1);
+      expect(room.isShared).toBe(false);
+    }
+  });
+
   test("is contended while somebody waits for a place, and shared by two and more", async () => {
     const room = new Room(1);
     const place = room.tryReserve();

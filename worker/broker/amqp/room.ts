@@ -28,6 +28,8 @@ export class Room {
   /** Insertion order is the order of arrival. */
   readonly #waiting = new Set<(place: Place) => void>();
   readonly #takers = new Set<Taker>();
+  /** How many are about to take. */
+  #expected = 0;
   /** Runs while the room is full. */
   #patience: NodeJS.Timeout | undefined;
 
@@ -40,9 +42,23 @@ export class Room {
     return this.#held >= this.places;
   }
 
-  /** Whether several take calls into it. */
+  /** Whether several take calls into it, or will in a moment. */
   get isShared(): boolean {
-    return this.#takers.size > 1;
+    return Math.max(this.#takers.size, this.#expected) > 1;
+  }
+
+  /**
+   * Says how many are about to join, one after the other, until the returned object is disposed: so that the first does not
+   * begin as if it were alone.
+   */
+  expect(takers: number): Disposable {
+    this.#expected = takers;
+    return {
+      [Symbol.dispose]: () => {
+        this.#expected = 0;
+        this.#tellOfRoom();
+      },
+    };
   }
 
   /** Whether somebody waits for a place. */

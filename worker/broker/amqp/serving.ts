@@ -56,6 +56,9 @@ export class Serving {
    * are not left. Throws BrokerError when it refuses them all, or the signal's reason when it aborts.
    */
   async start(tools: readonly string[], signal: AbortSignal): Promise<void> {
+    const { topology, intake } = this.#parts;
+    const queues = new Set(tools.map((tool) => topology.queueOf(tool)));
+    using _expected = intake.tapOptions.room.expect(queues.size);
     const results = await Promise.allSettled(tools.map((tool) => this.serve(tool, signal)));
     signal.throwIfAborted();
     this.#parts.connection.ended.throwIfAborted();
