@@ -32,6 +32,11 @@ async function guardOf({ child }: WorkerProcess): Promise<number> {
   throw new Error("the worker has no guard");
 }
 
+async function parentOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]);
+}
+
 /** Reads, and never empties, the status pipes of every call. */
 async function openStatusPipes(): Promise<AsyncDisposableStack> {
   const pipes = new AsyncDisposableStack();
@@ -78,7 +83,11 @@ describe("of a worker that is killed while a sandbox is made, nothing is left a 
     process.kill(guard, "SIGSTOP");
     // For the tool's side there is a worker as long as somebody reads the pipe.
     await using _reader = await openStatusPipes();
+    const first = (await steps.watch.processes()).find(({ isInside }) => isInside)!;
+    const bubblewrap = await parentOf(first.pid);
     await kill(worker);
+    // A parent that is still dying would take along who asks for that now.
+    await vi.waitFor(async () => expect(await parentOf(first.pid)).not.toBe(bubblewrap), patience);
     await steps.sandboxes.release();
     await steps.runs.haveBegun("call");
     process.kill(guard, "SIGCONT");
