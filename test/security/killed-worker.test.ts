@@ -32,8 +32,10 @@ async function guardOf({ child }: WorkerProcess): Promise<number> {
   throw new Error("the worker has no guard");
 }
 
-async function parentOf(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
+/** Undefined for a process that is gone. */
+async function parentOf(pid: number): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => undefined);
+  if (status === undefined) return undefined;
   return Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]);
 }
 
@@ -78,20 +80,31 @@ describe("of a worker that is killed while a sandbox is made, nothing is left a 
   });
 
   test("not even a tool that has begun because its worker was still dying", async () => {
-    const worker = await workerHeldAt("mounted");
-    const guard = await guardOf(worker);
-    process.kill(guard, "SIGSTOP");
-    // For the tool's side there is a worker as long as somebody reads the pipe.
-    await using _reader = await openStatusPipes();
-    const first = (await steps.watch.processes()).find(({ isInside }) => isInside)!;
-    const bubblewrap = await parentOf(first.pid);
-    await kill(worker);
-    // A parent that is still dying would take along who asks for that now.
-    await vi.waitFor(async () => expect(await parentOf(first.pid)).not.toBe(bubblewrap), patience);
-    await steps.sandboxes.release();
-    await steps.runs.haveBegun("call");
-    process.kill(guard, "SIGCONT");
-    await nothingIsLeft();
+    // Workers of other tests end what dead ones have left in control groups, when they start; this one's then, too.
+    const maxAttempts = 5;
+    for (let attempt = 1; steps.runs.begun.length === 0; attempt++) {
+      expect(attempt).toBeLessThanOrEqual(maxAttempts);
+      const worker = await workerHeldAt("mounted");
+      const guard = await guardOf(worker);
+      process.kill(guard, "SIGSTOP");
+      // For the tool's side there is a worker as long as somebody reads the pipe.
+      await using _reader = await openStatusPipes();
+      const first = (await steps.watch.processes()).find(({ isInside }) => isInside)!;
+      const bubblewrap = await parentOf(first.pid);
+      await kill(worker);
+      // A parent that is still dying would take along who asks for that now.
+      await vi.waitFor(
+        async () => expect(await parentOf(first.pid)).not.toBe(bubblewrap),
+        patience,
+      );
+      await steps.sandboxes.release();
+      await vi.waitFor(async () => {
+        const isGone = (await steps.watch.processes()).length === 0;
+        expect(isGone || steps.runs.begun.length > 0).toBe(true);
+      }, patience);
+      process.kill(guard, "SIGCONT");
+      await nothingIsLeft();
+    }
   });
 });
 
