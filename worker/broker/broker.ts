@@ -63,6 +63,9 @@ export interface BrokerSubscription extends AsyncIterable<HeardMessage>, AsyncDi
   readonly dropped: number;
 }
 
+/** The impediment of a session that takes calls from none of its tools' queues. */
+export const withoutQueue = "no queue of the tools can be used";
+
 /** What the session tells when it ended. */
 export interface SessionEnd {
   readonly reason: "asked" | "lost";

@@ -45,6 +45,39 @@ describe("the queue of a tool", () => {
     });
   });
 
+  test("of a worker gets no calls of a tool that is left while it is being served", async () => {
+    const namespace = newNamespace();
+    const broker = amqpBroker({ url: node().url, namespace, queueMode: "worker" });
+    await using session = await broker.connect(["kept"], never);
+    await Promise.all([session.serve("left", never), session.leave("left", never)]);
+    const call = (tool: string) =>
+      session.publish({ topic: invokeTopic(namespace, tool), payload: Buffer.from("1") }, never);
+    expect(await call("left")).toBe("unroutable");
+    expect(await call("kept")).toBe("confirmed");
+  });
+
+  test("that is deleted takes no call along that had come", async () => {
+    const namespace = newNamespace();
+    const log = keptLog();
+    const broker = amqpBroker({ url: node().url, namespace, log, maxUnsettled: 2 });
+    await using session = await broker.connect(["gone", "other"], never);
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    await using operator = await connectOperator(node().url);
+    const deliveries = pull(session);
+    await peer.publish(invokeTopic(namespace, "gone"), "1");
+    const running = await deliveries.next();
+    await peer.publish(invokeTopic(namespace, "gone"), "2");
+    const queue = `${namespace}/q/sandbox/tool/gone`;
+    await vi.waitFor(
+      async () => expect((await operator.channel.checkQueue(queue)).messageCount).toBe(0),
+      patience,
+    );
+    await operator.channel.deleteQueue(queue);
+    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
+    expect(textOf(await deliveries.next())).toBe("2");
+    await running.settle("accepted");
+  });
+
   test("is made again when somebody deletes it, and other calls go on", async () => {
     const namespace = newNamespace();
     const log = keptLog();

@@ -99,17 +99,9 @@ export class Serving {
   /** Takes no more calls of a tool; what came is handed out. Idempotent. Throws BrokerError, or the signal's reason. */
   async leave(tool: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { topology, connection } = this.#parts;
     this.#tools.delete(tool);
-    const queue = topology.queueOf(tool);
-    const tap = this.#taps.get(queue);
-    if (tap === undefined) return;
-    if (topology.hasOneQueue) {
-      const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, tool);
-      await connection.onChannel(`take ${tool} from the queue ${queue}`, unbind, signal);
-    } else {
-      await abortable(this.#close(queue, tap), signal);
-    }
+    // Where there is no tap yet, who opens it sees that it is not wanted.
+    if (this.#taps.has(this.#parts.topology.queueOf(tool))) await this.#drop(tool, signal);
   }
 
   /** Takes no more from any queue, for good. Never rejects. */
@@ -124,17 +116,26 @@ export class Serving {
     const queue = topology.queueOf(tool);
     const declare = (channel: Channel): Promise<void> => topology.declareQueue(channel, tool);
     await connection.onChannel(`declare the queue ${queue}`, declare, signal);
-    // Left meanwhile, the tool keeps its queue for other workers.
-    if (!this.#tools.has(tool) || this.#stopping.signal.aborted) return;
+    if (this.#stopping.signal.aborted) return;
+    if (!this.#tools.has(tool)) return this.#drop(tool, signal);
     const tap = this.#taps.get(queue) ?? this.#openTap(queue, signal);
     await tap;
-    const isLeft = !this.#tools.has(tool);
-    if ((isLeft && !topology.hasOneQueue) || this.#stopping.signal.aborted) {
-      await this.#close(queue, tap);
-    } else if (isLeft) {
-      const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, tool);
-      await connection.onChannel(`take ${tool} from the queue ${queue}`, unbind, signal);
+    if (this.#stopping.signal.aborted) await this.#close(queue, tap);
+    else if (!this.#tools.has(tool)) await this.#drop(tool, signal);
+  }
+
+  /** Has no more calls of a tool come that is not wanted. It keeps its queue, for other workers. */
+  async #drop(tool: string, signal: AbortSignal): Promise<void> {
+    const { topology, connection } = this.#parts;
+    if (!topology.hasOneQueue) {
+      const queue = topology.queueOf(tool);
+      const tap = this.#taps.get(queue);
+      if (tap !== undefined) await abortable(this.#close(queue, tap), signal);
+      return;
     }
+    const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, tool);
+    const doing = `take ${tool} from the queue ${topology.queueOf(tool)}`;
+    await connection.onChannel(doing, unbind, signal);
   }
 
   /** Once for a session that serves; what went wrong is tried again. */

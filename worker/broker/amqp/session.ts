@@ -3,13 +3,14 @@
  * connections, because a broker that is short of memory reads no more from one that publishes, settlements included.
  */
 import { type Clock, systemClock } from "../../support/clock.ts";
-import type {
-  BrokerSession,
-  BrokerSubscription,
-  Delivery,
-  OutboundMessage,
-  PublishOutcome,
-  SessionEnd,
+import {
+  type BrokerSession,
+  type BrokerSubscription,
+  type Delivery,
+  type OutboundMessage,
+  type PublishOutcome,
+  type SessionEnd,
+  withoutQueue,
 } from "../broker.ts";
 import { AmqpConnection, type ConnectionOptions } from "./connection.ts";
 import { isNotFound } from "./failures.ts";
@@ -101,7 +102,7 @@ class AmqpSession implements BrokerSession {
     const { publishing, serving } = this.#parts;
     return [
       ...(publishing.isBlocked ? ["broker takes no messages"] : []),
-      ...(serving.isWithoutQueue ? ["no queue of the tools can be used"] : []),
+      ...(serving.isWithoutQueue ? [withoutQueue] : []),
     ];
   }
 

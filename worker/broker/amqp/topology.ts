@@ -12,6 +12,7 @@
  * nothing that is there.
  */
 import type { Channel } from "amqplib";
+import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
 import { invokeTopic } from "../../protocol/topics.ts";
 import type { AmqpConfig } from "./config.ts";
 import { routingKey } from "./routing-keys.ts";
@@ -49,8 +50,8 @@ export class Topology {
 
   /** The queue that the calls of a tool come through. */
   queueOf(toolName: string): string {
-    const base = `${this.#namespace}/q/sandbox`;
-    return this.hasOneQueue ? `${base}/${this.#options.workerId}` : `${base}/tool/${toolName}`;
+    const { namespace, workerId } = this.#options;
+    return this.hasOneQueue ? workerQueue(namespace, workerId) : toolQueue(namespace, toolName);
   }
 
   /** Rejects, and loses the channel, when there is no exchange yet. Needs no permission. */

@@ -11,6 +11,7 @@ import {
   type OutboundMessage,
   type PublishOutcome,
   type SessionEnd,
+  withoutQueue,
 } from "../broker.ts";
 import type { SolaceConfig } from "./config.ts";
 import { SolaceConnection } from "./connection.ts";
@@ -77,7 +78,7 @@ class SolaceSession implements BrokerSession {
   }
 
   get impediments(): readonly string[] {
-    return this.#intake.isWithoutQueue ? ["no queue of the tools can be used"] : [];
+    return this.#intake.isWithoutQueue ? [withoutQueue] : [];
   }
 
   /** Serves the tools that it starts with. One that it cannot serve it tries again; throws when that is so with all of them. */
