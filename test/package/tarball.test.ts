@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startDevBroker } from "../../harness/dev-broker.ts";
 import { startScriptedWorker } from "../integration/harness/scripted-worker.ts";
 import { typeCheck } from "../support/type-check.ts";
+import { startLockRegistry } from "./lock-registry.ts";
 import {
   type Ending,
   nodePackage,
@@ -54,9 +55,9 @@ beforeAll(async () => {
     base,
     readdirSync(base).find((file) => file.endsWith(".tgz"))!,
   );
-  // A registry that hangs for once is asked again.
-  const patience = ["--fetch-timeout", "20000", "--fetch-retries", "4"];
-  const install = ["install", "--prefer-offline", "--no-audit", "--no-fund", ...patience, tarball];
+  await using registry = await startLockRegistry();
+  const options = ["--prefer-offline", "--no-audit", "--no-fund", ...registry.npmOptions];
+  const install = ["install", ...options, tarball];
   await runWell("npm", install, { cwd: project(), env: withNode24() });
   await runWell("npm", [...install, "--global", "--prefix", prefix()], { env: withNode24() });
 });
