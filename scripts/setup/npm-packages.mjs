@@ -10,6 +10,12 @@ import { SetupError, say } from "./report.mjs";
 const attempts = 2;
 
 /**
+ * For the first attempt: a registry that does not answer is asked again after a minute, not after npm's five. The last
+ * attempt has npm's own patience, for lines on which a package takes longer.
+ */
+const impatience = ["--fetch-timeout=60000", "--fetch-retries=4"];
+
+/**
  * Whether node_modules holds what package-lock.json asks for. npm keeps the list of what it installed in
  * node_modules/.package-lock.json, whichever command installed it, and removes it while it is at work.
  */
@@ -33,7 +39,8 @@ export function installNpmPackages(root) {
   // Development packages are what demo and tests run with, whatever NODE_ENV says.
   const args = ["ci", "--include=dev", "--loglevel=error"];
   for (let attempt = 1; ; attempt += 1) {
-    const npm = spawnSync("npm", args, {
+    const options = attempt < attempts ? impatience : [];
+    const npm = spawnSync("npm", [...args, ...options], {
       cwd: root,
       env: { ...process.env, PATH: pathWithoutProject(root) },
       stdio: ["ignore", "inherit", "inherit"],

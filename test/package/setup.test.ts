@@ -72,7 +72,9 @@ const setUp = (mode: string, node = ownNode): Promise<Ending> =>
 describe("npm packages", () => {
   test("are installed into a fresh checkout, and then left alone without a word", async () => {
     expect(await setUp("packages")).toMatchObject({ status: 0 });
-    expect(calls()).toEqual(["npm ci --include=dev --loglevel=error"]);
+    expect(calls()).toEqual([
+      "npm ci --include=dev --loglevel=error --fetch-timeout=60000 --fetch-retries=4",
+    ]);
     expect(await setUp("packages")).toMatchObject({ status: 0, stdout: "", stderr: "" });
     expect(calls()).toHaveLength(1);
   });
@@ -116,13 +118,16 @@ describe("npm packages", () => {
     expect(calls()).toHaveLength(1);
   });
 
-  test("that npm cannot install are tried twice, and then setup fails", async () => {
+  test("that npm cannot install are tried twice, the second time with npm's own patience, and then setup fails", async () => {
     putTool("npm", "echo registry away >&2; exit 1");
     const ending = await setUp("packages");
     expect(ending.status).toBe(69);
     expect(ending.stderr).toContain("registry away");
     expect(ending.stderr).toContain("setup: npm ci failed 2 times");
-    expect(calls()).toHaveLength(2);
+    expect(calls()).toEqual([
+      expect.stringContaining(" --fetch-timeout="),
+      "npm ci --include=dev --loglevel=error",
+    ]);
   });
 
   test("whose install scripts did not run leave no Node 24, and setup says so", async () => {
