@@ -169,6 +169,11 @@ function addSmfBroker(
     )
     .addOption(hostOption())
     .addOption(portOption())
+    .option(
+      "--ws-port <port>",
+      "listen for WebSockets too, on this port; 0 takes a free one",
+      parsePort,
+    )
     .option("--tls-cert <file>", "speak TLS, with the certificate in this PEM file", parseNonEmpty)
     .option("--tls-key <file>", "its key", parseNonEmpty)
     .option(

@@ -4,14 +4,17 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { CommandError, type Context, UsageError, exit } from "./context.ts";
-import type { SmfBroker, SmfBrokerTls } from "./fakes/solace/broker.ts";
+import type { SmfBroker } from "./fakes/solace/broker.ts";
 import type { SempServer } from "./fakes/solace/semp.ts";
+import type { SmfBrokerTls } from "./fakes/solace/servers.ts";
 import { printable } from "./screen.ts";
 
 /** The command line. */
 export interface SmfBrokerCommandOptions {
   readonly host: string;
   readonly port: number;
+  /** Where it listens for WebSockets; nowhere unless told. */
+  readonly wsPort?: number;
   /** Files with the broker's certificate and key, as PEM. */
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -39,8 +42,9 @@ export async function runSmfBroker(
     const fate = isKept ? "in the dead message queue" : "dropped";
     err.line(printable(`queue ${queue}: a message to ${topic} is ${fate}: ${reason}`));
   });
+  const urls = [broker.url, broker.webUrl].filter((url) => url !== undefined).join(" and ");
   out.line(
-    `SMF broker listens on ${broker.url}; any VPN, user and password will do. Its queues end with it.`,
+    `SMF broker listens on ${urls}; any VPN, user and password will do. Its queues end with it.`,
   );
   await using semp = await manage(broker, options);
   if (semp !== undefined) out.line(`SEMP listens on ${semp.url}.`);
@@ -49,12 +53,15 @@ export async function runSmfBroker(
 }
 
 async function listen(
-  { host, port }: SmfBrokerCommandOptions,
+  { host, port, wsPort: webPort }: SmfBrokerCommandOptions,
   tls: SmfBrokerTls | undefined,
 ): Promise<SmfBroker> {
   // Every other command does without.
   const { startSmfBroker } = await import("./fakes/solace/broker.ts");
-  return listening(`${host}:${port}`, () => startSmfBroker({ host, port, ...(tls && { tls }) }));
+  const ports = webPort === undefined ? { port } : { port, webPort };
+  return listening(`${host}:${Object.values(ports).join(" or ")}`, () =>
+    startSmfBroker({ host, ...ports, ...(tls && { tls }) }),
+  );
 }
 
 async function manage(

@@ -3,9 +3,12 @@
  */
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
-import { parseToolName } from "../option-values.ts";
+import { parseSeconds, parseToolName } from "../option-values.ts";
 import { checkNamespace, namespaceOption } from "../options.ts";
 import { type PruneOptions, prune } from "./prune.ts";
+
+/** Twice the longest time for which a worker leaves a queue alone that it could not have. */
+const defaultAfterSeconds = 60;
 
 /** Adds `queues` with its commands. */
 export function addQueues(
@@ -27,6 +30,12 @@ export function addQueues(
       [],
     )
     .option("--yes", "remove; without it nothing is changed")
+    .option(
+      "--after <seconds>",
+      "with --yes: how long a queue has to be unused",
+      parseSeconds,
+      defaultAfterSeconds,
+    )
     .option("--force", "with --tool: remove it also when it is served or calls wait in it")
     .option("--json", "print each queue as one line of JSON")
     .addOption(namespaceOption(context))
@@ -39,7 +48,8 @@ export function addQueues(
 
 const help = `
 SOLACE_SEMP_URL, SOLACE_SEMP_USERNAME and SOLACE_SEMP_PASSWORD say where the broker is managed and by whom, SOLACE_VPN
-in which message VPN (default: default). A worker that is down for the moment serves nothing: look at the list first.
+in which message VPN (default: default). A worker that is down for the moment serves nothing: look at the list first, and
+say --after a longer time than a worker takes to come back.
 
 Examples:
   harness queues prune --namespace ed_test

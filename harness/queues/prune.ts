@@ -13,13 +13,16 @@ export interface PruneOptions {
   readonly tool: readonly string[];
   /** Removes; otherwise only says what it would. */
   readonly yes?: boolean;
+  /** Seconds for which nobody may have used a queue that is removed. */
+  readonly after: number;
   /** Removes what is in use too. */
   readonly force?: boolean;
   readonly json?: boolean;
 }
 
 /** What became of a queue, or would have. */
-interface Verdict extends Omit<QueueUse, "consumers" | "messages"> {
+interface Verdict {
+  readonly name: string;
   readonly consumers: number | null;
   readonly messages: number | null;
   readonly fate: "kept" | "removable" | "removed";
@@ -34,24 +37,33 @@ const variables = {
   vpn: "SOLACE_VPN",
 } as const;
 
-/** Lists the queues, and removes what may go. Throws UsageError, CommandError, or the signal's reason. */
+/**
+ * Lists the queues, and removes what may go: those that are not used, and were not used either between a look at all of them
+ * and a second one. Throws UsageError, CommandError, or the signal's reason.
+ */
 export async function prune(options: PruneOptions, context: Context): Promise<number> {
-  const { yes = false, force = false } = options;
+  const { yes = false, force = false, after } = options;
   if (force && options.tool.length === 0) {
     throw new UsageError(
       "--force needs --tool: it removes calls that wait, and queues that are served",
     );
   }
   const semp = connect(context);
-  const { err, signal } = context;
-  const verdicts: Verdict[] = [];
+  const { err, signal, clock } = context;
+  const uses: QueueUse[] = [];
   for (const name of await namesOf(options, semp, context)) {
-    // Asked at the last moment: a worker may come meanwhile.
     const use = await semp.use(name, signal);
-    if (use === undefined) continue;
-    const obstacle = force ? undefined : obstacleOf(use);
-    const isGone = obstacle === undefined && yes && (await semp.remove(name, signal));
-    const verdict = toVerdict(use, isGone, obstacle);
+    if (use !== undefined) uses.push(use);
+  }
+  const idle = uses.filter((use) => obstacleOf(use) === undefined).length;
+  if (yes && !force && idle > 0) {
+    err.line(`not used: ${idle}; looking again in ${after} seconds`);
+    await clock.sleep(after * 1000, signal);
+  }
+  const verdicts: Verdict[] = [];
+  for (const use of uses) {
+    const verdict = await judge(use, options, semp, signal);
+    if (verdict === undefined) continue;
     verdicts.push(verdict);
     show(verdict, options, context);
   }
@@ -63,6 +75,28 @@ export async function prune(options: PruneOptions, context: Context): Promise<nu
   return exit.success;
 }
 
+/** Removes a queue if it may go, by the look at it before and one more; undefined when somebody else has removed it. */
+async function judge(
+  before: QueueUse,
+  { yes = false, force = false }: PruneOptions,
+  semp: Semp,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  const obstacle = force ? undefined : obstacleOf(before);
+  if (obstacle !== undefined) return toVerdict(before, "kept", obstacle);
+  const reason = before.consumers === 0 ? "nobody serves it" : "forced";
+  if (!yes) return toVerdict(before, "removable", reason);
+  if (!force) {
+    // At the last moment: a worker may come while others are looked at.
+    const now = await semp.use(before.name, signal);
+    if (now === undefined) return undefined;
+    const news = obstacleOf(now) ?? useBetween(before, now);
+    if (news !== undefined) return toVerdict(now, "kept", news);
+  }
+  const wasThere = await semp.remove(before.name, signal);
+  return wasThere ? toVerdict(before, "removed", reason) : undefined;
+}
+
 async function namesOf(
   { namespace, tool }: PruneOptions,
   semp: Semp,
@@ -72,17 +106,25 @@ async function namesOf(
   return (await semp.names(queuePrefix(namespace), signal)).toSorted();
 }
 
-/** Why a queue must stay; undefined when it may go. */
-function obstacleOf({ consumers, messages }: QueueUse): string | undefined {
-  if (consumers === undefined || messages === undefined) return "its use is unknown";
-  if (consumers > 0) return "it is served";
-  return messages > 0 ? "calls wait in it" : undefined;
+/** Why a queue must stay, by one look; undefined when it may go. */
+function obstacleOf(use: QueueUse): string | undefined {
+  const { consumers, messages, spooled, bindRequests } = use;
+  if ([consumers, messages, spooled, bindRequests].includes(undefined)) {
+    return "its use is unknown";
+  }
+  if (consumers !== 0) return "it is served";
+  return messages !== 0 ? "calls wait in it" : undefined;
 }
 
-function toVerdict(use: QueueUse, isGone: boolean, obstacle: string | undefined): Verdict {
+/** How a queue was used that neither look found in use; undefined when it was not. */
+function useBetween(before: QueueUse, now: QueueUse): string | undefined {
+  // Not only more: a queue that was removed and made again counts from the beginning.
+  if (now.bindRequests !== before.bindRequests) return "somebody asked to serve it meanwhile";
+  return now.spooled === before.spooled ? undefined : "calls came meanwhile";
+}
+
+function toVerdict(use: QueueUse, fate: Verdict["fate"], reason: string): Verdict {
   const { name, consumers = null, messages = null } = use;
-  const fate = isGone ? "removed" : obstacle === undefined ? "removable" : "kept";
-  const reason = obstacle ?? (consumers === 0 ? "nobody serves it" : "forced");
   return { name, consumers, messages, fate, reason };
 }
 

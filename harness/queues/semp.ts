@@ -28,6 +28,10 @@ export interface QueueUse {
   readonly consumers: number | undefined;
   /** Those included that are handed out and not settled. */
   readonly messages: number | undefined;
+  /** Messages that came since the broker began to count, those included that are gone. */
+  readonly spooled: number | undefined;
+  /** How often somebody asked to take from it since then, the refused included. */
+  readonly bindRequests: number | undefined;
 }
 
 const list = z.object({
@@ -35,9 +39,14 @@ const list = z.object({
   meta: z.object({ paging: z.object({ cursorQuery: z.string() }).optional() }),
 });
 
-const count = z.object({ count: z.number().int().nonnegative().optional() }).optional();
+const number = z.number().int().nonnegative().optional();
 
-const details = z.object({ collections: z.object({ txFlows: count, msgs: count }).optional() });
+const count = z.object({ count: number }).optional();
+
+const details = z.object({
+  collections: z.object({ txFlows: count, msgs: count }).optional(),
+  data: z.object({ spooledMsgCount: number, bindRequestCount: number }),
+});
 
 const refusal = z.object({
   meta: z.object({ error: z.object({ description: z.string(), status: z.string() }) }),
@@ -81,8 +90,14 @@ export class Semp {
   async use(name: string, signal: AbortSignal): Promise<QueueUse | undefined> {
     const answer = await this.#ask("GET", `monitor/${this.#queueAt(name)}`, signal);
     if (answer === undefined) return undefined;
-    const { collections } = this.#read(details, answer);
-    return { name, consumers: collections?.txFlows?.count, messages: collections?.msgs?.count };
+    const { collections, data } = this.#read(details, answer);
+    return {
+      name,
+      consumers: collections?.txFlows?.count,
+      messages: collections?.msgs?.count,
+      spooled: data.spooledMsgCount,
+      bindRequests: data.bindRequestCount,
+    };
   }
 
   /** Removes a queue with its messages. Whether it was there. */

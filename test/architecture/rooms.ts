@@ -82,6 +82,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "lru-cache": ["worker/broker/dev/", "worker/invocation/"],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
+  ws: ["harness/fakes/solace/servers.ts"],
   yaml: ["harness/tool/", "worker/support/yaml-document.ts"],
   zod: [
     "harness/messages.ts",

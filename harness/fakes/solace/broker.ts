@@ -1,5 +1,5 @@
 /**
- * A Solace broker for tests, to which the real client libraries connect over tcp and tcps.
+ * A Solace broker for tests, to which the real client libraries connect over tcp and ws, and over both with TLS.
  *
  *     await using broker = await startSmfBroker();
  *     const session = solace.SolclientFactory.createSession({ url: broker.url, vpnName: "default", … });
@@ -11,27 +11,20 @@
  * Where it is simpler than a real broker: queues are in memory, and outlive connections and `stop()`, but not the process.
  * There are no transactions, selectors, replays, browsers or temporary queues, and one VPN only, whatever its name.
  */
-import { type EventEmitter, once } from "node:events";
-import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
-import { Connection, maxClients } from "./connection.ts";
+import type { EventEmitter } from "node:events";
+import type { Duplex } from "node:stream";
+import { Connection } from "./connection.ts";
 import type { SmfBrokerEvents } from "./events.ts";
 import { type Faults, refusals } from "./faults.ts";
+import { Listener } from "./listener.ts";
 import type { Response } from "./params.ts";
 import type { QueueProperties } from "./queue-properties.ts";
 import type { QueueSummary } from "./queue.ts";
 import { Router } from "./router.ts";
+import { type SmfBrokerTls, type Transport, tcp, web } from "./servers.ts";
 
 /** How often messages are looked for whose time to live is over. */
 const expiryIntervalMs = 100;
-
-/** Certificate and key of the broker, as PEM. */
-export interface SmfBrokerTls {
-  readonly cert: string | Buffer;
-  readonly key: string | Buffer;
-  /** Who may certify clients; without it none is asked for a certificate, with it each must show one. */
-  readonly clientCa?: string | Buffer;
-}
 
 /** How a broker is started. */
 export interface SmfBrokerOptions {
@@ -39,6 +32,8 @@ export interface SmfBrokerOptions {
   readonly host?: string;
   /** Port to listen on; a free one unless told. */
   readonly port?: number;
+  /** Port to listen on for WebSockets; none unless told, 0 takes a free one. */
+  readonly webPort?: number;
   readonly tls?: SmfBrokerTls;
   /** Refuses guaranteed messages to topics that nobody subscribes to; otherwise they are confirmed and dropped. */
   readonly rejectsUnmatched?: boolean;
@@ -63,22 +58,28 @@ export class SmfBroker implements AsyncDisposable {
   readonly host: string;
   readonly events: EventEmitter<SmfBrokerEvents>;
   readonly faults: Faults;
-  readonly #tls: SmfBrokerTls | undefined;
   readonly #router: Router;
+  readonly #tcp: Listener;
+  readonly #web: Listener | undefined;
   readonly #connections = new Set<Connection>();
-  /** Also those that are no connections yet, since TLS has not been agreed upon. */
-  readonly #sockets = new Set<Socket>();
   readonly #expiry: NodeJS.Timeout;
-  #port: number;
-  #server: Server | undefined;
   #lastConnection = 0;
 
   /** Use `startSmfBroker`: a broker that is only made does not listen. */
   constructor(options: SmfBrokerOptions) {
-    const { host = "127.0.0.1", port = 0, rejectsUnmatched = false, now = Date.now } = options;
+    const { host = "127.0.0.1", port = 0, webPort, tls } = options;
+    const { rejectsUnmatched = false, now = Date.now } = options;
     this.host = host;
-    this.#port = port;
-    this.#tls = options.tls;
+    const listener = (transport: Transport, at: number): Listener =>
+      new Listener({
+        transport,
+        host,
+        port: at,
+        tls,
+        serve: (stream, certificateName) => this.#serve(stream, certificateName),
+      });
+    this.#tcp = listener(tcp, port);
+    this.#web = webPort === undefined ? undefined : listener(web, webPort);
     this.#router = new Router({ now, rejectsUnmatched });
     this.events = this.#router.events;
     this.faults = this.#router.faults;
@@ -89,13 +90,17 @@ export class SmfBroker implements AsyncDisposable {
 
   /** Where it listens; from the first start on always the same. */
   get port(): number {
-    return this.#port;
+    return this.#tcp.port;
   }
 
   /** For client libraries: `tcp://HOST:PORT`, or `tcps:` with TLS. */
   get url(): string {
-    const host = this.host.includes(":") ? `[${this.host}]` : this.host;
-    return `${this.#tls ? "tcps" : "tcp"}://${host}:${this.#port}`;
+    return this.#tcp.url;
+  }
+
+  /** `ws://HOST:PORT`, or `wss:` with TLS; undefined without a port for WebSockets. */
+  get webUrl(): string | undefined {
+    return this.#web?.url;
   }
 
   /** Names of the clients that are logged in. */
@@ -137,34 +142,21 @@ export class SmfBroker implements AsyncDisposable {
   /** Cuts every connection, without a word. New ones are accepted. */
   dropAll(): void {
     // All before any client's messages come back, or the next to be cut would be handed them.
-    for (const socket of this.#sockets) socket.destroy();
+    for (const connection of this.#connections) connection.cut();
+    for (const listener of this.#listeners) listener.cut();
     for (const connection of this.#connections) connection.close();
   }
 
-  /** Listens again after `stop()`, on the same port. Idempotent; rejects when it cannot. */
+  /** Listens again after `stop()`, on the same ports. Idempotent; rejects when it cannot. */
   async start(): Promise<void> {
-    if (this.#server) return;
-    const server = this.#createServer();
-    server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-    });
-    server.maxConnections = maxClients;
-    server.listen(this.#port, this.host);
-    await once(server, "listening");
-    this.#server = server;
-    this.#port = (server.address() as AddressInfo).port;
+    for (const listener of this.#listeners) await listener.start();
   }
 
   /** Goes down: no connection, and none accepted. Queues and their messages stay. Idempotent. */
   async stop(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    if (server === undefined) return;
-    const closed = once(server, "close");
-    server.close();
+    const stopped = this.#listeners.map((listener) => listener.stop());
     this.dropAll();
-    await closed;
+    await Promise.all(stopped);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,20 +164,14 @@ export class SmfBroker implements AsyncDisposable {
     await this.stop();
   }
 
-  #createServer(): Server {
-    const serve = (socket: Socket): void => {
-      const connection = new Connection(socket, this.#router, ++this.#lastConnection);
-      this.#connections.add(connection);
-      socket.once("close", () => this.#connections.delete(connection));
-    };
-    if (!this.#tls) return createServer({ noDelay: true }, serve);
-    const { cert, key, clientCa } = this.#tls;
-    const clientCheck = clientCa
-      ? { ca: clientCa, requestCert: true, rejectUnauthorized: true }
-      : {};
-    const server = createTlsServer({ cert, key, noDelay: true, ...clientCheck }, serve);
-    // A client that does not trust us, or that we do not trust, has left already.
-    server.on("tlsClientError", () => {});
-    return server;
+  get #listeners(): readonly Listener[] {
+    return this.#web ? [this.#tcp, this.#web] : [this.#tcp];
+  }
+
+  #serve(stream: Duplex, certificateName: string | undefined): void {
+    const id = ++this.#lastConnection;
+    const connection = new Connection({ stream, certificateName, router: this.#router, id });
+    this.#connections.add(connection);
+    stream.once("close", () => this.#connections.delete(connection));
   }
 }

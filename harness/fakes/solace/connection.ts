@@ -1,8 +1,7 @@
 /**
  * One connection to the broker, from its first byte to its last.
  */
-import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
 import {
   type Login,
   clientControl,
@@ -31,32 +30,50 @@ export const maxClients = 1_000;
 const routerName = "smf-test-broker";
 const ok: Response = { code: 200, text: "OK" };
 
-/** Serves a socket until either side ends it. Whoever sends what cannot be read is cut off. */
+/** What a connection is made of. */
+export interface ConnectionOptions {
+  /** The bytes both ways, whatever carries them. */
+  readonly stream: Duplex;
+  /** The common name of the client's certificate, if it has shown one. */
+  readonly certificateName: string | undefined;
+  readonly router: Router;
+  /** Of no other connection. */
+  readonly id: number;
+}
+
+/** Serves a client until either side ends it. Whoever sends what cannot be read is cut off. */
 export class Connection {
-  readonly #socket: Socket;
+  readonly #stream: Duplex;
+  readonly #certificateName: string | undefined;
   readonly #router: Router;
   /** Tells this client's inbox from those of its namesakes. */
   readonly #id: number;
   readonly #deframer = new Deframer();
   #session: Session | undefined;
 
-  constructor(socket: Socket, router: Router, id: number) {
-    this.#socket = socket;
+  constructor({ stream, certificateName, router, id }: ConnectionOptions) {
+    this.#stream = stream;
+    this.#certificateName = certificateName;
     this.#router = router;
     this.#id = id;
     // Whoever breaks a connection has left; there is nobody to tell.
-    socket.on("error", () => {});
-    socket.on("close", () => this.close());
-    socket.on("data", (chunk: Buffer) => this.#take(chunk));
-    socket.on("drain", () => {
-      socket.resume();
+    stream.on("error", () => {});
+    stream.on("close", () => this.close());
+    stream.on("data", (chunk: Buffer) => this.#take(chunk));
+    stream.on("drain", () => {
+      stream.resume();
       this.#session?.resume();
     });
   }
 
-  /** Cuts the connection without a word. Idempotent. */
+  /** Cuts the connection without a word; what its client had in hand comes back a moment later. Idempotent. */
+  cut(): void {
+    this.#stream.destroy();
+  }
+
+  /** Cuts the connection, and has what its client had in hand back at once. Idempotent. */
   close(): void {
-    this.#socket.destroy();
+    this.cut();
     const session = this.#session;
     if (session === undefined) return;
     this.#session = undefined;
@@ -68,7 +85,7 @@ export class Connection {
   #take(chunk: Buffer): void {
     try {
       for (const bytes of this.#deframer.push(chunk)) {
-        if (this.#socket.destroyed) return;
+        if (this.#stream.destroyed) return;
         this.#handle(decodeFrame(bytes));
       }
     } catch (error) {
@@ -94,7 +111,7 @@ export class Connection {
   #control(frame: Frame): void {
     const { type, fields } = decodeClientControl(frame.payload);
     if (this.#session === undefined && type === clientControl.login) {
-      const login = readLogin(frame, fields, certificateName(this.#socket));
+      const login = readLogin(frame, fields, this.#certificateName);
       return this.#logIn(login, frame.correlationTag);
     }
     this.#answer(frame.correlationTag, ok, encodeClientControl(clientControl.update, []));
@@ -106,7 +123,7 @@ export class Connection {
     if (fault === "silence") return;
     if (fault) {
       this.#answer(tag, fault, encodeClientControl(clientControl.login, []));
-      this.#socket.destroySoon();
+      this.#stream.end(() => this.cut());
       return;
     }
     const inbox = `#P2P/v:${routerName}/${this.#id}/${clientName}`;
@@ -137,19 +154,12 @@ export class Connection {
 
   /** Whether no more can be sent for now, or ever. */
   get #isBusy(): boolean {
-    return this.#socket.destroyed || this.#socket.writableLength > maxUnsentBytes;
+    return this.#stream.destroyed || this.#stream.writableLength > maxUnsentBytes;
   }
 
   #send(bytes: Buffer): void {
-    if (this.#socket.destroyed) return;
-    this.#socket.write(bytes);
-    if (this.#isBusy) this.#socket.pause();
+    if (this.#stream.destroyed) return;
+    this.#stream.write(bytes);
+    if (this.#isBusy) this.#stream.pause();
   }
-}
-
-/** The common name of the client's certificate, which TLS has verified. */
-function certificateName(socket: Socket): string | undefined {
-  if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
-  const name = socket.getPeerCertificate().subject?.CN;
-  return Array.isArray(name) ? name[0] : name;
 }

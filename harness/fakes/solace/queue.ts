@@ -39,6 +39,10 @@ export interface QueueSummary {
   /** Messages in the queue, those included that are handed out and not settled. */
   readonly depth: number;
   readonly unsettled: number;
+  /** Messages that came, from the beginning. */
+  readonly spooled: number;
+  /** How often somebody asked to consume, from the beginning, the refused included. */
+  readonly bindRequests: number;
   /** How many messages were settled how, from the beginning. */
   readonly settlements: Readonly<Record<"accepted" | "failed" | "rejected", number>>;
 }
@@ -58,6 +62,7 @@ export class Queue {
   #sequence = 0;
   #depth = 0;
   #sizeBytes = 0;
+  #bindRequests = 0;
   readonly #settlements = { accepted: 0, failed: 0, rejected: 0 };
 
   constructor(name: string, properties: QueueProperties, around: QueueSurroundings) {
@@ -74,6 +79,8 @@ export class Queue {
       consumers: this.#flows.map(({ receiver }) => receiver.clientName),
       depth: this.#depth,
       unsettled: this.#depth - this.#ready.length,
+      spooled: this.#sequence,
+      bindRequests: this.#bindRequests,
       settlements: { ...this.#settlements },
     };
   }
@@ -100,6 +107,11 @@ export class Queue {
       sentAs: undefined,
     });
     this.handOut();
+  }
+
+  /** Somebody asks to consume, whatever the answer. */
+  countBindRequest(): void {
+    this.#bindRequests++;
   }
 
   /** Whether another consumer finds a place. */

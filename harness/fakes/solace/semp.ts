@@ -75,7 +75,12 @@ function answer(broker: SmfBroker, { method, url = "" }: IncomingMessage): Answe
       msgs: { count: queue.depth },
       txFlows: { count: queue.consumers.length },
     };
-    return success({ collections, data: { queueName: name } });
+    const data = {
+      queueName: name,
+      spooledMsgCount: queue.spooled,
+      bindRequestCount: queue.bindRequests,
+    };
+    return success({ collections, data });
   }
   if (method === "DELETE" && api === "config") {
     broker.deleteQueue(name);

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { CliProcess, runCli } from "../harness/cli-process.ts";
 import { Peer } from "./peer.ts";
@@ -24,6 +25,28 @@ test("serves until a signal, and shows who subscribes and consumes", async () =>
   await command.said("stdout", /^queue q of a-client subscribes to tools\/>$/m);
   command.child.kill("SIGTERM");
   expect((await command.finished).exitCode).toBe(0);
+});
+
+test("serves WebSockets beside TCP where it is told a port for them", async () => {
+  await using command = new CliProcess(["smf-broker", "--port", "0", "--ws-port", "0"]);
+  const [, url = "", webUrl = ""] = await command.said(
+    "stdout",
+    /listens on (tcp:\/\/127\.0\.0\.1:\d+) and (ws:\/\/127\.0\.0\.1:\d+);/,
+  );
+  await using one = await Peer.connect(url);
+  await using other = await Peer.connect(webUrl);
+  await one.subscribe("a/>");
+  other.send("a/b", "heard");
+  await vi.waitFor(() => expect(one.heard).toMatchObject([{ body: "heard" }]), patience);
+});
+
+test("says so when it cannot have the port for WebSockets", async () => {
+  await using other = await startSmfBroker();
+  const result = await runCli(["smf-broker", "--port", "0", "--ws-port", `${other.port}`]);
+  expect(result).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining(`cannot listen on 127.0.0.1:0 or ${other.port}: EADDRINUSE`),
+  });
 });
 
 test.each([

@@ -3,7 +3,6 @@
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect } from "node:net";
 import solace from "solclientjs";
 import { describe, expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
@@ -17,6 +16,7 @@ import { patience } from "../../support/patience.ts";
 import { subcodeOf } from "./library.ts";
 import { makeMessage, topic } from "./messages.ts";
 import { Peer } from "./peer.ts";
+import { openRaw, transports, urlOver } from "./transports.ts";
 
 const factory = solace.SolclientFactory;
 
@@ -75,10 +75,10 @@ describe("a subscription", () => {
   });
 });
 
-describe("a message", () => {
+describe.each(transports)("a message over %s", (transport) => {
   test("keeps its user properties, its body and its names, whatever is in them", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url);
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker));
     await peer.subscribe("a/é");
     const properties = new solace.SDTMapContainer();
     const { STRING, INT32, BOOL } = solace.SDTFieldType;
@@ -104,8 +104,10 @@ describe("a message", () => {
   });
 
   test("of 20 MB arrives as it was sent", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url, { sendBufferMaxSize: 64 * 1024 * 1024 });
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker), {
+      sendBufferMaxSize: 64 * 1024 * 1024,
+    });
     await peer.subscribe("large");
     const body = randomBytes(20_000_000);
     const heard = peer.next(solace.SessionEventCode.MESSAGE);
@@ -115,13 +117,14 @@ describe("a message", () => {
   });
 
   test("is dropped for a client that reads too slowly, and the others get it", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     const bound = once(broker.events, "subscribed");
-    const slow = connect(broker.port, broker.host);
-    slow.on("error", () => {});
+    const slow = openRaw(transport, broker);
     slow.write(loginAndSubscribe("slow", "t"));
     await bound;
-    await using quick = await Peer.connect(broker.url, { sendBufferMaxSize: 64 * 1024 * 1024 });
+    await using quick = await Peer.connect(urlOver(transport, broker), {
+      sendBufferMaxSize: 64 * 1024 * 1024,
+    });
     await quick.subscribe("t");
     const losses: unknown[] = [];
     broker.events.on("discarded", (loss) => losses.push(loss));

@@ -10,16 +10,17 @@ import { patience } from "../../support/patience.ts";
 import { subcodeOf } from "./library.ts";
 import { queue, topic } from "./messages.ts";
 import { Peer } from "./peer.ts";
+import { transports, urlOver } from "./transports.ts";
 
 const events = solace.SessionEventCode;
 
-describe("a guaranteed message", () => {
+describe.each(transports)("a guaranteed message over %s", (transport) => {
   test("reaches every queue that attracts its topic, the one that it names, and who listens directly", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("one", {}, ["a/>"]);
     broker.createQueue("two", {}, ["a/*/c", "b"]);
     broker.createQueue("named");
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     await peer.subscribe("a/>");
     await peer.publish(topic("a/b/c"), "to both");
     await peer.publish(queue("named"), "to it");
@@ -39,9 +40,9 @@ describe("a guaranteed message", () => {
   });
 
   test("of 5 MB comes out as it went in", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q");
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const body = randomBytes(5_000_000);
     await peer.publish(queue("q"), body);
     const { taken } = await peer.consume("q");
@@ -50,20 +51,20 @@ describe("a guaranteed message", () => {
   });
 
   test("is confirmed and dropped when nobody wants it, or refused where the broker says so", async () => {
-    await using polite = await startSmfBroker();
-    await using peer = await Peer.connect(polite.url);
+    await using polite = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, polite));
     await peer.publish(topic("nowhere"), "x");
-    await using strict = await startSmfBroker({ rejectsUnmatched: true });
-    await using other = await Peer.connect(strict.url);
+    await using strict = await startSmfBroker({ webPort: 0, rejectsUnmatched: true });
+    await using other = await Peer.connect(urlOver(transport, strict));
     expect(await subcodeOf(other.publish(topic("nowhere"), "x"))).toBe("NO_SUBSCRIPTION_MATCH");
     await other.subscribe("somewhere");
     await other.publish(topic("somewhere"), "x");
   });
 
   test("is refused when a queue is full, and taken when there is room again", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { quotaMb: 1 });
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const body = Buffer.alloc(600_000);
     await peer.publish(queue("q"), body);
     expect(await subcodeOf(peer.publish(queue("q"), body))).toBe("SPOOL_OVER_QUOTA");
@@ -73,9 +74,9 @@ describe("a guaranteed message", () => {
   });
 
   test("is refused when it is too large for the queue, or there is no queue", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { maxMessageBytes: 10_000 });
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const large = peer.publish(queue("q"), Buffer.alloc(20_000));
     expect(await subcodeOf(large)).toBe("MESSAGE_TOO_LARGE");
     expect(await subcodeOf(peer.publish(queue("none"), "x"))).toBe("UNKNOWN_QUEUE_NAME");

@@ -1,10 +1,18 @@
 /**
  * `harness queues prune`: queues that nobody serves, found and removed by the management interface of the broker.
  */
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PassThrough } from "node:stream";
+import { describe, expect, test, vi } from "vitest";
 import { type SmfBroker, startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
-import { type SempServer, startSemp } from "../../../harness/fakes/solace/semp.ts";
+import { startSemp } from "../../../harness/fakes/solace/semp.ts";
+import { run } from "../../../harness/program.ts";
+import { Screen } from "../../../harness/screen.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { patience } from "../../support/patience.ts";
+import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { CliProcess, type CliResult, runCli } from "../harness/cli-process.ts";
 import { queue, topic } from "./messages.ts";
 import { Peer } from "./peer.ts";
@@ -15,10 +23,15 @@ const password = "s3cret/p@ss";
 /** A broker that can be managed, with queues in every kind of use. */
 interface Place extends AsyncDisposable {
   readonly broker: SmfBroker;
-  readonly semp: SempServer;
+  /** A client that serves the tool `served`. */
+  readonly peer: Peer;
   /** Names of the queues of the namespace. */
   queues(): readonly string[];
   prune(args: readonly string[], environment?: Record<string, string>): Promise<CliResult>;
+  /** The same, to be waited for by the caller, who owns it. */
+  start(args: readonly string[]): CliProcess;
+  /** The same with `--yes`, in this process; does something between the two looks. Resolves with the lines about queues. */
+  pruneAround(between: () => void | Promise<void>): Promise<readonly string[]>;
 }
 
 function nameOf(tool: string): string {
@@ -31,7 +44,7 @@ async function openPlace(): Promise<Place> {
   const semp = stack.use(await startSemp(broker, { credentials: `keeper:${password}` }));
   const peer = stack.use(await Peer.connect(broker.url));
   for (const tool of ["served", "full", "idle"]) {
-    broker.createQueue(nameOf(tool), { accessType: "non-exclusive" }, [
+    broker.createQueue(nameOf(tool), { accessType: "non-exclusive", respectsTimeToLive: true }, [
       invokeTopic(namespace, tool),
     ]);
   }
@@ -40,23 +53,140 @@ async function openPlace(): Promise<Place> {
   await peer.publish(topic(invokeTopic(namespace, "full")), "waits");
   await peer.publish(queue(nameOf("full")), "waits too");
   const owned = stack.move();
+  const command = ["queues", "prune", "--namespace", namespace];
+  const access = {
+    SOLACE_SEMP_URL: semp.url,
+    SOLACE_SEMP_USERNAME: "keeper",
+    SOLACE_SEMP_PASSWORD: password,
+  };
   return {
     broker,
-    semp,
+    peer,
     queues: () =>
       broker.queues.map(({ name }) => name).filter((name) => name.startsWith(namespace)),
-    prune: (args, environment = {}) =>
-      runCli(["queues", "prune", "--namespace", namespace, ...args], {
-        SOLACE_SEMP_URL: semp.url,
-        SOLACE_SEMP_USERNAME: "keeper",
-        SOLACE_SEMP_PASSWORD: password,
-        ...environment,
-      }),
+    prune: (args, environment = {}) => runCli([...command, ...args], { ...access, ...environment }),
+    start: (args) => new CliProcess([...command, ...args], access),
+    async pruneAround(between) {
+      const clock = new HandClock();
+      const out = new PassThrough({ encoding: "utf8" });
+      const pruning = run([...command, "--yes"], {
+        environment: access,
+        out: new Screen(out as unknown as NodeJS.WriteStream),
+        err: new Screen(new PassThrough().resume() as unknown as NodeJS.WriteStream),
+        signal: new AbortController().signal,
+        clock,
+      });
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+      expect(clock.slept).toEqual([60_000]);
+      await between();
+      clock.advance(60_000);
+      expect(await pruning).toBe(0);
+      return String(out.read() ?? "")
+        .trimEnd()
+        .split("\n");
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
+/** A management that answers every request with what is given for its path. The caller owns it. */
+async function startReplies(
+  replyTo: (path: string) => object,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer(({ url = "" }, response) => {
+    response.end(JSON.stringify(replyTo(url)));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
 describe("harness queues prune", () => {
+  test("removes what was used neither at two looks nor between them", async () => {
+    await using place = await openPlace();
+    const lines = await place.pruneAround(() => {
+      expect(place.queues()).toContain(nameOf("idle"));
+    });
+    expect(lines).toEqual([
+      `kept      ${nameOf("full")}: calls wait in it (consumers: 0, messages: 2)`,
+      `removed   ${nameOf("idle")}: nobody serves it (consumers: 0, messages: 0)`,
+      `kept      ${nameOf("served")}: it is served (consumers: 1, messages: 0)`,
+    ]);
+    expect(place.queues()).not.toContain(nameOf("idle"));
+  });
+
+  test.each<[string, RegExp, (place: Place) => Promise<void>]>([
+    [
+      "a worker that is there",
+      /^kept .*: it is served \(consumers: 1, messages: 0\)$/,
+      async ({ peer }) => void (await peer.consume(nameOf("idle"))),
+    ],
+    [
+      "a worker that came and went",
+      /^kept .*: somebody asked to serve it meanwhile /,
+      async ({ peer }) => (await peer.consume(nameOf("idle"))).disconnect(),
+    ],
+    [
+      "a worker that was refused",
+      /^kept .*: somebody asked to serve it meanwhile /,
+      async ({ broker, peer }) => {
+        broker.faults.bind = () => ({ code: 503, text: "Queue Shutdown" });
+        await expect(peer.consume(nameOf("idle"))).rejects.toThrow();
+      },
+    ],
+    [
+      "a call that waits",
+      /^kept .*: calls wait in it \(consumers: 0, messages: 1\)$/,
+      ({ peer }) => peer.publish(queue(nameOf("idle")), "waits"),
+    ],
+    [
+      "a call that nobody took in its time",
+      /^kept .*: calls came meanwhile \(consumers: 0, messages: 0\)$/,
+      async ({ broker, peer }) => {
+        await peer.publish(queue(nameOf("idle")), "expires", { ttlMs: 1 });
+        await vi.waitFor(() => expect(broker.queue(nameOf("idle"))?.depth).toBe(0), patience);
+      },
+    ],
+  ])("keeps a queue for %s at the second look", async (_, says, use) => {
+    await using place = await openPlace();
+    const lines = await place.pruneAround(() => use(place));
+    expect(lines.find((line) => line.includes(nameOf("idle")))).toMatch(says);
+    expect(place.queues()).toContain(nameOf("idle"));
+  });
+
+  test("ends at a signal while it waits, and has removed nothing", async () => {
+    await using place = await openPlace();
+    const before = place.queues();
+    await using command = place.start(["--yes", "--after", "600"]);
+    await command.said("stderr", /not used: 1; looking again in 600 seconds/);
+    command.child.kill("SIGINT");
+    expect(await command.finished).toMatchObject({ exitCode: 130, stdout: "" });
+    expect(place.queues()).toEqual(before);
+  });
+
+  test("keeps a queue that the broker tells too little of", async () => {
+    await using place = await openPlace();
+    const name = nameOf("idle");
+    const collections = { msgs: { count: 0 }, txFlows: { count: 0 } };
+    await using semp = await startReplies((path) =>
+      path.includes("?")
+        ? { data: [{ queueName: name }], meta: {} }
+        : { collections, data: { queueName: name, bindRequestCount: 0 } },
+    );
+    const result = await place.prune(["--yes"], { SOLACE_SEMP_URL: semp.url });
+    expect(result.stdout).toBe(
+      `kept      ${name}: its use is unknown (consumers: 0, messages: 0)\n`,
+    );
+  });
+
+  test("says nothing of a queue that somebody else has removed meanwhile", async () => {
+    await using place = await openPlace();
+    const lines = await place.pruneAround(() => place.broker.deleteQueue(nameOf("idle")));
+    expect(lines.filter((line) => line.includes(nameOf("idle")))).toEqual([]);
+  });
+
   test("shows what it would remove, and changes nothing", async () => {
     await using place = await openPlace();
     const before = place.queues();
@@ -73,7 +203,7 @@ describe("harness queues prune", () => {
 
   test("removes with --yes what nobody serves and holds no call, of this namespace only", async () => {
     await using place = await openPlace();
-    const result = await place.prune(["--yes", "--json"]);
+    const result = await place.prune(["--yes", "--after", "1", "--json"]);
     const lines = result.stdout.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual({
       name: nameOf("idle"),
@@ -106,7 +236,7 @@ describe("harness queues prune", () => {
   test("finds more queues than the broker lists at once", async () => {
     await using place = await openPlace();
     for (let n = 0; n < 250; n++) place.broker.createQueue(nameOf(`tool-${n}`));
-    const result = await place.prune(["--yes"]);
+    const result = await place.prune(["--yes", "--after", "1"]);
     expect(result.stderr).toContain("253 queues, 251 removed");
     expect(place.queues().filter((name) => name.includes("tool-"))).toEqual([]);
   });

@@ -11,6 +11,7 @@ import type { Outcome } from "./consumption.ts";
 import { subcodeOf } from "./library.ts";
 import { queue, topic } from "./messages.ts";
 import { Peer } from "./peer.ts";
+import { transports, urlOver } from "./transports.ts";
 
 const flowEvents = solace.MessageConsumerEventName;
 const deadMessages = "#DEAD_MSG_QUEUE";
@@ -110,11 +111,11 @@ describe("a client", () => {
   });
 });
 
-describe("settlement", () => {
+describe.each(transports)("settlement over %s", (transport) => {
   test("as accepted ends a message, as failed repeats it and counts, as rejected makes it a dead one", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { accessType: "non-exclusive" });
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const plan: readonly Outcome[] = ["failed", "failed", "accepted", "rejected"];
     const consumption = await peer.consume("q", () => plan[consumption.taken.length - 1]);
     await peer.publish(queue("q"), "1");
@@ -137,8 +138,8 @@ describe("settlement", () => {
   });
 
   test("as failed once too often puts a message into the dead message queue, where it can be had", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url);
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker));
     await peer.provision("q", { maxMessageRedelivery: 2 });
     const poisoned = await peer.consume("q", () => "failed");
     await peer.publish(queue("q"), "poison", { isDeadMessageEligible: true });
@@ -153,9 +154,9 @@ describe("settlement", () => {
   });
 
   test("opens the way for further messages where the queue limits what is unsettled", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { accessType: "non-exclusive", maxUnsettledPerFlow: 2 });
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const consumption = await peer.consume("q", () => undefined);
     for (const body of ["1", "2", "3"]) await peer.publish(queue("q"), body);
     await vi.waitFor(() => expect(consumption.bodies).toEqual(["1", "2"]), patience);
@@ -240,11 +241,11 @@ describe("consumers", () => {
   });
 });
 
-describe("an outage", () => {
+describe.each(transports)("an outage over %s", (transport) => {
   test("leaves messages in the queue, and consumers bound again", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { accessType: "non-exclusive" });
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     await peer.publish(queue("q"), "kept");
     const up = peer.next(solace.SessionEventCode.RECONNECTED_NOTICE);
     await broker.stop();
@@ -262,9 +263,9 @@ describe("an outage", () => {
   });
 
   test("does not show a consumer again what it has in hand, and what it has in hand can be settled", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { accessType: "non-exclusive" });
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const consumption = await peer.consume("q", () => undefined);
     for (const body of ["1", "2"]) await peer.publish(queue("q"), body);
     await vi.waitFor(() => expect(consumption.taken).toHaveLength(2), patience);
@@ -279,10 +280,10 @@ describe("an outage", () => {
   });
 
   test("shows it again where the broker forgot who had it, and old messages settle nothing", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.createQueue("q", { accessType: "non-exclusive" });
     broker.faults.forgetsConsumers = true;
-    await using peer = await Peer.connect(broker.url);
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const consumption = await peer.consume("q", () => undefined);
     await peer.publish(queue("q"), "1");
     await vi.waitFor(() => expect(consumption.taken).toHaveLength(1), patience);

@@ -4,7 +4,6 @@
 import { once } from "node:events";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -15,15 +14,16 @@ import type { Login } from "../../../harness/fakes/solace/client-control.ts";
 import { patience } from "../../support/patience.ts";
 import { subcodeOf } from "./library.ts";
 import { Peer } from "./peer.ts";
+import { openRaw, transports, urlOver } from "./transports.ts";
 
 const events = solace.SessionEventCode;
 
-describe("a login", () => {
+describe.each(transports)("a login over %s", (transport) => {
   test("tells each side who the other is", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     const logins: Login[] = [];
     broker.faults.login = (login) => void logins.push(login);
-    await using peer = await Peer.connect(broker.url, {
+    await using peer = await Peer.connect(urlOver(transport, broker), {
       vpnName: "a-vpn",
       userName: "someone",
       password: "secret",
@@ -56,16 +56,17 @@ describe("a login", () => {
     [403, "Message VPN Not Allowed", "MESSAGE_VPN_NOT_ALLOWED"],
     [503, "Too Many Clients", "TOO_MANY_CLIENTS"],
   ])("that is refused with %i %s fails as %s", async (code, text, subcode) => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.faults.login = () => ({ code, text });
-    expect(await subcodeOf(Peer.connect(broker.url))).toBe(subcode);
+    expect(await subcodeOf(Peer.connect(urlOver(transport, broker)))).toBe(subcode);
     expect(broker.clients).toEqual([]);
   });
 
   test("under the name of another client is refused until that one is gone", async () => {
-    await using broker = await startSmfBroker();
-    const first = await Peer.connect(broker.url, { clientName: "same" });
-    const again = (): Promise<Peer> => Peer.connect(broker.url, { clientName: "same" });
+    await using broker = await startSmfBroker({ webPort: 0 });
+    const first = await Peer.connect(urlOver(transport, broker), { clientName: "same" });
+    const again = (): Promise<Peer> =>
+      Peer.connect(urlOver(transport, broker), { clientName: "same" });
     expect(await subcodeOf(again())).toBe("CLIENT_NAME_ALREADY_IN_USE");
     const gone = once(broker.events, "disconnected");
     await first[Symbol.asyncDispose]();
@@ -75,26 +76,25 @@ describe("a login", () => {
   });
 
   test("that is not answered runs out of time", async () => {
-    await using broker = await startSmfBroker();
+    await using broker = await startSmfBroker({ webPort: 0 });
     broker.faults.login = () => "silence";
-    const attempt = Peer.connect(broker.url, { connectTimeoutInMsecs: 500 });
+    const attempt = Peer.connect(urlOver(transport, broker), { connectTimeoutInMsecs: 500 });
     expect(await subcodeOf(attempt)).toBe("TIMEOUT");
   });
 
   test("by what is no SMF ends the connection", async () => {
-    await using broker = await startSmfBroker();
-    const socket = connect(broker.port, broker.host);
-    socket.on("error", () => {});
-    socket.resume();
-    socket.write("GET / HTTP/1.1\r\nHost: broker\r\n\r\n");
-    await once(socket, "close");
+    await using broker = await startSmfBroker({ webPort: 0 });
+    const client = openRaw(transport, broker);
+    client.resume();
+    client.write("GET / HTTP/1.1\r\nHost: broker\r\n\r\n");
+    await once(client, "close");
   });
 });
 
-describe("an outage", () => {
+describe.each(transports)("an outage over %s", (transport) => {
   test("of the connection ends with the library's subscriptions in force again", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url);
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker));
     await peer.subscribe("a/>");
     const back = peer.next(events.RECONNECTED_NOTICE);
     broker.dropAll();
@@ -110,8 +110,8 @@ describe("an outage", () => {
   });
 
   test("of the broker ends when it is there again, on its port", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url);
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker));
     const { port } = broker;
     const [lost, back] = [
       peer.next(events.RECONNECTING_NOTICE),
@@ -119,15 +119,15 @@ describe("an outage", () => {
     ];
     await broker.stop();
     await lost;
-    await expect(Peer.connect(broker.url)).rejects.toThrow();
+    await expect(Peer.connect(urlOver(transport, broker))).rejects.toThrow();
     await broker.start();
     await back;
     expect(broker.port).toBe(port);
   });
 
   test("that is silent is noticed by keep-alives", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url, {
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker), {
       keepAliveIntervalInMsecs: 50,
       keepAliveIntervalsLimit: 3,
     });
@@ -137,8 +137,8 @@ describe("an outage", () => {
   });
 
   test("is none while keep-alives are answered", async () => {
-    await using broker = await startSmfBroker();
-    await using peer = await Peer.connect(broker.url, {
+    await using broker = await startSmfBroker({ webPort: 0 });
+    await using peer = await Peer.connect(urlOver(transport, broker), {
       keepAliveIntervalInMsecs: 50,
       keepAliveIntervalsLimit: 100,
     });
@@ -152,13 +152,17 @@ describe("an outage", () => {
   });
 });
 
-describe("TLS", () => {
+describe.each(transports)("TLS over %s", (transport) => {
   const run = promisify(execFile);
 
-  /** A key and a certificate of `name`, signed by itself, as files. The library takes an address for "localhost". */
+  /**
+   * A key and a certificate of `name`, signed by itself, as files. Over TCP the library takes an address for "localhost",
+   * over WebSockets for what it is.
+   */
   async function makeCertificate(directory: string, name: string) {
     const [key, cert] = [join(directory, `${name}.key`), join(directory, `${name}.pem`)];
-    const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost"];
+    const names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    const subject = ["-subj", `/CN=${name}`, "-addext", names];
     const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
     const files = ["-nodes", "-days", "2", "-keyout", key, "-out", cert];
     await run("openssl", [...kind, ...files, ...subject]);
@@ -174,6 +178,7 @@ describe("TLS", () => {
     const stranger = await makeCertificate(directory, "stranger");
     const broker = owned.use(
       await startSmfBroker({
+        webPort: 0,
         tls: {
           cert: await readFile(server.cert),
           key: await readFile(server.key),
@@ -181,11 +186,11 @@ describe("TLS", () => {
         },
       }),
     );
-    expect(broker.url).toMatch(/^tcps:/);
+    expect(urlOver(transport, broker)).toMatch(`${transport}s:`);
     const logins: Login[] = [];
     broker.faults.login = (login) => void logins.push(login);
     const as = (own: { key: string; cert: string }, trusted: { cert: string }): Promise<Peer> =>
-      Peer.connect(broker.url, {
+      Peer.connect(urlOver(transport, broker), {
         authenticationScheme: solace.AuthenticationScheme.CLIENT_CERTIFICATE,
         sslTrustStores: [trusted.cert],
         sslCertificate: own.cert,
@@ -199,8 +204,9 @@ describe("TLS", () => {
     await vi.waitFor(() => expect(peer.heard).toMatchObject([{ body: "over TLS" }]), patience);
     expect(logins).toMatchObject([{ scheme: "client-certificate", certificateName: "worker" }]);
     expect(await subcodeOf(as(client, stranger))).toBe("CONNECTION_ERROR");
-    // With TLS 1.3 a client is refused after it believes to be connected.
-    expect(await subcodeOf(as(stranger, server))).toBe("COMMUNICATION_ERROR");
+    // With TLS 1.3 a client is refused after it believes to be connected, and before a WebSocket is.
+    const refusal = { tcp: "COMMUNICATION_ERROR", ws: "CONNECTION_ERROR" }[transport];
+    expect(await subcodeOf(as(stranger, server))).toBe(refusal);
     expect(logins).toHaveLength(1);
   });
 
@@ -210,13 +216,16 @@ describe("TLS", () => {
     owned.defer(() => rm(directory, { recursive: true }));
     const { cert, key } = await makeCertificate(directory, "broker");
     const broker = owned.use(
-      await startSmfBroker({ tls: { cert: await readFile(cert), key: await readFile(key) } }),
+      await startSmfBroker({
+        webPort: 0,
+        tls: { cert: await readFile(cert), key: await readFile(key) },
+      }),
     );
     const logins: Login[] = [];
     broker.faults.login = (login) => void logins.push(login);
     const [token, nextToken] = ["a".repeat(1_500), "b"];
     const peer = owned.use(
-      await Peer.connect(broker.url, {
+      await Peer.connect(urlOver(transport, broker), {
         authenticationScheme: solace.AuthenticationScheme.OAUTH2,
         sslTrustStores: [cert],
         accessToken: token,
