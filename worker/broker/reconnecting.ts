@@ -2,7 +2,7 @@
  * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions beneath them.
  */
 import { type Clock, systemClock } from "../support/clock.ts";
-import { abortable } from "./abortable.ts";
+import { abortable } from "../support/within.ts";
 import {
   type Broker,
   BrokerError,

@@ -6,15 +6,20 @@ import type { Clock } from "./clock.ts";
 /** Made once: an error costs more than everything else here. */
 const settledInTime = new Error("it settled in time");
 
-/** The promise, or the signal's reason as soon as it aborts. What the promise comes to then is nobody's any more. */
-export async function unlessAborted<Value>(
+/**
+ * Waits for `promise`, or rejects with the signal's reason as soon as it aborts. Leaves no listener behind. The work
+ * behind the promise goes on; what it comes to is then ignored.
+ */
+export async function abortable<Value>(
   promise: Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value> {
+  // Whatever happens to the work after nobody waits for it any more is nobody's failure.
+  promise.catch(() => {});
+  signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason as Error);
   signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
   try {
     return await Promise.race([promise, aborted.promise]);
   } finally {

@@ -3,7 +3,7 @@
  */
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import { BrokerError } from "../broker.ts";
 import { type Answer, LineSplitter, decodeAnswer, maxAnswerBytes, maxLineBytes } from "./wire.ts";
 

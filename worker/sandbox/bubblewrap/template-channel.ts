@@ -4,7 +4,7 @@
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { isJsonObject, parseJson } from "../../support/json.ts";
-import { settlesWithin, unlessAborted } from "../../support/within.ts";
+import { abortable, settlesWithin } from "../../support/within.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /** Bytes of a line that a template says. */
@@ -49,7 +49,7 @@ export class TemplateChannel {
   async fork(order: ChildOrder, signal: AbortSignal): Promise<number> {
     const forked = this.#turn.then(() => this.#fork(order, signal));
     this.#turn = forked.catch(() => undefined);
-    return await unlessAborted(forked, signal);
+    return await abortable(forked, signal);
   }
 
   async #fork(order: ChildOrder, signal: AbortSignal): Promise<number> {
