@@ -197,6 +197,7 @@ export class Worker implements AsyncDisposable {
         workerId,
         clock,
         maxUnsettled: maxUnsettledDeliveries(this.#config.sandbox),
+        isRepeatable: (tool) => catalog.manifest.tools.get(tool)?.idempotent === true,
         log: log.child({ part: "broker" }),
       }));
     const tools = [...catalog.manifest.tools.keys()];

@@ -53,6 +53,11 @@ export interface OpenBrokerOptions {
   readonly clock?: Clock;
   /** Deliveries that a session hands out without their settlement, where the broker gives to others what is not taken. */
   readonly maxUnsettled?: number;
+  /**
+   * Whether a call of a tool may be handed out again though it cannot be told whether it has begun, as the manifest is now.
+   * Where nobody says so, none may.
+   */
+  readonly isRepeatable?: (toolName: string) => boolean;
   /** Told whenever the connection comes or goes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }

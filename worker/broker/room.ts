@@ -1,10 +1,10 @@
 /**
- * How many calls a worker may hold, counted over all its queues: RabbitMQ has such a limit for each consumer only.
+ * How many calls a worker may hold, counted over all its queues: brokers have such a limit for each consumer only.
  */
 
 /**
  * Milliseconds the room must have been full before the broker is asked to send nothing more. A call that crosses the request
- * is handed out again, and RabbitMQ counts that: so it is made where it lasts, not between one short call and the next.
+ * is handed out again, and brokers count that: so it is made where it lasts, not between one short call and the next.
  */
 const fullPatienceMs = 100;
 
@@ -32,6 +32,7 @@ export class Room {
   #expected = 0;
   /** Runs while the room is full. */
   #patience: NodeJS.Timeout | undefined;
+  #isCrowded = false;
 
   constructor(places: number) {
     this.places = places;
@@ -40,6 +41,16 @@ export class Room {
   /** Whether as many calls are held as may be. */
   get isFull(): boolean {
     return this.#held >= this.places;
+  }
+
+  /** Places that are neither taken nor kept; negative when more calls came than there were places. */
+  get free(): number {
+    return this.places - this.#held - this.#reserved;
+  }
+
+  /** Whether it has been full for `fullPatienceMs`. */
+  get isCrowded(): boolean {
+    return this.#isCrowded;
   }
 
   /** Whether several take calls into it, or will in a moment. */
@@ -80,7 +91,7 @@ export class Room {
 
   /** A place if there is one. Its owner gives it back, after it has added the call that came. */
   tryReserve(): Place | undefined {
-    if (this.#held + this.#reserved >= this.places) return undefined;
+    if (this.free <= 0) return undefined;
     this.#reserved++;
     let isKept = true;
     return {
@@ -116,6 +127,7 @@ export class Room {
     this.#held++;
     if (!this.isFull || this.#patience !== undefined) return;
     const tellAll = (): void => {
+      this.#isCrowded = true;
       if (!this.isShared) return;
       for (const taker of this.#takers) taker.onCrowded();
     };
@@ -130,6 +142,7 @@ export class Room {
     if (!wasFull || this.isFull) return;
     clearTimeout(this.#patience);
     this.#patience = undefined;
+    this.#isCrowded = false;
     this.#tellOfRoom();
   }
 

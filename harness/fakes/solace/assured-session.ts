@@ -208,20 +208,20 @@ export class AssuredSession {
     }
     const flow = new ConsumerFlow(this.#router.newFlowId(), this.#receiver);
     const lastReceived = fields.number(assuredField.lastReceived, 8) ?? 0;
-    this.#tell(
-      assured.bind,
-      [
-        flowIdField(flow.id),
-        numberField(assuredField.lastAcknowledged, lastReceived, 8),
-        numberField(assuredField.window, fields.number(assuredField.window, 1) ?? maxWindow, 1),
-        numberField(assuredField.isActive, queue.wouldBeActive ? 1 : 0, 1),
-        numberField(assuredField.spoolerId, 1, 4),
-        textField(assuredField.queue, name),
-        ...encodeProperties(queue.properties, username),
-        numberField(assuredField.endpointId, 1, 4),
-      ],
-      { tag, response: ok },
-    );
+    const reply = [
+      flowIdField(flow.id),
+      numberField(assuredField.lastAcknowledged, lastReceived, 8),
+      numberField(assuredField.window, fields.number(assuredField.window, 1) ?? maxWindow, 1),
+      numberField(assuredField.isActive, queue.wouldBeActive ? 1 : 0, 1),
+      numberField(assuredField.spoolerId, 1, 4),
+      textField(assuredField.queue, name),
+      ...encodeProperties(queue.properties, username),
+      numberField(assuredField.endpointId, 1, 4),
+    ];
+    const answer = (): void => this.#tell(assured.bind, reply, { tag, response: ok });
+    const late = this.#router.faults.answersBindAfter?.(name);
+    if (late === undefined) answer();
+    else void late.then(answer);
     this.#consumptions.set(flow.id, { flow, queue });
     queue.bind(flow, lastReceived);
   }

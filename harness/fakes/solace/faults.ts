@@ -17,6 +17,8 @@ export interface Faults {
   subscribe?: ((topic: string, queue: string | undefined) => Fault | undefined) | undefined;
   provision?: ((queue: string) => Fault | undefined) | undefined;
   bind?: ((queue: string) => Fault | undefined) | undefined;
+  /** A bind is carried out at once, and answered when the promise fulfils. */
+  answersBindAfter?: ((queue: string) => Promise<unknown> | undefined) | undefined;
   /** Asked about guaranteed messages. */
   publish?: ((topic: string, clientName: string) => PublishFault | undefined) | undefined;
   /** Leaves keep-alives unanswered, as a broker does whose host has vanished. */

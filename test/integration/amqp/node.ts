@@ -3,7 +3,6 @@
  */
 import { type Channel, type ChannelModel, connect } from "amqplib";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import type { ChaosBroker } from "../../support/chaos.ts";
 import {
   type RabbitMQ,
   type RabbitMQOptions,
@@ -25,18 +24,6 @@ export function useRabbitMQ(options: () => Promise<RabbitMQOptions>): () => Rabb
   afterAll(() => node?.[Symbol.asyncDispose]());
   beforeEach((context) => context.skip(problem !== undefined, problem));
   return () => node!;
-}
-
-/** A node as those see it who break things. */
-export function toBeTreatedBadly(node: RabbitMQ): ChaosBroker {
-  return {
-    environment: { AMQP_URL: node.url },
-    cut: () => node.closeAllConnections(),
-    restart: async () => {
-      await node.stop();
-      await node.start();
-    },
-  };
 }
 
 let places = 0;
@@ -70,4 +57,18 @@ export async function addUser(
   await node.control("add_user", name, "hush");
   await node.control("set_permissions", name, configure, write, read);
   return node.url.replace("guest:guest", `${name}:hush`);
+}
+
+/** Has the process of a quorum queue stand still, so that it answers nothing, until the returned object is disposed. */
+export async function suspendQueue(node: RabbitMQ, queue: string): Promise<AsyncDisposable> {
+  const tell = (verb: string): Promise<string> =>
+    node.control(
+      "eval",
+      `{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"${queue}">>)),
+       sys:${verb}(amqqueue:get_pid(Q)).`,
+    );
+  await tell("suspend");
+  await using stack = new AsyncDisposableStack();
+  stack.defer(async () => void (await tell("resume")));
+  return stack.move();
 }

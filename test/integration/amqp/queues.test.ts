@@ -263,4 +263,32 @@ describe("with a queue for each worker", () => {
     expect(textOf(await first.next())).toBe("3");
     expect(textOf(await second.next())).toBe("2");
   });
+
+  test("a tool that was taken away while the worker was not there is taken out of its queue", async () => {
+    const namespace = newNamespace();
+    const log = keptLog();
+    const broker = amqpBroker({ url: node().url, namespace, log, queueMode: "worker" });
+    {
+      await using _former = await broker.connect(["kept", "removed"], never);
+    }
+    await using session = await broker.connect(["kept"], never);
+    const call = (tool: string) =>
+      session.publish({ topic: invokeTopic(namespace, tool), payload: Buffer.from(tool) }, never);
+    const calls = await Promise.all(["removed", "removed", "kept"].map(call));
+    expect(calls).toEqual(["confirmed", "confirmed", "confirmed"]);
+    const deliveries = pull(session);
+    const topics = [await deliveries.next(), await deliveries.next(), await deliveries.next()].map(
+      ({ topic }) => topic,
+    );
+    expect(topics).toEqual(["removed", "removed", "kept"].map((t) => invokeTopic(namespace, t)));
+    const event = "calls of a tool that is not served come into the queue no more";
+    await vi.waitFor(() => expect(log.events).toContain(event), patience);
+    expect(await call("removed")).toBe("unroutable");
+    expect(await call("kept")).toBe("confirmed");
+    await session.serve("removed", never);
+    expect(await call("removed")).toBe("confirmed");
+    expect(log.factsOf(event)).toEqual([
+      { tool: "removed", queue: `${namespace}/q/sandbox/worker` },
+    ]);
+  });
 });

@@ -6,9 +6,17 @@ import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
+import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
-import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+import {
+  addUser,
+  connectOperator,
+  never,
+  newNamespace,
+  suspendQueue,
+  useRabbitMQ,
+} from "./node.ts";
 
 const node = useRabbitMQ(async () => ({}));
 
@@ -61,6 +69,31 @@ describe("a queue that is there with other arguments", () => {
   });
 });
 
+describe("a queue that does not answer", () => {
+  test("keeps no other waiting, and is served as soon as it answers", async () => {
+    const namespace = newNamespace();
+    const log = keptLog();
+    const broker = amqpBroker({ url: node().url, namespace, log });
+    {
+      await using _queues = await broker.connect(["fine", "stuck"], never);
+    }
+    await using stuck = await suspendQueue(node(), `${namespace}/q/sandbox/tool/stuck`);
+    const startedAtMs = performance.now();
+    await using session = await broker.connect(["fine", "stuck"], never);
+    // The broker may take 30 seconds for the answer to a command.
+    expect(performance.now() - startedAtMs).toBeLessThan(20_000);
+    await using peer = await connectAmqpPeer(node().url, namespace);
+    const deliveries = pull(session);
+    await peer.publish(invokeTopic(namespace, "fine"), "1");
+    expect(textOf(await deliveries.next())).toBe("1");
+    expect(log.factsOf(cannotBeUsed)[0]).toMatchObject({ tools: ["stuck"] });
+    await stuck[Symbol.asyncDispose]();
+    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
+    await peer.publish(invokeTopic(namespace, "stuck"), "2");
+    expect(textOf(await deliveries.next())).toBe("2");
+  });
+});
+
 describe("the only queue", () => {
   test("that is lost and cannot be had again is named as what is missing, until it is had", async () => {
     const namespace = newNamespace();
@@ -79,6 +112,52 @@ describe("the only queue", () => {
     await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
     await session.leave("only", never);
     expect(session.impediments).toEqual([]);
+  });
+
+  test("that is missing for a minute ends the session, so that connecting is tried anew", async () => {
+    const namespace = newNamespace();
+    const clock = new HandClock();
+    const log = keptLog();
+    await using operator = await connectOperator(node().url);
+    const broker = amqpBroker({ url: node().url, namespace, clock, log });
+    await using session = await broker.connect(["only"], never);
+    const queue = `${namespace}/q/sandbox/tool/only`;
+    const sleepers = ["the watch", "the next try"].length;
+    const missing = async (): Promise<void> => {
+      await operator.channel.deleteQueue(queue);
+      await vi.waitFor(() => expect(clock.sleeping).toBe(sleepers), patience);
+    };
+    await missing();
+    clock.advance(59_000);
+    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
+    expect(clock.sleeping).toBe(0);
+    await missing();
+    await operator.channel.assertQueue(queue, { durable: true });
+    clock.advance(59_000);
+    await vi.waitFor(
+      () => expect(log.factsOf(cannotBeUsed).at(-1)).toMatchObject({ code: 406 }),
+      patience,
+    );
+    await vi.waitFor(() => expect(clock.sleeping).toBe(sleepers), patience);
+    expect(session.impediments).toEqual(["no queue of the tools can be used"]);
+    clock.advance(1_000);
+    expect(await session.closed).toMatchObject({
+      reason: "lost",
+      cause: { message: "No queue of the tools could be used for 60 seconds", transient: true },
+    });
+    await expect(broker.connect(["only"], never)).rejects.toMatchObject({ transient: false });
+  });
+
+  test("is missed by no session that takes no more calls", async () => {
+    const namespace = newNamespace();
+    const clock = new HandClock();
+    const broker = amqpBroker({ url: node().url, namespace, clock });
+    await using session = await broker.connect(["only"], never);
+    await session.pause();
+    expect(session.impediments).toEqual([]);
+    clock.advance(60_000);
+    const answer = { topic: `${namespace}/answers`, payload: Buffer.from("1") };
+    expect(await session.publish(answer, never)).toBe("unroutable");
   });
 });
 

@@ -50,6 +50,29 @@ export async function openPlace(
   };
 }
 
+/** Publishes so many calls "0", "1", … of tools in turn, faster than one after the other. */
+export async function callAll(
+  place: Place,
+  tools: readonly string[],
+  count: number,
+): Promise<string[]> {
+  const bodies = Array.from({ length: count }, (_, n) => `${n}`);
+  for (let at = 0; at < count; at += 50) {
+    const some = bodies.slice(at, at + 50);
+    await Promise.all(some.map((body, n) => place.call(tools[n % tools.length]!, body)));
+  }
+  return bodies;
+}
+
+/** Numbers that look like chance, the same for every run: 0 inclusive to `below` exclusive. */
+export function dice(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
 /** What a log was told. */
 export interface Told {
   readonly event: string;

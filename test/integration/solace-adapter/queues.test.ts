@@ -95,6 +95,94 @@ describe("the queue of a tool", () => {
   });
 });
 
+describe("the worker's own queue", () => {
+  const event = "calls of a tool that is not served come into the queue no more";
+  const queue = `${namespace}/q/sandbox/w-1`;
+
+  test.each([
+    ["afterwards", [], ["1"]],
+    ["meanwhile", ["1"], []],
+  ])(
+    "gets no more calls of a tool that was taken out of the manifest while the worker was away, once one came %s",
+    async (_when, whileAway, afterwards) => {
+      const log = keptLog();
+      await using place = await openPlace({ queueMode: "worker", workerId: "w-1", log });
+      const before = await place.broker.connect(["a", "b"], never);
+      await before[Symbol.asyncDispose]();
+      for (const text of whileAway) await place.call("a", text);
+      await using session = await place.broker.connect(["b"], never);
+      const deliveries = pull(session);
+      for (const text of afterwards) await place.call("a", text);
+      // Whoever pulls it answers that the tool is not there.
+      expect(textOf(await deliveries.next())).toBe("1");
+      await vi.waitFor(() => expect(log.events).toContain(event), patience);
+      expect(place.server.queue(queue)?.subscriptions).toEqual([invokeTopic(namespace, "b")]);
+      await place.call("a", "3");
+      await place.call("b", "4");
+      expect(textOf(await deliveries.next())).toBe("4");
+      expect(log.told.filter((told) => told.event === event)).toEqual([
+        { event, facts: { queue, tool: "a" } },
+      ]);
+      // It may come back.
+      await session.serve("a", never);
+      await place.call("a", "5");
+      expect(textOf(await deliveries.next())).toBe("5");
+    },
+  );
+
+  test("goes on getting them where its administrator alone may change that, which is told once", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ queueMode: "worker", workerId: "w-1", log });
+    place.server.createQueue(queue, { accessType: "non-exclusive", maxRedeliveries: 4 }, [
+      invokeTopic(namespace, "a"),
+    ]);
+    place.server.faults.subscribe = (_topic, queueName) =>
+      queueName === undefined ? undefined : refusals.permission;
+    await using session = await place.broker.connect(["b"], never);
+    const deliveries = pull(session);
+    await place.call("a", "1", "2");
+    for (const text of ["1", "2"]) expect(textOf(await deliveries.next())).toBe(text);
+    const refused = "calls of a tool that is not served go on coming into the queue";
+    await vi.waitFor(() => expect(log.events).toContain(refused), patience);
+    expect(log.told.filter((told) => told.event === refused)).toMatchObject([
+      { facts: { queue, tool: "a" } },
+    ]);
+  });
+
+  test("keeps what came while its tools were being asked for, whichever came first", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ queueMode: "worker", workerId: "w-1", log });
+    const before = await place.broker.connect(["a", "b"], never);
+    await before[Symbol.asyncDispose]();
+    await place.call("b", "1");
+    place.server.faults.subscribe = (topic) =>
+      topic === invokeTopic(namespace, "b") ? refusals.maxSubscriptions : undefined;
+    await using session = await place.broker.connect(["a", "b"], never);
+    expect(textOf(await pull(session).next())).toBe("1");
+    place.server.faults.subscribe = undefined;
+    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
+    expect(place.server.queue(queue)?.subscriptions.toSorted()).toEqual([
+      invokeTopic(namespace, "a"),
+      invokeTopic(namespace, "b"),
+    ]);
+    expect(log.events).not.toContain(event);
+  });
+});
+
+test("the queue of a tool keeps what an administrator has subscribed it to", async () => {
+  const log = keptLog();
+  await using place = await openPlace({ log });
+  const topics = [invokeTopic(namespace, "alias"), invokeTopic(namespace, "echo")];
+  const properties = { accessType: "non-exclusive", maxRedeliveries: 4 } as const;
+  place.server.createQueue(queueOf("echo"), properties, topics);
+  await using session = await place.broker.connect(["echo"], never);
+  const deliveries = pull(session);
+  await place.call("alias", "1", "2");
+  for (const text of ["1", "2"]) expect(textOf(await deliveries.next())).toBe(text);
+  expect(place.server.queue(queueOf("echo"))?.subscriptions).toEqual(topics);
+  expect(log.events).toEqual([]);
+});
+
 describe("a busy worker", () => {
   const numbers = Array.from({ length: 10 }, (_, n) => `${n}`);
 

@@ -6,6 +6,7 @@ import { type Fault, refusals } from "../../../harness/fakes/solace/faults.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
+import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { type Place, type Told, keptLog, never, openPlace, queueOf } from "./place.ts";
 
 const refused = "queue cannot be used";
@@ -173,21 +174,26 @@ describe("a queue that cannot be had when a tool is added", () => {
 });
 
 test("a queue that cannot be had is asked for no more once its tool is left", async () => {
-  const sleeps: AbortSignal[] = [];
+  const sleeps: { readonly ms: number; readonly signal: AbortSignal }[] = [];
   const clock: Clock = {
     ...systemClock,
-    sleep: (_ms, signal) =>
+    sleep: (ms, signal) =>
       new Promise((_resolve, reject) => {
-        sleeps.push(signal!);
+        sleeps.push({ ms, signal: signal! });
         signal!.addEventListener("abort", () => reject(signal!.reason as Error));
       }),
   };
-  await using place = await openPlace({ clock });
+  const log = keptLog();
+  await using place = await openPlace({ clock, log });
   place.server.faults.bind = refuseBad(refusals.queueShutdown);
   await using session = await place.broker.connect(["bad", "good"], never);
-  expect(sleeps.map(({ aborted }) => aborted)).toEqual([false]);
+  const told = refusalsOf(log.told, "bad");
+  expect(told).toHaveLength(1);
+  const { delayMs } = told[0]?.facts as { delayMs: number };
+  const delay = sleeps.findLast(({ ms }) => ms === delayMs);
+  expect(delay?.signal.aborted).toBe(false);
   await session.leave("bad", never);
-  expect(sleeps.map(({ aborted }) => aborted)).toEqual([true]);
+  expect(delay?.signal.aborted).toBe(true);
 });
 
 describe("a queue that goes down while the session is up", () => {
@@ -240,6 +246,39 @@ describe("a queue that goes down while the session is up", () => {
     await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
     await session.leave("bad", never);
     expect(session.impediments).toEqual([]);
+  });
+
+  test("gives the session up after a minute when there is no other, so that connecting is tried as often as is configured", async () => {
+    const clock = new HandClock();
+    await using place = await openPlace({ clock });
+    await using session = await place.broker.connect(["bad"], never);
+    let isClosed = false;
+    void session.closed.then(() => (isClosed = true));
+    const lose = async (): Promise<void> => {
+      place.server.unbindAll(queueOf("bad"));
+      await vi.waitFor(() => expect(session.impediments).toHaveLength(1), patience);
+    };
+    place.server.faults.bind = refuseBad(refusals.queueShutdown);
+    await lose();
+    clock.advance(59_000);
+    place.server.faults.bind = undefined;
+    await vi.waitFor(async () => {
+      clock.advance(1);
+      await place.call("t", "1");
+      expect(session.impediments).toEqual([]);
+    }, patience);
+    clock.advance(1_000);
+    place.server.faults.bind = refuseBad(refusals.queueShutdown);
+    await lose();
+    clock.advance(59_000);
+    await place.call("t", "1");
+    expect(isClosed).toBe(false);
+    clock.advance(1_000);
+    expect(await session.closed).toMatchObject({
+      reason: "lost",
+      cause: { message: "No queue of the tools could be used for 60 seconds", transient: true },
+    });
+    await expect(place.broker.connect(["bad"], never)).rejects.toThrow("Queue Shutdown");
   });
 
   test("as it was deleted is made again, with its subscription and the limit that it has then", async () => {

@@ -8,26 +8,16 @@ import type { Delivery, Settlement } from "../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { type Place, keptLog, namespace, never, openPlace, queueOf } from "./place.ts";
-
-/** Numbers that look like chance, the same for every run: 0 inclusive to `below` exclusive. */
-function dice(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-/** Publishes calls of tools in turn, faster than one after the other. */
-async function callAll(place: Place, tools: readonly string[], count: number): Promise<string[]> {
-  const bodies = Array.from({ length: count }, (_, n) => `${n}`);
-  for (let at = 0; at < count; at += 50) {
-    const some = bodies.slice(at, at + 50);
-    await Promise.all(some.map((body, n) => place.call(tools[n % tools.length]!, body)));
-  }
-  return bodies;
-}
+import {
+  type Place,
+  callAll,
+  dice,
+  keptLog,
+  namespace,
+  never,
+  openPlace,
+  queueOf,
+} from "./place.ts";
 
 /** How every call ended, as the broker sees it: those that it gave out again are told by their last end. */
 function finalOutcomes(place: Place): Record<Settlement, number> {

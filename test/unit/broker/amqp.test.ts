@@ -6,6 +6,7 @@ import { describe, expect } from "vitest";
 import { parseAmqpUrl } from "../../../worker/broker/amqp/address.ts";
 import { commandFailure, connectFailure } from "../../../worker/broker/amqp/failures.ts";
 import { deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
+import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
 import { isAmqpUrl, maxCallSeconds, timeLimitProblem } from "../../../worker/broker/open.ts";
 
 describe("the URL of a broker", () => {
@@ -47,6 +48,31 @@ describe("the URL of a broker", () => {
   ])("%j is none", (text) => {
     expect(parseAmqpUrl(text)).toBeUndefined();
     expect(isAmqpUrl(text)).toBe(false);
+  });
+});
+
+describe("a connection without TLS", () => {
+  const event =
+    "broker connection is not encrypted: credentials and calls can be read on their way";
+  const warnings = (url: string): readonly object[] => {
+    const log = keptLog();
+    amqpBroker({ url, namespace: "test", log });
+    return log.factsOf(event);
+  };
+
+  test("to another machine is warned of, without its password", () => {
+    expect(warnings("amqp://me:hush@rabbit.example.com/tools")).toEqual([
+      { host: "amqp://rabbit.example.com:5672/tools" },
+    ]);
+  });
+
+  test.each([
+    "amqps://me:hush@rabbit.example.com",
+    "amqp://me:hush@localhost",
+    "amqp://me:hush@127.0.0.1:5673/tools",
+    "amqp://[::1]",
+  ])("is not what %s is", (url) => {
+    expect(warnings(url)).toEqual([]);
   });
 });
 

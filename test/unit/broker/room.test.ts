@@ -1,8 +1,8 @@
 /**
- * The count of calls that a RabbitMQ session holds over all its queues.
+ * The count of calls that a session holds over all its queues.
  */
 import { describe, expect, test, vi } from "vitest";
-import { type Place, Room } from "../../../worker/broker/amqp/room.ts";
+import { type Place, Room } from "../../../worker/broker/room.ts";
 import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;
@@ -81,10 +81,13 @@ describe("a room", () => {
     expect(told.splice(0)).toEqual(["one: room", "other: room"]);
     room.add();
     room.add();
+    expect(room.isCrowded).toBe(false);
     await vi.waitFor(() => expect(told).toEqual(["one: crowded", "other: crowded"]), patience);
     room.remove();
+    expect(room.isCrowded).toBe(true);
     expect(told).toHaveLength(2);
     room.remove();
+    expect(room.isCrowded).toBe(false);
     expect(told.slice(2)).toEqual(["one: room", "other: room"]);
   });
 

@@ -6,6 +6,8 @@
  * itself; it is not asked to, because `reconnecting` does so for every broker alike.
  */
 import type { Broker } from "../broker.ts";
+import { isLoopback, warnOfClearText } from "../clear-text.ts";
+import { parseAmqpUrl } from "./address.ts";
 import { type SessionOptions, openSession } from "./session.ts";
 
 /** Where the broker is, how its queues are made, and how much to take from them. */
@@ -13,6 +15,10 @@ export type AmqpBrokerOptions = Omit<SessionOptions, "wasLetIn">;
 
 /** Makes the adapter. Nothing is opened before `connect`. */
 export function createAmqpBroker(options: AmqpBrokerOptions): Broker {
+  const address = parseAmqpUrl(options.url);
+  if (address !== undefined && !address.isEncrypted && !isLoopback(address.host)) {
+    warnOfClearText(options.log, address.name);
+  }
   let wasLetIn = false;
   return {
     kind: "amqp",

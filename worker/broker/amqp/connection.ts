@@ -2,7 +2,7 @@
  * One connection to RabbitMQ, and the channels on it.
  */
 import type { Channel, ChannelModel, ConfirmChannel } from "amqplib";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { commandFailure, textOf } from "./failures.ts";
@@ -95,7 +95,8 @@ export class AmqpConnection implements AsyncDisposable {
     try {
       await this.answered(act(channel), doing, signal);
     } finally {
-      await this.release(channel);
+      // Nobody waits for the goodbye of a channel that is stuck.
+      void this.release(channel);
     }
   }
 

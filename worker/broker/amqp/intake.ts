@@ -3,21 +3,25 @@
  */
 import type { ConsumeMessage } from "amqplib";
 import type { Delivery } from "../broker.ts";
+import { mayHandBack } from "../hand-back.ts";
+import { Room } from "../room.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { deliveryCount, toProperties } from "./headers.ts";
-import { Room } from "./room.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Tap, TapOptions } from "./tap.ts";
+import type { Topology } from "./topology.ts";
 
 /** How much to take, and what the broker keeps to. */
 export interface IntakeOptions {
   /**
    * Deliveries that are handed out and not settled, at most. As many are taken from all queues together; of calls that come
-   * in the same moment one of each queue may be taken besides, and waits here.
+   * in the same moment one of each queue may be taken besides. It waits here, and goes back when that lasts.
    */
   readonly maxUnsettled: number;
   /** How often the broker hands a call out. */
   readonly maxDeliveries: number;
+  /** Whether a call of a tool may be handed out again, as it is now. Where nobody says so, none may. */
+  readonly isRepeatable?: (toolName: string) => boolean;
 }
 
 /** A call that was not handed out yet. */
@@ -32,6 +36,7 @@ export class Intake {
   /** What taps are opened with. */
   readonly tapOptions: TapOptions;
   readonly #connection: AmqpConnection;
+  readonly #topology: Pick<Topology, "toolOf">;
   readonly #options: IntakeOptions;
   /** Bounded by the room, and one call more for each queue. */
   #waiting: Waiting[] = [];
@@ -40,8 +45,13 @@ export class Intake {
   /** Resolves when there may be something to hand out, or nothing more to come. */
   #changed = Promise.withResolvers<void>();
 
-  constructor(connection: AmqpConnection, options: IntakeOptions) {
+  constructor(
+    connection: AmqpConnection,
+    topology: Pick<Topology, "toolOf">,
+    options: IntakeOptions,
+  ) {
     this.#connection = connection;
+    this.#topology = topology;
     this.#options = options;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     this.tapOptions = {
@@ -50,6 +60,7 @@ export class Intake {
         this.#waiting.push({ tap, call });
         this.#notify();
       },
+      onQuiet: () => this.#handBack(),
       onLost: (tap) => this.#forget(tap),
     };
     connection.ended.addEventListener("abort", () => this.#notify(), { once: true });
@@ -59,6 +70,29 @@ export class Intake {
   complete(): void {
     this.#isComplete = true;
     this.#notify();
+  }
+
+  /**
+   * While the room is crowded: gives back what waits beyond its places, the newest first, for workers that have room. What came
+   * through a tap that is not quiet yet goes when it is: now it would come right back.
+   */
+  #handBack(): void {
+    const { room } = this.tapOptions;
+    const surplus = this.#unsettled + this.#waiting.length - room.places;
+    if (!room.isCrowded || surplus <= 0) return;
+    const going = this.#waiting.toReversed().filter((waiting) => this.#mayGo(waiting));
+    for (const waiting of going.slice(0, surplus)) {
+      if (!waiting.tap.isQuiet) continue;
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      waiting.tap.settle(waiting.call, "failed");
+    }
+  }
+
+  #mayGo({ call }: Waiting): boolean {
+    const { maxDeliveries, isRepeatable } = this.#options;
+    const tool = this.#topology.toolOf(call.fields.routingKey);
+    const mayRepeat = tool !== undefined && isRepeatable?.(tool) === true;
+    return mayHandBack({ ...countsOf(call), maxDeliveries }, mayRepeat);
   }
 
   /** Drops what came through a tap and was not handed out: the broker hands it to others. */
@@ -81,17 +115,14 @@ export class Intake {
   }
 
   #handOut({ tap, call }: Waiting): Delivery {
-    const { headers } = call.properties;
-    const { redelivered, routingKey } = call.fields;
     let isSettled = false;
     this.#unsettled++;
     return {
-      topic: topicOf(routingKey),
+      topic: topicOf(call.fields.routingKey),
       payload: call.content,
-      redelivered,
-      deliveryCount: deliveryCount(headers, redelivered),
+      ...countsOf(call),
       maxDeliveries: this.#options.maxDeliveries,
-      properties: toProperties(headers),
+      properties: toProperties(call.properties.headers),
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;
@@ -106,4 +137,12 @@ export class Intake {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
+}
+
+function countsOf({
+  fields,
+  properties,
+}: ConsumeMessage): Pick<Delivery, "redelivered" | "deliveryCount"> {
+  const { redelivered } = fields;
+  return { redelivered, deliveryCount: deliveryCount(properties.headers, redelivered) };
 }

@@ -5,7 +5,7 @@ import type { ConfirmChannel, Message } from "amqplib";
 import { resentProperty } from "../../protocol/request.ts";
 import type { Clock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { commandFailure, replyCodeOf, replyCodes, textOf } from "./failures.ts";

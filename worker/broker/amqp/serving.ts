@@ -1,20 +1,20 @@
 /**
  * Keeps the queues of the served tools there, and taps on them.
  */
-import type { Channel } from "amqplib";
-import { backoffDelays } from "../../support/backoff.ts";
-import { abortable } from "../abortable.ts";
+import type { Channel, ConsumeMessage } from "amqplib";
 import type { Clock } from "../../support/clock.ts";
+import { abortable } from "../../support/within.ts";
 import type { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
+import { QueueWatch } from "../queue-watch.ts";
+import { serveAll } from "../serve-all.ts";
+import { Strays } from "../strays.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { isConsumerTimeout, replyCodeOf } from "./failures.ts";
+import { isConsumerTimeout } from "./failures.ts";
 import type { Intake } from "./intake.ts";
-import { Tap } from "./tap.ts";
+import { Restoring } from "./restoring.ts";
+import { Tap, type TapOptions } from "./tap.ts";
 import type { Topology } from "./topology.ts";
-
-/** Bounds of the delay before a queue that cannot be used is tried again. */
-const retryBackoff = { baseMs: 500, capMs: 60_000 };
 
 /** Milliseconds a tap must have been open for its loss to start the delays from the beginning again. */
 const steadyMs = 10_000;
@@ -37,49 +37,52 @@ export class Serving {
   readonly #taps = new Map<string, Promise<Tap>>();
   /** Those of them that are open. */
   readonly #open = new Set<Promise<Tap>>();
-  /** Delays of the queues that cannot be used, or could not lately. */
-  readonly #delays = new Map<string, Generator<number, never, void>>();
-  /** Queues that are being tried again. */
-  readonly #restoring = new Set<string>();
   readonly #stopping = new AbortController();
   /** Aborts when nothing is to be served any more. */
   readonly #over: AbortSignal;
+  readonly #restoring: Restoring;
+  readonly #watch: QueueWatch;
+  readonly #strays: Strays;
   #exchanges: Promise<void> | undefined;
 
   constructor(parts: ServingParts) {
     this.#parts = parts;
-    this.#over = AbortSignal.any([this.#stopping.signal, parts.connection.ended]);
+    const { connection, clock, log } = parts;
+    const { ended } = connection;
+    this.#over = AbortSignal.any([this.#stopping.signal, ended]);
+    this.#restoring = new Restoring({
+      toolsOf: (queue) => this.#toolsOf(queue),
+      attach: (tool) => this.#attach(tool, this.#over),
+      over: this.#over,
+      clock,
+      log,
+    });
+    this.#watch = new QueueWatch({ clock, ended, giveUp: (cause) => connection.lose(cause) });
+    this.#strays = new Strays({ isServed: (tool) => this.#tools.has(tool), log, ended });
   }
 
   /**
-   * Serves several tools. Those that the broker refuses are logged, and tried again as long as the session lives and they
-   * are not left. Throws BrokerError when it refuses them all, or the signal's reason when it aborts.
+   * Serves several tools. Those that the broker refuses or is slow with are logged, and tried again as long as the session
+   * lives and they are not left. Throws BrokerError when none can be served, or the signal's reason when it aborts.
    */
   async start(tools: readonly string[], signal: AbortSignal): Promise<void> {
-    const { topology, intake } = this.#parts;
+    const { connection, topology, intake, clock } = this.#parts;
     const queues = new Set(tools.map((tool) => topology.queueOf(tool)));
     using _expected = intake.tapOptions.room.expect(queues.size);
-    const results = await Promise.allSettled(tools.map((tool) => this.serve(tool, signal)));
-    signal.throwIfAborted();
-    this.#parts.connection.ended.throwIfAborted();
-    const failures = new Map<string, BrokerError>();
-    for (const [index, tool] of tools.entries()) {
-      const result = results[index];
-      if (result?.status === "rejected") failures.set(tool, result.reason as BrokerError);
-    }
-    const [first, ...others] = failures.values();
-    if (first !== undefined && failures.size === tools.length) {
-      throw others.find(({ transient }) => transient) ?? first;
-    }
-    for (const [tool, failure] of failures) {
-      this.#tools.add(tool);
-      void this.#restore(this.#parts.topology.queueOf(tool), failure);
-    }
+    const parts = {
+      clock,
+      serve: (tool: string, over: AbortSignal) => this.serve(tool, over),
+      serveLater: (tool: string, failure: BrokerError) => {
+        this.#tools.add(tool);
+        void this.#restoring.restore(topology.queueOf(tool), failure);
+      },
+    };
+    await serveAll(tools, parts, AbortSignal.any([signal, connection.ended]));
   }
 
   /** Whether there are tools to serve, and calls of none of them can come. */
   get isWithoutQueue(): boolean {
-    return this.#tools.size > 0 && this.#open.size === 0;
+    return !this.#stopping.signal.aborted && this.#tools.size > 0 && this.#open.size === 0;
   }
 
   /** Serves a tool, unless nothing is to be served any more. Idempotent. Throws BrokerError, or the signal's reason. */
@@ -93,6 +96,8 @@ export class Serving {
     } catch (error) {
       if (!wasServed) this.#tools.delete(tool);
       throw error;
+    } finally {
+      this.#watchQueues();
     }
   }
 
@@ -100,6 +105,8 @@ export class Serving {
   async leave(tool: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#tools.delete(tool);
+    this.#strays.expect(tool);
+    this.#watchQueues();
     // Where there is no tap yet, who opens it sees that it is not wanted.
     if (this.#taps.has(this.#parts.topology.queueOf(tool))) await this.#drop(tool, signal);
   }
@@ -107,6 +114,7 @@ export class Serving {
   /** Takes no more from any queue, for good. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#watchQueues();
     await Promise.all(Array.from(this.#taps, ([queue, tap]) => this.#close(queue, tap)));
   }
 
@@ -152,25 +160,55 @@ export class Serving {
   }
 
   #openTap(queue: string, signal: AbortSignal): Promise<Tap> {
-    const { connection, intake, clock } = this.#parts;
-    const opening = Tap.open(connection, queue, intake.tapOptions, signal);
+    const { connection, clock } = this.#parts;
+    const opening = Tap.open(connection, queue, this.#tapOptions, signal);
     this.#taps.set(queue, opening);
     const forget = (): boolean => this.#taps.get(queue) === opening && this.#taps.delete(queue);
     void opening.then(async (tap) => {
       const openedAtMs = clock.monotonicMs();
       if (this.#taps.get(queue) === opening) this.#open.add(opening);
+      this.#watchQueues();
       const cause = await tap.lost;
       this.#open.delete(opening);
-      if (clock.monotonicMs() - openedAtMs >= steadyMs) this.#delays.delete(queue);
+      this.#watchQueues();
+      if (clock.monotonicMs() - openedAtMs >= steadyMs) this.#restoring.forget(queue);
       this.#tellOfLoss(queue, cause);
-      if (forget()) await this.#restore(queue, cause);
+      if (forget()) await this.#restoring.restore(queue, cause);
     }, forget);
     return opening;
+  }
+
+  get #tapOptions(): TapOptions {
+    const { topology, intake } = this.#parts;
+    const { tapOptions } = intake;
+    if (!topology.hasOneQueue) return tapOptions;
+    const onCall = (tap: Tap, call: ConsumeMessage): void => {
+      this.#notice(tap.queue, call);
+      tapOptions.onCall(tap, call);
+    };
+    return { ...tapOptions, onCall };
+  }
+
+  /** A call came into the queue that is this worker's alone: has no more of them come if its tool is not served. */
+  #notice(queue: string, { fields }: ConsumeMessage): void {
+    const tool = this.#parts.topology.toolOf(fields.routingKey);
+    if (tool === undefined) return;
+    this.#strays.notice(tool, queue, async (signal) => {
+      await this.#drop(tool, signal);
+      // Served meanwhile, by a command that may have overtaken this one.
+      if (this.#tools.has(tool)) await this.#attach(tool, signal);
+    });
+  }
+
+  /** To be called after every change of the tools and the open taps. */
+  #watchQueues(): void {
+    this.#watch.tell(this.isWithoutQueue);
   }
 
   async #close(queue: string, opening: Promise<Tap>): Promise<void> {
     if (this.#taps.get(queue) === opening) this.#taps.delete(queue);
     this.#open.delete(opening);
+    this.#watchQueues();
     try {
       await (await opening).stop();
     } catch {
@@ -186,48 +224,7 @@ export class Serving {
     else log.warn(facts, "broker ended a consumer");
   }
 
-  /** Tries a queue again until what comes through it is served, or nobody wants that any more. Never rejects. */
-  async #restore(queue: string, cause: BrokerError): Promise<void> {
-    if (this.#restoring.has(queue)) return;
-    this.#restoring.add(queue);
-    try {
-      await this.#retry(queue, cause);
-    } catch (error) {
-      if (!this.#over.aborted) throw error;
-    } finally {
-      this.#restoring.delete(queue);
-    }
-  }
-
-  async #retry(queue: string, cause: BrokerError): Promise<void> {
-    const { clock, log } = this.#parts;
-    const delays = this.#delaysOf(queue);
-    for (let failure = cause; ;) {
-      const tools = this.#toolsOf(queue);
-      if (tools.length === 0) return;
-      const delayMs = Math.round(delays.next().value);
-      const code = replyCodeOf(failure.cause);
-      log.warn({ tools, queue, code, delayMs, err: failure }, "queue cannot be used");
-      await clock.sleep(delayMs, this.#over);
-      const wanted = this.#toolsOf(queue);
-      const results = await Promise.allSettled(
-        wanted.map((tool) => this.#attach(tool, this.#over)),
-      );
-      const failed = results.find(({ status }) => status === "rejected");
-      if (failed === undefined) return log.info({ queue }, "queue can be used again");
-      this.#over.throwIfAborted();
-      failure = (failed as PromiseRejectedResult).reason as BrokerError;
-    }
-  }
-
   #toolsOf(queue: string): readonly string[] {
     return Array.from(this.#tools).filter((tool) => this.#parts.topology.queueOf(tool) === queue);
-  }
-
-  #delaysOf(queue: string): Generator<number, never, void> {
-    const delays =
-      this.#delays.get(queue) ?? backoffDelays({ ...retryBackoff, random: Math.random });
-    this.#delays.set(queue, delays);
-    return delays;
   }
 }

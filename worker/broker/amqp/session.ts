@@ -40,7 +40,7 @@ export async function openSession(
   endTogether(receiving, publishing);
   const topology = new Topology(options);
   const clock = options.clock ?? systemClock;
-  const intake = new Intake(receiving, options);
+  const intake = new Intake(receiving, topology, options);
   const { log } = options;
   const serving = new Serving({ connection: receiving, topology, intake, clock, log });
   if (tools.length === 0) await findExchange(receiving, topology, signal);

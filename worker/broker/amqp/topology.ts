@@ -13,9 +13,9 @@
  */
 import type { Channel } from "amqplib";
 import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
-import { invokeTopic } from "../../protocol/topics.ts";
+import { invokeTopic, parseInvokeTopic } from "../../protocol/topics.ts";
 import type { AmqpConfig } from "./config.ts";
-import { routingKey } from "./routing-keys.ts";
+import { routingKey, topicOf } from "./routing-keys.ts";
 
 /** Calls kept in the dead-letter queue; of more, the oldest go. */
 const maxDeadLetters = 10_000;
@@ -52,6 +52,11 @@ export class Topology {
   queueOf(toolName: string): string {
     const { namespace, workerId } = this.#options;
     return this.hasOneQueue ? workerQueue(namespace, workerId) : toolQueue(namespace, toolName);
+  }
+
+  /** The tool that a call is for; undefined for what is no call of this namespace. */
+  toolOf(key: string): string | undefined {
+    return parseInvokeTopic(this.#namespace, topicOf(key));
   }
 
   /** Rejects, and loses the channel, when there is no exchange yet. Needs no permission. */

@@ -2,6 +2,7 @@
  * Where a Solace broker is, in the one spelling that the client library takes.
  */
 import { isIPv6 } from "node:net";
+import { isLoopback } from "../clear-text.ts";
 
 /** Schemes as people and other libraries spell them, and what they mean here. */
 const protocols: ReadonlyMap<string, Protocol> = new Map([
@@ -54,8 +55,4 @@ function parseHost(text: string): string | undefined {
 
 function protocolOf(port: number | undefined): Protocol {
   return port === defaultPorts.tcps ? "tcps" : "tcp";
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

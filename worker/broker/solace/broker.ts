@@ -5,16 +5,14 @@
  * asked to, because `reconnecting` does so for every broker alike: whatever breaks ends the session.
  */
 import type { Broker } from "../broker.ts";
+import { warnOfClearText } from "../clear-text.ts";
 import { isClearText, parseSolaceHosts } from "./address.ts";
 import { type SolaceBrokerOptions, openSession } from "./session.ts";
 
 /** Makes the adapter. Nothing is opened before `connect`. */
 export function createSolaceBroker(options: SolaceBrokerOptions): Broker {
   if (isClearText(parseSolaceHosts(options.host) ?? [])) {
-    options.log.warn(
-      { host: options.host },
-      "broker connection is not encrypted: credentials and calls can be read on their way",
-    );
+    warnOfClearText(options.log, options.host);
   }
   return {
     kind: "solace",

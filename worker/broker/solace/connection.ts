@@ -3,7 +3,7 @@
  * because `reconnecting` does so for every broker alike: a session that is down stays down.
  */
 import solace from "solclientjs";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { parseSolaceHosts } from "./address.ts";
@@ -89,15 +89,20 @@ export class SolaceConnection implements AsyncDisposable {
     }
   }
 
-  /** Waits for what the broker answers. Throws BrokerError, or the signal's reason when it aborts. */
-  async answered<T>(answer: Promise<T>, doing: string, signal: AbortSignal): Promise<T> {
-    const timeout = AbortSignal.timeout(requestTimeoutMs);
+  /** Waits for what the broker answers, within `limitMs`. Throws BrokerError, or the signal's reason when it aborts. */
+  async answered<T>(
+    answer: Promise<T>,
+    doing: string,
+    signal: AbortSignal,
+    limitMs = requestTimeoutMs,
+  ): Promise<T> {
+    const timeout = AbortSignal.timeout(limitMs);
     try {
       return await abortable(answer, AbortSignal.any([signal, this.ended, timeout]));
     } catch (error) {
       signal.throwIfAborted();
       this.ended.throwIfAborted();
-      const reason = timeout.aborted ? new Error(`no answer within ${requestTimeoutMs} ms`) : error;
+      const reason = timeout.aborted ? new Error(`no answer within ${limitMs} ms`) : error;
       throw requestFailure(reason, doing);
     }
   }

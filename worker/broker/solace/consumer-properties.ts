@@ -6,12 +6,18 @@ import type { Settlement } from "../broker.ts";
 
 /**
  * Messages that the library takes from the broker before it hands them on: its least. It takes as many while it is
- * stopped too, so a worker that is busy keeps this one from others, unless the queue has a limit of its own.
+ * stopped too; what that means for a worker that is busy is told in `turns.ts` and `parting.ts`.
  */
 const windowMessages = 1;
 
-/** Milliseconds for the broker to answer a bind. */
-const bindTimeoutMs = 10_000;
+/** Milliseconds for the broker to answer a bind before nobody waits for it any more. */
+export const bindTimeoutMs = 10_000;
+
+/**
+ * Milliseconds for an answer that comes after all. The library's own limit: of what is answered later than that it knows
+ * nothing, and the broker has a consumer for the rest of the session that takes no calls.
+ */
+const lateBindMs = 300_000;
 
 /** Milliseconds after which the broker hears of settlements, the library's least. */
 const settlementDelayMs = 20;
@@ -32,7 +38,7 @@ export function consumerProperties(queue: string): solace.MessageConsumerPropert
     windowSize: windowMessages,
     transportAcknowledgeTimeoutInMsecs: settlementDelayMs,
     connectAttempts: 1,
-    connectTimeoutInMsecs: bindTimeoutMs,
+    connectTimeoutInMsecs: lateBindMs,
     // A flow that is down is bound anew by its owner.
     reconnectAttempts: 0,
   } satisfies Partial<solace.MessageConsumerProperties>);

@@ -2,10 +2,10 @@
  * The way of messages from one queue to this worker.
  */
 import solace from "solclientjs";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import type { BrokerError, Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { consumerProperties, outcomes } from "./consumer-properties.ts";
+import { bindTimeoutMs, consumerProperties, outcomes } from "./consumer-properties.ts";
 import { requestFailure } from "./failures.ts";
 import { requestTimeoutMs } from "./library-session.ts";
 import { correlationKeyOf, toTopic } from "./library.ts";
@@ -50,7 +50,10 @@ export class Flow {
   readonly #bound = Promise.withResolvers<void>();
   readonly #lost = Promise.withResolvers<BrokerError>();
   readonly #down = Promise.withResolvers<void>();
+  #onMessage: FlowOptions["onMessage"];
+  #aside: solace.Message | undefined;
   #lastNumber = 0;
+  #isOpen = false;
   #isExclusive = false;
   #maxDeliveries: number | undefined;
   #isClosing = false;
@@ -59,13 +62,16 @@ export class Flow {
     this.queue = queue;
     this.lost = this.#lost.promise;
     this.#connection = connection;
+    this.#onMessage = onMessage;
     this.#consumer = connection.session.createMessageConsumer(consumerProperties(queue));
     const consumer = this.#consumer;
     consumer.on(events.UP, () => this.#start());
     consumer.on(events.CONNECT_FAILED_ERROR, (error) => this.#bound.reject(error));
     consumer.on(events.MESSAGE, (message) => {
+      // The broker takes back what comes while the flow is closed.
+      if (this.#isClosing) return;
       this.#held.set(message, ++this.#lastNumber);
-      onMessage(this, message);
+      this.#onMessage(this, message);
     });
     consumer.on(events.DOWN, () => this.#down.resolve());
     consumer.on(events.DOWN_ERROR, (error) => this.#lose(error));
@@ -90,10 +96,10 @@ export class Flow {
     const doing = `bind to the queue ${options.queue}`;
     const flow = make(() => new Flow(connection, options), doing);
     try {
-      await connection.answered(flow.#connect(), doing, signal);
+      await connection.answered(flow.#connect(), doing, signal, bindTimeoutMs);
       return flow;
     } catch (error) {
-      flow.#dispose();
+      void flow.#abandon();
       throw error;
     }
   }
@@ -106,6 +112,11 @@ export class Flow {
   /** How often the queue hands a message out; undefined where it does so without end or does not tell. */
   get maxDeliveries(): number | undefined {
     return this.#maxDeliveries;
+  }
+
+  /** Whether nothing more comes of it: its owner let it go, or the broker did. */
+  get isClosing(): boolean {
+    return this.#isClosing;
   }
 
   /** Messages that were received and are not settled. */
@@ -141,11 +152,33 @@ export class Flow {
     );
   }
 
-  /** Hands messages on if it can, or stops to. */
+  /** Who gets the messages from now on. */
+  handTo(onMessage: FlowOptions["onMessage"]): void {
+    this.#onMessage = onMessage;
+  }
+
+  /** Has a message wait that was received: it is the next that is handed on. */
+  setAside(message: solace.Message): void {
+    this.#aside = message;
+  }
+
+  /** Hands on what was set aside. */
+  handOnAside(): void {
+    const message = this.#aside;
+    this.#aside = undefined;
+    if (message !== undefined) this.#onMessage(this, message);
+  }
+
+  /** Hands messages on if it can, or stops to. What was set aside, or is in the library's hand, is handed on before this returns. */
   setOpen(isOpen: boolean): void {
+    // Whoever gets it says whether there is room for more.
+    if (isOpen && this.#aside !== undefined) return this.handOnAside();
+    const wasOpen = this.#isOpen;
+    this.#isOpen = isOpen && this.canTake;
+    if (this.#isOpen === wasOpen) return;
     this.#whileUp(() => {
-      if (isOpen && this.canTake) this.#consumer.start();
-      else this.#consumer.stop();
+      if (wasOpen) this.#consumer.stop();
+      else this.#consumer.start();
     });
   }
 
@@ -176,6 +209,16 @@ export class Flow {
   async #connect(): Promise<void> {
     this.#consumer.connect();
     await this.#bound.promise;
+  }
+
+  /** Nobody waits for the answer to the bind any more; one that comes after all must not leave a flow behind. Never rejects. */
+  async #abandon(): Promise<void> {
+    try {
+      await abortable(this.#bound.promise, this.#connection.ended);
+    } catch {
+      return this.#dispose();
+    }
+    await this.close();
   }
 
   #start(): void {

@@ -1,24 +1,29 @@
 /**
- * Takes calls from queues: what came waits here until it is pulled, and each is settled on the flow that it came through.
+ * The line of calls between the queues and who pulls them; each is settled on the flow that it came through.
  */
 import type solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
 import type { Delivery } from "../broker.ts";
+import { mayHandBack } from "../hand-back.ts";
 import type { BrokerLog } from "../log.ts";
+import { Room } from "../room.ts";
 import type { SolaceConnection } from "./connection.ts";
 import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
-import type { Queues } from "./queues.ts";
-import { Source } from "./source.ts";
+import type { Source } from "./source.ts";
+import { Turns } from "./turns.ts";
 
-/** How much to take, and from where. */
+/** How much to take. */
 export interface IntakeOptions {
-  /** Deliveries that are received and not settled, at most. The library has one more of each flow in hand. */
+  /**
+   * Deliveries that are handed out and not settled, at most. As many are taken from all queues together; of those that must
+   * not go back to the broker one of each queue may be taken besides, and waits here.
+   */
   readonly maxUnsettled: number;
   /** How often a queue hands a message out that has no limit of its own, as far as the worker is concerned. */
   readonly maxDeliveries: number;
   readonly log: BrokerLog;
-  readonly clock?: Clock;
+  readonly clock: Clock;
 }
 
 /** A message that was received. */
@@ -32,97 +37,31 @@ interface Received {
 /** The receiving half of a session. Lives as long as its connection. */
 export class Intake {
   readonly deliveries: AsyncIterable<Delivery>;
+  /** Whose turn it is to bring calls. */
+  readonly turns: Turns;
   readonly #connection: SolaceConnection;
-  readonly #queues: Queues;
   readonly #options: IntakeOptions;
-  /** By queue. Those that were left stay, to be taken up again. */
-  readonly #sources = new Map<string, Source>();
-  /** Flows that take messages while there is room. The one that has had the last message stands last. */
-  readonly #open = new Set<Flow>();
   /** Queues of which has been told that they do not count deliveries. */
   readonly #uncounted = new Set<string>();
   /** Received and not handed out yet. */
   #waiting: Received[] = [];
-  /** Received and not settled. */
-  #held = 0;
-  #isCompleting = false;
+  /** Handed out and not settled. */
+  #unsettled = 0;
   #isComplete = false;
+  #isClosed = false;
   /** Resolves when there may be something to hand out, or nothing more to come. */
   #changed = Promise.withResolvers<void>();
 
-  constructor(connection: SolaceConnection, queues: Queues, options: IntakeOptions) {
+  constructor(connection: SolaceConnection, options: IntakeOptions) {
     this.#connection = connection;
-    this.#queues = queues;
     this.#options = options;
+    this.turns = new Turns(new Room(options.maxUnsettled), options.clock, connection.ended);
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     connection.ended.addEventListener("abort", () => this.#notify(), { once: true });
   }
 
-  /** Whether calls are wanted, and can come from no queue. */
-  get isWithoutQueue(): boolean {
-    const wanted = [...this.#sources.values()].filter(({ isWanted }) => isWanted);
-    return wanted.length > 0 && !wanted.some(({ isBound }) => isBound);
-  }
-
-  /** What the calls of a tool come from, if they are to come. */
-  sourceOf(toolName: string): Source | undefined {
-    return this.#sources.get(this.#queues.queueOf(toolName));
-  }
-
-  /**
-   * Takes the calls of a tool, unless no more are to be taken at all. Idempotent. Throws BrokerError, or the signal's reason
-   * when it aborts.
-   */
-  async serve(toolName: string, signal: AbortSignal): Promise<void> {
-    if (this.#isCompleting) return;
-    const source = this.sourceOf(toolName) ?? this.#add(this.#queues.queueOf(toolName));
-    await source.serve(toolName, signal);
-  }
-
-  /** Takes no more from the queue of a tool; what came from it is handed out. Idempotent. Never rejects. */
-  async cancel(toolName: string): Promise<void> {
-    await this.sourceOf(toolName)?.leave();
-  }
-
-  /** Takes no more from any queue; `deliveries` ends after what came. Never rejects. */
-  async complete(): Promise<void> {
-    this.#isCompleting = true;
-    await Promise.all(Array.from(this.#sources.values(), (source) => source.leave()));
-    this.#isComplete = true;
-    this.#notify();
-  }
-
-  /** Lets all queues go and ends `deliveries`; the broker takes back what is not settled. Never rejects. */
-  async close(): Promise<void> {
-    this.#isCompleting = true;
-    this.#isComplete = true;
-    this.#waiting = [];
-    this.#notify();
-    await Promise.all(Array.from(this.#sources.values(), (source) => source.close()));
-  }
-
-  #add(queue: string): Source {
-    const source: Source = new Source(queue, {
-      ...this.#options,
-      connection: this.#connection,
-      queues: this.#queues,
-      listener: {
-        onMessage: (flow, message) => this.#received(source, flow, message),
-        onBound: (flow) => {
-          this.#open.add(flow);
-          this.#regulate();
-        },
-        onGone: (flow, isLost) => {
-          this.#open.delete(flow);
-          if (isLost) this.#giveUp(flow);
-        },
-      },
-    });
-    this.#sources.set(queue, source);
-    return source;
-  }
-
-  #received(source: Source, flow: Flow, message: solace.Message): void {
+  /** Takes a message that came through a flow. */
+  receive(source: Source, flow: Flow, message: solace.Message): void {
     const payload = payloadOf(message);
     if (payload === undefined) {
       this.#options.log.warn(
@@ -133,60 +72,89 @@ export class Intake {
       void source.tidy(flow);
       return;
     }
-    this.#held++;
-    if (this.#open.delete(flow)) this.#open.add(flow);
-    this.#regulate();
+    this.turns.took(source);
     void source.extend();
     // A session that closes gives it back.
-    if (!this.#isComplete) this.#waiting.push({ source, flow, message, payload });
+    if (!this.#isClosed) this.#waiting.push({ source, flow, message, payload });
     this.#notify();
   }
 
-  /** Opens the flows while there is room, one after the other, and stops them all when there is none. */
-  #regulate(): void {
-    for (const flow of [...this.#open]) flow.setOpen(this.#hasRoom);
+  /** Whether the calls of a queue may be delivered once more than it takes to run them. */
+  maySpareDelivery(flow: Flow): boolean {
+    const first = { redelivered: false, deliveryCount: 1 };
+    return mayHandBack({ ...first, maxDeliveries: this.#limitOf(flow) }, true);
   }
 
-  get #hasRoom(): boolean {
-    return this.#held < this.#options.maxUnsettled;
+  /** Whether the broker may count one delivery more of a call that was not begun, and may be repeated. */
+  mayGoBack(flow: Flow, message: solace.Message): boolean {
+    return mayHandBack(this.#historyOf(flow, message), true);
   }
 
-  /** What came through a flow that was lost comes again: not handed out, it is nobody's here. */
-  #giveUp(flow: Flow): void {
+  /** Drops what came through a flow that was lost and was not handed out: it comes again, and is nobody's here. */
+  forget(flow: Flow): void {
     const kept = this.#waiting.filter((received) => received.flow !== flow);
-    this.#held -= this.#waiting.length - kept.length;
+    const lost = this.#waiting.length - kept.length;
     this.#waiting = kept;
-    this.#regulate();
+    this.turns.done(lost);
+  }
+
+  /** Nothing more comes: `deliveries` ends after what has come. */
+  complete(): void {
+    this.#isComplete = true;
+    this.#notify();
+  }
+
+  /** Hands nothing more out. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting = [];
+    this.complete();
   }
 
   async *#deliver(): AsyncGenerator<Delivery, void> {
     // What was received when the connection ended is not ours any more.
     while (!this.#connection.ended.aborted) {
-      const received = this.#waiting.shift();
+      const mayHandOut = this.#unsettled < this.#options.maxUnsettled;
+      const received = mayHandOut ? this.#waiting.shift() : undefined;
       if (received !== undefined) yield this.#handOut(received);
-      else if (this.#isComplete) return;
+      else if (this.#isComplete && this.#waiting.length === 0) return;
       else await this.#changed.promise;
     }
   }
 
   #handOut({ source, flow, message, payload }: Received): Delivery {
     let isSettled = false;
+    this.#unsettled++;
     return {
       topic: topicOf(message),
       payload,
-      redelivered: message.isRedelivered(),
-      deliveryCount: this.#deliveryCountOf(message, flow),
-      maxDeliveries: flow.maxDeliveries ?? this.#options.maxDeliveries,
+      ...this.#historyOf(flow, message),
       properties: propertiesOf(message),
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;
+        this.#unsettled--;
         flow.settle(message, outcome);
-        this.#held--;
-        this.#regulate();
+        this.turns.done();
+        this.#notify();
         await source.tidy(flow);
       },
     };
+  }
+
+  #historyOf(
+    flow: Flow,
+    message: solace.Message,
+  ): Pick<Delivery, "redelivered" | "deliveryCount" | "maxDeliveries"> {
+    return {
+      redelivered: message.isRedelivered(),
+      deliveryCount: this.#deliveryCountOf(message, flow),
+      maxDeliveries: this.#limitOf(flow),
+    };
+  }
+
+  #limitOf(flow: Flow): number {
+    return flow.maxDeliveries ?? this.#options.maxDeliveries;
   }
 
   #deliveryCountOf(message: solace.Message, { queue }: Flow): number {

@@ -3,7 +3,7 @@
  */
 import solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
 import type { StatusDelivery } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";

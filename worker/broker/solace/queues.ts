@@ -15,7 +15,8 @@
  */
 import solace from "solclientjs";
 import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
-import { invokeTopic } from "../../protocol/topics.ts";
+import { invokeTopic, parseInvokeTopic } from "../../protocol/topics.ts";
+import { Slots } from "../../support/slots.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
@@ -26,6 +27,9 @@ import { Flow, type FlowOptions } from "./flow.ts";
 
 /** Most that a queue can be told of how often to hand a message out again. */
 const maxRedeliveries = 255;
+
+/** Queues that are bound to at the same time; others wait. One that the broker does not answer for keeps its place until it is given up. */
+const maxBindsAtOnce = 32;
 
 /** Longest name of a queue. */
 const maxNameBytes = 200;
@@ -42,8 +46,11 @@ export class Queues {
   /** Whether the calls of all tools come through one queue, which is this worker's alone. */
   readonly hasOneQueue: boolean;
   readonly #options: QueuesOptions;
+  readonly #binds = new Slots({ capacity: maxBindsAtOnce, maxWaiting: Infinity });
   /** Limits that were told of, by queue: a queue is bound to again and again. */
   readonly #toldLimits = new Map<string, number | undefined>();
+  /** Topics that were told of, since queues cannot be subscribed to them. */
+  readonly #toldTopics = new Set<string>();
 
   constructor(options: QueuesOptions) {
     this.#options = options;
@@ -56,18 +63,19 @@ export class Queues {
     return this.hasOneQueue ? workerQueue(namespace, workerId) : toolQueue(namespace, toolName);
   }
 
-  /** Where agents publish the calls of a tool. */
-  topicOf(toolName: string): string {
-    return invokeTopic(this.#options.namespace, toolName);
+  /** The tool whose calls are published to a topic; undefined when it is another kind of topic. */
+  toolOf(topic: string): string | undefined {
+    return parseInvokeTopic(this.#options.namespace, topic);
   }
 
-  /** Binds to a queue, and makes it before if it is missing. Throws BrokerError. */
+  /** Binds to a queue, and makes it before if it is missing. Throws BrokerError, or the signal's reason when it aborts. */
   async bind(
     connection: SolaceConnection,
     options: FlowOptions,
     signal: AbortSignal,
   ): Promise<Flow> {
     checkName(options.queue);
+    using _bind = await this.#binds.acquire(signal);
     const flow = await this.#open(connection, options, signal);
     if (flow.isExclusive) {
       await flow.close();
@@ -77,18 +85,31 @@ export class Queues {
     return flow;
   }
 
-  /** Has the calls of a tool come into its queue. Throws BrokerError. */
+  /** Has the calls of a tool come into its queue. Throws BrokerError, or the signal's reason when it aborts. */
   async attract(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+    const topic = this.#topicOf(toolName);
     try {
-      await flow.attract(this.topicOf(toolName), signal);
+      await flow.attract(topic, signal);
     } catch (error) {
       if (!isNotPermitted(error)) throw error;
-      // Where queues are an administrator's, their subscriptions are as well.
+      // Where queues are an administrator's, their subscriptions are as well. A queue is bound to again and again.
+      if (this.#toldTopics.has(topic)) return;
+      this.#toldTopics.add(topic);
       this.#options.log.warn(
-        { queue: flow.queue, topic: this.topicOf(toolName), err: error },
+        { queue: flow.queue, topic, err: error },
         "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
       );
     }
+  }
+
+  /** Has the calls of a tool come into its queue no more. Throws BrokerError, or the signal's reason when it aborts. */
+  async repel(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+    await flow.repel(this.#topicOf(toolName), signal);
+  }
+
+  /** Where agents publish the calls of a tool. */
+  #topicOf(toolName: string): string {
+    return invokeTopic(this.#options.namespace, toolName);
   }
 
   async #open(

@@ -4,7 +4,6 @@
  */
 import { type Clock, systemClock } from "../../support/clock.ts";
 import {
-  BrokerError,
   type BrokerSession,
   type BrokerSubscription,
   type Delivery,
@@ -19,6 +18,7 @@ import { Intake } from "./intake.ts";
 import type { ConnectionOptions } from "./library-session.ts";
 import { Publisher } from "./publisher.ts";
 import { Queues, type QueuesOptions } from "./queues.ts";
+import { Serving } from "./serving.ts";
 import { Audience } from "./subscription.ts";
 
 /** Where the broker is, how its queues are made, and how much to take from them. */
@@ -26,6 +26,8 @@ export interface SolaceBrokerOptions
   extends ConnectionOptions, QueuesOptions, Pick<SolaceConfig, "statusDelivery"> {
   /** Deliveries that are received and not settled, at most. */
   readonly maxUnsettled: number;
+  /** Whether a call of a tool may be handed out again though nobody knows whether it has begun; none may unless told. */
+  readonly isRepeatable?: (toolName: string) => boolean;
   readonly clock?: Clock;
 }
 
@@ -46,22 +48,14 @@ export async function openSession(
   return session;
 }
 
-function unserved(first: BrokerError, failures: ReadonlyMap<string, BrokerError>): BrokerError {
-  if (failures.size === 1) return first;
-  return new BrokerError(`None of ${failures.size} tools can be served. ${first.message}`, {
-    cause: first.cause,
-    transient: failures.values().some(({ transient }) => transient),
-  });
-}
-
 class SolaceSession implements BrokerSession {
   readonly redelivers = true;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly closed: Promise<SessionEnd>;
   readonly #connection: SolaceConnection;
-  readonly #queues: Queues;
   readonly #publisher: Publisher;
   readonly #intake: Intake;
+  readonly #serving: Serving;
   readonly #audience: Audience;
   #pausing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -69,45 +63,34 @@ class SolaceSession implements BrokerSession {
   constructor(connection: SolaceConnection, options: SolaceBrokerOptions) {
     const clock = options.clock ?? systemClock;
     this.#connection = connection;
-    this.#queues = new Queues(options);
     this.#publisher = new Publisher(connection, clock, options.statusDelivery);
-    this.#intake = new Intake(connection, this.#queues, options);
+    const intake = new Intake(connection, { ...options, clock });
+    this.#intake = intake;
+    const { log, isRepeatable = () => false } = options;
+    const queues = new Queues(options);
+    this.#serving = new Serving({ connection, queues, intake, isRepeatable, log, clock });
     this.#audience = new Audience(connection);
     this.deliveries = this.#intake.deliveries;
     this.closed = connection.closed;
   }
 
   get impediments(): readonly string[] {
-    return this.#intake.isWithoutQueue ? [withoutQueue] : [];
+    return this.#serving.isWithoutQueue ? [withoutQueue] : [];
   }
 
-  /** Serves the tools that it starts with. One that it cannot serve it tries again; throws when that is so with all of them. */
+  /** Serves the tools that it starts with. Throws BrokerError when it can serve none, or the signal's reason when it aborts. */
   async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
-    const failures = new Map<string, BrokerError>();
-    for (const tool of tools) {
-      try {
-        await this.serve(tool, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        this.#connection.ended.throwIfAborted();
-        failures.set(tool, error as BrokerError);
-      }
-    }
-    const [first] = failures.values();
-    if (first !== undefined && failures.size === tools.length) throw unserved(first, failures);
-    for (const [tool, failure] of failures) this.#intake.sourceOf(tool)?.serveLater(tool, failure);
+    await this.#serving.begin(tools, signal);
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#intake.serve(toolName, signal);
+    await this.#serving.serve(toolName, signal);
   }
 
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (!this.#queues.hasOneQueue) return this.#intake.cancel(toolName);
-    const topic = this.#queues.topicOf(toolName);
-    await this.#intake.sourceOf(toolName)?.repel(toolName, topic, signal);
+    await this.#serving.leave(toolName, signal);
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
@@ -119,7 +102,7 @@ class SolaceSession implements BrokerSession {
   }
 
   pause(): Promise<void> {
-    this.#pausing ??= this.#intake.complete();
+    this.#pausing ??= this.#completeIntake();
     return this.#pausing;
   }
 
@@ -128,8 +111,14 @@ class SolaceSession implements BrokerSession {
     await this.#closing;
   }
 
+  async #completeIntake(): Promise<void> {
+    await this.#serving.stop();
+    this.#intake.complete();
+  }
+
   async #close(): Promise<void> {
-    await this.#intake.close();
+    this.#intake.close();
+    await this.#serving.close();
     await this.#connection[Symbol.asyncDispose]();
   }
 }

@@ -3,7 +3,7 @@
  */
 import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../../support/within.ts";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
 import { HeardMessages } from "../heard-messages.ts";
 import type { SolaceConnection } from "./connection.ts";

@@ -1,0 +1,17 @@
+/**
+ * Connections that anybody on their way can read.
+ */
+import type { BrokerLog } from "./log.ts";
+
+/** Whether a host, as a URL spells it, is this machine: what goes there is on no way. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || /^\[?::1\]?$/.test(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** Warns of a connection to another machine without TLS. `host` is told, so there must be no password in it. */
+export function warnOfClearText(log: BrokerLog, host: string): void {
+  log.warn(
+    { host },
+    "broker connection is not encrypted: credentials and calls can be read on their way",
+  );
+}

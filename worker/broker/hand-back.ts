@@ -1,0 +1,23 @@
+/**
+ * Which calls a busy worker gives back to the broker, for workers that have room.
+ */
+import type { Delivery } from "./broker.ts";
+
+/** Deliveries that a broker must allow: one is lost to the hand-back, one is for a run, and one for a second, before `POISONED`. */
+const fewestDeliveries = 4;
+
+/**
+ * Whether a call that was not begun may go back: once, since every delivery is counted, and only where a second delivery does
+ * not keep it from running. An unlimited broker counts none.
+ */
+export function mayHandBack(
+  {
+    redelivered,
+    deliveryCount,
+    maxDeliveries,
+  }: Pick<Delivery, "redelivered" | "deliveryCount" | "maxDeliveries">,
+  isRepeatable: boolean,
+): boolean {
+  if (!isRepeatable || redelivered || deliveryCount > 1) return false;
+  return maxDeliveries === undefined || maxDeliveries >= fewestDeliveries;
+}
