@@ -56,14 +56,15 @@ export async function serveAll(
   await allEnded;
   done.abort();
   signal.throwIfAborted();
-  if (tools.length > 0 && failures.size === tools.length) throw unserved([...failures.values()]);
+  const [first, ...others] = failures.values();
+  if (first !== undefined && failures.size === tools.length) throw unserved(first, others);
   for (const [tool, failure] of failures) parts.serveLater(tool, failure);
 }
 
-function unserved(failures: readonly BrokerError[]): BrokerError {
-  const told = failures.find(({ transient }) => transient) ?? failures[0]!;
-  if (failures.length === 1) return told;
-  return new BrokerError(`None of ${failures.length} tools can be served. ${told.message}`, {
+function unserved(first: BrokerError, others: readonly BrokerError[]): BrokerError {
+  if (others.length === 0) return first;
+  const told = [first, ...others].find(({ transient }) => transient) ?? first;
+  return new BrokerError(`None of ${others.length + 1} tools can be served. ${told.message}`, {
     cause: told.cause,
     transient: told.transient,
   });
