@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { type ConfirmChannel, connect } from "amqplib";
 import { keyOf } from "../conformance/amqp-peer.ts";
-import type { AgentConnection, AgentDial, AgentInbox, CallMessage } from "./chaos-agent.ts";
+import type { AgentConnection, AgentDial, AgentInbox, RequestMessage } from "./chaos-agent.ts";
 
 /** To a broker at this URL. */
 export function amqpDial(url: string): AgentDial {
@@ -51,7 +51,7 @@ async function consume(
 function publish(
   channel: ConfirmChannel,
   exchange: string,
-  { topic, payload, properties }: CallMessage,
+  { topic, payload, properties }: RequestMessage,
   messageId: string,
 ): Promise<void> {
   const options = { persistent: true, mandatory: true, messageId, headers: properties };

@@ -11,7 +11,7 @@ import {
   settled,
 } from "../integration/solace/library.ts";
 import { makeMessage, topic } from "../integration/solace/messages.ts";
-import type { AgentConnection, AgentDial, AgentInbox, CallMessage } from "./chaos-agent.ts";
+import type { AgentConnection, AgentDial, AgentInbox, RequestMessage } from "./chaos-agent.ts";
 
 const { SDTFieldType, SessionEventCode: events } = solace;
 const { MessageConsumerEventName: flowEvents } = solace;
@@ -117,7 +117,7 @@ function sender(session: solace.Session): AgentConnection["send"] {
   };
 }
 
-function encode({ topic: name, payload, properties }: CallMessage, key: string): solace.Message {
+function encode({ topic: name, payload, properties }: RequestMessage, key: string): solace.Message {
   const message = makeMessage(topic(name), payload);
   message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
   message.setCorrelationKey(key);

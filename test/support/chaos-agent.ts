@@ -1,6 +1,6 @@
 /**
- * An agent that lives through anything: its answers wait in a durable queue, and a call that the broker has not confirmed is
- * sent again. What differs between brokers is how it connects.
+ * An agent that lives through anything: its answers wait in a durable queue, and what the broker has not confirmed is sent
+ * again. What differs between brokers is how it connects.
  */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,17 +8,17 @@ import { type Answer, decodeAnswer, encodeRequest } from "../../harness/messages
 import { resentProperty } from "../../worker/protocol/request.ts";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
 import type { JsonObject } from "../../worker/support/json.ts";
+import type { ChaosHistory } from "./chaos-history.ts";
+import { chaosAgentName } from "./chaos-wire.ts";
 
 /** Milliseconds until the next attempt to connect, or to send what nobody subscribed to. */
 const retryMs = 200;
 
-const agentName = "chaos";
+/** Longer than any chaos: a request that comes late is run all the same. */
+const timeoutSeconds = 600;
 
-/** Longer than any chaos: a call that comes late is run all the same. */
-const callTimeoutSeconds = 600;
-
-/** A call on its way. */
-export interface CallMessage {
+/** A request on its way. */
+export interface RequestMessage {
   readonly topic: string;
   readonly payload: Buffer;
   readonly properties: Readonly<Record<string, string | number | boolean>>;
@@ -30,7 +30,7 @@ export interface AgentConnection extends AsyncDisposable {
    * Publishes, guaranteed. Resolves when the broker has said whether it has the message, or that nobody subscribes to the
    * topic. Whoever's connection ends before hears nothing, or a rejection.
    */
-  send(message: CallMessage): Promise<"confirmed" | "unroutable">;
+  send(message: RequestMessage): Promise<"confirmed" | "unroutable">;
   /** Fulfils when the connection is lost. */
   readonly lost: Promise<unknown>;
 }
@@ -52,40 +52,41 @@ export type AgentDial = (inbox: AgentInbox) => Promise<AgentConnection>;
 interface Pending {
   readonly tool: string;
   readonly payload: Buffer;
-  readonly answer: PromiseWithResolvers<Answer>;
+  readonly ending: PromiseWithResolvers<string>;
   /** Whether the broker may have it without having said so. */
   mayBeThere: boolean;
   isConfirmed: boolean;
 }
 
-/** An agent. Begins to connect when it is made; its owner disposes it after the last call. */
+/** An agent. Begins to connect when it is made; its owner disposes it after the last request. */
 export class ChaosAgent implements AsyncDisposable {
   readonly #namespace: string;
   readonly #dial: AgentDial;
+  readonly #history: ChaosHistory;
   readonly #pending = new Map<string, Pending>();
   readonly #stopping = new AbortController();
   readonly #living: Promise<void>;
   #connection: AgentConnection | undefined;
 
-  constructor(namespace: string, dial: AgentDial) {
+  constructor(namespace: string, dial: AgentDial, history: ChaosHistory) {
     this.#namespace = namespace;
     this.#dial = dial;
+    this.#history = history;
     this.#living = this.#live();
   }
 
-  /** Calls a tool. Fulfils with the first answer, however long that takes; never rejects. */
-  call(id: string, tool: string, args: JsonObject): Promise<Answer> {
-    const request = { tool, args, timeoutSeconds: callTimeoutSeconds };
-    const call: Pending = {
+  /** Asks for a tool. Fulfils with how the first answer says that it ended, however long that takes; never rejects. */
+  request(id: string, tool: string, args: JsonObject): Promise<string> {
+    const pending: Pending = {
       tool,
-      payload: Buffer.from(encodeRequest(id, agentName, request)),
-      answer: Promise.withResolvers<Answer>(),
+      payload: Buffer.from(encodeRequest(id, chaosAgentName, { tool, args, timeoutSeconds })),
+      ending: Promise.withResolvers<string>(),
       mayBeThere: false,
       isConfirmed: false,
     };
-    this.#pending.set(id, call);
-    void this.#send(id, call);
-    return call.answer.promise;
+    this.#pending.set(id, pending);
+    void this.#send(id, pending);
+    return pending.ending.promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,14 +100,15 @@ export class ChaosAgent implements AsyncDisposable {
     const inbox: AgentInbox = {
       namespace: this.#namespace,
       queue: `${this.#namespace}/q/agent`,
-      pattern: responseTopic(this.#namespace, agentName, ">"),
+      pattern: responseTopic(this.#namespace, chaosAgentName, ">"),
       hear: (topic, payload) => this.#hear(topic, payload),
     };
     while (!signal.aborted) {
       try {
         await using connection = await this.#dial(inbox);
         this.#connection = connection;
-        for (const [id, call] of this.#pending) if (!call.isConfirmed) void this.#send(id, call);
+        for (const [id, pending] of this.#pending)
+          if (!pending.isConfirmed) void this.#send(id, pending);
         await Promise.race([connection.lost, stopped]);
       } catch {
         // The broker is down, or went down meanwhile.
@@ -117,37 +119,47 @@ export class ChaosAgent implements AsyncDisposable {
   }
 
   #hear(topic: string, payload: Uint8Array): void {
-    const id = topic.slice(topic.lastIndexOf("/") + 1);
-    this.#pending.get(id)?.answer.resolve(decodeAnswer(payload));
-    this.#pending.delete(id);
+    const request = topic.slice(topic.lastIndexOf("/") + 1);
+    const answer = decodeAnswer(payload);
+    const ending = endingOf(answer);
+    const run = answer.kind === "success" ? Number(answer.toolResult["run"]) : undefined;
+    this.#history.tell({ kind: "heard", request, ending, run });
+    this.#pending.get(request)?.ending.resolve(ending);
+    this.#pending.delete(request);
   }
 
-  /** Sends a call until the broker has it, or the connection is another one: then all that may be lost is sent again. */
-  async #send(id: string, call: Pending): Promise<void> {
+  /** Sends a request until the broker has it, or the connection is another one: then all that may be lost is sent again. */
+  async #send(request: string, pending: Pending): Promise<void> {
     const connection = this.#connection;
     while (connection !== undefined && connection === this.#connection) {
-      const message: CallMessage = {
-        topic: invokeTopic(this.#namespace, call.tool),
-        payload: call.payload,
+      const message: RequestMessage = {
+        topic: invokeTopic(this.#namespace, pending.tool),
+        payload: pending.payload,
         properties: {
-          replyTo: responseTopic(this.#namespace, agentName, id),
+          replyTo: responseTopic(this.#namespace, chaosAgentName, request),
           timestamp: Date.now(),
-          ...(call.mayBeThere && { [resentProperty]: true }),
+          ...(pending.mayBeThere && { [resentProperty]: true }),
         },
       };
-      const mayHaveBeenThere = call.mayBeThere;
-      call.mayBeThere = true;
+      const mayHaveBeenThere = pending.mayBeThere;
+      pending.mayBeThere = true;
+      this.#history.tell({ kind: "sent", request });
       try {
         if ((await connection.send(message)) === "confirmed") {
-          call.isConfirmed = true;
+          pending.isConfirmed = true;
           return;
         }
         // No worker was there yet to subscribe for the tool.
-        call.mayBeThere = mayHaveBeenThere;
+        pending.mayBeThere = mayHaveBeenThere;
+        this.#history.tell({ kind: "unheard", request });
       } catch {
         // Whether the broker has it is not known.
       }
       await sleep(retryMs);
     }
   }
+}
+
+function endingOf(answer: Answer): string {
+  return answer.kind === "error" ? answer.code : answer.kind;
 }

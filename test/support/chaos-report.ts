@@ -1,58 +1,87 @@
 /**
  * What became of a chaos, and which promises were broken in it.
  */
+import { expect } from "vitest";
+import type { ChaosEvent, TimedEvent } from "./chaos-history.ts";
 import type { ChaosOptions } from "./chaos-options.ts";
-import type { ChaosTool } from "./chaos-workers.ts";
-
-/** One call. */
-export interface ChaosCall {
-  readonly id: string;
-  readonly tool: ChaosTool;
-  /** How it was answered; `none` when it was not. */
-  readonly ending: string;
-  /** The workers in which its tool began. */
-  readonly ranIn: readonly string[];
-  /** How often it can have come back to its queue, at most. */
-  readonly losses: number;
-}
+import { brokenByRequest, brokenByCall, requestsOf } from "./chaos-requests.ts";
+import { chaosTools, toolOf } from "./chaos-tools.ts";
 
 export interface ChaosReport {
-  readonly calls: readonly ChaosCall[];
-  readonly kills: number;
-  readonly cuts: number;
+  /** What the order and the choice of acts follow from. */
+  readonly seed: number;
+  readonly options: ChaosOptions;
+  readonly events: readonly TimedEvent[];
+  /** Messages that still wait for workers, though all calls are over. */
+  readonly left: number;
+  /** What workers have logged of a request. */
+  logsOf(request: string): readonly string[];
 }
 
-/** What was promised and not kept, a line for each call; and whether there was so little chaos that it shows nothing. */
-export function brokenPromises(
-  { calls, kills, cuts }: ChaosReport,
-  options: ChaosOptions,
-): readonly string[] {
-  const broken = calls.flatMap((call) => {
-    const problem = problemOf(call, options);
-    const { id, tool, ending, ranIn, losses } = call;
-    const facts = `${tool}, ${ending}, ran in [${ranIn.join(" ")}], at most ${losses} losses`;
-    return problem === undefined ? [] : [`${id} ${problem}: ${facts}`];
-  });
-  if (calls.length !== options.calls) broken.push(`${calls.length} calls were made`);
-  if (kills === 0 || cuts === 0) broken.push(`there were ${kills} kills and ${cuts} cuts`);
-  // Such a tool may also be answered that it was not run again: of all its calls that would be cheap.
-  const isUsed = calls.some(({ tool, ending }) => tool === "once" && ending === "success");
-  if (!isUsed) broken.push("no call of a tool that must not run twice succeeded");
-  return broken;
+/** Requests of which everything is told when promises are broken. */
+const toldRequests = 5;
+
+/** Fails with what was promised and not kept, and all that helps to find out why. */
+export function expectPromisesKept(report: ChaosReport): void {
+  const broken = brokenPromises(report);
+  expect(broken, broken.length === 0 ? "" : explain(report, broken)).toEqual([]);
 }
 
-function problemOf(
-  { tool, ending, ranIn, losses }: ChaosCall,
-  { maxDeliveries }: ChaosOptions,
-): string | undefined {
-  const mayEnd =
-    ending === "success" ||
-    (tool === "once" && ending.startsWith("NOT_REPEATED")) ||
-    // It is given up one delivery before the last, and the first delivery needs no loss.
-    (ending.startsWith("POISONED") && losses >= maxDeliveries - 2);
-  if (!mayEnd) return "was not answered as it has to be";
-  if (ending === "success" && ranIn.length === 0) return "succeeded without being run";
-  if (tool === "once" && ranIn.length > 1) return "ran again, which it must not";
-  if (new Set(ranIn).size < ranIn.length) return "ran again in a worker that knew it";
-  return undefined;
+/** A line for each request, call, worker and act; the first word says which. */
+export function brokenPromises({ events, options, left }: ChaosReport): readonly string[] {
+  const requests = requestsOf(events);
+  return [
+    ...requests.flatMap((request) => brokenByRequest(request, events, options)),
+    ...brokenByCall(requests),
+    ...events.flatMap((event) =>
+      event.kind === "ended" && !event.isGood ? `${event.worker} ended by ${event.how}` : [],
+    ),
+    ...(left > 0 ? [`chaos: ${left} messages were left behind`] : []),
+    ...missing(events, options),
+  ];
+}
+
+/** What has to be there for the chaos to show something. */
+function missing(events: readonly ChaosEvent[], { calls, lanes }: ChaosOptions): readonly string[] {
+  const made = events.filter(({ kind }) => kind === "over").length;
+  const acts = new Set(events.map((event) => (event.kind === "act" ? event.act : undefined)));
+  const succeeded = new Set(
+    events.map((event) =>
+      event.kind === "heard" && event.run ? toolOf(event.request) : undefined,
+    ),
+  );
+  return [
+    ...(made < calls ? [`chaos: only ${made} calls were made`] : []),
+    ...lanes
+      .flatMap((lane) => lane.acts)
+      .filter((act) => !acts.has(act))
+      .map((act) => `chaos: there was no "${act}"`),
+    // One that must not run twice may also be answered that it was not run again: of all its calls that would be cheap.
+    ...chaosTools
+      .filter((tool) => !succeeded.has(tool))
+      .map((tool) => `chaos: no call of ${tool} succeeded`),
+  ];
+}
+
+/** What happened, and how to have it happen again, as far as chance decides. */
+function explain({ events, seed, logsOf }: ChaosReport, broken: readonly string[]): string {
+  const requests = broken.flatMap((line) => /^call-\d+-\d+/.exec(line) ?? []);
+  const told = [...new Set(requests)].slice(0, toldRequests);
+  const ofRequest = (event: ChaosEvent, request: string): boolean =>
+    "request" in event && event.request === request;
+  return [
+    `${broken.length} promises were broken. CHAOS_SEED=${seed} has the same done again, in the same order.`,
+    ...broken,
+    "What was done:",
+    ...events.filter((event) => !("request" in event)).map(asLine),
+    ...told.flatMap((request) => [
+      `${request}, a call of ${toolOf(request)}:`,
+      ...events.filter((event) => ofRequest(event, request)).map(asLine),
+      ...logsOf(request),
+    ]),
+  ].join("\n");
+}
+
+function asLine({ atSeconds, ...facts }: TimedEvent): string {
+  return `${atSeconds.toFixed(3).padStart(8)} ${Object.values(facts).join(" ")}`;
 }

@@ -1,153 +1,176 @@
 /**
- * Chaos: workers are killed, connections cut and the broker is restarted while an agent calls, and everything is counted.
+ * Chaos: workers are ended, connections cut, manifests changed and the broker is restarted while an agent calls, and
+ * everything is counted.
  */
 import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Answer } from "../../harness/messages.ts";
-import type { ChaosAgent } from "./chaos-agent.ts";
-import { type Runs, countEffects } from "./chaos-effects.ts";
-import type { ChaosOptions } from "./chaos-options.ts";
-import { ChaosProgress } from "./chaos-progress.ts";
+import { expect, vi } from "vitest";
+import { retryDelayMs } from "../../harness/agent.ts";
+import { toolQueue } from "../../worker/protocol/queue-names.ts";
+import { type ChaosScene, chaosActs } from "./chaos-acts.ts";
+import { type AgentDial, ChaosAgent } from "./chaos-agent.ts";
+import { countEffects } from "./chaos-effects.ts";
+import { ChaosHistory } from "./chaos-history.ts";
+import { ChaosLines } from "./chaos-line.ts";
+import type { ChaosLane, ChaosOptions } from "./chaos-options.ts";
+import { ChaosRandom, chaosSeed } from "./chaos-random.ts";
 import type { ChaosReport } from "./chaos-report.ts";
-import { ChaosWorkers, chaosTools } from "./chaos-workers.ts";
+import { isUnanswered } from "./chaos-requests.ts";
+import { chaosTools, requestName, secondsOf, toolOf } from "./chaos-tools.ts";
+import { ChaosWorkers } from "./chaos-workers.ts";
+import type { WireReader } from "./chaos-wire.ts";
 import { reachableDirectory } from "./rig.ts";
 
 /** A broker that can be treated badly. */
 export interface ChaosBroker {
-  /** The variables by which a worker finds it. */
-  readonly environment: Readonly<Record<string, string>>;
+  /** On loopback. */
+  readonly port: number;
+  /** How the agent connects. */
+  readonly dial: AgentDial;
+  /** Reads a connection of a worker. */
+  readonly read: () => WireReader;
+  /** The variables by which a worker finds it through a port. */
+  environment(port: number): Readonly<Record<string, string>>;
   /** Ends every connection. */
-  cut(): Promise<void> | void;
+  cut(): Promise<void>;
   /** Stops it and starts it again, with everything that is durable. */
   restart(): Promise<void>;
-  /** Loses the next answer that a worker sends, and tells which worker; for brokers that can be made to. */
-  loseAnswer?(signal: AbortSignal): Promise<string>;
+  /** How many messages wait in these queues. */
+  waiting(queues: readonly string[]): Promise<number>;
 }
 
 /** Milliseconds after which a call is taken for lost: longer than a restart of the broker and several of a worker. */
 const lostAfterMs = 90_000;
 
+/** Attempts of a call that is answered that its tool is not available, as agents make them. */
+const maxAttempts = 2;
+
 /** Milliseconds, at most, from a call's answer to what happens next: calls are then everywhere on their ways. */
 const maxDelayMs = 500;
 
-/** Milliseconds after which a worker has told the broker of what it settled when it sent an answer, if it did so then. */
-const settlementMs = 100;
+/** Milliseconds for what nobody waits for any more to come to its end. */
+const endMs = 60_000;
 
-/** Makes calls of tools that may run twice and of tools that must not, in turns, while everything around them breaks. */
+/** Calls tools, some of which must not run twice, while everything around them breaks. */
 export async function makeChaos(
   broker: ChaosBroker,
-  agent: ChaosAgent,
+  namespace: string,
+  options: ChaosOptions,
+): Promise<ChaosReport> {
+  const seed = chaosSeed();
+  try {
+    return await chaosOf(seed, broker, namespace, options);
+  } catch (error) {
+    throw new Error(`The chaos of CHAOS_SEED=${seed} came to no end`, { cause: error });
+  }
+}
+
+async function chaosOf(
+  seed: number,
+  broker: ChaosBroker,
   namespace: string,
   options: ChaosOptions,
 ): Promise<ChaosReport> {
   await using owned = new AsyncDisposableStack();
   const directory = await reachableDirectory();
   owned.defer(() => rm(directory, { recursive: true, force: true }));
-  const effects = owned.use(await countEffects());
-  const environment = {
+  const history = new ChaosHistory();
+  const effects = owned.use(await countEffects(history));
+  const agent = owned.use(new ChaosAgent(namespace, broker.dial, history));
+  const lines = new ChaosLines({ ...broker, history });
+  const environment = (port: number) => ({
     SAM_NAMESPACE: namespace,
     BROKER_MAX_DELIVERIES: String(options.maxDeliveries),
-    ...broker.environment,
-  };
+    ...broker.environment(port),
+  });
+  const count = options.workers;
   const workers = owned.use(
-    await ChaosWorkers.start({ count: options.workers, directory, environment }),
+    await ChaosWorkers.start({ count, directory, environment, lines, history }),
   );
+  const random = new ChaosRandom(seed);
+  // One after the other: a broker that is starting has no connections to cut.
+  let turn = Promise.resolve();
+  const inTurn = (act: () => Promise<void>) => (): Promise<void> => (turn = turn.then(act));
+  const scene = {
+    workers,
+    lines,
+    history,
+    cutAll: inTurn(() => broker.cut()),
+    restart: inTurn(() => broker.restart()),
+  };
+
   const over = new AbortController();
   owned.defer(() => over.abort());
   const { signal } = over;
-  const progress = new ChaosProgress();
-  let [kills, cuts] = [0, 0];
-
-  const moments = killMoments(broker, workers, progress, effects.runs);
-  const killing = repeat(progress, options.callsPerKill, signal, async () => {
-    const victim = await moments[kills % moments.length]!(signal);
-    if (!workers.ids.includes(victim)) return;
-    kills++;
-    await progress.during(1, () => workers.kill(victim));
-  });
-
-  // One after the other: a broker that is starting has no connections to cut.
-  let turn = Promise.resolve();
-  const inTurn = (act: () => Promise<void> | void): Promise<void> =>
-    // Whoever lost one connection may have others' calls when it loses the next, so a call may come back once for each.
-    (turn = turn.then(() => progress.during(options.workers, act)));
-  const cutting = repeat(progress, options.callsPerCut, signal, async () => {
-    await inTurn(() => broker.cut());
-    cuts++;
-  });
-  const restarting = progress
-    .until(Math.floor(options.calls / 2), signal)
-    .then(() => inTurn(() => broker.restart()));
-
-  const calls: ChaosReport["calls"][number][] = [];
+  const acting = (isOnce: boolean): Promise<unknown> =>
+    Promise.all(
+      options.lanes
+        .filter((lane) => lane.isOnce === isOnce)
+        .map((lane) => act(lane, { ...scene, random: random.fork() }, signal)),
+    );
+  let isMissingActs = true;
+  const once = acting(true).then(() => (isMissingActs = false));
+  const again = acting(false);
   let next = 0;
-  const lane = async (): Promise<void> => {
-    while (next < options.calls) {
-      const index = next++;
-      const id = `call-${index}`;
-      const tool = chaosTools[index % chaosTools.length]!;
-      const before = progress.lossesOver;
-      const answer = agent.call(id, tool, { port: effects.port, id });
-      const lost = sleep(lostAfterMs, "none", { ref: false });
-      const ending = await Promise.race([answer.then(endingOf), lost]);
-      calls.push({ id, tool, ending, losses: progress.lossesBegun - before, ranIn: [] });
-      progress.advance(id);
+  let isLost = false;
+  const calling = async (): Promise<void> => {
+    while (!isLost && next < (isMissingActs ? options.maxCalls : options.calls)) {
+      const request = await call(agent, effects.port, next++);
+      isLost ||= isUnanswered(history.events, request, options);
+      history.tell({ kind: "over", request });
     }
   };
-  const calling = Promise.all(Array.from({ length: options.inFlight }, lane));
-  await Promise.all([calling.then(() => over.abort()), killing, cutting, restarting]);
+  const allCalled = Promise.all(Array.from({ length: options.inFlight }, calling));
+  await Promise.all([allCalled.then(() => over.abort()), once, again]);
+
+  const left = await leftBehind(broker, namespace);
+  await workers.drain();
   return {
-    calls: calls.map((call) => ({ ...call, ranIn: effects.runs.get(call.id) ?? [] })),
-    kills,
-    cuts,
+    seed,
+    options,
+    events: history.events,
+    left,
+    logsOf: (request) => workers.logsOf(request),
   };
 }
 
-/** When a worker is killed, in turns; each tells which. */
-function killMoments(
-  broker: ChaosBroker,
-  workers: ChaosWorkers,
-  progress: ChaosProgress,
-  runs: Runs,
-): readonly ((signal: AbortSignal) => Promise<string>)[] {
-  const { loseAnswer } = broker;
-  return [
-    // It has sent an answer that the broker does not have.
-    ...(loseAnswer
-      ? [
-          async (signal: AbortSignal) => {
-            const victim = await loseAnswer(signal);
-            await sleep(settlementMs, undefined, { signal });
-            return victim;
-          },
-        ]
-      : []),
-    // The agent has just got its answer: the call is hardly settled yet.
-    async (signal) => runs.get(await progress.next(signal))?.at(-1) ?? "",
-    // Any.
-    () => Promise.resolve(workers.ids[Math.floor(Math.random() * workers.ids.length)]!),
-  ];
+/** How many messages still wait for a worker after some time; what was sent twice may run after its call is over. */
+async function leftBehind(broker: ChaosBroker, namespace: string): Promise<number> {
+  const queues = chaosTools.map((tool) => toolQueue(namespace, tool));
+  let left = Infinity;
+  const look = async (): Promise<void> => {
+    left = await broker.waiting(queues);
+    expect(left).toBe(0);
+  };
+  await vi.waitFor(look, { timeout: endMs, interval: 100 }).catch(() => undefined);
+  return left;
 }
 
-/** Acts again and again, with so many calls in between, give or take a half, until the signal. */
-async function repeat(
-  progress: ChaosProgress,
-  callsBetween: number,
-  signal: AbortSignal,
-  act: () => Promise<void>,
-): Promise<void> {
+/** Does what is in a lane, until all is done or the signal aborts. */
+async function act(lane: ChaosLane, scene: ChaosScene, signal: AbortSignal): Promise<void> {
+  const { history, random } = scene;
   try {
-    for (;;) {
-      const calls = Math.ceil((0.5 + Math.random()) * callsBetween);
-      await progress.until(progress.calls + calls, signal);
-      await sleep(Math.random() * maxDelayMs, undefined, { signal });
-      await act();
-    }
+    do {
+      for (const name of lane.isOnce ? lane.acts : random.shuffled(lane.acts)) {
+        await history.untilOver(random.about(lane.callsBetween), signal);
+        await sleep(random.next() * maxDelayMs, undefined, { signal });
+        const detail = await chaosActs[name](scene, signal);
+        history.tell({ kind: "act", act: name, detail });
+      }
+    } while (!lane.isOnce);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
 }
 
-function endingOf(answer: Answer): string {
-  return answer.kind === "error" ? `${answer.code} (${answer.message})` : answer.kind;
+/** Makes a call as agents do, until it is answered or taken for lost. Resolves with its last request. */
+async function call(agent: ChaosAgent, port: number, index: number): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    const request = requestName(index, attempt);
+    const tool = toolOf(request);
+    const answered = agent.request(request, tool, { port, request, seconds: secondsOf(tool) });
+    const ending = await Promise.race([answered, sleep(lostAfterMs, "lost", { ref: false })]);
+    if (ending !== "TOOL_NOT_AVAILABLE" || attempt === maxAttempts) return request;
+    await sleep(retryDelayMs);
+  }
 }

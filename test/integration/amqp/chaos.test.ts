@@ -1,19 +1,15 @@
 /**
- * A little chaos on RabbitMQ, with the number of deliveries that workers have unless told otherwise; test/full has more of it.
+ * A little chaos on RabbitMQ; test/full has more of it.
  */
-import { expect, test } from "vitest";
-import { ChaosAgent } from "../../support/chaos-agent.ts";
-import { amqpDial } from "../../support/chaos-agent-amqp.ts";
+import { test } from "vitest";
 import { littleChaos } from "../../support/chaos-options.ts";
-import { brokenPromises } from "../../support/chaos-report.ts";
+import { chaosRabbitMQ } from "../../support/chaos-rabbitmq.ts";
+import { expectPromisesKept } from "../../support/chaos-report.ts";
 import { makeChaos } from "../../support/chaos.ts";
-import { newNamespace, toBeTreatedBadly, useRabbitMQ } from "./node.ts";
+import { newNamespace, useRabbitMQ } from "./node.ts";
 
 const node = useRabbitMQ(async () => ({}));
 
 test("every call is answered, and none runs twice that must not, whoever is killed meanwhile", async () => {
-  const namespace = newNamespace();
-  await using agent = new ChaosAgent(namespace, amqpDial(node().url));
-  const report = await makeChaos(toBeTreatedBadly(node()), agent, namespace, littleChaos);
-  expect(brokenPromises(report, littleChaos)).toEqual([]);
+  expectPromisesKept(await makeChaos(chaosRabbitMQ(node()), newNamespace(), littleChaos));
 }, 240_000);
