@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
-import type { BubblewrapOptions } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { type ParkedSandbox, SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
@@ -15,9 +14,10 @@ import { patience } from "../../support/patience.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
 import {
   never,
-  openBackend,
   openDescriptors,
   processesIn,
+  scratchDirectory,
+  sharedBackends,
   temporaryDirectory,
 } from "./sandbox-host.ts";
 
@@ -26,20 +26,21 @@ const MiB = 1024 * 1024;
 
 interface PoolOptions {
   readonly limits?: Partial<Limits>;
-  readonly changes?: Partial<BubblewrapOptions>;
+  readonly withoutCgroups?: boolean;
 }
+
+const open = sharedBackends();
 
 /** What parks sandboxes of a tool whose module, `tool`, has this text. */
 async function openPool(context: TestContext, source: string, options: PoolOptions = {}) {
-  const backend = await openBackend(context, options.changes);
-  onTestFinished(() => backend[Symbol.asyncDispose]());
+  const backend = await open(context, options.withoutCgroups);
   const toolsDir = await temporaryDirectory();
   await writeFile(join(toolsDir, "tool.py"), source);
   const runner = await openPythonRunner({
     pythonBin: "/usr/bin/python3",
     toolsDir,
     runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
-    scratchDir: backend.scratchDir,
+    scratchDir: await scratchDirectory(backend),
     backend,
     workerEnvironment: {},
   });
@@ -247,7 +248,7 @@ def run():
     burn(600)`;
       const park = await openPool(context, source, {
         limits: { cpuSeconds: 2 },
-        changes: { withoutCgroups },
+        withoutCgroups,
       });
       await using parked = await park();
       const { exceeded } = await (await wake(parked)).exited;

@@ -9,7 +9,7 @@
 import { rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { type Rig, type RigTool, manifestText, startRig } from "../../support/rig.ts";
 import { patience } from "../../support/patience.ts";
@@ -17,9 +17,11 @@ import { patience } from "../../support/patience.ts";
 /** Calls at once. */
 const callers = 3;
 /** Times that the code is exchanged in a row, and comes to rest. */
-const rounds = 3;
-/** Milliseconds after each exchange of a row: sooner than anybody looks, while somebody looks, and later. */
-const pausesMs = [0, 20, 120, 40, 250, 0];
+const rounds = 2;
+/** Milliseconds after each exchange of a row but the last: sooner than anybody looks, while somebody looks, and later. */
+const pausesMs = [0, 20, 120, 40, 250];
+/** A row with its last one, and one while nobody calls; odd, so that two things that are exchanged in turn take turns here, too. */
+const exchangesPerRound = pausesMs.length + 2;
 
 const lineSchema = z.object({ time: z.string(), msg: z.string(), version: z.unknown().optional() });
 const responseSchema = z.object({
@@ -64,13 +66,21 @@ class Numbers {
     this.#inPlaceMs.push(Date.now());
   }
 
+  /** Fulfils when the worker has said all that it says of this change. */
+  async exchangeUntilSaid(): Promise<void> {
+    const before = this.#timesSaid;
+    await this.exchange();
+    const { lines } = this.#subject;
+    await expect.poll(() => this.#timesSaid, patience).toBeGreaterThanOrEqual(before + lines);
+  }
+
   get least(): number {
     this.#read();
     const beforeLastMs = this.#saidMs.at(-2) ?? 0;
     return this.#inPlaceMs.filter((ms) => ms < beforeLastMs).length;
   }
 
-  get timesSaid(): number {
+  get #timesSaid(): number {
     this.#read();
     return this.#saidMs.length;
   }
@@ -102,8 +112,20 @@ class Callers implements AsyncDisposable {
   start(): void {
     this.#isOver = false;
     this.#calling = Promise.all(Array.from({ length: callers }, () => this.#call()));
-    // Rejects at the next pause.
+    // Rejects for who waits next.
     this.#calling.catch(() => (this.#isOver = true));
+  }
+
+  /** Fulfils when so many more answers have come. Rejects when an answer was wrong, or they do not come. */
+  async answersMore(count: number): Promise<void> {
+    const enough = this.answers.length + count;
+    await this.until(() => this.answers.length >= enough);
+  }
+
+  /** Fulfils when something is so. Rejects when an answer was wrong, or when it does not come to be so. */
+  async until(isSo: () => boolean): Promise<void> {
+    await vi.waitUntil(() => this.#isOver || isSo(), patience);
+    if (this.#isOver) await this.#calling;
   }
 
   /** Fulfils when no call is under way. Rejects when an answer was wrong. */
@@ -133,30 +155,31 @@ class Callers implements AsyncDisposable {
 
 /**
  * Exchanges a number again and again: while it is called; and while sandboxes wait and nobody calls, so that the old ones
- * are there still when the calls begin. Each time it comes to rest until it is served by one that waited.
+ * are there still when the calls begin. Each time it comes to rest, and is served by one that waited.
  */
 async function exchange(rig: Rig, subject: Subject, start: Answered["start"]): Promise<void> {
   const numbers = new Numbers(rig, subject);
   await using calls = new Callers(rig, subject.tool, numbers);
   const isServed = (): boolean =>
     calls.answers.some((answer) => answer.number === numbers.begun && answer.start === start);
-  const served = () => expect.poll(isServed, patience).toBe(true);
   for (let round = 0; round < rounds; round++) {
     calls.start();
     for (const pauseMs of pausesMs) {
       await numbers.exchange();
       await sleep(pauseMs);
     }
-    await served();
+    await numbers.exchangeUntilSaid();
+    await calls.answersMore(callers);
     await calls.pause();
     await rig.untilWaiting(subject.tool, warm.min);
-    const before = numbers.timesSaid;
-    await numbers.exchange();
-    await expect
-      .poll(() => numbers.timesSaid, patience)
-      .toBeGreaterThanOrEqual(before + subject.lines);
+    await numbers.exchangeUntilSaid();
     calls.start();
-    await served();
+    await calls.answersMore(callers);
+    await calls.pause();
+    // Refills stand back for calls without a gap.
+    await rig.untilWaiting(subject.tool, warm.min);
+    calls.start();
+    await calls.until(isServed);
     await calls.pause();
   }
 }
@@ -168,99 +191,96 @@ async function replace(rig: Rig, path: string, text: string): Promise<void> {
   await rename(next, path);
 }
 
-const pythonNumber = (number: number): string => `NUMBER = ${number}\n`;
-const pythonTool = "\n\ndef tell(ctx):\n    return {'number': NUMBER}\n";
-const nodeNumber = (number: number): string => `export const number = ${number};\n`;
-const nodeTool = "export const tell = () => ({ number });\n";
+/** Beside the tools, what their modules and packages are. Each of the two has a number, and a tool tells the greater. */
+interface Language {
+  readonly name: string;
+  readonly tool: RigTool;
+  readonly starts: readonly ("pool" | "template")[];
+  /** By path below the directory of tools. */
+  readonly files: Readonly<Record<string, string>>;
+  /** The files that have the numbers, by path, and their text. */
+  readonly numbered: readonly (readonly [path: string, text: (number: number) => string])[];
+}
 
-/** Files of the two languages' tools: a module with the number in it, and one that has it of a package. */
-const python = {
-  module: "telling",
+const pythonModule = (number: number): string => `
+from numbers_package.deep import present
+NUMBER = ${number}
+
+def tell(ctx):
+    return {'number': max(NUMBER, present.NUMBER)}
+`;
+const pythonPackage = (number: number): string => `NUMBER = ${number}\n`;
+const python: Language = {
+  name: "Python",
+  tool: { module: "telling", function: "tell" },
+  starts: ["pool", "template"],
   files: {
-    "telling.py": pythonNumber(0) + pythonTool,
-    "relaying.py": `from numbers_package.deep.present import NUMBER${pythonTool}`,
+    "telling.py": pythonModule(0),
     "numbers_package/__init__.py": "",
     "numbers_package/deep/__init__.py": "",
-    "numbers_package/deep/present.py": pythonNumber(0),
+    "numbers_package/deep/present.py": pythonPackage(0),
   },
-} as const;
-const node = {
-  "telling.js": nodeNumber(0) + nodeTool,
-  "relaying.js": `import { number } from "numbers-package";\n${nodeTool}`,
-  "node_modules/numbers-package/package.json": JSON.stringify({
-    name: "numbers-package",
-    type: "module",
-    exports: "./deep/present.js",
-  }),
-  "node_modules/numbers-package/deep/present.js": nodeNumber(0),
+  numbered: [
+    ["telling.py", pythonModule],
+    ["numbers_package/deep/present.py", pythonPackage],
+  ],
+};
+
+const nodeModule = (number: number): string => `
+import * as present from "numbers-package";
+export const tell = () => ({ number: Math.max(${number}, present.number) });
+`;
+const nodePackage = (number: number): string => `export const number = ${number};\n`;
+const node: Language = {
+  name: "Node",
+  tool: { runtime: "node", module: "telling.js", function: "tell" },
+  starts: ["pool"],
+  files: {
+    "telling.js": nodeModule(0),
+    "node_modules/numbers-package/package.json": JSON.stringify({
+      name: "numbers-package",
+      type: "module",
+      exports: "./deep/present.js",
+    }),
+    "node_modules/numbers-package/deep/present.js": nodePackage(0),
+  },
+  numbered: [
+    ["telling.js", nodeModule],
+    ["node_modules/numbers-package/deep/present.js", nodePackage],
+  ],
 };
 
 const saying = "tool code changed";
 const warm = { min: 2, max: 4 };
-
-interface Case {
-  readonly what: string;
-  readonly start: "pool" | "template";
-  readonly tool: RigTool;
-  /** The file with the number, below the directory of tools. */
-  readonly file: string;
-  readonly text: (number: number) => string;
-}
-
-const cases: readonly Case[] = (["pool", "template"] as const).flatMap((start) => [
-  {
-    what: "a Python module",
-    start,
-    tool: { module: "telling", function: "tell" },
-    file: "telling.py",
-    text: (number) => pythonNumber(number) + pythonTool,
-  },
-  {
-    what: "a file of a Python package",
-    start,
-    tool: { module: "relaying", function: "tell" },
-    file: "numbers_package/deep/present.py",
-    text: pythonNumber,
-  },
-]);
-const nodeCases: readonly Case[] = [
-  {
-    what: "a Node module",
-    start: "pool",
-    tool: { runtime: "node", module: "telling.js", function: "tell" },
-    file: "telling.js",
-    text: (number) => nodeNumber(number) + nodeTool,
-  },
-  {
-    what: "a file of a Node package",
-    start: "pool",
-    tool: { runtime: "node", module: "relaying.js", function: "tell" },
-    file: "node_modules/numbers-package/deep/present.js",
-    text: nodeNumber,
-  },
-];
+const cases = [python, node].flatMap((language) =>
+  language.starts.map((start) => ({ language, start })),
+);
 
 describe("once a change is told, no call that begins runs what was there before", () => {
-  for (const { what, start, tool, file, text } of [...cases, ...nodeCases]) {
-    test(`when ${what} is exchanged, with start ${start}`, async () => {
+  test.each(cases)(
+    "when a $language.name module and a file of its package are exchanged in turn, with start $start",
+    async ({ language: { tool, files, numbered }, start }) => {
+      const isNode = tool.runtime === "node";
       await using rig = await startRig({
         tools: { telling: { ...tool, start, warm } },
-        files: python.files,
-        nodeFiles: node,
+        ...(isNode ? { nodeFiles: files } : { files }),
         isWarm: true,
       });
-      const directory = tool.runtime === "node" ? rig.nodeToolsDir : rig.toolsDir;
+      const directory = isNode ? rig.nodeToolsDir : rig.toolsDir;
       await rig.untilWaiting("telling");
-      const put = (number: number) => replace(rig, join(directory, file), text(number));
+      const put = (number: number): Promise<void> => {
+        const [path, text] = numbered[number % numbered.length]!;
+        return replace(rig, join(directory, path), text(number));
+      };
       await exchange(rig, { tool: "telling", saying, lines: 2, put }, start);
-    });
-  }
+    },
+  );
 
   test.each(["pool", "template"] as const)(
     "when the entry of a tool gets another function, with start %s",
     async (start) => {
       const functions = Array.from(
-        { length: rounds * (pausesMs.length + 1) + 1 },
+        { length: rounds * exchangesPerRound + 1 },
         (_, number) => `def tell_${number}():\n    return {"number": ${number}}\n`,
       );
       const manifest = (number: number) => ({
@@ -295,7 +315,7 @@ describe("an operator who exchanges code is told when every call has it", () => 
     for (const number of [1, 2, 3]) {
       await Promise.all(["pool", "template"].map((name) => rig.untilWaiting(name)));
       const before = versionsIn(rig, saying).length;
-      await replace(rig, join(rig.toolsDir, "telling.py"), pythonNumber(number) + pythonTool);
+      await replace(rig, join(rig.toolsDir, "telling.py"), pythonModule(number));
       // The first may tell of what was before, as of the files of a worker that has just started.
       await expect.poll(() => versionsIn(rig, saying)[before + 1], patience).toBeDefined();
       const version = versionsIn(rig, saying)[before + 1] ?? Infinity;
