@@ -4,6 +4,4 @@
 import { openBackend } from "../integration/sandbox/sandbox-host.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
-describeSandboxBackend("bubblewrap", (context, whenOver) => openBackend(context, {}, whenOver), {
-  isolates: true,
-});
+describeSandboxBackend("bubblewrap", openBackend, { isolates: true });

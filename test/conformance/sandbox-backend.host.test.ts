@@ -6,9 +6,8 @@ import { openHost } from "../../worker/sandbox/host/backend.ts";
 import { backendOptions, temporaryDirectory } from "../integration/sandbox/sandbox-host.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
-describeSandboxBackend(
-  "host",
-  async (_context, whenOver) =>
-    openHost(backendOptions(join(await temporaryDirectory(whenOver), "work"))),
-  { isolates: false },
-);
+async function create() {
+  return openHost(backendOptions(join(await temporaryDirectory(), "work")));
+}
+
+describeSandboxBackend("host", create, { isolates: false });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
+import type { BubblewrapOptions } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { type ParkedSandbox, SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
@@ -14,10 +15,9 @@ import { patience } from "../../support/patience.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
 import {
   never,
+  openBackend,
   openDescriptors,
   processesIn,
-  scratchDirectory,
-  sharedBackends,
   temporaryDirectory,
 } from "./sandbox-host.ts";
 
@@ -26,21 +26,20 @@ const MiB = 1024 * 1024;
 
 interface PoolOptions {
   readonly limits?: Partial<Limits>;
-  readonly withoutCgroups?: boolean;
+  readonly changes?: Partial<BubblewrapOptions>;
 }
-
-const open = sharedBackends();
 
 /** What parks sandboxes of a tool whose module, `tool`, has this text. */
 async function openPool(context: TestContext, source: string, options: PoolOptions = {}) {
-  const backend = await open(context, options.withoutCgroups);
+  const backend = await openBackend(context, options.changes);
+  onTestFinished(() => backend[Symbol.asyncDispose]());
   const toolsDir = await temporaryDirectory();
   await writeFile(join(toolsDir, "tool.py"), source);
   const runner = await openPythonRunner({
     pythonBin: "/usr/bin/python3",
     toolsDir,
     runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
-    scratchDir: await scratchDirectory(backend),
+    scratchDir: backend.scratchDir,
     backend,
     workerEnvironment: {},
   });
@@ -248,7 +247,7 @@ def run():
     burn(600)`;
       const park = await openPool(context, source, {
         limits: { cpuSeconds: 2 },
-        withoutCgroups,
+        changes: { withoutCgroups },
       });
       await using parked = await park();
       const { exceeded } = await (await wake(parked)).exited;
