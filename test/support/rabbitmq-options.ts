@@ -5,7 +5,8 @@ import { type AmqpBrokerOptions, createAmqpBroker } from "../../worker/broker/am
 import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 
-const noFiles = {
+/** No files for TLS. */
+export const noFiles = {
   caFile: undefined,
   certFile: undefined,
   keyFile: undefined,

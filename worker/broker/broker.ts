@@ -8,8 +8,8 @@
  * | outcome    | meaning                                       | RabbitMQ          | DevBroker |
  * |------------|-----------------------------------------------|-------------------|-----------|
  * | `accepted` | answered; never deliver it again              | ack               | nothing   |
- * | `failed`   | not handled; another worker may take it       | nack with requeue | nothing   |
- * | `rejected` | nobody can handle it; dead-letter it          | nack, no requeue  | nothing   |
+ * | `failed`   | not handled; another worker may take it       | reject, requeue   | nothing   |
+ * | `rejected` | nobody can handle it; dead-letter it          | reject            | nothing   |
  */
 export type Settlement = "accepted" | "failed" | "rejected";
 

@@ -3,17 +3,21 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import type { Broker } from "../../../worker/broker/broker.ts";
+import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { amqpBroker, keptLog, noFiles } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
 /** The least that RabbitMQ accepts as its limit is less than what tests send. */
 const maxMessageBytes = 1_000_000;
+
+/** The method `basic.cancel` as amqplib knows it: class 60, method 30. */
+const basicCancel = (60 << 16) | 30;
 
 const node = useRabbitMQ(async () => ({ settings: [`max_message_size = ${maxMessageBytes}`] }));
 
@@ -147,6 +151,19 @@ describe("a channel that the broker closes", () => {
     await peer.publish(invokeTopic(namespace, "quick"), "2");
     expect(await deliveries.next()).toMatchObject({ topic: invokeTopic(namespace, "quick") });
   });
+});
+
+test("a consumer that is ended twice costs the connection nothing", async () => {
+  const log = keptLog();
+  const { url } = node();
+  const options = { url, tls: noFiles, workerId: "worker", purpose: "receiving", log } as const;
+  await using connection = await AmqpConnection.open({ ...options, wasLetIn: false }, never);
+  const channel = await connection.openChannel(never);
+  // As the broker ends it, once for each call that was not settled in time.
+  const ended = { id: basicCancel, channel: 1, fields: { consumerTag: "ended", nowait: true } };
+  (channel as unknown as { accept(frame: object): void }).accept(ended);
+  expect(await channel.checkExchange("amq.topic")).toBeDefined();
+  expect(connection.ended.aborted).toBe(false);
 });
 
 test("a broker that takes no messages has publishers wait, and says so", async () => {

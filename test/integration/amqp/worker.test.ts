@@ -125,7 +125,8 @@ test("a worker whose broker takes no messages is not ready until it does, and an
     return ((await answer.json()) as { missing?: unknown }).missing;
   };
   await using client = await ToolClient.connect({ broker: node().url, namespace });
-  const calling = client.invoke("sleeps", { seconds: 3 });
+  // Longer than rabbitmqctl takes: the broker tells whoever publishes.
+  const calling = client.invoke("sleeps", { seconds: 10 });
   await worker.says("invocation received");
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));

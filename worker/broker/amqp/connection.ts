@@ -30,6 +30,7 @@ export class AmqpConnection implements AsyncDisposable {
   readonly #ended = new AbortController();
   /** Those that are open, and those that are being closed, by the end of that. */
   readonly #channels = new Map<Channel, Promise<void> | undefined>();
+  readonly #farewells = new WeakMap<Channel, () => Promise<unknown>>();
   #isBlocked = false;
   #closing: Promise<void> | undefined;
 
@@ -76,10 +77,16 @@ export class AmqpConnection implements AsyncDisposable {
     channel.on("error", (error: unknown) => this.lose(lost(error)));
   }
 
+  /** Has something done first when a channel is released, which is not when the broker closes it. */
+  beforeRelease(channel: Channel, farewell: () => Promise<unknown>): void {
+    this.#farewells.set(channel, farewell);
+  }
+
   /** Closes a channel; one that is closed already is as good. Never rejects. */
   async release(channel: Channel): Promise<void> {
     if (!this.#channels.has(channel)) return;
-    const closing = this.#channels.get(channel) ?? closeChannel(channel);
+    const closing =
+      this.#channels.get(channel) ?? closeChannel(channel, this.#farewells.get(channel));
     this.#channels.set(channel, closing);
     await closing;
     this.#channels.delete(channel);
@@ -142,6 +149,11 @@ export class AmqpConnection implements AsyncDisposable {
       this.#channels.set(channel, undefined);
       // The broker has closed it, which must not be answered by closing it; the commands on it tell why.
       channel.on("error", () => this.#channels.delete(channel));
+      // RabbitMQ 4.3 ends a consumer once for each call that was not settled in time. From the second time on amqplib does not
+      // know it any more, and would give the connection up over that.
+      channel.on("handler-error", (error: unknown, event: string) => {
+        if (event !== "cancel") this.lose(lost(error));
+      });
       return channel;
     });
     try {
@@ -171,9 +183,11 @@ export class AmqpConnection implements AsyncDisposable {
   }
 }
 
-async function closeChannel(channel: Channel): Promise<void> {
+async function closeChannel(channel: Channel, farewell?: () => Promise<unknown>): Promise<void> {
+  const timeout = AbortSignal.timeout(closeTimeoutMs);
   try {
-    await abortable(channel.close(), AbortSignal.timeout(closeTimeoutMs));
+    if (farewell !== undefined) await abortable(farewell(), timeout);
+    await abortable(channel.close(), timeout);
   } catch {
     // Closed by the broker, or with its connection.
   }

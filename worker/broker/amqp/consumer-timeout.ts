@@ -11,9 +11,9 @@ export function maxRunSeconds(consumerTimeoutSeconds: number): number {
 }
 
 /**
- * Why a tool with this time limit must not be served, or undefined when it may. RabbitMQ closes the channel of a worker that
- * has not settled a call within the consumer timeout, and hands the call to another worker while the first still runs it. A
- * call that is fetched ahead waits for its slot no longer than it may run, so twice the limit counts.
+ * Why a tool with this time limit must not be served, or undefined when it may. RabbitMQ takes a call back that was not
+ * settled within the consumer timeout, before 4.3 with all others of its channel, and hands it to another worker while the
+ * first still runs it. A call that is fetched ahead waits for its slot no longer than it may run, so twice the limit counts.
  */
 export function consumerTimeoutProblem(
   timeoutSeconds: number,

@@ -8,7 +8,7 @@ export interface ConsumersOptions {
   readonly queue: string;
   readonly channel: Channel;
   readonly onCall: (call: ConsumeMessage) => void;
-  /** The broker has ended a consumer: the queue was deleted, or is elsewhere now. */
+  /** The broker has ended a consumer: the queue is gone, or a call was not settled in time. */
   readonly onGone: () => void;
 }
 

@@ -80,7 +80,24 @@ export function isNotFound(failure: unknown): boolean {
   return failure instanceof BrokerError && replyCodeOf(failure.cause) === replyCodes.notFound;
 }
 
-/** Whether the broker took unsettled calls back because that took longer than its `consumer_timeout`. */
+/**
+ * The broker has ended a consumer, and does not say why: its queue is gone, or, since RabbitMQ 4.3, a call that it had got was
+ * not settled within the `consumer_timeout`.
+ */
+export class ConsumerEndedError extends BrokerError {
+  /** Whether there were calls that had not been settled. */
+  readonly hadCalls: boolean;
+
+  constructor(hadCalls: boolean) {
+    super("The broker has ended a consumer", { transient: true });
+    this.hadCalls = hadCalls;
+  }
+}
+
+/**
+ * Whether the broker has closed a channel because a call was not settled within its `consumer_timeout`. Since RabbitMQ 4.3
+ * it does so only where there is no consumer any more that it could end instead.
+ */
 export function isConsumerTimeout(error: unknown): boolean {
   return (
     replyCodeOf(error) === replyCodes.preconditionFailed &&

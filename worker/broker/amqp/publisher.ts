@@ -20,6 +20,12 @@ const maxUnconfirmedMessages = 2_000;
 /** Payload bytes without a confirmation. */
 const maxUnconfirmedBytes = 192 * 1024 * 1024;
 
+/**
+ * Milliseconds before a message is published again that the broker has refused. RabbitMQ 4.3 refuses one for all its queues when
+ * one of these is just going, with the listener that it was for: the others have got it then.
+ */
+const refusalDelaysMs = [10, 50, 200];
+
 /** Milliseconds without any confirmation while some are due, unless the broker said that it takes no messages. */
 const confirmTimeoutMs = 60_000;
 
@@ -31,6 +37,8 @@ interface Unconfirmed {
   readonly timestampMs: number;
   wasSent: boolean;
   wasReturned: boolean;
+  /** How often the broker has refused it. */
+  refusals: number;
   resolve(outcome: PublishOutcome): void;
   reject(error: BrokerError): void;
 }
@@ -81,7 +89,7 @@ export class Publisher {
     const key = routingKey(message.topic);
     const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
     const [id, timestampMs] = [newId(), this.#clock.nowMs()];
-    const states = { wasSent: false, wasReturned: false };
+    const states = { wasSent: false, wasReturned: false, refusals: 0 };
     const unconfirmed = { id, message, key, timestampMs, ...states, resolve, reject };
     this.#unconfirmed.set(id, unconfirmed);
     this.#unconfirmedBytes += sizeBytes;
@@ -134,11 +142,22 @@ export class Publisher {
   }
 
   #confirmed(id: string, error: unknown): void {
-    const unconfirmed = this.#take(id);
+    const unconfirmed = this.#unconfirmed.get(id);
     if (unconfirmed === undefined) return;
-    if (error) unconfirmed.reject(commandFailure(error, "take a message"));
-    else unconfirmed.resolve(unconfirmed.wasReturned ? "unroutable" : "confirmed");
+    const delayMs = error ? refusalDelaysMs[unconfirmed.refusals++] : undefined;
+    if (delayMs !== undefined) {
+      setTimeout(() => this.#sendAgain(id), delayMs).unref();
+    } else {
+      this.#take(id);
+      if (error) unconfirmed.reject(commandFailure(error, "take a message"));
+      else unconfirmed.resolve(unconfirmed.wasReturned ? "unroutable" : "confirmed");
+    }
     this.#watch();
+  }
+
+  #sendAgain(id: string): void {
+    const unconfirmed = this.#unconfirmed.get(id);
+    if (unconfirmed && this.#channel) this.#send(unconfirmed, this.#channel);
   }
 
   /**

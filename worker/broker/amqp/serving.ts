@@ -10,7 +10,7 @@ import { QueueWatch } from "../queue-watch.ts";
 import { serveAll } from "../serve-all.ts";
 import { Strays } from "../strays.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { isConsumerTimeout } from "./failures.ts";
+import { ConsumerEndedError, isConsumerTimeout, isNotFound } from "./failures.ts";
 import type { Intake } from "./intake.ts";
 import { Restoring } from "./restoring.ts";
 import { Tap, type TapOptions } from "./tap.ts";
@@ -172,7 +172,7 @@ export class Serving {
       this.#open.delete(opening);
       this.#watchQueues();
       if (clock.monotonicMs() - openedAtMs >= steadyMs) this.#restoring.forget(queue);
-      this.#tellOfLoss(queue, cause);
+      await this.#tellOfLoss(queue, cause);
       if (forget()) await this.#restoring.restore(queue, cause);
     }, forget);
     return opening;
@@ -216,12 +216,27 @@ export class Serving {
     }
   }
 
-  #tellOfLoss(queue: string, cause: BrokerError): void {
+  /** Never rejects. */
+  async #tellOfLoss(queue: string, cause: BrokerError): Promise<void> {
     const { log } = this.#parts;
     const facts = { queue, err: cause };
-    if (isConsumerTimeout(cause.cause))
-      log.warn(facts, "broker took unsettled calls back after its timeout");
+    const isTimeout =
+      cause instanceof ConsumerEndedError
+        ? cause.hadCalls && (await this.#isThere(queue))
+        : isConsumerTimeout(cause.cause);
+    if (isTimeout) log.warn(facts, "broker took unsettled calls back after its timeout");
     else log.warn(facts, "broker ended a consumer");
+  }
+
+  async #isThere(queue: string): Promise<boolean> {
+    const { connection } = this.#parts;
+    const find = async (channel: Channel): Promise<void> => void (await channel.checkQueue(queue));
+    try {
+      await connection.onChannel(`find the queue ${queue}`, find, connection.ended);
+      return true;
+    } catch (error) {
+      return !isNotFound(error);
+    }
   }
 
   #toolsOf(queue: string): readonly string[] {

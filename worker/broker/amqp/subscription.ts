@@ -61,11 +61,14 @@ export class AmqpSubscription implements BrokerSubscription {
       autoDelete: true,
       durable: false,
     });
+    // RabbitMQ 4.3 refuses messages, for all their queues, while one of these goes with its channel.
+    this.#connection.beforeRelease(this.#channel, () => this.#channel.deleteQueue(queue));
     await this.#channel.bindQueue(queue, exchange, key);
     await this.#channel.consume(queue, (message) => this.#receive(message), { noAck: true });
   }
 
   #receive(message: ConsumeMessage | null): void {
+    if (this.#isDisposed) return;
     if (message === null) {
       const cause = new BrokerError("The broker removed the queue of a subscription", {
         transient: true,

@@ -1,9 +1,9 @@
 /**
  * When the broker may send calls from one queue: as long as there is room for the calls of all queues.
  */
-import { BrokerError } from "../broker.ts";
 import type { Place, Room } from "../room.ts";
 import type { Consumers } from "./consumers.ts";
+import { ConsumerEndedError } from "./failures.ts";
 
 /** Milliseconds within which a call comes that was there; after them another worker has it. */
 const expectedWithinMs = 100;
@@ -50,7 +50,7 @@ export class Taking {
   readonly #parts: TakingParts;
   #received = 0;
   #isCrowded = false;
-  #isQueueGone = false;
+  #end: ConsumerEndedError | undefined;
   #isQuiet = true;
   /** Resolves when there may be something to do. */
   #changed = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ export class Taking {
 
   /** Whether the queue is there, and nothing comes from it: what is given back to it goes to others. */
   get isQuiet(): boolean {
-    return this.#isQuiet && !this.#isQueueGone;
+    return this.#isQuiet && this.#end === undefined;
   }
 
   /** A call came. */
@@ -71,9 +71,9 @@ export class Taking {
     this.notify();
   }
 
-  /** The queue was deleted or moved. */
-  queueGone(): void {
-    this.#isQueueGone = true;
+  /** The broker has ended a consumer; whether calls that came from the queue were not settled then. */
+  consumerEnded(hadCalls: boolean): void {
+    this.#end ??= new ConsumerEndedError(hadCalls);
     this.notify();
   }
 
@@ -177,11 +177,9 @@ export class Taking {
     }
   }
 
-  /** Throws when there is no queue to take from any more. */
+  /** Throws when the broker has ended a consumer. */
   get #mayTake(): boolean {
-    if (this.#isQueueGone) {
-      throw new BrokerError("The queue was deleted or moved", { transient: true });
-    }
+    if (this.#end !== undefined) throw this.#end;
     return !this.#parts.over.aborted;
   }
 }

@@ -58,7 +58,7 @@ export class Tap {
       channel,
       queue,
       onCall: (call) => this.#receive(call),
-      onGone: () => this.#taking.queueGone(),
+      onGone: () => this.#taking.consumerEnded(this.#unsettled > 0),
     });
     this.#taking = new Taking({
       room: options.room,
