@@ -101,4 +101,4 @@ export const muchChaos: ChaosOptions = worst(1_000, 100);
  * often as that takes, and unanswered if it was handed out for the last time: by the broker's own count, which is seen on its
  * way to the worker.
  */
-export const muchPoison: ChaosOptions = worst(500, 5);
+export const muchPoison: ChaosOptions = worst(300, 5);

@@ -108,8 +108,12 @@ function isExplained(
   switch (ending) {
     case "success":
       return began.some((event) => event.run === run);
+    // Also by a worker that has lost the tool, and with it the knowledge that it may run twice.
     case "NOT_REPEATED":
-      return isOnce && (copiesOf(events) > 1 || delivered.some(({ isRepeated }) => isRepeated));
+      return (
+        (isOnce || delivered.some(({ worker }) => wasWithdrawn(worker))) &&
+        (copiesOf(events) > 1 || delivered.some(({ isRepeated }) => isRepeated))
+      );
     // By the count that was seen on its way to a worker; one delivery before the last.
     case "POISONED":
       return delivered.some(({ count }) => count >= maxDeliveries - 1);

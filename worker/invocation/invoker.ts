@@ -98,10 +98,10 @@ async function run(
   context: CallContext,
   journal: Journal,
 ): Promise<Success> {
-  const { signal, log, onStatus } = context;
-  const tool = resolveTool(parts, invocation.toolName);
+  const { signal, log, onStatus, isRedelivered = false } = context;
+  const tool = resolveTool(parts, invocation.toolName, isRedelivered);
   journal.resolved(tool);
-  requireRepeatable(tool, context.isRedelivered ?? false);
+  requireRepeatable(tool, isRedelivered);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.times);
 

@@ -13,11 +13,18 @@ export interface ResolveParts {
   readonly defaultProfile: string;
 }
 
-/** The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`. */
-export function resolveTool(parts: ResolveParts, toolName: string): ToolEntry {
+/**
+ * The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`, which has agents call again; `NOT_REPEATED` for a call that
+ * was delivered before: it may have run, and whether it may do so twice is not known of a tool that is not served any more.
+ */
+export function resolveTool(
+  parts: ResolveParts,
+  toolName: string,
+  isRedelivered: boolean,
+): ToolEntry {
   const tool = parts.resolve(toolName);
   if (tool !== undefined) return tool;
-  throw notAvailable(toolName);
+  throw isRedelivered ? mayHaveRun(toolName) : notAvailable(toolName);
 }
 
 /** The profile of a call. Throws InvocationError `INVALID_REQUEST` for a request that names one that does not exist. */
@@ -54,4 +61,9 @@ export function notAvailable(
 ): InvocationError {
   const message = `Tool '${toolName}' is not available on this worker`;
   return new InvocationError("TOOL_NOT_AVAILABLE", message, options);
+}
+
+function mayHaveRun(toolName: string): InvocationError {
+  const message = `The call was delivered again, and tool '${toolName}', which is not available on this worker any more, may have run for it already`;
+  return new InvocationError("NOT_REPEATED", message);
 }

@@ -130,6 +130,19 @@ describe("a call that was delivered before", () => {
     expect(slots.inUse).toBe(0);
   });
 
+  test("is answered NOT_REPEATED for a tool that was removed: agents would call again, under another id", async () => {
+    const invoker = newInvoker({ resolve: () => undefined });
+    expect(await invoker.invoke(invocation, { ...newCall().context, ...again })).toMatchObject({
+      kind: "error",
+      error: {
+        code: "NOT_REPEATED",
+        retryable: false,
+        message: expect.stringContaining("'gone', which is not available") as string,
+      },
+      begun: false,
+    });
+  });
+
   test("goes on for every other tool", async () => {
     const scopeOf = (): never => {
       throw new InvocationError("ARTIFACT_ERROR", "it went on");
