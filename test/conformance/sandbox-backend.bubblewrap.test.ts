@@ -4,4 +4,6 @@
 import { openBackend } from "../integration/sandbox/sandbox-host.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
-describeSandboxBackend("bubblewrap", openBackend, { isolates: true });
+describeSandboxBackend("bubblewrap", (context, whenOver) => openBackend(context, {}, whenOver), {
+  isolates: true,
+});

@@ -6,8 +6,9 @@ import { openHost } from "../../worker/sandbox/host/backend.ts";
 import { backendOptions, temporaryDirectory } from "../integration/sandbox/sandbox-host.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
-async function create() {
-  return openHost(backendOptions(join(await temporaryDirectory(), "work")));
-}
-
-describeSandboxBackend("host", create, { isolates: false });
+describeSandboxBackend(
+  "host",
+  async (_context, whenOver) =>
+    openHost(backendOptions(join(await temporaryDirectory(whenOver), "work"))),
+  { isolates: false },
+);

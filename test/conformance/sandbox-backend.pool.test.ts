@@ -6,6 +6,8 @@
 import { openParkedBackend, parkInPool } from "../support/parked-backend.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
-describeSandboxBackend("pool", (context) => openParkedBackend(context, parkInPool), {
-  isolates: true,
-});
+describeSandboxBackend(
+  "pool",
+  (context, whenOver) => openParkedBackend(context, parkInPool, whenOver),
+  { isolates: true },
+);

@@ -4,6 +4,8 @@
 import { openParkedBackend, parkInTemplate } from "../support/parked-backend.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
-describeSandboxBackend("template", (context) => openParkedBackend(context, parkInTemplate), {
-  isolates: true,
-});
+describeSandboxBackend(
+  "template",
+  (context, whenOver) => openParkedBackend(context, parkInTemplate, whenOver),
+  { isolates: true },
+);

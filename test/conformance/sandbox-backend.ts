@@ -2,6 +2,7 @@
  * What every sandbox backend has to do: run `describeSandboxBackend` for each of them, one's own included.
  */
 import { describe } from "vitest";
+import { shared } from "../support/shared.ts";
 import { describeCommands } from "./sandbox-backend/commands.ts";
 import { describeEnding } from "./sandbox-backend/ending.ts";
 import { describeOutput } from "./sandbox-backend/output.ts";
@@ -14,9 +15,9 @@ import { describeStopping } from "./sandbox-backend/stopping.ts";
 /**
  * Describes a backend as vitest tests.
  *
- * `create` is called inside each test and opens a backend that works, in a directory of its own and with nothing else in it;
- * the test disposes it. It skips the test where the host cannot do what the backend needs. What runs inside is a POSIX
- * shell and coreutils.
+ * `create` is called inside a test and opens a backend that works, in a directory of its own and with nothing else in it.
+ * Most tests share one; those that close it have one of their own. It skips the test where the host cannot do what the
+ * backend needs. What runs inside is a POSIX shell and coreutils.
  */
 export function describeSandboxBackend(
   name: string,
@@ -24,12 +25,13 @@ export function describeSandboxBackend(
   traits: SandboxBackendTraits,
 ): void {
   describe(`sandbox backend: ${name}`, () => {
-    describeCommands(create);
-    describeOutput(create);
-    describeStopping(create);
-    describeEnding(create);
-    describePlaces(create);
-    describeReports(create, traits);
-    describeSandboxes(create, traits);
+    const open = shared(create);
+    describeCommands(open);
+    describeOutput(open);
+    describeStopping(open);
+    describeEnding(open);
+    describePlaces(open, create);
+    describeReports(open, traits);
+    describeSandboxes(open, create, traits);
   });
 }

@@ -21,9 +21,10 @@ import { never } from "../integration/sandbox/sandbox-host.ts";
 import {
   type TemplateHost,
   type TemplateHostOptions,
-  openTemplateHost,
+  templateHosts,
 } from "../support/template-host.ts";
 
+const openTemplateHost = templateHosts();
 const fixtures = new URL("../fixtures/template/", import.meta.url).pathname;
 const arch = isFilteredArch(process.arch) ? process.arch : "x64";
 const namespaceFlags = {
@@ -264,7 +265,7 @@ describe.each([
   ] as const)(
     "of %s is that of one child, and ends no other",
     async ([what, limits, expected], context) => {
-      const { host, template } = await open(context, { limits, changes: { withoutCgroups } });
+      const { host, template } = await open(context, { limits, withoutCgroups });
       await using neighbour = await template.park(never);
       const { report, error } = await host.call(template, "take", { what });
       expect(report).toMatchObject(expected);

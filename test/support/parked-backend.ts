@@ -16,6 +16,7 @@ import {
 } from "../../worker/sandbox/sandbox.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { openBackend } from "../integration/sandbox/sandbox-host.ts";
+import type { WhenOver } from "./shared.ts";
 
 const project = join(import.meta.dirname, "../..");
 /** Where the runner and its tool are inside: the tests put things of their own where they usually are. */
@@ -51,8 +52,12 @@ export const parkInTemplate: Park = async (ahead, request, launch, signal) => {
 };
 
 /** A bubblewrap backend whose sandboxes are parked. Skips the test where bubblewrap cannot make sandboxes. */
-export async function openParkedBackend(context: TestContext, park: Park): Promise<SandboxBackend> {
-  const backend = await openBackend(context);
+export async function openParkedBackend(
+  context: TestContext,
+  park: Park,
+  whenOver: WhenOver,
+): Promise<SandboxBackend> {
+  const backend = await openBackend(context, {}, whenOver);
   await using opened = new AsyncDisposableStack();
   opened.use(backend);
   const runner = opened.use(await backend.share(join(project, "tool-runner/python")));

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Limits } from "../../worker/protocol/resource-limits.ts";
 import { openPythonRunner } from "../../worker/runners/python.ts";
-import type { BubblewrapOptions } from "../../worker/sandbox/bubblewrap/backend.ts";
+import type { BubblewrapBackend } from "../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import {
   type ExitReport,
@@ -16,7 +16,12 @@ import {
   insidePaths,
 } from "../../worker/sandbox/sandbox.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
-import { never, openBackend, temporaryDirectory } from "../integration/sandbox/sandbox-host.ts";
+import {
+  never,
+  scratchDirectory,
+  sharedBackends,
+  temporaryDirectory,
+} from "../integration/sandbox/sandbox-host.ts";
 import { tool } from "../unit/manifest/fixtures.ts";
 
 /** What a template is opened for. */
@@ -29,7 +34,7 @@ export interface TemplateHostOptions {
   readonly module?: string;
   readonly profile?: string;
   readonly limits?: Partial<Limits>;
-  readonly changes?: Partial<BubblewrapOptions>;
+  readonly withoutCgroups?: boolean;
 }
 
 /** What a call came to. */
@@ -40,7 +45,7 @@ export interface Answer<T> {
   readonly error: string | undefined;
 }
 
-/** A backend with one tool in it. What it hands out is disposed by the caller, the rest by the end of the test. */
+/** One tool in a backend. What it hands out is disposed by the caller, the rest by the end of the test. */
 export interface TemplateHost {
   openTemplate(signal?: AbortSignal): Promise<Template>;
   /** A sandbox of the same tool that is made for one call. */
@@ -52,13 +57,23 @@ export interface TemplateHost {
 }
 
 /** Opens one. Skips the test where bubblewrap cannot make sandboxes. */
-export async function openTemplateHost(
+export type OpenTemplateHost = (
   context: TestContext,
   options: TemplateHostOptions,
+) => Promise<TemplateHost>;
+
+/** Template hosts for the tests of a file, on backends that they share. */
+export function templateHosts(): OpenTemplateHost {
+  const open = sharedBackends();
+  return async (context, options) =>
+    openTemplateHost(await open(context, options.withoutCgroups), options);
+}
+
+async function openTemplateHost(
+  backend: BubblewrapBackend,
+  options: TemplateHostOptions,
 ): Promise<TemplateHost> {
-  const { module = "tool", files, limits, changes } = options;
-  const backend = await openBackend(context, changes);
-  onTestFinished(() => backend[Symbol.asyncDispose]());
+  const { module = "tool", files, limits } = options;
   const toolsDir = await temporaryDirectory();
   if (options.toolsFrom !== undefined) await cp(options.toolsFrom, toolsDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
@@ -69,7 +84,7 @@ export async function openTemplateHost(
     pythonBin: "/usr/bin/python3",
     toolsDir,
     runnerDir: join(import.meta.dirname, "../../tool-runner/python"),
-    scratchDir: backend.scratchDir,
+    scratchDir: await scratchDirectory(backend),
     backend,
     workerEnvironment: {},
   });

@@ -5,12 +5,12 @@ import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 import { never, request, runScript } from "../../integration/sandbox/sandbox-host.ts";
-import { type Create, open, run } from "./running.ts";
+import { type OpenBackend, run } from "./running.ts";
 
-export function describeCommands(create: Create): void {
+export function describeCommands(open: OpenBackend): void {
   describe("a command", () => {
     test.for([0, 1, 3, 127, 128, 200, 255])("ends with exit code %d", async (code, context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const ending = { started: true, exitCode: code, signal: undefined, exceeded: undefined };
       expect(await run(backend, `exit ${code}`)).toMatchObject(ending);
     });
@@ -18,14 +18,14 @@ export function describeCommands(create: Create): void {
     test.for(["TERM", "KILL", "SEGV", "ABRT", "XCPU"])(
       "ends by signal SIG%s",
       async (signal, context) => {
-        const backend = await open(create, context);
+        const backend = await open(context);
         const ending = { started: true, exitCode: undefined, signal: `SIG${signal}` };
         expect(await run(backend, `kill -${signal} $$`)).toMatchObject(ending);
       },
     );
 
     test("that does not exist is an exit code, and why is on stderr", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start({ argv: ["/no/such/program"] });
       const report = await execution.exited;
@@ -34,7 +34,7 @@ export function describeCommands(create: Create): void {
     });
 
     test("has nothing in its environment but what it is given", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const environment = new Map([
         ["PATH", "/usr/bin:/bin"],
         ["GREETING", "two words\nand a line"],
@@ -51,7 +51,7 @@ export function describeCommands(create: Create): void {
     });
 
     test("has no input, and no descriptors but the three", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { stdout } = await run(backend, "cat; readlink /dev/fd/0; exec ls /dev/fd/");
       const [input, ...descriptors] = stdout.text.trim().split("\n");
       expect(input).toBe("/dev/null");
@@ -63,7 +63,7 @@ export function describeCommands(create: Create): void {
     });
 
     test("is under the limits that the kernel keeps", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       expect(sandbox.enforcement).toMatchObject({ openFiles: "kernel", fileSizeBytes: "kernel" });
       const { stdout } = await runScript(

@@ -12,9 +12,9 @@ import {
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { type Create, open, runs, startReady, waitForever } from "./running.ts";
+import { type OpenBackend, runs, startReady, waitForever } from "./running.ts";
 
-export function describeEnding(create: Create): void {
+export function describeEnding(open: OpenBackend): void {
   describe("when a command is reported as ended, nothing of it lives", () => {
     const ways: readonly (readonly [string, (command: string) => string])[] = [
       ["a child in the background", (command) => `${command} &`],
@@ -38,7 +38,7 @@ export function describeEnding(create: Create): void {
     ];
 
     test.for(ways)("%s", async ([, start], context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       for (let runNumber = 0; runNumber < 10; runNumber++) {
         const { marker, command } = uniqueSleep();
         await using sandbox = await backend.acquire(request(), never);
@@ -56,7 +56,7 @@ export function describeEnding(create: Create): void {
     test.for([0, 200])(
       "a child in a session of its own, after a stop with %d ms",
       async (graceMs, context) => {
-        const backend = await open(create, context);
+        const backend = await open(context);
         const { marker, command } = uniqueSleep();
         const { execution } = await startReady(
           backend,

@@ -4,12 +4,12 @@
 import { describe, expect, test } from "vitest";
 import { maxOutputBytes } from "../../../worker/sandbox/subprocess.ts";
 import { never, request, shell } from "../../integration/sandbox/sandbox-host.ts";
-import { type Create, open, run } from "./running.ts";
+import { type OpenBackend, run } from "./running.ts";
 
-export function describeOutput(create: Create): void {
+export function describeOutput(open: OpenBackend): void {
   describe("the output of a command", () => {
     test("is kept apart by stream, of its children too", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       expect(
         await run(backend, "(sleep 0.05; echo late) & echo out; echo err >&2; wait"),
       ).toMatchObject({
@@ -19,7 +19,7 @@ export function describeOutput(create: Create): void {
     });
 
     test("is kept to its end, and the rest is counted and holds nobody up", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const bytes = 20_000_000;
       const { exitCode, stdout, stderr } = await run(
         backend,
@@ -33,7 +33,7 @@ export function describeOutput(create: Create): void {
     });
 
     test("is handed on as it comes, from the first byte", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(shell("echo first; echo aside >&2; cat input/go"));
       const heard = { stdout: "", stderr: "" };
@@ -44,7 +44,7 @@ export function describeOutput(create: Create): void {
     });
 
     test("that is no text does no harm", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { stdout } = await run(backend, "printf 'a\\377\\376b'");
       expect(stdout.text).toBe("a\ufffd\ufffdb");
     });

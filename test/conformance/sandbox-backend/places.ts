@@ -3,17 +3,17 @@
  */
 import { chmod, mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type SandboxBackend, insidePaths } from "../../../worker/sandbox/sandbox.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
 import { never, request, runScript } from "../../integration/sandbox/sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
-import { type Create, open } from "./running.ts";
+import type { Create, OpenBackend } from "./running.ts";
 
-export function describePlaces(create: Create): void {
+export function describePlaces(open: OpenBackend, create: Create): void {
   describe("the places of a sandbox", () => {
     test("are the work directory that the worker sees, to begin with", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       {
         await using input = await sandbox.workDir.create("data.txt");
@@ -31,7 +31,7 @@ export function describePlaces(create: Create): void {
     });
 
     test("are what is mounted, by the name inside on command line and in environment", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const source = await directoryWith(backend, "module.py", "VERSION = 1\n");
       const mounts = [{ source, target: insidePaths.pythonTools }];
       const environment = new Map([
@@ -54,7 +54,7 @@ export function describePlaces(create: Create): void {
     });
 
     test("are told by the sandbox, for whoever writes them into a file", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const source = await directoryWith(backend, "main.js", "// runner\n");
       await mkdir(join(source, "within"));
       const other = await directoryWith(backend, "main.js", "// within\n");
@@ -71,7 +71,7 @@ export function describePlaces(create: Create): void {
     });
 
     test("are what was shared, also from where only the worker reads", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const directory = await directoryWith(backend, "private.txt", "shared\n");
       await chmod(directory, 0o700);
       await using shared = await backend.share(directory);
@@ -84,7 +84,7 @@ export function describePlaces(create: Create): void {
     });
 
     test("are a status pipe that the worker reads", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       const statuses: string[] = [];
       using channel = sandbox.workDir.readStatuses((text) => {
@@ -97,7 +97,7 @@ export function describePlaces(create: Create): void {
     });
 
     test("are removed when it is given back, and all others with the backend", async (context) => {
-      const backend = await create(context);
+      const backend = await create(context, onTestFinished);
       const base = join(backend.scratchDir, "..");
       const sandbox = await backend.acquire(request(), never);
       await runScript(sandbox, "mkdir -p output/a/b; chmod 0 output/a; echo > output/x");

@@ -5,14 +5,14 @@ import { describe, expect, test } from "vitest";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { never, request } from "../../integration/sandbox/sandbox-host.ts";
-import { type Create, type SandboxBackendTraits, open, run } from "./running.ts";
+import { type OpenBackend, type SandboxBackendTraits, run } from "./running.ts";
 
-export function describeReports(create: Create, { isolates }: SandboxBackendTraits): void {
+export function describeReports(open: OpenBackend, { isolates }: SandboxBackendTraits): void {
   const mechanisms: readonly unknown[] = ["kernel", "guard", "none"];
 
   describe("what is told", () => {
     test("of every profile, before there is a sandbox: technology, who keeps what, what is not kept", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       for (const profile of builtInProfiles.values()) {
         const { technology, enforcement, unenforced, clamped } = backend.facts(profile);
         expect(technology).not.toBe("");
@@ -23,7 +23,7 @@ export function describeReports(create: Create, { isolates }: SandboxBackendTrai
     });
 
     test("of a sandbox: who keeps each limit, and what is not kept", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       expect(Object.keys(sandbox.enforcement).sort()).toEqual([...limitNames].sort());
       for (const mechanism of Object.values(sandbox.enforcement))
@@ -34,7 +34,7 @@ export function describeReports(create: Create, { isolates }: SandboxBackendTrai
     });
 
     test("of a command: how long it ran, and nothing that nobody measured", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const startMs = performance.now();
       const { usage, exceeded } = await run(backend, "sleep 0.2");
       const aroundMs = performance.now() - startMs;

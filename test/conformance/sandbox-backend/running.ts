@@ -1,5 +1,5 @@
 /**
- * Backends, sandboxes and commands of one test each.
+ * Sandboxes and commands of one test each.
  */
 import { type TestContext, expect, onTestFinished, vi } from "vitest";
 import type {
@@ -16,9 +16,13 @@ import {
   shell,
 } from "../../integration/sandbox/sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
+import type { Open } from "../../support/shared.ts";
 
 /** Opens a backend; see `describeSandboxBackend`. */
-export type Create = (context: TestContext) => Promise<SandboxBackend>;
+export type Create = Open<SandboxBackend>;
+
+/** The backend that the tests share. */
+export type OpenBackend = (context: TestContext) => Promise<SandboxBackend>;
 
 /** What may differ between backends. */
 export interface SandboxBackendTraits {
@@ -27,13 +31,6 @@ export interface SandboxBackendTraits {
 }
 
 export const waitForever = "while :; do sleep 0.05; done";
-
-/** A backend for one test, closed after it. */
-export async function open(create: Create, context: TestContext): Promise<SandboxBackend> {
-  const backend = await create(context);
-  onTestFinished(() => backend[Symbol.asyncDispose]());
-  return backend;
-}
 
 /** Runs a script in a sandbox of its own and gives that back. */
 export async function run(

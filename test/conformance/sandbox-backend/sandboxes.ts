@@ -3,7 +3,7 @@
  */
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Execution, SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import {
   never,
@@ -16,31 +16,42 @@ import {
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
-import { type Create, type SandboxBackendTraits, open, run, runs, startReady } from "./running.ts";
+import {
+  type Create,
+  type OpenBackend,
+  type SandboxBackendTraits,
+  run,
+  runs,
+  startReady,
+} from "./running.ts";
 
-export function describeSandboxes(create: Create, { isolates }: SandboxBackendTraits): void {
+export function describeSandboxes(
+  open: OpenBackend,
+  create: Create,
+  { isolates }: SandboxBackendTraits,
+): void {
   describe("a sandbox", () => {
     test("is used once", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       await runScript(sandbox, "exit 0");
       await expect(sandbox.start({ argv: ["/bin/true"] })).rejects.toThrow(SandboxError);
     });
 
     test("is not made for somebody who has given up", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const reason = new Error("gone");
       await expect(backend.acquire(request(), AbortSignal.abort(reason))).rejects.toBe(reason);
     });
 
     test("is not made by a backend that is closed", async (context) => {
-      const backend = await create(context);
+      const backend = await create(context, onTestFinished);
       await backend[Symbol.asyncDispose]();
       await expect(backend.acquire(request(), never)).rejects.toThrow(SandboxError);
     });
 
     test("runs beside others, each in a work directory of its own", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const numbers = [1, 2, 3, 4, 5, 6];
       const reports = await Promise.all(
         numbers.map((number) => run(backend, `echo ${number} > output/n; sleep 0.1; cat output/n`)),
@@ -50,7 +61,7 @@ export function describeSandboxes(create: Create, { isolates }: SandboxBackendTr
 
     test("sees nothing of another, nor of the host's processes", async (context) => {
       context.skip(!isolates, "this backend isolates nothing");
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { marker, command } = uniqueSleep();
       const neighbour = await startReady(
         backend,
@@ -65,7 +76,7 @@ export function describeSandboxes(create: Create, { isolates }: SandboxBackendTr
     });
 
     test("that is given back takes what still runs in it along, and its work directory", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { marker, command } = uniqueSleep();
       const sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(shell(`trap '' TERM; ${command} & ${command}`));
@@ -80,7 +91,7 @@ export function describeSandboxes(create: Create, { isolates }: SandboxBackendTr
     });
 
     test("that is given back as soon as it was started leaves no process, in 10 runs", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { marker, command } = uniqueSleep();
       const executions: Execution[] = [];
       for (let runNumber = 0; runNumber < 10; runNumber++) {
@@ -92,7 +103,7 @@ export function describeSandboxes(create: Create, { isolates }: SandboxBackendTr
     });
 
     test("leaves no descriptor and no zombie behind, used or not", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { command } = uniqueSleep();
       await run(backend, "exit 0");
       const before = await openDescriptors();

@@ -13,12 +13,12 @@ import {
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { type Create, open, startReady, waitForever } from "./running.ts";
+import { type OpenBackend, startReady, waitForever } from "./running.ts";
 
-export function describeStopping(create: Create): void {
+export function describeStopping(open: OpenBackend): void {
   describe("a command that is stopped", () => {
     test("is asked first, and what it does then counts", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { sandbox, execution } = await startReady(
         backend,
         `trap 'echo tidied > output/bye; exit 9' TERM; ${sayReady}; ${waitForever}`,
@@ -28,7 +28,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("is killed after its grace when it does not listen", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { execution } = await startReady(backend, `trap '' TERM; ${sayReady}; ${waitForever}`);
       const startMs = performance.now();
       const report = await execution.stop(500);
@@ -37,7 +37,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("is killed without a question when there is no grace", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { sandbox, execution } = await startReady(
         backend,
         `trap 'echo > output/asked' TERM; ${sayReady}; ${waitForever}`,
@@ -47,7 +47,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("is stopped once, however often it is asked for", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { execution } = await startReady(
         backend,
         `trap 'exit 9' TERM; ${sayReady}; ${waitForever}`,
@@ -58,7 +58,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("is killed in its grace when somebody comes who gives it none", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { sandbox, execution } = await startReady(
         backend,
         `trap 'echo > output/asked' TERM; ${sayReady}; ${waitForever}`,
@@ -71,7 +71,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("after its end has its report", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(shell("exit 4"));
       await execution.exited;
@@ -79,7 +79,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("for a limit is killed, and its report names the limit that was reached first", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       const { marker, command } = uniqueSleep();
       const { execution } = await startReady(
         backend,
@@ -93,7 +93,7 @@ export function describeStopping(create: Create): void {
     });
 
     test("for a limit after its end has ended by itself", async (context) => {
-      const backend = await open(create, context);
+      const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(shell("exit 4"));
       await execution.exited;

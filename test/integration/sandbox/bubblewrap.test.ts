@@ -8,7 +8,7 @@ import { chmod, readFile, readdir, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type BubblewrapBackend,
   openBubblewrap,
@@ -28,18 +28,14 @@ import {
   requireRoot,
   runScript,
   sayReady,
+  sharedBackends,
   shell,
   temporaryDirectory,
   uniqueSleep,
 } from "./sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
 
-/** A backend for one test, closed after it. */
-async function newBackend(context: TestContext): Promise<BubblewrapBackend> {
-  const backend = await openBackend(context);
-  onTestFinished(() => backend[Symbol.asyncDispose]());
-  return backend;
-}
+const open = sharedBackends();
 
 /** Runs a shell script in a sandbox of its own and gives that back. */
 async function run(backend: BubblewrapBackend, script: string, changes = {}) {
@@ -76,7 +72,7 @@ exec /usr/bin/bwrap "$@" 3< $options
 
 describe("a command in a sandbox", () => {
   test("runs in its work directory with nothing in its environment but what it is given", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const environment = new Map([
       ["PATH", "/usr/bin"],
       ["GREETING", "two words\nand a line"],
@@ -89,7 +85,7 @@ describe("a command in a sandbox", () => {
   });
 
   test("sees a mount of the host and cannot write to it", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const source = await temporaryDirectory();
     await writeFile(join(source, "module.py"), "VERSION = 1\n");
     const mounts = [{ source, target: "/tools/python" }];
@@ -104,7 +100,7 @@ describe("a command in a sandbox", () => {
   });
 
   test("is under the limits of its profile", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const profile = builtInProfiles.get("restrictive")!;
     const { stdout } = await run(
       backend,
@@ -124,7 +120,7 @@ describe("a command in a sandbox", () => {
 
 describe("a command that is stopped", () => {
   test("after its end has its report", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     await using sandbox = await backend.acquire(request(), never);
     const execution = await sandbox.start(shell("exit 4"));
     await execution.exited;
@@ -136,7 +132,7 @@ describe("a command that is stopped", () => {
 
   test("after its end is not mistaken for the process that has its number now", async (context) => {
     requireRoot(context);
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const { marker, command } = uniqueSleep();
     const { execution } = await start(backend, command);
     const first = await vi.waitFor(() => firstProcess(marker), patience);
@@ -198,7 +194,7 @@ describe("when a command is reported as ended", () => {
     ],
     ["a child that ignores every signal it can", `(trap '' TERM HUP INT; ${ticking}) & `],
   ])("nothing of it lives any more, in 30 runs: %s", async ([, child], context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     for (let runNumber = 0; runNumber < 30; runNumber++) {
       await using sandbox = await backend.acquire(request(), never);
       const report = await runScript(
@@ -211,7 +207,7 @@ describe("when a command is reported as ended", () => {
   });
 
   test("because it was stopped, nothing of it lives any more either", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     for (let runNumber = 0; runNumber < 10; runNumber++) {
       const { sandbox, execution, ready } = await start(
         backend,
@@ -227,7 +223,7 @@ describe("when a command is reported as ended", () => {
 
 describe("a sandbox", () => {
   test("that cannot be set up did not start, and why is in bubblewrap's words", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const mounts = [{ source: "/no/such/directory", target: "/tools/python" }];
     const report = await run(backend, "echo never", { mounts });
     expect(report).toMatchObject({ started: false, exitCode: undefined, signal: undefined });
@@ -236,7 +232,7 @@ describe("a sandbox", () => {
   });
 
   test("that is given back as soon as it was started leaves no process, in 30 runs", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const { marker, command } = uniqueSleep();
     const executions: Execution[] = [];
     for (let runNumber = 0; runNumber < 30; runNumber++) {
@@ -251,7 +247,7 @@ describe("a sandbox", () => {
 
 describe("a backend", () => {
   test("knows the host that it runs on", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     const { host } = backend;
     expect(backend.facts(restrictiveProfile).technology).toContain(host.version);
     expect(host.version).toMatch(/^bubblewrap \d+\.\d+/);
@@ -261,7 +257,7 @@ describe("a backend", () => {
   });
 
   test("says of each sandbox what the host does not allow", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await open(context);
     await using sandbox = await backend.acquire(request(), never);
     expect(sandbox.unenforced).toEqual(backend.host.proc === "fresh" ? [] : ["fresh-proc"]);
   });
@@ -274,7 +270,7 @@ describe("a backend", () => {
     expect(backend.facts(restrictiveProfile).unenforced).toContain("host-name");
     expect((await run(backend, "uname -n")).stdout.text).toBe(`${hostname()}\n`);
 
-    const named = await newBackend(context);
+    const named = await open(context);
     expect(named.facts(restrictiveProfile).unenforced).not.toContain("host-name");
     expect((await run(named, "uname -n")).stdout.text).toBe("sandbox\n");
   });

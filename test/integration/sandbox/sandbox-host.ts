@@ -19,11 +19,13 @@ import type {
   ExitReport,
   Launch,
   Sandbox,
+  SandboxBackend,
   SandboxRequest,
 } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
+import { type WhenOver, shared } from "../../support/shared.ts";
 
 const run = promisify(execFile);
 
@@ -49,12 +51,12 @@ export function requireOtherUser(context: TestContext): void {
   context.skip(privateCheckout !== undefined, "the checkout is private to root");
 }
 
-/** A temporary directory that other users can reach, removed after the test. */
-export async function temporaryDirectory(): Promise<string> {
+/** A temporary directory that other users can reach, removed after the test unless said otherwise. */
+export async function temporaryDirectory(whenOver: WhenOver = onTestFinished): Promise<string> {
   // Not below TMPDIR, which may be private.
   const directory = await mkdtemp("/var/tmp/str-sandbox-");
   await chmod(directory, 0o755);
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  whenOver(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
@@ -84,15 +86,40 @@ export function backendOptions(workBase: string): BackendOptions {
   };
 }
 
-/** A real backend below a directory of its own; skips the test where bubblewrap cannot make sandboxes. */
+/**
+ * A real backend below a directory of its own, which is removed after the test unless said otherwise; skips the test where
+ * bubblewrap cannot make sandboxes.
+ */
 export async function openBackend(
   context: TestContext,
   changes: Partial<BubblewrapOptions> = {},
+  whenOver: WhenOver = onTestFinished,
 ): Promise<BubblewrapBackend> {
   const problem = await bubblewrapProblem();
   context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
-  const workBase = join(await temporaryDirectory(), "work");
+  const workBase = join(await temporaryDirectory(whenOver), "work");
   return openBubblewrap({ ...backendOptions(workBase), bwrapBin, ...changes });
+}
+
+/** Backends for all tests of a file, with control groups where there are some and without; see `shared`. */
+export function sharedBackends(): (
+  context: TestContext,
+  withoutCgroups?: boolean,
+) => Promise<BubblewrapBackend> {
+  const usual = shared((context, whenOver) => openBackend(context, {}, whenOver));
+  const other = shared((context, whenOver) =>
+    openBackend(context, { withoutCgroups: true }, whenOver),
+  );
+  return (context, withoutCgroups = false) => (withoutCgroups ? other : usual)(context);
+}
+
+/** A directory in a backend's own, for what a test shows its sandboxes; it goes with the backend. */
+export async function scratchDirectory({
+  scratchDir,
+}: Pick<SandboxBackend, "scratchDir">): Promise<string> {
+  const directory = await mkdtemp(join(scratchDir, "test-"));
+  await chmod(directory, 0o755);
+  return directory;
 }
 
 /** What a sandbox of the restrictive profile is made of. */

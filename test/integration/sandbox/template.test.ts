@@ -12,7 +12,7 @@ import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { SandboxError, type Template } from "../../../worker/sandbox/sandbox.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
-import { type TemplateHostOptions, openTemplateHost } from "../../support/template-host.ts";
+import { type TemplateHostOptions, templateHosts } from "../../support/template-host.ts";
 import {
   never,
   openDescriptors,
@@ -22,6 +22,7 @@ import {
   uniqueSleep,
 } from "./sandbox-host.ts";
 
+const openTemplateHost = templateHosts();
 const MiB = 1024 * 1024;
 const working =
   "loads = []\nloads.append(1)\ndef run():\n    loads.append(2)\n    return {'loads': loads}\n";
@@ -142,7 +143,7 @@ def run():
   );
 
   test("leaves no process of calls that ended together, where no control group ends them", async (context) => {
-    const { host, template } = await open(context, working, { changes: { withoutCgroups: true } });
+    const { host, template } = await open(context, working, { withoutCgroups: true });
     for (let round = 0; round < 5; round++) {
       const parked = await Promise.all(Array.from({ length: 6 }, () => template.park(never)));
       await using held = new AsyncDisposableStack();

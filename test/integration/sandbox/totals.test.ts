@@ -2,16 +2,18 @@
  * What a sandbox may use in all its processes together: each limit ends it, by the reason of its own, where control groups
  * keep the totals and where the guard does. And what it used is told.
  */
-import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
+import { type TestContext, describe, expect, test } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
 import { lookMs } from "../../../worker/sandbox/totals/guard.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, MemoryBound } from "../../../worker/sandbox/sandbox.ts";
-import { never, openBackend, processesWith, request } from "./sandbox-host.ts";
+import { never, processesWith, request, sharedBackends } from "./sandbox-host.ts";
 
 const MiB = 1024 * 1024;
+
+const open = sharedBackends();
 
 /** What every program here begins with; each ends with saying that nothing has ended it. */
 const prelude = `
@@ -77,9 +79,8 @@ describe.each([
   ["control groups keep", true],
   ["the guard keeps", false],
 ])("where %s the totals, a sandbox", (_, byGroup) => {
-  async function newBackend(context: TestContext): Promise<BubblewrapBackend> {
-    const backend = await openBackend(context, { withoutCgroups: !byGroup });
-    onTestFinished(() => backend[Symbol.asyncDispose]());
+  async function backendFor(context: TestContext): Promise<BubblewrapBackend> {
+    const backend = await open(context, !byGroup);
     const { enforcement } = backend.facts(restrictiveProfile);
     const missing = byGroup && enforcement.memoryBytes !== "kernel";
     context.skip(missing, "this host gives no control group with memory");
@@ -88,7 +89,7 @@ describe.each([
 
   describe("is ended, with all its processes, when", () => {
     test("one or several of them together hold too much memory", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const bound = restrictiveProfile.limits.memoryBytes;
       for (const hold of [
         `held = b"x" * (700 << 20)`,
@@ -103,7 +104,7 @@ describe.each([
     });
 
     test("they hold too much memory, and their first threads have ended", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const bound = restrictiveProfile.limits.memoryBytes;
       const program = `
 held = []
@@ -119,7 +120,7 @@ in_processes(4, leave)`;
     });
 
     test("they keep memory that is on no process's account", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const bound = restrictiveProfile.limits.memoryBytes;
       const program = `
 def hold(number):
@@ -134,7 +135,7 @@ time.sleep(linger)`;
     });
 
     test("memory and files in private memory are too much together", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const limits = { memoryBytes: 128 * MiB, fileSizeBytes: 128 * MiB };
       const program = `
 for place in ("/tmp/file", "/dev/shm/file"): fill(place, 50)
@@ -146,7 +147,7 @@ time.sleep(linger)`;
     });
 
     test("they use too much processor time together", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const report = await runBeyond(backend, "in_processes(3, lambda number: spin(1))", {
         limits: { cpuSeconds: 2 },
       });
@@ -155,7 +156,7 @@ time.sleep(linger)`;
     });
 
     test("one of them uses up its own", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const report = await runBeyond(backend, "spin(60)", { limits: { cpuSeconds: 1 } });
       // The kernel's signal or the guard, whichever comes first.
       const signal = expect.stringMatching(/^SIG(KILL|XCPU)$/) as string;
@@ -163,7 +164,7 @@ time.sleep(linger)`;
     });
 
     test("they put too much into the work directory, in files that are each allowed", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const program = `in_processes(4, lambda number: fill("output/%d" % number, 30))`;
       expect(await runBeyond(backend, program, { limits: { diskBytes: 64 * MiB } })).toMatchObject(
         endedFor("diskBytes", 64 * MiB),
@@ -173,7 +174,7 @@ time.sleep(linger)`;
     test.for(waysToHold)(
       "they put too much into files without a name, %s",
       async ([, then], context) => {
-        const backend = await newBackend(context);
+        const backend = await backendFor(context);
         const program = `
 library = ctypes.CDLL(None)
 library.mmap.restype = ctypes.c_void_p
@@ -193,7 +194,7 @@ in_processes(4, hold)`;
     test.for(["output", "/tmp", "/dev/shm"])(
       "they make too many files in %s, though nothing is in them",
       async (directory, context) => {
-        const backend = await newBackend(context);
+        const backend = await backendFor(context);
         const limits = { files: 1_000 };
         expect(await runBeyond(backend, makesFiles(4_000, directory), { limits })).toMatchObject(
           endedFor("files", 1_000),
@@ -202,7 +203,7 @@ in_processes(4, hold)`;
     );
 
     test("they make directories in each other without end", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const program = `
 for _ in range(${2 * maxDepth}):
     os.mkdir("deeper")
@@ -215,7 +216,7 @@ time.sleep(linger)`;
   });
 
   test("is ended by the kernel when it writes a file that is too large, and says so", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await backendFor(context);
     const program = `
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 fill("file", 2)`;
@@ -228,7 +229,7 @@ fill("file", 2)`;
 
   describe("goes on when", () => {
     test("it uses of everything nearly what it may", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const limits = {
         memoryBytes: 256 * MiB,
         diskBytes: 64 * MiB,
@@ -247,7 +248,7 @@ in_processes(4, hold)`;
     });
 
     test("processes share what they were forked with", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const program = `
 held = b"x" * (300 << 20)
 in_processes(6, lambda number: held[number << 20])`;
@@ -257,7 +258,7 @@ in_processes(6, lambda number: held[number << 20])`;
     });
 
     test("it maps shared memory again and again, and as much of its own after that", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const limits = { memoryBytes: 128 * MiB };
       const program = `
 for _ in range(4):
@@ -270,7 +271,7 @@ for _ in range(4):
     });
 
     test("processes map the same shared memory", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const limits = { memoryBytes: 120 * MiB };
       const program = `
 file = os.open("/dev/shm/shared", os.O_RDWR | os.O_CREAT)
@@ -286,7 +287,7 @@ in_processes(10, read)`;
     });
 
     test("it maps files of its private memory, which count once", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const limits = { memoryBytes: 256 * MiB, fileSizeBytes: 256 * MiB, tmpBytes: 256 * MiB };
       const program = `
 fill("/tmp/library", 150)
@@ -298,7 +299,7 @@ time.sleep(${(20 * lookMs) / 1000})`;
     });
 
     test("it makes and removes more than it may have at once", async (context) => {
-      const backend = await newBackend(context);
+      const backend = await backendFor(context);
       const program = `
 for _ in range(5):
     fill("file", 40)
@@ -311,7 +312,7 @@ for _ in range(5):
   });
 
   test("says what it used", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await backendFor(context);
     const program = `
 def work(number):
     held = b"x" * (60 << 20)
@@ -332,7 +333,7 @@ in_processes(3, work)`;
   });
 
   test("says who keeps what", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await backendFor(context);
     await using sandbox = await backend.acquire(request(), never);
     expect(sandbox.enforcement).toMatchObject({
       memoryBytes: byGroup ? "kernel" : "guard",
@@ -350,7 +351,7 @@ in_processes(3, work)`;
   });
 
   test("of a Python tool is bounded in address space besides: the kernel refuses each process more", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await backendFor(context);
     const memoryBound = "address-space";
     expect(await run(backend, "held = bytes(600 << 20)", { memoryBound })).toMatchObject({
       exitCode: 1,
@@ -360,7 +361,7 @@ in_processes(3, work)`;
   });
 
   test("stays on its CPUs, whatever it asks for", async (context) => {
-    const backend = await newBackend(context);
+    const backend = await backendFor(context);
     const { enforcement } = backend.facts(restrictiveProfile);
     context.skip(enforcement.cpus !== "kernel", "there is no filter on this architecture");
     const program = `
@@ -375,8 +376,7 @@ assert os.sched_getaffinity(0) == before`;
 
 // Version 1 of control groups does not count it.
 test("a sandbox is ended when the kernel holds too much to know of its mappings, where the guard looks", async (context) => {
-  const backend = await openBackend(context, { withoutCgroups: true });
-  onTestFinished(() => backend[Symbol.asyncDispose]());
+  const backend = await open(context, true);
   const limits = { memoryBytes: 150 * MiB };
   const program = `
 library = ctypes.CDLL(None)
