@@ -13,6 +13,7 @@ import {
   type BubblewrapOptions,
   openBubblewrap,
 } from "../../../worker/sandbox/bubblewrap/backend.ts";
+import { readStat } from "../../../worker/sandbox/proc/stat.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type {
   BackendOptions,
@@ -173,9 +174,13 @@ export async function descriptorsOf(path: string): Promise<string[]> {
   return targets.filter((target) => target === path);
 }
 
-/** A file of /proc of every process but this one, by its id; empty of those that are gone. */
-async function readOfAll(file: string): Promise<ReadonlyMap<number, string>> {
-  const ids = (await readdir("/proc")).map(Number).filter((id) => id > 0 && id !== process.pid);
+/** Ids of all processes but this one. */
+async function otherProcesses(): Promise<number[]> {
+  return (await readdir("/proc")).map(Number).filter((id) => id > 0 && id !== process.pid);
+}
+
+/** A file of /proc of some processes, by their ids; empty of those that are gone. */
+async function readOf(ids: readonly number[], file: string): Promise<ReadonlyMap<number, string>> {
   const texts = ids.map((id) => readFile(`/proc/${id}/${file}`, "utf8").catch(() => ""));
   return new Map((await Promise.all(texts)).map((text, index) => [ids[index]!, text]));
 }
@@ -185,8 +190,8 @@ function idsWith(text: string, texts: ReadonlyMap<number, string>): number[] {
 }
 
 /** The command lines of all other processes by their ids, with a NUL after each word; zombies have none. */
-export function commandLines(): Promise<ReadonlyMap<number, string>> {
-  return readOfAll("cmdline");
+export async function commandLines(): Promise<ReadonlyMap<number, string>> {
+  return readOf(await otherProcesses(), "cmdline");
 }
 
 /** Ids of the processes whose command line contains a text. */
@@ -194,7 +199,10 @@ export async function processesWith(marker: string): Promise<number[]> {
   return idsWith(marker, await commandLines());
 }
 
-/** Ids of the processes, zombies left out, that have a work directory mounted. */
+/** Ids of the processes that have a work directory mounted, but for those that are on their way out of the kernel. */
 export async function processesIn(workDir: string): Promise<number[]> {
-  return idsWith(`/${basename(workDir)} `, await readOfAll("mountinfo"));
+  // Asked first: who ends between the two looks has lived until then.
+  const others = await otherProcesses();
+  const living = others.filter((id) => readStat(`/proc/${id}`)?.isExiting === false);
+  return idsWith(`/${basename(workDir)} `, await readOf(living, "mountinfo"));
 }
