@@ -1,7 +1,7 @@
 /**
  * The test projects, in order of speed: what a quick look wants first runs first.
  */
-import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { PlainCountReporter } from "./test/reporter.ts";
 
 // Tests start Node some hundred times, half of which is compiling: Node keeps what came of it.
@@ -12,19 +12,38 @@ process.env["NODE_COMPILE_CACHE"] ??= new URL(
 
 interface Project {
   readonly include: string;
+  readonly exclude?: string;
   /** For one test or hook, on two busy cores. */
   readonly timeoutSeconds: number;
+  /** Whether each file has a process to itself, as where tests count what is open. Others load the sources once. */
+  readonly isolate: boolean;
 }
 
+const sandboxTests = "test/integration/sandbox/**/*.test.ts";
+const publishedTests = "test/full/published/**/*.test.ts";
+
 const projects: Readonly<Record<string, Project>> = {
-  architecture: { include: "test/architecture.test.ts", timeoutSeconds: 30 },
-  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20 },
-  conformance: { include: "test/conformance/**/*.test.ts", timeoutSeconds: 30 },
-  integration: { include: "test/integration/**/*.test.ts", timeoutSeconds: 60 },
-  security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60 },
-  package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240 },
+  architecture: { include: "test/architecture.test.ts", timeoutSeconds: 30, isolate: true },
+  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false },
+  conformance: { include: "test/conformance/**/*.test.ts", timeoutSeconds: 30, isolate: true },
+  sandbox: { include: sandboxTests, timeoutSeconds: 60, isolate: true },
+  integration: {
+    include: "test/integration/**/*.test.ts",
+    exclude: sandboxTests,
+    timeoutSeconds: 60,
+    isolate: false,
+  },
+  security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60, isolate: true },
+  package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240, isolate: true },
   // What takes too long for every run: `npm run test:full`.
-  full: { include: "test/full/**/*.test.ts", timeoutSeconds: 600 },
+  full: {
+    include: "test/full/**/*.test.ts",
+    exclude: publishedTests,
+    timeoutSeconds: 600,
+    isolate: true,
+  },
+  // By itself: it builds `dist/`, which programs would be started from.
+  "full-published": { include: publishedTests, timeoutSeconds: 240, isolate: true },
 };
 
 export default defineConfig({
@@ -37,7 +56,7 @@ export default defineConfig({
 });
 
 function toConfiguration(
-  [name, { include, timeoutSeconds }]: readonly [string, Project],
+  [name, { include, exclude, timeoutSeconds, isolate }]: readonly [string, Project],
   index: number,
 ): TestProjectConfiguration {
   const timeoutMs = timeoutSeconds * 1000;
@@ -46,6 +65,8 @@ function toConfiguration(
     test: {
       name,
       include: [include],
+      exclude: [...configDefaults.exclude, ...(exclude === undefined ? [] : [exclude])],
+      isolate,
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
       sequence: { groupOrder: index },

@@ -79,9 +79,10 @@ class Copy implements TreeCopy {
 
 /** Copies the first `sizeBytes`, or what there is of them. */
 async function copyContent(from: FileHandle, to: FileHandle, sizeBytes: number): Promise<void> {
-  const buffer = Buffer.alloc(chunkBytes);
+  const buffer = Buffer.alloc(Math.min(chunkBytes, sizeBytes));
   for (let copied = 0; copied < sizeBytes;) {
-    const { bytesRead } = await from.read(buffer, 0, Math.min(chunkBytes, sizeBytes - copied));
+    const wanted = Math.min(buffer.byteLength, sizeBytes - copied);
+    const { bytesRead } = await from.read(buffer, 0, wanted);
     if (bytesRead === 0) return;
     await to.writeFile(buffer.subarray(0, bytesRead));
     copied += bytesRead;

@@ -483,11 +483,11 @@ describe("a tree that a tool left", () => {
     },
   );
 
-  test("is removed while this process goes on with its work when it has 200,000 files", async () => {
+  test("is removed while this process goes on with its work when it has 100,000 files", async () => {
     const failures: unknown[] = [];
     const workDirs = await openWorkDirs(await temporaryDirectory(), failures);
     const workDir = await workDirs.take();
-    await makeFiles(join(workDir.path, "output"), 200_000);
+    await makeFiles(join(workDir.path, "output"), 100_000);
     const rssBefore = process.memoryUsage.rss();
     let maxRss = 0;
     using loop = new LoopWatch();

@@ -2,6 +2,7 @@
  * Copies of what tools left: plain files, and nothing that leads elsewhere.
  */
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import {
   chmod,
   link,
@@ -84,9 +85,7 @@ describe("a copy of a work directory", () => {
   });
 
   test("stops at a number of entries", { timeout: 60_000 }, async () => {
-    await Promise.all(
-      Array.from({ length: 10_005 }, (_, index) => writeFile(join(from, `${index}`), "")),
-    );
+    for (let index = 0; index < 10_005; index++) writeFileSync(join(from, `${index}`), "");
     const { leftOut } = await copyLeftTree(from, to);
     expect(leftOut).toEqual(["… (more than 10000 entries)"]);
     expect(await readdir(to)).toHaveLength(10_000);

@@ -14,9 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startDevBroker } from "../../harness/dev-broker.ts";
-import { startScriptedWorker } from "../integration/harness/scripted-worker.ts";
-import { typeCheck } from "../support/type-check.ts";
+import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { startScriptedWorker } from "../../integration/harness/scripted-worker.ts";
+import { typeCheck } from "../../support/type-check.ts";
 import { startLockRegistry } from "./lock-registry.ts";
 import {
   type Ending,
@@ -27,7 +27,7 @@ import {
   run,
   runWell,
   userEnvironment,
-} from "./processes.ts";
+} from "../../package/processes.ts";
 
 const commands = ["str-worker", "harness"] as const;
 const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { root } from "./processes.ts";
+import { root } from "../../package/processes.ts";
 
 /** A package as package-lock.json has it. */
 interface Locked {
