@@ -43,6 +43,11 @@ export class Room {
     return this.#held >= this.places;
   }
 
+  /** Whether no call is held. */
+  get isEmpty(): boolean {
+    return this.#held === 0;
+  }
+
   /** Places that are neither taken nor kept; negative when more calls came than there were places. */
   get free(): number {
     return this.places - this.#held - this.#reserved;

@@ -60,6 +60,8 @@ export class Consumer {
   #requestBytes = 0;
   #finished = 0;
   #givenBack = 0;
+  /** Resolves when a delivery is done with. A race of those in flight would leave something behind in the longest of them each time. */
+  #oneEnded = Promise.withResolvers<void>();
   /** The loop; never rejects. */
   #pulling: Promise<void> = Promise.resolve();
   /** In a drain: until the session has handed out the last delivery. */
@@ -119,7 +121,7 @@ export class Consumer {
   async #pull(): Promise<void> {
     for await (const delivery of this.#session.deliveries) {
       this.#take(delivery);
-      while (this.#isFull()) await Promise.race(this.#inFlight);
+      while (this.#isFull()) await this.#oneEnded.promise;
     }
   }
 
@@ -131,6 +133,8 @@ export class Consumer {
       this.#requestBytes -= byteLength;
       if (settlement === "failed") this.#givenBack++;
       else if (settlement !== undefined) this.#finished++;
+      this.#oneEnded.resolve();
+      this.#oneEnded = Promise.withResolvers();
     });
     this.#inFlight.add(handled);
   }

@@ -98,6 +98,30 @@ describe("a worker whose slots are all busy", () => {
   });
 });
 
+test("a worker that is left with one queue, and calls of former consumers, takes no more than it may hold", async () => {
+  const namespace = newNamespace();
+  const [tool, ...rest] = tools as [string, ...string[]];
+  await using peer = await connectAmqpPeer(node().url, namespace);
+  await using operator = await connectOperator(node().url);
+  await using session = await serve(namespace, { maxUnsettled: 3 });
+  const taken = pull(session);
+  for (const call of ["1", "2", "3"]) await peer.publish(invokeTopic(namespace, tool), call);
+  const running = [await taken.next(), await taken.next(), await taken.next()];
+  await whenNobodyListens(operator, namespace, () => running.length);
+  for (const left of rest) await session.leave(left, never);
+  const calls = ["4", "5", "6", "7"];
+  for (const call of calls) await peer.publish(invokeTopic(namespace, tool), call);
+  await running[0]!.settle("accepted");
+  expect(textOf(await taken.next())).toBe("4");
+  await using free = await serve(namespace);
+  const others = pull(free);
+  for (const call of calls.slice(1)) {
+    const { payload, deliveryCount, settle } = await others.next();
+    expect([Buffer.from(payload).toString(), deliveryCount]).toEqual([call, 1]);
+    await settle("accepted");
+  }
+});
+
 test("a worker that comes to full queues takes at most one of each more than it may hold, and from all of them in turn", async () => {
   const namespace = newNamespace();
   await using peer = await connectAmqpPeer(node().url, namespace);

@@ -35,6 +35,10 @@ describe("a message of ours", () => {
     expect(message.getTimeToLive() ?? 0).toBe(0);
   });
 
+  test("is kept as a dead letter where it is worth keeping", () => {
+    expect(message.isDMQEligible()).toBe(true);
+  });
+
   test("has properties in the types of Python peers, and the time", () => {
     const map = message.getUserPropertyMap();
     const types = map?.getKeys().map((key) => [key, map.getField(key).getType()]);

@@ -43,8 +43,8 @@ export interface TakingParts {
  * RabbitMQ has no limit that the queues of a worker share (quorum queues refuse such a prefetch). So a queue that is listened to
  * has as many consumers, each for one call at a time, as calls of it run here, and one more as long as the room is not full:
  * what comes to several queues in one moment may be more than the room has places for, by one of each. A queue alone has
- * one consumer for as many calls as there are places. When calls last so long that the room stays full, nobody listens any
- * more, and the queues have their turns one call after the other.
+ * one consumer for as many calls as there are places, as soon as it can have all of them. When calls last so long that the room
+ * stays full, nobody listens any more, and the queues have their turns one call after the other.
  */
 export class Taking {
   readonly #parts: TakingParts;
@@ -139,9 +139,8 @@ export class Taking {
   /** Until the room is crowded, others come or go, or nothing is to be taken any more. */
   async #listen(): Promise<void> {
     const { room, consumers, answered, onProved } = this.#parts;
-    const { isShared } = room;
-    this.#isCrowded = room.isFull && isShared;
-    if (isShared) {
+    this.#isCrowded = room.isFull && room.isShared;
+    if (this.#mustShare) {
       await this.#share();
     } else {
       await answered(consumers.add(room.places));
@@ -149,6 +148,12 @@ export class Taking {
       while (this.#mayTake && !room.isShared) await this.#changed.promise;
     }
     await answered(consumers.end());
+  }
+
+  /** Whether there are others, or calls that came through former consumers: the broker would not count those. */
+  get #mustShare(): boolean {
+    const { room } = this.#parts;
+    return room.isShared || !room.isEmpty;
   }
 
   /** Listens beside others: has one call come unasked as long as the room is not full. */
@@ -160,7 +165,7 @@ export class Taking {
       if (spare > 1) this.notify();
     }, spareAfterMs);
     try {
-      while (this.#mayTake && !this.#isCrowded && room.isShared) {
+      while (this.#mayTake && !this.#isCrowded && this.#mustShare) {
         const surplus = Math.min(spare, consumers.idle) - 1;
         spare = 0;
         if (surplus > 0) {

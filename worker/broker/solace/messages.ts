@@ -41,6 +41,8 @@ export function toMessage(
     }
     message.setUserPropertyMap(map);
     if (timeToLiveSeconds !== undefined) message.setTimeToLive(timeToLiveSeconds * 1_000);
+    // What is worth nothing after a time is not worth keeping then.
+    else message.setDMQEligible(true);
     return message;
   } catch (error) {
     throw new BrokerError(`Cannot publish to ${topic}: ${textOf(error)}`, {
