@@ -48,7 +48,7 @@ async function timesOf(
   for (let n = 1; n <= workers; n++) {
     const name = `batch-${broker.kind}-${workers}-${n}`;
     const environment = await environmentOf(base, name, [], broker.variables);
-    const limits = { SANDBOX_MAX_CONCURRENT: String(maxConcurrent), WORKER_ID: name };
+    const limits = { SANDBOX_MAX_CONCURRENT: String(maxConcurrent), SAM_WORKER_ID: name };
     stack.use(await WorkerProcess.start({ ...environment, ...limits }, signal));
   }
   const agent = stack.use(await connectAgent(broker, signal));

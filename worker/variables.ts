@@ -133,7 +133,7 @@ export const variables = z.object({
     wholeNumber(0, maxCount),
     `a whole number, 0 to ${maxCount}`,
     "100",
-    "Calls that wait for their turn; further ones are answered RESOURCE_EXHAUSTED.",
+    "On a DevBroker, calls that wait for their turn; further ones are answered RESOURCE_EXHAUSTED. On other brokers one waits here, none with 0, and further ones wait there.",
   ),
   WARM_MAX_MEMORY_MB: withDefault(
     wholeNumber(0, 2 ** 31),

@@ -6,6 +6,7 @@ import type { Context } from "../context.ts";
 import { parseSeconds, parseToolName } from "../option-values.ts";
 import { checkNamespace, namespaceOption } from "../options.ts";
 import { type PruneOptions, prune } from "./prune.ts";
+import { quietSeconds } from "./quiet.ts";
 
 /** Twice the longest time for which a worker leaves a queue alone that it could not have. */
 const defaultAfterSeconds = 60;
@@ -37,6 +38,10 @@ export function addQueues(
       defaultAfterSeconds,
     )
     .option("--force", "with --tool: remove it also when it is served or calls wait in it")
+    .option(
+      "--while-calls-run",
+      "with --tool: remove it also while calls of others run, when a full worker may have let it go",
+    )
     .option("--json", "print each queue as one line of JSON")
     .addOption(namespaceOption(context))
     .addHelpText("after", help)
@@ -49,7 +54,8 @@ export function addQueues(
 const help = `
 SOLACE_SEMP_URL, SOLACE_SEMP_USERNAME and SOLACE_SEMP_PASSWORD say where the broker is managed and by whom, SOLACE_VPN
 in which message VPN (default: default). A worker that is down for the moment serves nothing: look at the list first, and
-say --after a longer time than a worker takes to come back.
+say --after a longer time than a worker takes to come back. A worker whose places are all taken lets its other queues go:
+nothing is removed unless there are ${quietSeconds} seconds within --after in which no call of the namespace runs.
 
 Examples:
   harness queues prune --namespace ed_test

@@ -4,7 +4,8 @@
 import { queuePrefix, toolQueue } from "../../worker/protocol/queue-names.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import { printable } from "../screen.ts";
-import { type QueueUse, Semp } from "./semp.ts";
+import { callsIn, waitForQuiet } from "./quiet.ts";
+import { type QueueTraffic, type QueueUse, Semp } from "./semp.ts";
 
 /** The command line. */
 export interface PruneOptions {
@@ -17,6 +18,8 @@ export interface PruneOptions {
   readonly after: number;
   /** Removes what is in use too. */
   readonly force?: boolean;
+  /** Removes also what a worker may have let go because of the calls that it runs. */
+  readonly whileCallsRun?: boolean;
   readonly json?: boolean;
 }
 
@@ -37,47 +40,73 @@ const variables = {
   vpn: "SOLACE_VPN",
 } as const;
 
+/** Why a queue stays that is not used, while calls of others run. */
+const mayBeParked = "calls run, and a full worker may have let it go";
+
 /**
  * Lists the queues, and removes what may go: those that are not used, and were not used either between a look at all of them
- * and a second one. Throws UsageError, CommandError, or the signal's reason.
+ * and a second one, if there was a time between in which no call of the namespace ran. Throws UsageError, CommandError, or the
+ * signal's reason.
  */
 export async function prune(options: PruneOptions, context: Context): Promise<number> {
-  const { yes = false, force = false, after } = options;
-  if (force && options.tool.length === 0) {
-    throw new UsageError(
-      "--force needs --tool: it removes calls that wait, and queues that are served",
-    );
-  }
+  checkTools(options);
   const semp = connect(context);
-  const { err, signal, clock } = context;
+  const { signal } = context;
+  const look = (): Promise<QueueTraffic[]> => semp.traffic(queuePrefix(options.namespace), signal);
   const uses: QueueUse[] = [];
-  for (const name of await namesOf(options, semp, context)) {
+  for (const name of await namesOf(options, look)) {
     const use = await semp.use(name, signal);
     if (use !== undefined) uses.push(use);
   }
-  const idle = uses.filter((use) => obstacleOf(use) === undefined).length;
-  if (yes && !force && idle > 0) {
-    err.line(`not used: ${idle}; looking again in ${after} seconds`);
-    await clock.sleep(after * 1000, signal);
-  }
+  // Only now: a queue that is let go after this look at its use is one that somebody asked for since.
+  const calls = await callsMeanwhile(uses, look, options, context);
   const verdicts: Verdict[] = [];
   for (const use of uses) {
-    const verdict = await judge(use, options, semp, signal);
+    const verdict = await judge(use, calls === undefined, options, semp, signal);
     if (verdict === undefined) continue;
     verdicts.push(verdict);
     show(verdict, options, context);
   }
-  const removable = verdicts.filter(({ fate }) => fate === "removable").length;
-  const removed = verdicts.filter(({ fate }) => fate === "removed").length;
-  err.line(
-    `${verdicts.length} queues, ${removed} removed${removable > 0 ? `, ${removable} would be by --yes` : ""}`,
-  );
-  return exit.success;
+  return sumUp(verdicts, calls, options, context);
+}
+
+function checkTools({ force = false, whileCallsRun = false, tool }: PruneOptions): void {
+  if (tool.length > 0) return;
+  if (force) {
+    throw new UsageError(
+      "--force needs --tool: it removes calls that wait, and queues that are served",
+    );
+  }
+  if (whileCallsRun) {
+    throw new UsageError(
+      "--while-calls-run needs --tool: it removes queues that a full worker has let go for a while",
+    );
+  }
+}
+
+/**
+ * Waits for the second look, if there is to be one. The queues whose calls ran all the while, or run now if it does not wait;
+ * undefined where they do not matter.
+ */
+async function callsMeanwhile(
+  uses: readonly QueueUse[],
+  look: () => Promise<readonly QueueTraffic[]>,
+  { yes = false, force = false, whileCallsRun = false, after }: PruneOptions,
+  context: Context,
+): Promise<string | undefined> {
+  const idle = uses.filter((use) => obstacleOf(use) === undefined).length;
+  if (force || idle === 0) return undefined;
+  if (!yes) return whileCallsRun ? undefined : callsIn(await look());
+  context.err.line(`not used: ${idle}; looking again in ${after} seconds`);
+  if (!whileCallsRun) return waitForQuiet(after, look, context);
+  await context.clock.sleep(after * 1000, context.signal);
+  return undefined;
 }
 
 /** Removes a queue if it may go, by the look at it before and one more; undefined when somebody else has removed it. */
 async function judge(
   before: QueueUse,
+  wasQuiet: boolean,
   { yes = false, force = false }: PruneOptions,
   semp: Semp,
   signal: AbortSignal,
@@ -85,12 +114,13 @@ async function judge(
   const obstacle = force ? undefined : obstacleOf(before);
   if (obstacle !== undefined) return toVerdict(before, "kept", obstacle);
   const reason = before.consumers === 0 ? "nobody serves it" : "forced";
-  if (!yes) return toVerdict(before, "removable", reason);
+  const doubt = wasQuiet ? undefined : mayBeParked;
+  if (!yes) return toVerdict(before, doubt === undefined ? "removable" : "kept", doubt ?? reason);
   if (!force) {
     // At the last moment: a worker may come while others are looked at.
     const now = await semp.use(before.name, signal);
     if (now === undefined) return undefined;
-    const news = obstacleOf(now) ?? useBetween(before, now);
+    const news = obstacleOf(now) ?? useBetween(before, now) ?? doubt;
     if (news !== undefined) return toVerdict(now, "kept", news);
   }
   const wasThere = await semp.remove(before.name, signal);
@@ -99,11 +129,10 @@ async function judge(
 
 async function namesOf(
   { namespace, tool }: PruneOptions,
-  semp: Semp,
-  { signal }: Context,
+  look: () => Promise<readonly QueueTraffic[]>,
 ): Promise<readonly string[]> {
   if (tool.length > 0) return tool.map((name) => toolQueue(namespace, name));
-  return (await semp.names(queuePrefix(namespace), signal)).toSorted();
+  return (await look()).map(({ name }) => name).toSorted();
 }
 
 /** Why a queue must stay, by one look; undefined when it may go. */
@@ -121,6 +150,26 @@ function useBetween(before: QueueUse, now: QueueUse): string | undefined {
   // Not only more: a queue that was removed and made again counts from the beginning.
   if (now.bindRequests !== before.bindRequests) return "somebody asked to serve it meanwhile";
   return now.spooled === before.spooled ? undefined : "calls came meanwhile";
+}
+
+/** Says how many queues there were, and what to do where calls ran. Returns the exit code. */
+function sumUp(
+  verdicts: readonly Verdict[],
+  calls: string | undefined,
+  { yes = false }: PruneOptions,
+  { err }: Context,
+): number {
+  const removable = verdicts.filter(({ fate }) => fate === "removable").length;
+  const removed = verdicts.filter(({ fate }) => fate === "removed").length;
+  err.line(
+    `${verdicts.length} queues, ${removed} removed${removable > 0 ? `, ${removable} would be by --yes` : ""}`,
+  );
+  if (!verdicts.some(({ reason }) => reason === mayBeParked)) return exit.success;
+  err.line(`nothing ${yes ? "is" : "would be"} removed, since calls run: ${calls}`);
+  err.line(
+    "Run this again when they have ended, or with a longer --after. For a tool that no worker serves there is --tool NAME --while-calls-run.",
+  );
+  return yes ? exit.timedOut : exit.success;
 }
 
 function toVerdict(use: QueueUse, fate: Verdict["fate"], reason: string): Verdict {

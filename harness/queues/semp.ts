@@ -34,12 +34,30 @@ export interface QueueUse {
   readonly bindRequests: number | undefined;
 }
 
-const list = z.object({
-  data: z.array(z.object({ queueName: z.string() })),
-  meta: z.object({ paging: z.object({ cursorQuery: z.string() }).optional() }),
-});
+/** What goes through a queue; undefined is what the broker does not tell. */
+export interface QueueTraffic {
+  readonly name: string;
+  /** Messages that are handed out and not settled. */
+  readonly unsettled: number | undefined;
+  /** Messages that came since the broker began to count. */
+  readonly spooled: number | undefined;
+  /** What its messages take. */
+  readonly sizeBytes: number | undefined;
+}
 
 const number = z.number().int().nonnegative().optional();
+
+const traffic = z.object({
+  queueName: z.string(),
+  txUnackedMsgCount: number,
+  spooledMsgCount: number,
+  msgSpoolUsage: number,
+});
+
+const list = z.object({
+  data: z.array(traffic),
+  meta: z.object({ paging: z.object({ cursorQuery: z.string() }).optional() }),
+});
 
 const count = z.object({ count: number }).optional();
 
@@ -63,25 +81,32 @@ export class Semp {
     this.#options = options;
   }
 
-  /** Names of the queues that begin with a text. */
-  async names(prefix: string, signal: AbortSignal): Promise<string[]> {
-    const names: string[] = [];
+  /** What goes through the queues whose names begin with a text. */
+  async traffic(prefix: string, signal: AbortSignal): Promise<QueueTraffic[]> {
+    const found: QueueTraffic[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const query = new URLSearchParams({
         count: `${pageSize}`,
-        select: "queueName",
+        select: Object.keys(traffic.shape).join(),
         where: `queueName==${prefix}*`,
         ...(cursor !== undefined && { cursor }),
       });
       const answer = await this.#ask("GET", `monitor/${this.#queues}?${query.toString()}`, signal);
       const { data, meta } = this.#read(list, answer);
       // A pattern may match more than is meant, if the prefix has characters of patterns itself.
-      names.push(
-        ...data.map(({ queueName }) => queueName).filter((name) => name.startsWith(prefix)),
-      );
+      for (const { queueName: name, ...counts } of data) {
+        if (!name.startsWith(prefix)) continue;
+        const { txUnackedMsgCount, spooledMsgCount, msgSpoolUsage } = counts;
+        found.push({
+          name,
+          unsettled: txUnackedMsgCount,
+          spooled: spooledMsgCount,
+          sizeBytes: msgSpoolUsage,
+        });
+      }
       cursor = meta.paging?.cursorQuery;
-      if (cursor === undefined) return names;
+      if (cursor === undefined) return found;
     }
     throw new CommandError(`There are more than ${maxPages * pageSize} queues ${prefix}*`);
   }

@@ -38,6 +38,8 @@ export interface QueueSummary {
   readonly consumers: readonly string[];
   /** Messages in the queue, those included that are handed out and not settled. */
   readonly depth: number;
+  /** What these messages take. */
+  readonly sizeBytes: number;
   readonly unsettled: number;
   /** Messages that came, from the beginning. */
   readonly spooled: number;
@@ -78,6 +80,7 @@ export class Queue {
       subscriptions: [...this.subscriptions],
       consumers: this.#flows.map(({ receiver }) => receiver.clientName),
       depth: this.#depth,
+      sizeBytes: this.#sizeBytes,
       unsettled: this.#depth - this.#ready.length,
       spooled: this.#sequence,
       bindRequests: this.#bindRequests,

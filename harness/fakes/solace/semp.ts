@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { SmfBroker } from "./broker.ts";
+import type { QueueSummary } from "./queue.ts";
 
 /** Entries of a list where the request does not say. */
 const defaultPageSize = 10;
@@ -75,12 +76,7 @@ function answer(broker: SmfBroker, { method, url = "" }: IncomingMessage): Answe
       msgs: { count: queue.depth },
       txFlows: { count: queue.consumers.length },
     };
-    const data = {
-      queueName: name,
-      spooledMsgCount: queue.spooled,
-      bindRequestCount: queue.bindRequests,
-    };
-    return success({ collections, data });
+    return success({ collections, data: attributesOf(queue) });
   }
   if (method === "DELETE" && api === "config") {
     broker.deleteQueue(name);
@@ -89,18 +85,36 @@ function answer(broker: SmfBroker, { method, url = "" }: IncomingMessage): Answe
   return refusal(405, "NOT_ALLOWED", `no ${method} here`);
 }
 
-/** A page of the queues of a pattern that ends with `*`; the cursor is the name of the last one before it. */
+function attributesOf(queue: QueueSummary): Record<string, unknown> {
+  return {
+    queueName: queue.name,
+    spooledMsgCount: queue.spooled,
+    bindRequestCount: queue.bindRequests,
+    txUnackedMsgCount: queue.unsettled,
+    msgSpoolUsage: queue.sizeBytes,
+  };
+}
+
+/**
+ * A page of the queues of a pattern that ends with `*`, with the attributes that are asked for; the cursor is the name of the
+ * last one before it.
+ */
 function list(broker: SmfBroker, query: URLSearchParams): Answer {
   const pattern = /^queueName==([^*]*)\*$/.exec(query.get("where") ?? "queueName==*");
   if (pattern === null) return refusal(400, "INVALID_PARAMETER", "where is not understood");
   const size = Number(query.get("count") ?? defaultPageSize);
-  const names = broker.queues
-    .map(({ name }) => name)
-    .filter((name) => name.startsWith(pattern[1] ?? "") && name > (query.get("cursor") ?? ""))
-    .toSorted();
-  const page = names.slice(0, size);
-  const paging = names.length > size && { paging: { cursorQuery: page.at(-1) } };
-  return success({ data: page.map((queueName) => ({ queueName })), meta: paging || {} });
+  const queues = broker.queues
+    .filter(({ name }) => name.startsWith(pattern[1] ?? "") && name > (query.get("cursor") ?? ""))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const page = queues.slice(0, size);
+  const paging = queues.length > size && { paging: { cursorQuery: page.at(-1)?.name } };
+  const asked = query.get("select")?.split(",");
+  const data = page.map((queue) =>
+    Object.fromEntries(
+      Object.entries(attributesOf(queue)).filter(([name]) => asked?.includes(name) ?? true),
+    ),
+  );
+  return success({ data, meta: paging || {} });
 }
 
 function success({

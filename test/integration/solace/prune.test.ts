@@ -4,18 +4,15 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { PassThrough } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
 import { type SmfBroker, startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import { startSemp } from "../../../harness/fakes/solace/semp.ts";
-import { run } from "../../../harness/program.ts";
-import { Screen } from "../../../harness/screen.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { patience } from "../../support/patience.ts";
-import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { CliProcess, type CliResult, runCli } from "../harness/cli-process.ts";
 import { queue, topic } from "./messages.ts";
 import { Peer } from "./peer.ts";
+import { Pruning } from "./pruning.ts";
 
 const namespace = "test/prune";
 const password = "s3cret/p@ss";
@@ -67,23 +64,14 @@ async function openPlace(): Promise<Place> {
     prune: (args, environment = {}) => runCli([...command, ...args], { ...access, ...environment }),
     start: (args) => new CliProcess([...command, ...args], access),
     async pruneAround(between) {
-      const clock = new HandClock();
-      const out = new PassThrough({ encoding: "utf8" });
-      const pruning = run([...command, "--yes"], {
-        environment: access,
-        out: new Screen(out as unknown as NodeJS.WriteStream),
-        err: new Screen(new PassThrough().resume() as unknown as NodeJS.WriteStream),
-        signal: new AbortController().signal,
-        clock,
-      });
-      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-      expect(clock.slept).toEqual([60_000]);
+      const pruning = new Pruning([...command.slice(2), "--yes"], access);
+      // No call has run for a while.
+      await pruning.wake();
+      await vi.waitFor(() => expect(pruning.slept).toEqual([10_000, 50_000]), patience);
       await between();
-      clock.advance(60_000);
-      expect(await pruning).toBe(0);
-      return String(out.read() ?? "")
-        .trimEnd()
-        .split("\n");
+      const { exitCode, lines } = await pruning.end();
+      expect(exitCode).toBe(0);
+      return lines;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -166,19 +154,25 @@ describe("harness queues prune", () => {
     expect(place.queues()).toEqual(before);
   });
 
-  test("keeps a queue that the broker tells too little of", async () => {
+  test.each([
+    ["a queue", { bindRequestCount: 0 }, { txUnackedMsgCount: 0 }, "its use is unknown"],
+    [
+      "the calls of all",
+      { spooledMsgCount: 0, bindRequestCount: 0 },
+      {},
+      "calls run, and a full worker may have let it go",
+    ],
+  ])("keeps a queue where the broker tells too little of %s", async (_, one, all, reason) => {
     await using place = await openPlace();
-    const name = nameOf("idle");
+    const queueName = nameOf("idle");
     const collections = { msgs: { count: 0 }, txFlows: { count: 0 } };
     await using semp = await startReplies((path) =>
       path.includes("?")
-        ? { data: [{ queueName: name }], meta: {} }
-        : { collections, data: { queueName: name, bindRequestCount: 0 } },
+        ? { data: [{ queueName, ...all }], meta: {} }
+        : { collections, data: { queueName, ...one } },
     );
-    const result = await place.prune(["--yes"], { SOLACE_SEMP_URL: semp.url });
-    expect(result.stdout).toBe(
-      `kept      ${name}: its use is unknown (consumers: 0, messages: 0)\n`,
-    );
+    const result = await place.prune(["--yes", "--after", "1"], { SOLACE_SEMP_URL: semp.url });
+    expect(result.stdout).toBe(`kept      ${queueName}: ${reason} (consumers: 0, messages: 0)\n`);
   });
 
   test("says nothing of a queue that somebody else has removed meanwhile", async () => {
