@@ -19,6 +19,8 @@ export interface SolacePeerOptions {
   readonly vpn?: string;
   readonly username?: string;
   readonly password?: string;
+  /** Whether the broker is to keep what dies of its messages. */
+  readonly isDeadMessageEligible?: boolean;
 }
 
 /** An agent, and the administrator that a real broker needs to be left clean. */
@@ -82,6 +84,7 @@ export async function connectSolacePeer(options: SolacePeerOptions): Promise<Sol
         const message = SolclientFactory.createMessage();
         message.setDestination(SolclientFactory.createTopicDestination(topic));
         message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
+        message.setDMQEligible(options.isDeadMessageEligible ?? false);
         message.setBinaryAttachment(Buffer.from(payload));
         message.setUserPropertyMap(toMap(properties));
         message.setCorrelationKey(key);

@@ -11,6 +11,7 @@ import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker, keptLog, noFiles } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
+import { openCable } from "../../support/rabbitmq-proxy.ts";
 import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
 /** The least that RabbitMQ accepts as its limit is less than what tests send. */
@@ -205,6 +206,22 @@ test("a broker that takes no messages still learns what became of calls, and han
   await stack.disposeAsync();
   expect(await Promise.all(publishing)).toEqual(["unroutable", "unroutable"]);
 });
+
+test.each(["before", "while"])(
+  "a connection that breaks %s it is closed is not waited for",
+  async (when) => {
+    await using cable = await openCable(node().port);
+    const url = urlWith((changed) => (changed.port = String(cable.port)));
+    const session = await amqpBroker({ url, namespace: newNamespace() }).connect(["echo"], never);
+    const begunMs = performance.now();
+    if (when === "before") cable.cut();
+    const closing = session[Symbol.asyncDispose]();
+    cable.cut();
+    await closing;
+    // Less than what a broker that is there may take to say goodbye.
+    expect(performance.now() - begunMs).toBeLessThan(4_000);
+  },
+);
 
 describe("through the reconnecting decorator", () => {
   test("calls come again when an operator closes all connections", async () => {

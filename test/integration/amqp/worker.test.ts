@@ -1,5 +1,5 @@
 /**
- * Whole workers on RabbitMQ, configured by their environment.
+ * Whole workers on RabbitMQ.
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,14 +7,65 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
-import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
 import { patience } from "../../support/patience.ts";
+import { PeerWorkers } from "../../support/peer-workers.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
-import { connectOperator, newNamespace, useRabbitMQ } from "./node.ts";
+import { type BrokerPlace, describePromises, maxDeliveries } from "../worker/promises.ts";
+import { type Operator, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
 const node = useRabbitMQ(async () => ({}));
+
+const longMs = 600_000;
+
+/** A place on the node, and an operator at it. */
+async function openPlace(): Promise<BrokerPlace & { readonly operator: Operator }> {
+  await using stack = new AsyncDisposableStack();
+  const namespace = newNamespace();
+  const peer = stack.use(await connectAmqpPeer(node().url, namespace));
+  const operator = stack.use(await connectOperator(node().url));
+  const deadLetters = `${namespace}/q/dead-letter/sandbox`;
+  const owned = stack.move();
+  return {
+    namespace,
+    peer,
+    operator,
+    port: node().port,
+    brokerAt: (port) =>
+      amqpBroker({ url: `amqp://guest:guest@127.0.0.1:${port}`, namespace, maxDeliveries }),
+    takeDeadLetter: () =>
+      vi.waitFor(async () => {
+        const letter = await operator.channel.get(deadLetters, { noAck: true });
+        if (letter === false) throw new Error("there is no dead letter");
+        return letter.content.toString();
+      }, patience),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+describePromises("RabbitMQ", openPlace);
+
+test("a call whose expiration passes while no worker is there is a dead letter, and is not run", async () => {
+  await using place = await openPlace();
+  const workers = await PeerWorkers.prepare(place.namespace, place.peer);
+  const broker = place.brokerAt(place.port);
+  const former = await broker.connect(["repeatable"], never);
+  await former[Symbol.asyncDispose]();
+  const { topic, request, replyTo } = workers.callOf("repeatable", "expired");
+  const options = { persistent: true, expiration: "100", headers: { replyTo } };
+  place.operator.channel.publish(place.namespace, keyOf(topic), Buffer.from(request), options);
+  expect(await place.takeDeadLetter()).toContain('"id":"expired"');
+  const { worker } = await workers.startWorkerOn(broker, 1);
+  await workers.publish("repeatable", "later");
+  await workers.runs.haveBegun("later");
+  workers.runs.finish("later");
+  await workers.answered("later");
+  await worker.drain(longMs);
+  expect(workers.runs.begun).toEqual(["later"]);
+});
 
 /** The environment of a worker that serves `sleeps`. */
 async function surround(namespace: string): Promise<Record<string, string>> {

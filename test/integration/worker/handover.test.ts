@@ -5,7 +5,8 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SandboxWatch } from "../../support/held-sandboxes.ts";
-import { MemoryWorkers, type StartedWorker } from "../../support/memory-workers.ts";
+import { MemoryWorkers } from "../../support/memory-workers.ts";
+import type { StartedWorker } from "../../support/worker-place.ts";
 
 const patience = { timeout: 20_000, interval: 20 };
 const longMs = 600_000;

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { manifestText, namespace } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
@@ -88,14 +89,26 @@ describe("the worker process", () => {
     });
   });
 
-  test("exits 69 when the broker stays away", async () => {
-    await broker[Symbol.asyncDispose]();
+  test.each([
+    ["the DevBroker", (port: number) => ({ DEV_BROKER_PORT: String(port) })],
+    ["RabbitMQ", (port: number) => ({ AMQP_URL: `amqp://guest:s3cret@127.0.0.1:${port}` })],
+    ["Solace", (port: number) => ({ SOLACE_HOST: `tcp://127.0.0.1:${port}` })],
+  ])("exits 69 when %s stays away for as many attempts as are configured", async (_, tell) => {
+    const [port = 0] = await freePorts(1);
+    const told = tell(port);
     await using worker = new WorkerProcess({
       ...environment,
-      CONNECT_RETRIES: "2",
+      ...(!("DEV_BROKER_PORT" in told) && { DEV_BROKER_HOST: "" }),
+      ...told,
+      CONNECT_RETRIES: "3",
       CONNECT_RETRY_DELAY_MS: "1",
+      SOLACE_RECONNECT_RETRIES: "3",
+      SOLACE_RECONNECT_DELAY_MS: "1",
     });
-    expect((await worker.exited).code).toBe(69);
+    const { code, output } = await exitOf(worker);
+    expect(code).toBe(69);
+    expect(output.match(/"broker not reached"/g)).toHaveLength(2);
+    expect(output).not.toContain("s3cret");
   });
 
   test("refuses unknown arguments with 64, and prints its help and version", async () => {

@@ -2,15 +2,13 @@
  * What calls can rely on when a broker delivers them more than once: docs/brokers.md, on whole workers.
  */
 import { describe, expect, test, vi } from "vitest";
-import type { Broker, BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
+import type { BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import {
-  MemoryWorkers,
-  type MemoryTool,
-  type StartedWorker,
-} from "../../support/memory-workers.ts";
+import { breakingAfterAnswer } from "../../support/breaking-broker.ts";
+import { MemoryWorkers } from "../../support/memory-workers.ts";
 import { patience } from "../../support/patience.ts";
 import { namespace } from "../../support/rig.ts";
+import type { AnnouncingTool, StartedWorker } from "../../support/worker-place.ts";
 
 const never = new AbortController().signal;
 const longMs = 600_000;
@@ -21,20 +19,23 @@ const says = ({ said }: StartedWorker, event: string): Promise<void> =>
   vi.waitFor(() => expect(said()).toContain(event), patience);
 
 /** A session that serves the tool as a worker does, and the first call that it gets. */
-async function take(workers: MemoryWorkers, tool: MemoryTool): Promise<[BrokerSession, Delivery]> {
+async function take(
+  workers: MemoryWorkers,
+  tool: AnnouncingTool,
+): Promise<[BrokerSession, Delivery]> {
   const session = await workers.broker.connect([tool], never);
   for await (const delivery of session.deliveries) return [session, delivery];
   throw new Error("the session has ended");
 }
 
 /** Has a worker that nobody hears of take the call and die. */
-async function takeAndDie(workers: MemoryWorkers, tool: MemoryTool): Promise<void> {
+async function takeAndDie(workers: MemoryWorkers, tool: AnnouncingTool): Promise<void> {
   const [session] = await take(workers, tool);
   await session[Symbol.asyncDispose]();
 }
 
 /** Expects that the broker has no call left: the next worker gets one that is published later, and nothing before it. */
-async function expectAllSettled(workers: MemoryWorkers, tool: MemoryTool): Promise<void> {
+async function expectAllSettled(workers: MemoryWorkers, tool: AnnouncingTool): Promise<void> {
   workers.publish(tool, "later");
   const [session, delivery] = await take(workers, tool);
   expect(Buffer.from(delivery.payload).toString()).toContain('"id":"later"');
@@ -68,7 +69,9 @@ describe("a call that is delivered again because the connection broke", () => {
     "between its answer and its settlement gets its answer again and does not run, when it is %s",
     async (tool) => {
       const workers = await MemoryWorkers.prepare();
-      const started = await workers.startWorker(2, breakingAfterAnswer(workers));
+      const { broker } = workers;
+      const breaking = breakingAfterAnswer(broker, () => broker.dropSessions());
+      const started = await workers.startWorker(2, breaking);
       workers.publish(tool, "call");
       await workers.runs.haveBegun("call");
       workers.runs.finish("call");
@@ -83,33 +86,6 @@ describe("a call that is delivered again because the connection broke", () => {
       await expectAllSettled(workers, tool);
     },
   );
-
-  /** The broker, whose connection breaks once it has confirmed the first answer. */
-  function breakingAfterAnswer({ broker }: MemoryWorkers): Broker {
-    let hasBroken = false;
-    return {
-      kind: broker.kind,
-      async connect(tools, signal) {
-        const session = await broker.connect(tools, signal);
-        return {
-          redelivers: session.redelivers,
-          deliveries: session.deliveries,
-          closed: session.closed,
-          serve: (...given) => session.serve(...given),
-          leave: (...given) => session.leave(...given),
-          subscribe: (...given) => session.subscribe(...given),
-          pause: () => session.pause(),
-          async publish(...given) {
-            const outcome = await session.publish(...given);
-            if (!hasBroken) broker.dropSessions();
-            hasBroken = true;
-            return outcome;
-          },
-          [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
-        };
-      },
-    };
-  }
 });
 
 describe("a call that another worker had before", () => {

@@ -28,6 +28,8 @@ export class AmqpConnection implements AsyncDisposable {
   readonly #log: BrokerLog;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #ended = new AbortController();
+  /** Aborts when there is nobody to say goodbye to any more: amqplib goes on waiting for the answer. */
+  readonly #gone = new AbortController();
   /** Those that are open, and those that are being closed, by the end of that. */
   readonly #channels = new Map<Channel, Promise<void> | undefined>();
   readonly #farewells = new WeakMap<Channel, () => Promise<unknown>>();
@@ -41,7 +43,10 @@ export class AmqpConnection implements AsyncDisposable {
     this.closed = this.#end.promise;
     model.on("error", (error: unknown) => this.lose(lost(error)));
     // Comes alone when an operator closes the connection, or the whole broker.
-    model.on("close", (error?: unknown) => this.lose(lost(error)));
+    model.on("close", (error?: unknown) => {
+      this.#gone.abort();
+      this.lose(lost(error));
+    });
     model.on("blocked", (why: string) => this.#setBlocked(true, why));
     model.on("unblocked", () => this.#setBlocked(false));
   }
@@ -85,8 +90,7 @@ export class AmqpConnection implements AsyncDisposable {
   /** Closes a channel; one that is closed already is as good. Never rejects. */
   async release(channel: Channel): Promise<void> {
     if (!this.#channels.has(channel)) return;
-    const closing =
-      this.#channels.get(channel) ?? closeChannel(channel, this.#farewells.get(channel));
+    const closing = this.#channels.get(channel) ?? this.#closeChannel(channel);
     this.#channels.set(channel, closing);
     await closing;
     this.#channels.delete(channel);
@@ -136,11 +140,27 @@ export class AmqpConnection implements AsyncDisposable {
     // amqplib sends the goodbye of a connection ahead of what waits in its channels, such as settlements.
     await Promise.all(Array.from(this.#channels.keys(), (channel) => this.release(channel)));
     try {
-      await abortable(this.#model.close(), AbortSignal.timeout(closeTimeoutMs));
+      await abortable(this.#model.close(), this.#patience());
     } catch {
       // A broker that says no goodbye has lost us anyway.
     }
     this.#socket.abort();
+  }
+
+  async #closeChannel(channel: Channel): Promise<void> {
+    const patience = this.#patience();
+    try {
+      const farewell = this.#farewells.get(channel);
+      if (farewell !== undefined) await abortable(farewell(), patience);
+      await abortable(channel.close(), patience);
+    } catch {
+      // Closed by the broker, or with its connection.
+    }
+  }
+
+  /** Aborts when a goodbye that begins now is waited for no more. */
+  #patience(): AbortSignal {
+    return AbortSignal.any([this.#gone.signal, AbortSignal.timeout(closeTimeoutMs)]);
   }
 
   async #opened<C extends Channel>(open: () => Promise<C>, signal: AbortSignal): Promise<C> {
@@ -180,16 +200,6 @@ export class AmqpConnection implements AsyncDisposable {
     this.#ended.abort(ended);
     this.#end.resolve(end);
     return true;
-  }
-}
-
-async function closeChannel(channel: Channel, farewell?: () => Promise<unknown>): Promise<void> {
-  const timeout = AbortSignal.timeout(closeTimeoutMs);
-  try {
-    if (farewell !== undefined) await abortable(farewell(), timeout);
-    await abortable(channel.close(), timeout);
-  } catch {
-    // Closed by the broker, or with its connection.
   }
 }
 

@@ -1,0 +1,119 @@
+/**
+ * What calls can rely on when a real broker delivers them more than once, or late: docs/brokers.md, on whole workers.
+ */
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Broker } from "../../../worker/broker/broker.ts";
+import { type Peer, pull } from "../../conformance/broker.ts";
+import { breakingAfterAnswer } from "../../support/breaking-broker.ts";
+import { patience } from "../../support/patience.ts";
+import { PeerWorkers } from "../../support/peer-workers.ts";
+import { openCable } from "../../support/rabbitmq-proxy.ts";
+
+/** How often the queues of these tests hand a call out. */
+export const maxDeliveries = 4;
+
+/** A place on a broker that no other test uses. */
+export interface BrokerPlace extends AsyncDisposable {
+  readonly namespace: string;
+  readonly peer: Peer;
+  /** Where the broker listens. */
+  readonly port: number;
+  /** The adapter of a worker that reaches the broker by a port of this host, and makes queues with {@link maxDeliveries}. */
+  brokerAt(port: number): Broker;
+  /** Waits for the next dead letter and takes it: the JSON text of the call. */
+  takeDeadLetter(): Promise<string>;
+}
+
+const never = new AbortController().signal;
+const longMs = 600_000;
+const done = { kind: "success", toolResult: { told: "done" } };
+const nothingLeft = { givenBack: 0, abandoned: 0 };
+
+/** Runs the promises on a broker. */
+export function describePromises(name: string, openPlace: () => Promise<BrokerPlace>): void {
+  describe(`a call over ${name}`, () => {
+    test("that nobody lives to answer is answered POISONED one delivery before the broker's last, is not run, and is a dead letter then", async () => {
+      const { place, workers } = await prepare(openPlace);
+      const broker = place.brokerAt(place.port);
+      for (let deliveryCount = 1; deliveryCount < maxDeliveries - 1; deliveryCount++) {
+        await using doomed = await broker.connect(["repeatable"], never);
+        if (deliveryCount === 1) await workers.publish("repeatable", "call");
+        expect(await pull(doomed).next()).toMatchObject({ deliveryCount, maxDeliveries });
+      }
+      const { worker } = await workers.startWorkerOn(broker, 1);
+      await workers.answered("call");
+      expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
+      expect(workers.answers.get("call")).toMatchObject([
+        { kind: "error", code: "POISONED", message: expect.stringContaining("3 times") },
+      ]);
+      expect(await place.takeDeadLetter()).toContain('"id":"call"');
+      expect(workers.runs.begun).toEqual([]);
+    });
+
+    test("that must not run twice is answered NOT_REPEATED when the worker that ran it is cut off, and does not run again", async () => {
+      const { place, workers } = await prepare(openPlace);
+      await using way = new AsyncDisposableStack();
+      const cable = way.use(await openCable(place.port));
+      const former = await workers.startWorkerOn(place.brokerAt(cable.port), 1);
+      await workers.publish("once_only", "call");
+      await workers.runs.haveBegun("call");
+      const { worker: next } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
+      await way.disposeAsync();
+      await workers.answered("call");
+      workers.runs.finish("call");
+      await former.worker.drain(longMs);
+      expect(await next.drain(longMs)).toMatchObject(nothingLeft);
+      expect(workers.answers.get("call")).toMatchObject([
+        { kind: "error", code: "NOT_REPEATED", message: expect.stringContaining("once_only") },
+      ]);
+      expect(workers.runs.begun).toEqual(["call"]);
+    });
+
+    test("whose connection breaks between answer and settlement gets its answer again, and does not run again", async () => {
+      const { place, workers } = await prepare(openPlace);
+      const cable = await openCable(place.port);
+      onTestFinished(() => cable[Symbol.asyncDispose]());
+      const broker = breakingAfterAnswer(place.brokerAt(cable.port), () => cable.cut());
+      const { worker, said } = await workers.startWorkerOn(broker, 1);
+      await workers.publish("repeatable", "call");
+      await workers.runs.haveBegun("call");
+      workers.runs.finish("call");
+      await vi.waitFor(
+        () => expect(said()).toContain("call was delivered again after its answer"),
+        patience,
+      );
+      expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
+      await vi.waitFor(
+        () => expect(workers.answers.get("call")).toMatchObject([done, done]),
+        patience,
+      );
+      expect(workers.runs.begun).toEqual(["call"]);
+    });
+
+    test("that is older than its timeout and ten seconds is answered as timed out and not run, and a younger one is run", async () => {
+      const { place, workers } = await prepare(openPlace);
+      const { worker } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
+      const sentAgo = (ageMs: number) => ({ timestamp: Date.now() - ageMs });
+      await workers.publish("repeatable", "stale", { timeoutSeconds: 60 }, sentAgo(71_000));
+      await workers.publish("repeatable", "late", { timeoutSeconds: 60 }, sentAgo(30_000));
+      await workers.runs.haveBegun("late");
+      workers.runs.finish("late");
+      await workers.answered("stale", "late");
+      expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
+      expect(Object.fromEntries(workers.answers)).toMatchObject({
+        stale: [{ kind: "timed-out" }],
+        late: [done],
+      });
+      expect(workers.runs.begun).toEqual(["late"]);
+    });
+  });
+}
+
+/** A place for one test, which ends with it. */
+async function prepare(
+  openPlace: () => Promise<BrokerPlace>,
+): Promise<{ readonly place: BrokerPlace; readonly workers: PeerWorkers }> {
+  const place = await openPlace();
+  onTestFinished(() => place[Symbol.asyncDispose]());
+  return { place, workers: await PeerWorkers.prepare(place.namespace, place.peer) };
+}
