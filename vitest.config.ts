@@ -15,24 +15,20 @@ interface Project {
   readonly exclude?: string;
   /** For one test or hook, on two busy cores. */
   readonly timeoutSeconds: number;
-  /** Whether each file has a process to itself, as where tests count what is open. Others load the sources once. */
+  /**
+   * Whether each file has a process to itself: where tests count what is open, and where they start many processes, since a
+   * process that has grown takes long to fork. Others load the sources once.
+   */
   readonly isolate: boolean;
 }
 
-const sandboxTests = "test/integration/sandbox/**/*.test.ts";
 const publishedTests = "test/full/published/**/*.test.ts";
 
 const projects: Readonly<Record<string, Project>> = {
   architecture: { include: "test/architecture.test.ts", timeoutSeconds: 30, isolate: true },
   unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false },
   conformance: { include: "test/conformance/**/*.test.ts", timeoutSeconds: 30, isolate: true },
-  sandbox: { include: sandboxTests, timeoutSeconds: 60, isolate: true },
-  integration: {
-    include: "test/integration/**/*.test.ts",
-    exclude: sandboxTests,
-    timeoutSeconds: 60,
-    isolate: false,
-  },
+  integration: { include: "test/integration/**/*.test.ts", timeoutSeconds: 60, isolate: true },
   security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60, isolate: true },
   package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240, isolate: true },
   // What takes too long for every run: `npm run test:full`.

@@ -2,10 +2,12 @@
  * A tool has no privileges, and no way to gain one: every attempt is made, under every profile.
  */
 import { readFile, readdir } from "node:fs/promises";
+import { relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { patience } from "../support/patience.ts";
+import { quickPlace } from "../support/quick-place.ts";
 
 const profiles = [...builtInProfiles.keys()];
 const none = "0000000000000000";
@@ -84,9 +86,11 @@ describe("a tool", () => {
 /** The host's user ids of all processes in sandboxes of this rig: those that have its work directory mounted. */
 async function usersOfSandboxes(rig: Rig): Promise<readonly string[]> {
   const users: string[] = [];
+  // As the file system has it that the directory is on.
+  const workDir = relative(quickPlace, rig.config.sandbox.workDir);
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const mounts = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
-    if (!mounts.includes(`${rig.config.sandbox.workDir}/worker-`)) continue;
+    if (!mounts.includes(`/${workDir}/worker-`)) continue;
     const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
     const user = /^Uid:\t(\d+)\t/m.exec(status)?.[1];
     if (user !== undefined) users.push(user);

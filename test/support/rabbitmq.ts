@@ -6,10 +6,10 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { quickPlace } from "./quick-place.ts";
 import { freePorts } from "./rabbitmq-ports.ts";
 
 const run = promisify(execFile);
@@ -125,7 +125,7 @@ class Node implements RabbitMQ {
   }
 
   static async create(options: RabbitMQOptions): Promise<Node> {
-    const directory = await mkdtemp(join(tmpdir(), "str-rabbitmq-"));
+    const directory = await mkdtemp(join(quickPlace, "str-rabbitmq-"));
     const node = new Node(directory, await freePorts(4), options.tls !== undefined);
     await mkdir(join(directory, "data"));
     await writeFile(join(directory, "rabbitmq.conf"), node.#configuration(options));
@@ -212,7 +212,7 @@ type Command = readonly [file: string, ...args: string[]];
 /** The command with the tree of `RABBITMQ_TEST_ROOT` as its file system, but for what it shares with this process. */
 function inRoot(...command: Command): Command {
   if (root === "") return command;
-  const shared = ["/dev", "/proc", "/etc/hosts", tmpdir()];
+  const shared = ["/dev", "/proc", "/etc/hosts", quickPlace];
   const binds = shared.flatMap((path) => ["--dev-bind", path, path]);
   return ["bwrap", "--bind", root, "/", ...binds, "--", ...command];
 }

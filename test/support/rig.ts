@@ -16,6 +16,7 @@ import { systemClock } from "../../worker/support/clock.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";
 import { patience } from "./patience.ts";
+import { quickPlace } from "./quick-place.ts";
 
 export const namespace = "rig";
 export const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
@@ -96,8 +97,8 @@ export interface Rig extends AsyncDisposable {
 }
 
 /** A temporary directory that a sandbox's own uid can reach, also where the test runner's TMPDIR is private. */
-export async function reachableDirectory(): Promise<string> {
-  const directory = await mkdtemp("/var/tmp/str-test-");
+export async function reachableDirectory(place = quickPlace): Promise<string> {
+  const directory = await mkdtemp(join(place, "str-test-"));
   await chmod(directory, 0o755);
   return directory;
 }

@@ -8,10 +8,13 @@ import { SandboxError } from "../sandbox/sandbox.ts";
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** The most that a limit is while attacks run. Enough for an interpreter; twice as much does no harm to a host. */
+/**
+ * The most that a limit is while attacks run. Enough for an interpreter, and for what attacks of another kind need of it on a slow
+ * host; twice as much does no harm.
+ */
 export const attackLimits: Limits = {
   memoryBytes: 128 * MiB,
-  cpuSeconds: 2,
+  cpuSeconds: 3,
   cpus: 1,
   processes: 32,
   openFiles: 64,

@@ -26,6 +26,7 @@ import type {
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
+import { quickPlace } from "../../support/quick-place.ts";
 import { type WhenOver, shared } from "../../support/shared.ts";
 
 const run = promisify(execFile);
@@ -54,8 +55,7 @@ export function requireOtherUser(context: TestContext): void {
 
 /** A temporary directory that other users can reach, removed after the test unless said otherwise. */
 export async function temporaryDirectory(whenOver: WhenOver = onTestFinished): Promise<string> {
-  // Not below TMPDIR, which may be private.
-  const directory = await mkdtemp("/var/tmp/str-sandbox-");
+  const directory = await mkdtemp(join(quickPlace, "str-sandbox-"));
   await chmod(directory, 0o755);
   whenOver(() => rm(directory, { recursive: true, force: true }));
   return directory;

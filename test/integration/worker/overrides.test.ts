@@ -6,6 +6,7 @@ import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { slowPlace } from "../../support/quick-place.ts";
 import {
   type Rig,
   type RigTool,
@@ -38,7 +39,7 @@ let base: string;
 let rig: Rig;
 
 beforeAll(async () => {
-  base = await reachableDirectory();
+  base = await reachableDirectory(slowPlace);
   await mkdir(join(base, "allowed/models"), { recursive: true });
   await mkdir(join(base, "outside"));
   await writeFile(join(base, "allowed/models/weights.txt"), "0.5");
