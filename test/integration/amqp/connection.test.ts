@@ -147,7 +147,8 @@ describe("a channel that the broker closes", () => {
     const again = await pull(other).next();
     expect(again).toMatchObject({ redelivered: true, deliveryCount: 2 });
     await again.settle("accepted");
-    expect(log.events).toContain("broker took unsettled calls back after its timeout");
+    const told = "broker took unsettled calls back after its timeout";
+    await vi.waitFor(() => expect(log.events).toContain(told), patience);
     await late.settle("accepted");
     // Only what came through the same queue is lost: others would not notice.
     await session.serve("quick", never);

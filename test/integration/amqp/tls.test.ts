@@ -2,10 +2,10 @@
  * The RabbitMQ adapter over TLS, and with a certificate instead of a password.
  */
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AmqpTlsFiles } from "../../../worker/broker/amqp/config.ts";
+import { quickPlace } from "../../support/quick-place.ts";
 import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
 import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { never, newNamespace, useRabbitMQ } from "./node.ts";
@@ -17,7 +17,7 @@ let worker: Certificate;
 
 // Runs before the hook of the node, which uses it.
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "str-certificates-"));
+  directory = await mkdtemp(join(quickPlace, "str-certificates-"));
   authority = await Authority.create(directory);
   worker = await authority.issue("worker-7", "DNS:worker-7", passphrase);
 });
