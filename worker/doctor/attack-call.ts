@@ -13,8 +13,8 @@ import type { Logger } from "../telemetry/logger.ts";
 import type { Observation, Target } from "./attack.ts";
 import { withPythonNames } from "./program.ts";
 
-/** Seconds that one call may take; attacks end by themselves within ten. */
-export const callTimeoutSeconds = 15;
+/** Seconds that one call may take; attacks end by themselves within ten where nobody else wants the processors. */
+export const callTimeoutSeconds = 60;
 /** Milliseconds between two looks at whether the event loop stands still. */
 const stallResolutionMs = 5;
 /** Statuses of one call that are kept. */

@@ -21,7 +21,7 @@ import type { Plants } from "./plants.ts";
 import { parseProgramAnswer, withPythonNames } from "./program.ts";
 
 /** Milliseconds a control may take for each call of its attack; the stage itself ends attacks earlier. */
-const controlTimeoutMs = 20_000;
+const controlTimeoutMs = 70_000;
 /** Milliseconds that reading the rest of the output may take. */
 const outputGraceMs = 250;
 /** How much of each limit a control has. Attacks take at most twice as much, and who looks at them as much again. */

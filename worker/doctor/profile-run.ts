@@ -25,8 +25,8 @@ import { type Neighbour, startNeighbour } from "./neighbour.ts";
 import type { Plants } from "./plants.ts";
 import type { AttackOptions } from "./run-attacks.ts";
 
-/** Milliseconds in which a sandbox has to wait for an attack: an import that attacks takes ten seconds at most. */
-const readyTimeoutMs = 20_000;
+/** Milliseconds in which a sandbox has to wait for an attack: an import that attacks takes ten seconds at most on an idle host. */
+const readyTimeoutMs = 60_000;
 /** Milliseconds between two looks at whether it does. */
 const lookMs = 2;
 /** Calls that may have another start than they were to have, since what waits is given up when anything seems to change. */

@@ -26,8 +26,8 @@ interface Place extends AsyncDisposable {
   fill(): Promise<Delivery>;
   /** Settles it, and waits until the broker knows. */
   settle(delivery: Delivery): Promise<void>;
-  /** Waits until so many take calls from the queue of `quick`. */
-  untilServed(times: number): Promise<void>;
+  /** One whose first look was at a full worker, which is free again since. */
+  pruneAcrossACall(): Promise<Pruning>;
   has(tool: string): boolean;
   prune(...args: string[]): Pruning;
 }
@@ -66,23 +66,34 @@ async function openPlace(): Promise<Place> {
       () => expect(broker.queue(nameOf("quick"))?.consumers).toHaveLength(times),
       patience,
     );
+  const fill = async (): Promise<Delivery> => {
+    const delivery = await call();
+    await untilServed(0);
+    return delivery;
+  };
+  const settle = async (delivery: Delivery): Promise<void> => {
+    await delivery.settle("accepted");
+    await vi.waitFor(() => expect(broker.queue(nameOf("slow"))?.depth).toBe(0), patience);
+  };
+  const prune = (...args: string[]): Pruning =>
+    new Pruning(["--namespace", namespace, ...args], access);
   const owned = stack.move();
   return {
     broker,
     peer,
     call,
-    async fill() {
-      const delivery = await call();
-      await untilServed(0);
-      return delivery;
+    fill,
+    settle,
+    async pruneAcrossACall() {
+      const delivery = await fill();
+      const pruning = prune("--yes");
+      await pruning.asleep();
+      await settle(delivery);
+      await untilServed(1);
+      return pruning;
     },
-    async settle(delivery) {
-      await delivery.settle("accepted");
-      await vi.waitFor(() => expect(broker.queue(nameOf("slow"))?.depth).toBe(0), patience);
-    },
-    untilServed,
     has: (tool) => broker.queue(nameOf(tool)) !== undefined,
-    prune: (...args) => new Pruning(["--namespace", namespace, ...args], access),
+    prune,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -108,11 +119,7 @@ describe("harness queues prune, while calls run,", () => {
 
   test("keeps it when they have ended, and removes what nobody serves", async () => {
     await using place = await openPlace();
-    const delivery = await place.fill();
-    const pruning = place.prune("--yes");
-    await pruning.asleep();
-    await place.settle(delivery);
-    await place.untilServed(1);
+    const pruning = await place.pruneAcrossACall();
     const { exitCode, lines } = await pruning.end();
     expect(exitCode).toBe(0);
     expect(lines[0]).toMatch(/^removed .*tool\/old: nobody serves it/);
@@ -123,11 +130,7 @@ describe("harness queues prune, while calls run,", () => {
 
   test("keeps it when they have ended and others fill the worker again", async () => {
     await using place = await openPlace();
-    const delivery = await place.fill();
-    const pruning = place.prune("--yes");
-    await pruning.asleep();
-    await place.settle(delivery);
-    await place.untilServed(1);
+    const pruning = await place.pruneAcrossACall();
     await pruning.wake();
     await pruning.wake();
     await pruning.asleep();

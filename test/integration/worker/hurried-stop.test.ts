@@ -7,6 +7,7 @@ import type { Broker, BrokerSession, Delivery } from "../../../worker/broker/bro
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { pull } from "../../conformance/broker.ts";
+import { withSessions } from "../../support/changed-broker.ts";
 import { MemoryWorkers } from "../../support/memory-workers.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker } from "../../support/rabbitmq-options.ts";
@@ -25,23 +26,10 @@ function pausedBy(
   handedOut: string[],
   pause: (session: BrokerSession) => Promise<void>,
 ): Broker {
-  return {
-    kind: broker.kind,
-    async connect(tools, signal) {
-      const session = await broker.connect(tools, signal);
-      return {
-        redelivers: session.redelivers,
-        deliveries: noting(session.deliveries, handedOut),
-        closed: session.closed,
-        serve: (...given) => session.serve(...given),
-        leave: (...given) => session.leave(...given),
-        subscribe: (...given) => session.subscribe(...given),
-        publish: (...given) => session.publish(...given),
-        pause: () => pause(session),
-        [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
-      };
-    },
-  };
+  return withSessions(broker, (session) => ({
+    deliveries: noting(session.deliveries, handedOut),
+    pause: () => pause(session),
+  }));
 }
 
 async function* noting(

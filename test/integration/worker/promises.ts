@@ -4,7 +4,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Broker } from "../../../worker/broker/broker.ts";
 import { type Peer, pull } from "../../conformance/broker.ts";
-import { breakingAfterAnswer } from "../../support/breaking-broker.ts";
+import { breakingAfterAnswer } from "../../support/changed-broker.ts";
 import { patience } from "../../support/patience.ts";
 import { PeerWorkers } from "../../support/peer-workers.ts";
 import { openCable } from "../../support/rabbitmq-proxy.ts";

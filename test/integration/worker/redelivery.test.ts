@@ -4,7 +4,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { breakingAfterAnswer } from "../../support/breaking-broker.ts";
+import { breakingAfterAnswer } from "../../support/changed-broker.ts";
 import { MemoryWorkers } from "../../support/memory-workers.ts";
 import { patience } from "../../support/patience.ts";
 import { namespace } from "../../support/rig.ts";

@@ -92,7 +92,7 @@ describe("an attack on the worker", () => {
 
   test.each<[string, InvocationOutcome, Partial<Observation>]>([
     ["it was answered by another code", success(), {}],
-    ["the answer was late", noResult, { durationMs: 10_001 }],
+    ["the answer was late", noResult, { durationMs: 30_001 }],
     ["the worker stood still", noResult, { longestStallMs: 1_001 }],
     ["an error has the secret", failure("INTERNAL_ERROR", `no: ${token}`), {}],
     ["a status has the secret", noResult, { statuses: [token] }],

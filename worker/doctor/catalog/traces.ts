@@ -6,8 +6,8 @@ import { leftProcesses } from "../left-processes.ts";
 import { readProgramAnswer } from "../program.ts";
 import { unlessFiltered } from "./no-control.ts";
 
-/** Milliseconds after which an answer waited for something that the program left: it stays for eight seconds. */
-const promptlyMs = 6_000;
+/** Milliseconds after which an answer waited for something that the program left: it stays for thirty seconds. */
+const promptlyMs = 25_000;
 /** Milliseconds within which a call that ignores its time limit of one second is over all the same. */
 const stoppedMs = 12_000;
 
