@@ -129,8 +129,11 @@ export class ChaosWorkers implements AsyncDisposable {
     await this.#owned.disposeAsync();
   }
 
-  async #end(id: string, { process: { child, exited } }: ChaosWorker, how: WorkerEnd) {
+  async #end(id: string, { process }: ChaosWorker, how: WorkerEnd) {
     const { history } = this.#options;
+    const { child, exited } = process;
+    // Before its first word a worker may have nothing that listens to signals, and no call.
+    const isNew = process.output === "";
     history.tell({ kind: "stopped", worker: id, how });
     child.kill(how === "SIGKILL" ? "SIGKILL" : "SIGTERM");
     if (how === "SIGTERM twice") {
@@ -139,7 +142,7 @@ export class ChaosWorkers implements AsyncDisposable {
       child.kill("SIGTERM");
     }
     const end = endOf(await exited);
-    const isGood = goodEnds[how].includes(end);
+    const isGood = goodEnds[how].includes(end) || (isNew && end === "SIGTERM");
     history.tell({ kind: "ended", worker: id, how: end, isGood });
   }
 
