@@ -13,6 +13,7 @@ import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newUuid } from "../worker/support/ids.ts";
+import { Slots } from "../worker/support/slots.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
@@ -39,6 +40,12 @@ const probeIntervalMs = { first: 1_000, last: 16_000 } as const;
 /** How long a question is worth keeping: who comes before the next one finds it, and later ones not all there ever were. */
 const probeLife = { timeToLiveSeconds: 40 } as const;
 
+/**
+ * Requests on their way to the broker without its confirmation; further ones wait for these. So many of the largest fit into
+ * what a session keeps while there is no connection.
+ */
+const maxSending = 12;
+
 /** The agent's name unless it is given one. */
 export const defaultAgentName = "harness";
 
@@ -57,6 +64,12 @@ export interface CallOptions {
   readonly onStatus?: (text: string) => void;
   /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
+}
+
+/** What is published for a call. */
+interface Request extends Pick<OutboundMessage, "payload" | "timeToLiveSeconds"> {
+  readonly id: string;
+  readonly userId: string;
 }
 
 /** Why a call has no answer. */
@@ -89,6 +102,8 @@ export class Agent implements AsyncDisposable {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #calls: PendingCalls;
+  /** The line is bounded by the calls that may wait for an answer. */
+  readonly #sending = new Slots({ capacity: maxSending, maxWaiting: Infinity });
 
   private constructor(
     session: BrokerSession,
@@ -148,7 +163,8 @@ export class Agent implements AsyncDisposable {
     const payload = encodeProbe(id);
     let intervalMs: number = probeIntervalMs.first;
     for (;;) {
-      const outcome = await this.#publish(tool, id, defaultUserId, payload, signal, probeLife);
+      const message = { id, payload, userId: defaultUserId, ...probeLife };
+      const outcome = await this.#publish(tool, message, signal);
       const answer = await this.#within(intervalMs, () => pending.answered, signal);
       if (answer instanceof Error) throw answer;
       if (answer) return;
@@ -173,7 +189,7 @@ export class Agent implements AsyncDisposable {
     const answer = await this.#within(
       waitedSeconds * 1000,
       async (either) => {
-        const published = this.#publish(call.tool, correlationId, userId, payload, either);
+        const published = this.#publish(call.tool, { id: correlationId, payload, userId }, either);
         // An answer says more than the confirmation, which can be late.
         const first = await Promise.race([published, pending.answered]);
         return first === "confirmed" ? pending.answered : first;
@@ -185,23 +201,22 @@ export class Agent implements AsyncDisposable {
     return { ...read(answer, waitedSeconds), correlationId, roundTripMs };
   }
 
-  /** With the user properties of real agents; the broker adds the timestamp. */
-  #publish(
+  /** With the user properties of real agents. The time is that of the call: however late it is sent, its caller waits no longer. */
+  async #publish(
     tool: string,
-    correlationId: string,
-    userId: string,
-    payload: Uint8Array,
+    { id, userId, ...message }: Request,
     signal: AbortSignal,
-    more: Pick<OutboundMessage, "timeToLiveSeconds"> = {},
   ): Promise<PublishOutcome> {
     const properties = {
-      replyTo: responseTopic(this.#namespace, this.#name, correlationId),
-      statusTo: statusTopic(this.#namespace, this.#name, correlationId),
+      replyTo: responseTopic(this.#namespace, this.#name, id),
+      statusTo: statusTopic(this.#namespace, this.#name, id),
       clientId: this.#name,
       userId,
+      timestamp: this.#clock.nowMs(),
     };
     const topic = invokeTopic(this.#namespace, tool);
-    return this.#session.publish({ topic, payload, properties, ...more }, signal);
+    using _sending = await this.#sending.acquire(signal);
+    return await this.#session.publish({ topic, properties, ...message }, signal);
   }
 
   /** What `work` brings within `ms`, or undefined; the signal that it gets ends it then. */

@@ -25,6 +25,17 @@ export function describePublishing({ name, create, capabilities }: Suite): void 
     expect(timestamp).toBeLessThanOrEqual(Date.now());
   });
 
+  test("keeps the time that is given, however late it sends", async () => {
+    await using under = await create();
+    await using session = await under.broker.connect([], never);
+    const topic = responseTopic(under.namespace, "Agent", "1");
+    const heard = await under.peer.listen(topic);
+    const timestamp = 1_795_200_128_599;
+    const properties = { clientId: "w", timestamp };
+    await session.publish({ topic, payload: Buffer.from("1"), properties }, never);
+    expect((await heard()).properties).toMatchObject(properties);
+  });
+
   test("keeps the order of what is published without waiting", async () => {
     await using under = await create();
     await using session = await under.broker.connect([], never);

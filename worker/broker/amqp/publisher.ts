@@ -7,6 +7,7 @@ import type { Clock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
 import { abortable } from "../../support/within.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
+import { stamped } from "../timestamp.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { commandFailure, replyCodeOf, replyCodes, textOf } from "./failures.ts";
 import { routingKey } from "./routing-keys.ts";
@@ -34,7 +35,7 @@ interface Unconfirmed {
   readonly id: string;
   readonly message: OutboundMessage;
   readonly key: string;
-  readonly timestampMs: number;
+  readonly properties: NonNullable<OutboundMessage["properties"]>;
   wasSent: boolean;
   wasReturned: boolean;
   /** How often the broker has refused it. */
@@ -88,9 +89,9 @@ export class Publisher {
     this.#checkRoom(sizeBytes);
     const key = routingKey(message.topic);
     const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
-    const [id, timestampMs] = [newId(), this.#clock.nowMs()];
+    const [id, properties] = [newId(), stamped(message.properties, this.#clock.nowMs())];
     const states = { wasSent: false, wasReturned: false, refusals: 0 };
-    const unconfirmed = { id, message, key, timestampMs, ...states, resolve, reject };
+    const unconfirmed = { id, message, key, properties, ...states, resolve, reject };
     this.#unconfirmed.set(id, unconfirmed);
     this.#unconfirmedBytes += sizeBytes;
     if (this.#channel !== undefined) this.#send(unconfirmed, this.#channel);
@@ -113,8 +114,8 @@ export class Publisher {
   }
 
   #send(unconfirmed: Unconfirmed, channel: ConfirmChannel): void {
-    const { id, key, timestampMs, wasSent, message } = unconfirmed;
-    const { payload, properties } = message;
+    const { id, key, properties, wasSent, message } = unconfirmed;
+    const { payload } = message;
     const content = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
     // The broker may have the first copy: to it and its consumers, both are messages of their own.
     const resent = wasSent ? { [resentProperty]: true } : {};
@@ -123,7 +124,7 @@ export class Publisher {
       persistent: true,
       messageId: id,
       contentType: "application/json",
-      headers: { ...properties, ...resent, timestamp: timestampMs },
+      headers: { ...properties, ...resent },
     };
     unconfirmed.wasSent = true;
     unconfirmed.wasReturned = false;

@@ -21,6 +21,7 @@ import {
   type SessionEnd,
 } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
+import { stamped } from "../timestamp.ts";
 import { type ClientOptions, expectOk, openClient, propertiesOf, receive } from "./client.ts";
 import type { DevConnection } from "./connection.ts";
 import { DevSubscription } from "./subscription.ts";
@@ -115,7 +116,7 @@ class DevSession implements BrokerSession {
   }
 
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
-    const properties = { ...message.properties, timestamp: this.#clock.nowMs() };
+    const properties = stamped(message.properties, this.#clock.nowMs());
     const line = encodePublish(message.topic, message.payload, properties);
     this.#expectOk(await this.#publishing.command(line, signal), "PUBLISH");
     return "confirmed";

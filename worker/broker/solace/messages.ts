@@ -3,6 +3,7 @@
  */
 import solace from "solclientjs";
 import { BrokerError, type OutboundMessage } from "../broker.ts";
+import { stamped } from "../timestamp.ts";
 import { textOf, toTopic } from "./library.ts";
 
 const { SDTFieldType, SolclientFactory } = solace;
@@ -26,7 +27,7 @@ const skipped: readonly solace.SDTFieldType[] = [
  */
 export function toMessage(
   { topic, payload, properties, timeToLiveSeconds }: OutboundMessage,
-  timestampMs: number,
+  nowMs: number,
 ): solace.Message {
   try {
     const message = SolclientFactory.createMessage();
@@ -36,7 +37,7 @@ export function toMessage(
       Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
     );
     const map = new solace.SDTMapContainer();
-    for (const [name, value] of Object.entries({ ...properties, timestamp: timestampMs })) {
+    for (const [name, value] of Object.entries(stamped(properties, nowMs))) {
       map.addField(name, toField(value));
     }
     message.setUserPropertyMap(map);

@@ -10,7 +10,8 @@ import {
   ToolClient,
   type ToolClientOptions,
 } from "../../../../harness/client/tool-client.ts";
-import { type MemoryBroker, createMemoryBroker } from "../../../../worker/broker/memory/broker.ts";
+import type { Broker } from "../../../../worker/broker/broker.ts";
+import { createMemoryBroker } from "../../../../worker/broker/memory/broker.ts";
 import { reconnecting } from "../../../../worker/broker/reconnecting.ts";
 import { patience } from "../../../support/patience.ts";
 import { type ServedRequest, serveTools } from "../../../support/served-tools.ts";
@@ -265,7 +266,7 @@ describe("a call without a result", () => {
 
 describe("a connection", () => {
   /** A client over sessions that are opened again at once. */
-  const overReconnecting = (broker: MemoryBroker, maxAttempts: number): Promise<ToolClient> =>
+  const overReconnecting = (broker: Broker, maxAttempts: number): Promise<ToolClient> =>
     ToolClient.connect({
       namespace,
       broker: reconnecting(broker, {
@@ -288,6 +289,43 @@ describe("a connection", () => {
     const answer = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, result }));
     await vi.waitFor(() => expect(broker.publish(replyTo, answer)).toBe("confirmed"), patience);
     expect((await call).toolResult).toEqual({ ok: true });
+  });
+
+  test("takes the requests of many calls that are made at once", async () => {
+    const broker = createMemoryBroker({ namespace });
+    await using _tool = await serveTools(broker, ["tool"], (request) => request.result({}));
+    await using client = await overReconnecting(broker, 0);
+    const calls = Array.from({ length: 2_000 }, () => client.invoke("tool"));
+    expect(await Promise.all(calls)).toHaveLength(2_000);
+  });
+
+  test("that is made again late takes requests with the time of their call", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const broker = createMemoryBroker({ namespace });
+    const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
+    let connections = 0;
+    const gated: Broker = {
+      kind: "gated",
+      async connect(tools, signal) {
+        if (++connections > 1) await isOpen;
+        return broker.connect(tools, signal);
+      },
+    };
+    await using client = await overReconnecting(gated, 0);
+    broker.dropSessions();
+    await vi.waitFor(() => expect(connections).toBe(2), patience);
+    const calledAtMs = Date.now();
+    const call = client.invoke("tool");
+    vi.setSystemTime(calledAtMs + 60_000);
+    const requests: ServedRequest[] = [];
+    await using _tool = await serveTools(broker, ["tool"], (request) => {
+      requests.push(request);
+      return request.result({});
+    });
+    open();
+    await call;
+    expect(requests.map(({ properties }) => Number(properties["timestamp"]))).toEqual([calledAtMs]);
   });
 
   test("that is lost for good fails the calls on their way, and later ones", async () => {
