@@ -44,6 +44,8 @@ export const refusals = {
   permission: { code: 403, text: "Permission Not Allowed" },
   queueShutdown: { code: 503, text: "Queue Shutdown" },
   serviceUnavailable: { code: 503, text: "Service Unavailable" },
+  subscriptionExists: { code: 400, text: "Subscription Already Exists" },
+  subscriptionNotFound: { code: 400, text: "Subscription Not Found" },
   spoolOverQuota: { code: 503, text: "Spool Over Quota" },
   tooManyClients: { code: 503, text: "Too Many Clients" },
   tooManyQueues: { code: 503, text: "Max Num Queues Exceeded" },

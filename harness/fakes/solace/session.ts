@@ -87,7 +87,7 @@ export class Session implements Client {
     );
   }
 
-  /** Adds or removes a subscription; one that is there, or is not, already is fine. Returns why it does not. */
+  /** Adds or removes a subscription. Returns why it does not. */
   #change({ action, topic, queue: queueName }: SubscriptionRequest): Fault | undefined {
     const queue = queueName === undefined ? undefined : this.#router.queues.get(queueName);
     if (topic === "" || Buffer.byteLength(topic) > maxTopicBytes) return refusals.invalidName;
@@ -96,9 +96,11 @@ export class Session implements Client {
       if (!allows(queue.properties, this.username, "modify-topic")) return refusals.permission;
     }
     const subscriptions = queue ? queue.subscriptions : this.subscriptions;
-    if (action === "remove") subscriptions.delete(topic);
-    else if (subscriptions.size >= maxSubscriptions) return refusals.maxSubscriptions;
-    else if (queue) queue.subscriptions.add(topic);
+    if (action === "remove")
+      return subscriptions.delete(topic) ? undefined : refusals.subscriptionNotFound;
+    if (subscriptions.has(topic)) return refusals.subscriptionExists;
+    if (subscriptions.size >= maxSubscriptions) return refusals.maxSubscriptions;
+    if (queue) queue.subscriptions.add(topic);
     else this.subscriptions.set(topic, parseSubscription(topic));
     return undefined;
   }

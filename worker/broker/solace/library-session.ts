@@ -72,6 +72,9 @@ function sessionProperties(
     readTimeoutInMsecs: requestTimeoutMs,
     sendBufferMaxSize: sendBufferBytes,
     generateSendTimestamps: true,
+    // Every worker says what its queues take, and those that others have served take it already.
+    ignoreDuplicateSubscriptionError: true,
+    ignoreSubscriptionNotFoundError: true,
     publisherProperties: new solace.MessagePublisherProperties({
       enabled: true,
       windowSize: publishWindow,
