@@ -142,6 +142,8 @@ export class Tap {
   }
 
   #receive(call: ConsumeMessage): void {
+    // The broker takes back what comes while the channel is being closed.
+    if (this.#isClosed) return;
     this.#unsettled++;
     this.#options.room.add();
     this.#options.onCall(this, call);
