@@ -33,7 +33,7 @@ export interface Delivery {
   settle(outcome: Settlement): Promise<void>;
 }
 
-/** A message of ours. The adapter adds the `timestamp` property (epoch milliseconds) that peers expect. */
+/** A message of ours. The adapter adds the property `timestamp` (epoch milliseconds) that peers expect, unless it is there. */
 export interface OutboundMessage {
   readonly topic: string;
   /** UTF-8 JSON. */
@@ -112,12 +112,35 @@ export interface BrokerSession extends AsyncDisposable {
   pause(): Promise<void>;
 }
 
+/** The places that a session has for deliveries which are not settled. */
+export interface Places {
+  readonly places: number;
+  /** Takes one. */
+  add(): void;
+  /** Gives one back. */
+  remove(): void;
+}
+
+/** Work that sessions which were lost have left with the caller. */
+export interface CarriedWork {
+  /** Takes the places that it needs of these, and gives them back as it ends. */
+  takePlaces(places: Places): void;
+}
+
 /** A way to open sessions. `connect` makes one attempt; retrying is the `reconnecting` decorator's. */
 export interface Broker {
   /** Short name for logs: `memory`, `dev`. */
   readonly kind: string;
-  /** Opens a session that already serves `tools`. Throws BrokerError when it cannot; leaves nothing open then. */
-  connect(tools: readonly string[], signal: AbortSignal): Promise<BrokerSession>;
+  /**
+   * Opens a session that already serves `tools`. Throws BrokerError when it cannot; leaves nothing open then.
+   *
+   * @param carried takes places of a session that bounds what is not settled, before it takes any call
+   */
+  connect(
+    tools: readonly string[],
+    signal: AbortSignal,
+    carried?: CarriedWork,
+  ): Promise<BrokerSession>;
 }
 
 /** A failure of the broker or of the connection to it. Never leaves the broker room's callers unhandled. */

@@ -13,6 +13,7 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "./broker.ts";
+import { CarriedCalls } from "./carried-calls.ts";
 import { Dialler, type DiallerOptions } from "./dialler.ts";
 import { LastingSubscription } from "./lasting-subscription.ts";
 import { Outbox, endedWith } from "./outbox.ts";
@@ -74,6 +75,7 @@ class SupervisedSession implements ReconnectingSession {
   /** What `serve` and `leave` said last. */
   readonly #desired: Set<string>;
   readonly #subscriptions = new Set<LastingSubscription>();
+  readonly #carried = new CarriedCalls();
   readonly #stopping = new AbortController();
   readonly #supervision: Promise<void>;
   readonly #end = Promise.withResolvers<SessionEnd>();
@@ -189,7 +191,7 @@ class SupervisedSession implements ReconnectingSession {
       const session = this.#live;
       if (session !== undefined && session !== last) {
         last = session;
-        yield* session.deliveries;
+        yield* this.#carried.follow(session.deliveries);
       } else if (this.#isPaused && this.#joining === undefined) {
         return;
       } else {
@@ -206,6 +208,7 @@ class SupervisedSession implements ReconnectingSession {
         const connectedAtMs = this.#clock.monotonicMs();
         const { cause } = await session.closed;
         this.#setLive(undefined);
+        this.#carried.connectionLost();
         await session[Symbol.asyncDispose]();
         this.#stopping.signal.throwIfAborted();
         this.#options.log.warn({ broker: this.#broker.kind, err: cause }, "broker connection lost");
@@ -234,20 +237,23 @@ class SupervisedSession implements ReconnectingSession {
     }
   }
 
-  /** Opens a session, brings it to what is desired, and makes it the live one in the same turn. */
+  /**
+   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. A tool that cannot be served is
+   * no reason to give up: the next attempt has it from the beginning, where it is served as soon as it can.
+   */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);
     await using stack = new AsyncDisposableStack();
-    const session = stack.use(await this.#broker.connect([...served], signal));
+    const session = stack.use(await this.#broker.connect([...served], signal, this.#carried));
     for (const subscription of this.#subscriptions) await subscription.moveTo(session, signal);
     while (!this.#isPaused) {
       const [missing] = this.#desired.difference(served);
       const [surplus] = served.difference(this.#desired);
       if (missing !== undefined) {
-        await session.serve(missing, signal);
+        await session.serve(missing, signal).catch(tryAgain);
         served.add(missing);
       } else if (surplus !== undefined) {
-        await session.leave(surplus, signal);
+        await session.leave(surplus, signal).catch(tryAgain);
         served.delete(surplus);
       } else {
         break;
@@ -281,6 +287,12 @@ class SupervisedSession implements ReconnectingSession {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
+}
+
+/** Throws the error as one that another attempt may not have. */
+function tryAgain(error: unknown): never {
+  if (!(error instanceof BrokerError)) throw error;
+  throw new BrokerError(error.message, { cause: error, transient: true });
 }
 
 function sessionEnded(cause?: unknown): BrokerError {

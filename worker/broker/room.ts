@@ -15,7 +15,7 @@ export type Place = Disposable;
 export interface Taker {
   /** The room has been full for `fullPatienceMs`, and there are others who take. */
   onCrowded(): void;
-  /** There is room again, or others came or went who take as well. */
+  /** There is room again, or all of it, or others came or went who take as well. */
   onRoom(): void;
 }
 
@@ -41,6 +41,11 @@ export class Room {
   /** Whether as many calls are held as may be. */
   get isFull(): boolean {
     return this.#held >= this.places;
+  }
+
+  /** Calls that are held beyond the places; negative when there are fewer. */
+  get surplus(): number {
+    return this.#held - this.places;
   }
 
   /** Whether no call is held. */
@@ -144,11 +149,13 @@ export class Room {
     const wasFull = this.isFull;
     this.#held--;
     this.#grant();
-    if (!wasFull || this.isFull) return;
-    clearTimeout(this.#patience);
-    this.#patience = undefined;
-    this.#isCrowded = false;
-    this.#tellOfRoom();
+    const hasRoomAgain = wasFull && !this.isFull;
+    if (hasRoomAgain) {
+      clearTimeout(this.#patience);
+      this.#patience = undefined;
+      this.#isCrowded = false;
+    }
+    if (hasRoomAgain || this.isEmpty) this.#tellOfRoom();
   }
 
   #tellOfRoom(): void {

@@ -2,6 +2,7 @@
  * How much a session is handed before it has settled what it has.
  */
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { patience } from "../../support/patience.ts";
 import { Acceptor, type Suite, never, numbers, publishCalls, pull, textOf } from "./under-test.ts";
 
@@ -56,6 +57,35 @@ export function describeBackPressure({ name, create, capabilities }: Suite): voi
       await publishCalls(under, "echo", ["8"]);
       await third;
       expect(more).toEqual(["8"]);
+    });
+
+    test("counts what goes on from a connection that was lost, and leaves the rest to others", async ({
+      skip,
+    }) => {
+      skip(!capabilities.shares, "every session gets a copy");
+      await using under = await create({ maxUnsettled: 2 });
+      const log = { info: () => {}, warn: () => {} };
+      const backoff = { baseMs: 1, capMs: 100 };
+      const lasting = reconnecting(under.broker, { maxAttempts: 0, backoff, log });
+      await using busy = await lasting.connect(["echo"], never);
+      const deliveries = pull(busy);
+      await publishCalls(under, "echo", ["0"]);
+      const running = await deliveries.next();
+      await under.cutConnections();
+      expect(textOf(await deliveries.next())).toBe("0");
+      const more: string[] = [];
+      const third = deliveries.next().then((delivery) => more.push(textOf(delivery)));
+      await using free = await under.broker.connect(["echo"], never);
+      const worker = new Acceptor(free);
+      await publishCalls(under, "echo", ["1", "2", "3", "4"]);
+      // The library of a broker may have one in hand.
+      await vi.waitFor(() => expect(worker.texts.length).toBeGreaterThanOrEqual(3), patience);
+      expect(more).toEqual([]);
+      await worker.finish();
+      await running.settle("accepted");
+      await publishCalls(under, "echo", ["5"]);
+      await third;
+      expect(more).toHaveLength(1);
     });
   });
 }

@@ -182,11 +182,14 @@ function gated(onStateChange: (connected: boolean) => void = () => {}): {
   asked: () => readonly string[] | undefined;
   letThrough: () => void;
   refuse: () => void;
+  /** Sessions that are opened from now on serve this tool from the beginning only. */
+  refuseToServe: (tool: string) => void;
 } {
   const clock = new HandClock();
   const memory = createMemoryBroker({ namespace: "ns" });
   let gate: (PromiseWithResolvers<void> & { tools: readonly string[] }) | undefined;
   let isFirst = true;
+  let refused: string | undefined;
   const inner: Broker = {
     kind: "gated",
     async connect(tools) {
@@ -196,7 +199,13 @@ function gated(onStateChange: (connected: boolean) => void = () => {}): {
       isFirst = false;
       await opened.promise;
       gate = undefined;
-      return memory.connect(tools, never);
+      const session = await memory.connect(tools, never);
+      if (refused === undefined) return session;
+      const serve = async (tool: string, signal: AbortSignal): Promise<void> => {
+        if (tool === refused) throw new BrokerError("another type", { transient: false });
+        await session.serve(tool, signal);
+      };
+      return Object.assign(session, { serve });
     },
   };
   const log = { info: () => {}, warn: () => {} };
@@ -208,6 +217,7 @@ function gated(onStateChange: (connected: boolean) => void = () => {}): {
     asked: () => gate?.tools,
     letThrough: () => gate?.resolve(),
     refuse: () => gate?.reject(unreachable),
+    refuseToServe: (tool) => void (refused = tool),
   };
 }
 
@@ -227,6 +237,23 @@ describe("a connection that is being made", () => {
     memory.publish(invokeTopic("ns", "left"), Buffer.from("1"));
     memory.publish(invokeTopic("ns", "late"), Buffer.from("2"));
     expect(textOf(await deliveries.next())).toBe("2");
+  });
+
+  test("is made once more, with all that is desired, when a tool of late cannot be served", async () => {
+    const { broker, memory, clock, asked, letThrough, refuseToServe } = gated();
+    await using session = await broker.connect(["kept"], never);
+    memory.dropSessions();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toEqual(["kept"]), patience);
+    await session.serve("late", never);
+    refuseToServe("late");
+    letThrough();
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    clock.advance(100);
+    await vi.waitFor(() => expect(asked()).toEqual(["kept", "late"]), patience);
+    letThrough();
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
   });
 
   test("takes nothing when the session was paused meanwhile", async () => {

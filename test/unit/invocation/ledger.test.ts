@@ -1,5 +1,5 @@
 /**
- * What is remembered of calls, for how long, and which of their deliveries belong together.
+ * What is remembered of calls, for how long, and which of their deliveries are kept.
  */
 import { describe, expect, test } from "vitest";
 import type { Delivery } from "../../../worker/broker/broker.ts";
@@ -8,7 +8,6 @@ import {
   Ledger,
   type RunningEntry,
   callKey,
-  maxDeliveriesOfCall,
   maxRememberedAnswers,
   maxRememberedBytes,
   rememberedMs,
@@ -22,6 +21,8 @@ class SetClock {
   }
 }
 
+const settledNowhere = (): Promise<void> => Promise.resolve();
+
 function delivery(changes: Partial<Delivery> = {}): Delivery {
   return {
     topic: "tool/echo",
@@ -30,7 +31,7 @@ function delivery(changes: Partial<Delivery> = {}): Delivery {
     deliveryCount: 1,
     maxDeliveries: undefined,
     properties: {},
-    settle: () => Promise.resolve(),
+    settle: settledNowhere,
     ...changes,
   };
 }
@@ -58,7 +59,7 @@ describe("a call", () => {
     expect(ledger.receive("b", delivery())).toMatchObject({ state: "new" });
   });
 
-  test("keeps so many of its deliveries, and has the broker keep no older ones", () => {
+  test("keeps the newest of its deliveries, and has the broker keep no other", () => {
     const settled: string[] = [];
     const nth = (n: number): Delivery =>
       delivery({
@@ -67,9 +68,12 @@ describe("a call", () => {
       });
     const ledger = new Ledger(new SetClock());
     const entry = open(ledger, "a", nth(1));
-    for (let n = 2; n <= maxDeliveriesOfCall + 2; n++) ledger.receive("a", nth(n));
+    expect(settled).toEqual([]);
+    ledger.receive("a", nth(2));
+    expect(settled).toEqual(["1 accepted"]);
+    ledger.receive("a", nth(3));
+    expect(entry.end(undefined)?.deliveryCount).toBe(3);
     expect(settled).toEqual(["1 accepted", "2 accepted"]);
-    expect(entry.end(undefined).map(({ deliveryCount }) => deliveryCount)[0]).toBe(3);
   });
 
   test("that ends with nothing to remember is new again", () => {
@@ -86,35 +90,13 @@ describe("a call", () => {
     expect(ledger.receive("a", delivery()).state).toBe("new");
   });
 
-  test("that was ended is not forgotten by disposal, and gives its deliveries away once", () => {
+  test("that was ended is not forgotten by disposal, and gives its delivery away once", () => {
     const ledger = new Ledger(new SetClock());
     const entry = open(ledger, "a");
-    expect(entry.end(reply("a"))).toHaveLength(1);
-    expect(entry.end(undefined)).toEqual([]);
+    expect(entry.end(reply("a"))).toBeDefined();
+    expect(entry.end(undefined)).toBeUndefined();
     entry[Symbol.dispose]();
     expect(ledger.receive("a", delivery()).state).toBe("answered");
-  });
-
-  test("ends with every delivery that came until then, and none that came later", () => {
-    const ledger = new Ledger(new SetClock());
-    const deliveries = [delivery(), delivery({ deliveryCount: 2 }), delivery({ deliveryCount: 3 })];
-    const entry = open(ledger, "a", deliveries[0]);
-    for (const later of deliveries.slice(1)) ledger.receive("a", later);
-    const ended = entry.end(undefined);
-    expect(ended).toEqual(deliveries);
-    open(ledger, "a");
-    expect(ended).toHaveLength(3);
-  });
-
-  test("keeps its newest deliveries when it has too many", () => {
-    const ledger = new Ledger(new SetClock());
-    const entry = open(ledger, "a");
-    const newest = delivery();
-    for (let n = 1; n < maxDeliveriesOfCall; n++) ledger.receive("a", delivery());
-    ledger.receive("a", newest);
-    const ended = entry.end(undefined);
-    expect(ended).toHaveLength(maxDeliveriesOfCall);
-    expect(ended.at(-1)).toBe(newest);
   });
 });
 
@@ -164,7 +146,7 @@ describe("an answer is remembered", () => {
     const entries = Array.from({ length: 100 }, (_, n) => open(ledger, `${n}`));
     answer(ledger, "answered");
     expect(ledger.receive("answered", delivery()).state).toBe("answered");
-    expect(entries.map((entry) => entry.end(undefined).length)).toEqual(entries.map(() => 1));
+    expect(entries.map((entry) => entry.end(undefined))).toEqual(entries.map(() => delivery()));
   });
 });
 

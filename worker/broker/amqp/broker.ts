@@ -22,8 +22,8 @@ export function createAmqpBroker(options: AmqpBrokerOptions): Broker {
   let wasLetIn = false;
   return {
     kind: "amqp",
-    async connect(tools, signal) {
-      const session = await openSession({ ...options, wasLetIn }, tools, signal);
+    async connect(tools, signal, carried) {
+      const session = await openSession({ ...options, wasLetIn }, tools, signal, carried);
       wasLetIn = true;
       return session;
     },

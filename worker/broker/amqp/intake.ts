@@ -2,7 +2,7 @@
  * The line of calls between the taps and who pulls them.
  */
 import type { ConsumeMessage } from "amqplib";
-import type { Delivery } from "../broker.ts";
+import type { CarriedWork, Delivery } from "../broker.ts";
 import { mayHandBack } from "../hand-back.ts";
 import { Room } from "../room.ts";
 import type { AmqpConnection } from "./connection.ts";
@@ -49,13 +49,16 @@ export class Intake {
     connection: AmqpConnection,
     topology: Pick<Topology, "toolOf">,
     options: IntakeOptions,
+    carried: CarriedWork | undefined,
   ) {
     this.#connection = connection;
     this.#topology = topology;
     this.#options = options;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
+    const room = new Room(options.maxUnsettled);
+    carried?.takePlaces(room);
     this.tapOptions = {
-      room: new Room(options.maxUnsettled),
+      room,
       onCall: (tap, call) => {
         this.#waiting.push({ tap, call });
         this.#notify();
@@ -78,7 +81,7 @@ export class Intake {
    */
   #handBack(): void {
     const { room } = this.tapOptions;
-    const surplus = this.#unsettled + this.#waiting.length - room.places;
+    const { surplus } = room;
     if (!room.isCrowded || surplus <= 0) return;
     const going = this.#waiting.toReversed().filter((waiting) => this.#mayGo(waiting));
     for (const waiting of going.slice(0, surplus)) {

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../../support/clock.ts";
 import {
   type BrokerSession,
   type BrokerSubscription,
+  type CarriedWork,
   type Delivery,
   type OutboundMessage,
   type PublishOutcome,
@@ -31,6 +32,7 @@ export async function openSession(
   options: SessionOptions,
   tools: readonly string[],
   signal: AbortSignal,
+  carried?: CarriedWork,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
   const open = async (purpose: ConnectionOptions["purpose"]): Promise<AmqpConnection> =>
@@ -40,7 +42,7 @@ export async function openSession(
   endTogether(receiving, publishing);
   const topology = new Topology(options);
   const clock = options.clock ?? systemClock;
-  const intake = new Intake(receiving, topology, options);
+  const intake = new Intake(receiving, topology, options, carried);
   const { log } = options;
   const serving = new Serving({ connection: receiving, topology, intake, clock, log });
   if (tools.length === 0) await findExchange(receiving, topology, signal);

@@ -11,10 +11,12 @@ import {
   type Broker,
   BrokerError,
   type BrokerSession,
+  type CarriedWork,
   type OutboundMessage,
   type PublishOutcome,
 } from "../broker.ts";
 import type { Weighed } from "../heard-messages.ts";
+import { stamped } from "../timestamp.ts";
 import { type Queued, Queues } from "./queues.ts";
 import { type Exchange, MemorySession } from "./session.ts";
 import { type MemoryMessage, type MemorySubscription, Subscription } from "./subscription.ts";
@@ -72,10 +74,14 @@ class InProcessBroker implements MemoryBroker, Exchange {
     return this.#queues.deadLetters;
   }
 
-  connect(tools: readonly string[], signal: AbortSignal): Promise<BrokerSession> {
+  connect(
+    tools: readonly string[],
+    signal: AbortSignal,
+    carried?: CarriedWork,
+  ): Promise<BrokerSession> {
     return new Promise((resolve) => {
       signal.throwIfAborted();
-      const session = new MemorySession(this);
+      const session = new MemorySession(this, carried);
       this.#sessions.add(session);
       for (const tool of tools) this.bind(session, tool);
       resolve(session);
@@ -135,7 +141,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
   }
 
   send({ topic, payload, properties }: OutboundMessage): PublishOutcome {
-    return this.publish(topic, payload, { ...properties, timestamp: this.#clock.nowMs() });
+    return this.publish(topic, payload, stamped(properties, this.#clock.nowMs()));
   }
 
   listen<Heard extends Weighed>(

@@ -5,6 +5,7 @@ import {
   BrokerError,
   type BrokerSession,
   type BrokerSubscription,
+  type CarriedWork,
   type Delivery,
   type HeardMessage,
   type OutboundMessage,
@@ -49,13 +50,23 @@ export class MemorySession implements BrokerSession {
   readonly #exchange: Exchange;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #unsettled = new Set<Queued>();
+  /** Places that are taken by calls of former sessions. */
+  #carried = 0;
   readonly #subscriptions = new Set<Subscription<HeardMessage>>();
   #isEnded = false;
   #isPaused = false;
   #awake = Promise.withResolvers<void>();
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, carried: CarriedWork | undefined) {
     this.#exchange = exchange;
+    carried?.takePlaces({
+      places: exchange.maxUnsettled,
+      add: () => void this.#carried++,
+      remove: () => {
+        this.#carried--;
+        this.wake();
+      },
+    });
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
   }
@@ -130,7 +141,7 @@ export class MemorySession implements BrokerSession {
   }
 
   #take(): Queued | undefined {
-    if (this.#unsettled.size >= this.#exchange.maxUnsettled) return undefined;
+    if (this.#unsettled.size + this.#carried >= this.#exchange.maxUnsettled) return undefined;
     const queued = this.#exchange.take(this.topics);
     if (queued) this.#unsettled.add(queued);
     return queued;

@@ -16,6 +16,6 @@ export function createSolaceBroker(options: SolaceBrokerOptions): Broker {
   }
   return {
     kind: "solace",
-    connect: (tools, signal) => openSession(options, tools, signal),
+    connect: (tools, signal, carried) => openSession(options, tools, signal, carried),
   };
 }

@@ -3,7 +3,7 @@
  */
 import type solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
-import type { Delivery } from "../broker.ts";
+import type { CarriedWork, Delivery } from "../broker.ts";
 import { mayHandBack } from "../hand-back.ts";
 import type { BrokerLog } from "../log.ts";
 import { Room } from "../room.ts";
@@ -52,10 +52,22 @@ export class Intake {
   /** Resolves when there may be something to hand out, or nothing more to come. */
   #changed = Promise.withResolvers<void>();
 
-  constructor(connection: SolaceConnection, options: IntakeOptions) {
+  constructor(
+    connection: SolaceConnection,
+    options: IntakeOptions,
+    carried: CarriedWork | undefined,
+  ) {
     this.#connection = connection;
     this.#options = options;
-    this.turns = new Turns(new Room(options.maxUnsettled), options.clock, connection.ended);
+    const room = new Room(options.maxUnsettled);
+    const turns = new Turns(room, options.clock, connection.ended);
+    carried?.takePlaces({
+      places: room.places,
+      add: () => room.add(),
+      // The queues are told as well.
+      remove: () => turns.done(),
+    });
+    this.turns = turns;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     connection.ended.addEventListener("abort", () => this.#notify(), { once: true });
   }

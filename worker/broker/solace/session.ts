@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../../support/clock.ts";
 import {
   type BrokerSession,
   type BrokerSubscription,
+  type CarriedWork,
   type Delivery,
   type OutboundMessage,
   type PublishOutcome,
@@ -39,10 +40,11 @@ export async function openSession(
   options: SolaceBrokerOptions,
   tools: readonly string[],
   signal: AbortSignal,
+  carried?: CarriedWork,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
   const connection = await SolaceConnection.open(options, signal);
-  const session = stack.use(new SolaceSession(connection, options));
+  const session = stack.use(new SolaceSession(connection, options, carried));
   await session.begin(tools, signal);
   stack.move();
   return session;
@@ -60,11 +62,15 @@ class SolaceSession implements BrokerSession {
   #pausing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(connection: SolaceConnection, options: SolaceBrokerOptions) {
+  constructor(
+    connection: SolaceConnection,
+    options: SolaceBrokerOptions,
+    carried: CarriedWork | undefined,
+  ) {
     const clock = options.clock ?? systemClock;
     this.#connection = connection;
     this.#publisher = new Publisher(connection, clock, options.statusDelivery);
-    const intake = new Intake(connection, { ...options, clock });
+    const intake = new Intake(connection, { ...options, clock }, carried);
     this.#intake = intake;
     const { log, isRepeatable = () => false } = options;
     const queues = new Queues(options);

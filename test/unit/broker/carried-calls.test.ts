@@ -1,0 +1,125 @@
+/**
+ * Calls that go on although their connection is gone: what places they take of the next one.
+ */
+import { describe, expect, test } from "vitest";
+import type { Delivery, Places } from "../../../worker/broker/broker.ts";
+import { CarriedCalls } from "../../../worker/broker/carried-calls.ts";
+
+/** Counts what is taken. */
+class Counted implements Places {
+  readonly places: number;
+  taken = 0;
+
+  constructor(places: number) {
+    this.places = places;
+  }
+
+  add(): void {
+    this.taken++;
+  }
+
+  remove(): void {
+    this.taken--;
+  }
+}
+
+/** A connection that hands out so many calls, and does not end. */
+async function* calls(count: number, outcomes: string[] = []): AsyncGenerator<Delivery, void> {
+  for (let n = 0; n < count; n++) {
+    yield {
+      topic: "tool/echo",
+      payload: Buffer.from(`${n}`),
+      redelivered: false,
+      deliveryCount: 1,
+      maxDeliveries: undefined,
+      properties: {},
+      settle: (outcome) => Promise.resolve(void outcomes.push(`${n} ${outcome}`)),
+    };
+  }
+  await new Promise(() => undefined);
+}
+
+/** What the connection of the moment hands out next. */
+async function pulled(carried: CarriedCalls, count: number): Promise<readonly Delivery[]> {
+  const followed = carried.follow(calls(count));
+  const deliveries: Delivery[] = [];
+  while (deliveries.length < count) deliveries.push((await followed.next()).value as Delivery);
+  return deliveries;
+}
+
+describe("calls of a lost connection", () => {
+  test("take a place each until they are settled, all places but one", async () => {
+    const carried = new CarriedCalls();
+    const deliveries = await pulled(carried, 4);
+    carried.connectionLost();
+    const [small, large] = [new Counted(3), new Counted(10)];
+    carried.takePlaces(small);
+    expect(small.taken).toBe(2);
+    carried.connectionLost();
+    carried.takePlaces(large);
+    expect(large.taken).toBe(4);
+    for (const [n, delivery] of deliveries.entries()) {
+      await delivery.settle("accepted");
+      await delivery.settle("failed");
+      expect(large.taken).toBe(3 - n);
+    }
+    expect(small.taken).toBe(2);
+  });
+
+  test("that are more than the places give none back before they are not", async () => {
+    const carried = new CarriedCalls();
+    const deliveries = await pulled(carried, 4);
+    carried.connectionLost();
+    const places = new Counted(3);
+    carried.takePlaces(places);
+    const taken: number[] = [];
+    for (const delivery of deliveries) {
+      await delivery.settle("accepted");
+      taken.push(places.taken);
+    }
+    expect(taken).toEqual([2, 2, 1, 0]);
+  });
+
+  test("that were settled before take none, and nor do those of the next connection", async () => {
+    const carried = new CarriedCalls();
+    const [settled, lost] = await pulled(carried, 2);
+    await settled?.settle("accepted");
+    carried.connectionLost();
+    const places = new Counted(10);
+    carried.takePlaces(places);
+    const [next] = await pulled(carried, 1);
+    expect(places.taken).toBe(1);
+    await next?.settle("accepted");
+    expect(places.taken).toBe(1);
+    await lost?.settle("accepted");
+    expect(places.taken).toBe(0);
+  });
+
+  test("that are handed out when it is gone already are counted with them", async () => {
+    const carried = new CarriedCalls();
+    const followed = carried.follow(calls(2));
+    await followed.next();
+    carried.connectionLost();
+    await followed.next();
+    const places = new Counted(10);
+    carried.takePlaces(places);
+    expect(places.taken).toBe(2);
+  });
+
+  test("take nothing of a single place", async () => {
+    const carried = new CarriedCalls();
+    await pulled(carried, 2);
+    carried.connectionLost();
+    const places = new Counted(1);
+    carried.takePlaces(places);
+    expect(places.taken).toBe(0);
+  });
+
+  test("are settled where they came from", async () => {
+    const outcomes: string[] = [];
+    const carried = new CarriedCalls();
+    const { value } = await carried.follow(calls(1, outcomes)).next();
+    await (value as Delivery).settle("failed");
+    expect(outcomes).toEqual(["0 failed"]);
+  });
+});
