@@ -69,6 +69,9 @@ const waysToHold = [
   ["mapped", "library.mmap(None, 30 << 20, 1, 1, file, 0); os.close(file)"],
 ] as const;
 
+/** Enough for an interpreter, and little to fill. */
+const little = { memoryBytes: 128 * MiB };
+
 /** Makes so many empty files in four processes. */
 const makesFiles = (count: number, directory: string): string => `
 def make(number):
@@ -90,48 +93,49 @@ describe.each([
   describe("is ended, with all its processes, when", () => {
     test("one or several of them together hold too much memory", async (context) => {
       const backend = await backendFor(context);
-      const bound = restrictiveProfile.limits.memoryBytes;
       for (const hold of [
-        `held = b"x" * (700 << 20)`,
-        `in_processes(4, lambda number: held.append(b"x" * (180 << 20)))`,
+        `held = b"x" * (180 << 20)`,
+        `in_processes(4, lambda number: held.append(b"x" * (45 << 20)))`,
       ]) {
         const program = `marker, held = "str-totals-memory", []\n${hold}\ntime.sleep(linger)`;
-        const report = await runBeyond(backend, program);
-        expect(report).toMatchObject(endedFor("memoryBytes", bound));
-        expect(report.usage.peakMemoryBytes).toBeGreaterThanOrEqual(bound * 0.95);
+        const report = await runBeyond(backend, program, { limits: little });
+        expect(report).toMatchObject(endedFor("memoryBytes", little.memoryBytes));
+        expect(report.usage.peakMemoryBytes).toBeGreaterThanOrEqual(little.memoryBytes * 0.95);
         expect(await processesWith("str-totals-memory")).toEqual([]);
       }
     });
 
     test("they hold too much memory, and their first threads have ended", async (context) => {
       const backend = await backendFor(context);
-      const bound = restrictiveProfile.limits.memoryBytes;
       const program = `
 held = []
 def hold():
-    held.append(b"x" * (180 << 20))
+    held.append(b"x" * (45 << 20))
     time.sleep(linger)
 def leave(number):
     threading.Thread(target=hold).start()
     exit_thread = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
     ctypes.CDLL(None).syscall(exit_thread, 0)
 in_processes(4, leave)`;
-      expect(await runBeyond(backend, program)).toMatchObject(endedFor("memoryBytes", bound));
+      expect(await runBeyond(backend, program, { limits: little })).toMatchObject(
+        endedFor("memoryBytes", little.memoryBytes),
+      );
     });
 
     test("they keep memory that is on no process's account", async (context) => {
       const backend = await backendFor(context);
-      const bound = restrictiveProfile.limits.memoryBytes;
       const program = `
 def hold(number):
-    held = mmap.mmap(-1, 150 << 20)
-    held.write(bytes(150 << 20))
+    held = mmap.mmap(-1, 40 << 20)
+    held.write(bytes(40 << 20))
     held.madvise(mmap.MADV_DONTNEED)
     if os.fork() > 0: os._exit(0)
     time.sleep(linger)
 in_processes(4, hold)
 time.sleep(linger)`;
-      expect(await runBeyond(backend, program)).toMatchObject(endedFor("memoryBytes", bound));
+      expect(await runBeyond(backend, program, { limits: little })).toMatchObject(
+        endedFor("memoryBytes", little.memoryBytes),
+      );
     });
 
     test("memory and files in private memory are too much together", async (context) => {
@@ -250,11 +254,11 @@ in_processes(4, hold)`;
     test("processes share what they were forked with", async (context) => {
       const backend = await backendFor(context);
       const program = `
-held = b"x" * (300 << 20)
+held = b"x" * (75 << 20)
 in_processes(6, lambda number: held[number << 20])`;
-      const report = await run(backend, program);
+      const report = await run(backend, program, { limits: little });
       expect(report).toMatchObject(wentOn);
-      expect(report.usage.peakMemoryBytes).toBeLessThan(restrictiveProfile.limits.memoryBytes);
+      expect(report.usage.peakMemoryBytes).toBeLessThan(little.memoryBytes);
     });
 
     test("it maps shared memory again and again, and as much of its own after that", async (context) => {
