@@ -41,10 +41,11 @@ const probeIntervalMs = { first: 1_000, last: 16_000 } as const;
 const probeLife = { timeToLiveSeconds: 40 } as const;
 
 /**
- * Requests on their way to the broker without its confirmation; further ones wait for these. So many of the largest fit into
- * what a session keeps while there is no connection.
+ * Requests on their way to the broker without its confirmation, by their size; further ones wait for these. So many fit into
+ * what a session keeps while there is no connection, and large ones keep no small ones waiting.
  */
-const maxSending = 12;
+const maxSending = { small: 512, large: 9 } as const;
+const smallBytes = 64 * 1024;
 
 /** The agent's name unless it is given one. */
 export const defaultAgentName = "harness";
@@ -102,8 +103,11 @@ export class Agent implements AsyncDisposable {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #calls: PendingCalls;
-  /** The line is bounded by the calls that may wait for an answer. */
-  readonly #sending = new Slots({ capacity: maxSending, maxWaiting: Infinity });
+  /** Their lines are bounded by the calls that may wait for an answer. */
+  readonly #sending = {
+    small: new Slots({ capacity: maxSending.small, maxWaiting: Infinity }),
+    large: new Slots({ capacity: maxSending.large, maxWaiting: Infinity }),
+  };
 
   private constructor(
     session: BrokerSession,
@@ -215,7 +219,8 @@ export class Agent implements AsyncDisposable {
       timestamp: this.#clock.nowMs(),
     };
     const topic = invokeTopic(this.#namespace, tool);
-    using _sending = await this.#sending.acquire(signal);
+    const size = message.payload.byteLength > smallBytes ? "large" : "small";
+    using _sending = await this.#sending[size].acquire(signal);
     return await this.#session.publish({ topic, properties, ...message }, signal);
   }
 

@@ -13,7 +13,7 @@ import {
   maxDeliveriesInFlight,
   maxUnsettledDeliveries,
 } from "./invocation/consumer.ts";
-import { handleDelivery } from "./invocation/handler.ts";
+import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { invokeTopic } from "./protocol/topics.ts";
@@ -217,6 +217,7 @@ export class Worker implements AsyncDisposable {
     const consumer = new Consumer(
       session,
       (delivery) => handleDelivery(parts, delivery, signals),
+      (delivery) => runsHere(ledger, delivery),
       maxDeliveriesInFlight(this.#config.sandbox, session.redelivers),
     );
     this.#consumer = consumer;

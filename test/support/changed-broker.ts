@@ -10,8 +10,8 @@ export function withSessions(
 ): Broker {
   return {
     kind: broker.kind,
-    async connect(tools, signal) {
-      const session = await broker.connect(tools, signal);
+    async connect(...given) {
+      const session = await broker.connect(...given);
       return {
         redelivers: session.redelivers,
         deliveries: session.deliveries,

@@ -5,9 +5,9 @@ import type { CarriedWork, Delivery, Places } from "./broker.ts";
 
 /**
  * Follows deliveries to their settlement, across the loss of connections. What of a lost connection was not settled takes places
- * of the next one, or that would be sent work for slots which are taken; all but one place. Through the last one come these
- * calls themselves, if nobody else has got them: brokers hand out first what comes back to them. Who finds that such a call runs
- * here settles its former delivery, and so gives its place to the next.
+ * of the next one, or that would be sent work for slots which are taken. There is always a place for one call more: by it these
+ * calls come back, if nobody else has got them, since brokers hand out first what comes back to them. Who finds that such a call
+ * runs here settles its former delivery, and so makes room for the next.
  */
 export class CarriedCalls implements CarriedWork {
   /** Counts connections; deliveries of former ones are carried. */
@@ -38,9 +38,13 @@ export class CarriedCalls implements CarriedWork {
   }
 
   takePlaces(places: Places): void {
+    this.#taken = 0;
     this.#places = places;
-    this.#taken = Math.max(0, Math.min(this.#carried, places.places - 1));
-    for (let taken = 0; taken < this.#taken; taken++) places.add();
+    for (; this.#taken < this.#needed(places); this.#taken++) places.add();
+  }
+
+  #needed({ places }: Places): number {
+    return Math.max(0, Math.min(this.#carried, places) - 1);
   }
 
   #followed(delivery: Delivery, connection: number): Delivery {
@@ -61,8 +65,8 @@ export class CarriedCalls implements CarriedWork {
       return;
     }
     this.#carried--;
-    if (this.#carried >= this.#taken) return;
+    if (this.#places === undefined || this.#taken <= this.#needed(this.#places)) return;
     this.#taken--;
-    this.#places?.remove();
+    this.#places.remove();
   }
 }

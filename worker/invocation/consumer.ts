@@ -13,8 +13,8 @@ const refusalsInFlight = 16;
 const prefetchedCalls = 1;
 
 /**
- * Bytes of requests in flight from which on no further one is pulled; what comes then waits in the broker. One request may
- * go beyond, so that the largest is handled as well.
+ * Bytes of requests in flight from which on no further one is handled; what comes then waits in the broker, but for the next one.
+ * One request may go beyond, so that the largest is handled as well.
  */
 export const maxRequestBytesInFlight = 64 * 1024 * 1024;
 
@@ -26,14 +26,14 @@ export interface CallLimits {
 
 /**
  * How many deliveries a worker has at most that it has not settled, where others can take what it does not: as many as run,
- * and no waiting line but the next one. To be told to the broker, and kept by the consumer.
+ * and no waiting line but the next one. To be told to the broker.
  */
 export function maxUnsettledDeliveries({ maxConcurrent, maxQueued }: CallLimits): number {
   return maxConcurrent + Math.min(prefetchedCalls, maxQueued);
 }
 
 /**
- * How many deliveries are in flight at most, by whether the broker hands out again, to whoever has room, what is not settled.
+ * How many deliveries are handled at once at most, by whether the broker hands out again, to whoever has room, what is not settled.
  * Where it does not, calls wait in a line here, and a few more are pulled so that they are refused, not left.
  */
 export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
@@ -55,6 +55,7 @@ export interface DrainReport {
 export class Consumer {
   readonly #session: Pick<BrokerSession, "deliveries" | "pause">;
   readonly #handle: (delivery: Delivery) => Promise<Settlement | undefined>;
+  readonly #runsHere: (delivery: Delivery) => boolean;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
   #requestBytes = 0;
@@ -69,15 +70,18 @@ export class Consumer {
 
   /**
    * @param handle never rejects; tells how the delivery was settled, or undefined when it was left
+   * @param runsHere whether the call of a delivery is in flight already, so that to handle it takes no time and no room
    * @param maxInFlight deliveries that are handled at once; see {@link maxDeliveriesInFlight}
    */
   constructor(
     session: Pick<BrokerSession, "deliveries" | "pause">,
     handle: (delivery: Delivery) => Promise<Settlement | undefined>,
+    runsHere: (delivery: Delivery) => boolean,
     maxInFlight: number,
   ) {
     this.#session = session;
     this.#handle = handle;
+    this.#runsHere = runsHere;
     this.#maxInFlight = maxInFlight;
   }
 
@@ -120,8 +124,10 @@ export class Consumer {
 
   async #pull(): Promise<void> {
     for await (const delivery of this.#session.deliveries) {
+      // After a lost connection its calls come again while they fill the worker.
+      const needsRoom = this.#isFull() && !this.#runsHere(delivery);
+      while (needsRoom && this.#isFull()) await this.#oneEnded.promise;
       this.#take(delivery);
-      while (this.#isFull()) await this.#oneEnded.promise;
     }
   }
 

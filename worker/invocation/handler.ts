@@ -62,6 +62,12 @@ export async function handleDelivery(
   }
 }
 
+/** Whether a delivery is one of a call that is being handled here, for which nothing is to be done. */
+export function runsHere(ledger: Pick<Ledger, "isRunning">, delivery: Delivery): boolean {
+  const address = readReplyAddress(delivery.properties);
+  return address !== undefined && ledger.isRunning(callKey(delivery, address.replyTo));
+}
+
 async function handleNew(
   parts: HandlerParts,
   delivery: Delivery,

@@ -74,6 +74,11 @@ export class Ledger {
     return this.#answered.size;
   }
 
+  /** Whether a call is being handled here. */
+  isRunning(key: string): boolean {
+    return this.#running.has(key);
+  }
+
   /** Takes note of a delivery, and tells what is known of its call. */
   receive(key: string, delivery: Delivery): KnownCall {
     const former = this.#running.get(key);

@@ -88,6 +88,25 @@ describe("a call that is delivered again because the connection broke", () => {
   );
 });
 
+test("calls that fill their worker all come back to it when the connection broke, and others get the rest", async () => {
+  const workers = await MemoryWorkers.prepare({ maxUnsettled: 3 });
+  const full = await workers.startWorker(2);
+  workers.publish("repeatable", "first", "second", "waiting");
+  await workers.runs.haveBegun("first", "second");
+  await says(full, "no slot is free");
+  workers.broker.dropSessions();
+  const again = /call was delivered again while it runs/g;
+  await vi.waitFor(() => expect(full.said().match(again)).toHaveLength(3), patience);
+  workers.publish("repeatable", "rest");
+  await workers.startWorker(2);
+  await workers.runs.haveBegun("first", "second", "rest");
+  workers.runs.finish("first", "second", "rest");
+  await workers.runs.haveBegun("first", "second", "rest", "waiting");
+  workers.runs.finish("waiting");
+  await workers.answered("first", "second", "waiting", "rest");
+  expect([...workers.answers.values()].flat()).toMatchObject([done, done, done, done]);
+});
+
 describe("a call that another worker had before", () => {
   test("runs when it may run twice", async () => {
     const workers = await MemoryWorkers.prepare();
@@ -184,7 +203,7 @@ describe("a call that waited in its queue", () => {
 
 describe("a worker", () => {
   test("whose slots are busy takes one call more, and leaves the others to others", async () => {
-    const workers = await MemoryWorkers.prepare();
+    const workers = await MemoryWorkers.prepare({ maxUnsettled: 2 });
     const busy = await workers.startWorker(1);
     workers.publish("repeatable", "running", "next", "other 1", "other 2");
     await workers.runs.haveBegun("running");

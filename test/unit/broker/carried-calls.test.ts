@@ -48,41 +48,52 @@ async function pulled(carried: CarriedCalls, count: number): Promise<readonly De
 }
 
 describe("calls of a lost connection", () => {
-  test("take a place each until they are settled, all places but one", async () => {
+  test("take places until they are settled, and leave room for one more", async () => {
     const carried = new CarriedCalls();
     const deliveries = await pulled(carried, 4);
     carried.connectionLost();
-    const [small, large] = [new Counted(3), new Counted(10)];
-    carried.takePlaces(small);
-    expect(small.taken).toBe(2);
-    carried.connectionLost();
-    carried.takePlaces(large);
-    expect(large.taken).toBe(4);
-    for (const [n, delivery] of deliveries.entries()) {
+    const places = new Counted(10);
+    carried.takePlaces(places);
+    const taken = [places.taken];
+    for (const delivery of deliveries) {
       await delivery.settle("accepted");
       await delivery.settle("failed");
-      expect(large.taken).toBe(3 - n);
+      taken.push(places.taken);
     }
-    expect(small.taken).toBe(2);
+    expect(taken).toEqual([3, 2, 1, 0, 0]);
   });
 
-  test("that are more than the places give none back before they are not", async () => {
+  test("that are as many as the places, or more, make room for each that comes again", async () => {
     const carried = new CarriedCalls();
-    const deliveries = await pulled(carried, 4);
+    const deliveries = await pulled(carried, 5);
     carried.connectionLost();
     const places = new Counted(3);
     carried.takePlaces(places);
-    const taken: number[] = [];
+    const taken = [places.taken];
     for (const delivery of deliveries) {
       await delivery.settle("accepted");
       taken.push(places.taken);
     }
-    expect(taken).toEqual([2, 2, 1, 0]);
+    expect(taken).toEqual([2, 2, 2, 1, 0, 0]);
+  });
+
+  test("take places of the last connection alone", async () => {
+    const carried = new CarriedCalls();
+    const [first, second] = await pulled(carried, 3);
+    carried.connectionLost();
+    const [failed, former, last] = [new Counted(10), new Counted(10), new Counted(10)];
+    carried.takePlaces(failed);
+    carried.takePlaces(former);
+    await first?.settle("accepted");
+    carried.connectionLost();
+    carried.takePlaces(last);
+    await second?.settle("accepted");
+    expect([failed.taken, former.taken, last.taken]).toEqual([2, 1, 0]);
   });
 
   test("that were settled before take none, and nor do those of the next connection", async () => {
     const carried = new CarriedCalls();
-    const [settled, lost] = await pulled(carried, 2);
+    const [settled, ...lost] = await pulled(carried, 3);
     await settled?.settle("accepted");
     carried.connectionLost();
     const places = new Counted(10);
@@ -91,28 +102,20 @@ describe("calls of a lost connection", () => {
     expect(places.taken).toBe(1);
     await next?.settle("accepted");
     expect(places.taken).toBe(1);
-    await lost?.settle("accepted");
+    await lost[0]?.settle("accepted");
     expect(places.taken).toBe(0);
   });
 
   test("that are handed out when it is gone already are counted with them", async () => {
     const carried = new CarriedCalls();
-    const followed = carried.follow(calls(2));
+    const followed = carried.follow(calls(3));
     await followed.next();
     carried.connectionLost();
+    await followed.next();
     await followed.next();
     const places = new Counted(10);
     carried.takePlaces(places);
     expect(places.taken).toBe(2);
-  });
-
-  test("take nothing of a single place", async () => {
-    const carried = new CarriedCalls();
-    await pulled(carried, 2);
-    carried.connectionLost();
-    const places = new Counted(1);
-    carried.takePlaces(places);
-    expect(places.taken).toBe(0);
   });
 
   test("are settled where they came from", async () => {

@@ -14,6 +14,7 @@ import {
 
 const never = new AbortController().signal;
 const answered = (): Promise<Settlement> => Promise.resolve("accepted");
+const isNew = (): boolean => false;
 
 function delivery(number: number, sizeBytes = 0): Delivery {
   return {
@@ -93,7 +94,7 @@ class Handler {
 async function startConsumer(maxInFlight: number, sizeBytes = 0) {
   const session = new EndlessSession(sizeBytes);
   const handler = new Handler();
-  const consumer = new Consumer(session, handler.handle, maxInFlight);
+  const consumer = new Consumer(session, handler.handle, isNew, maxInFlight);
   const running = consumer.run();
   await nextTurn();
   return { session, handler, consumer, running };
@@ -108,32 +109,47 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("a consumer", () => {
-  test("pulls as many as may be in flight, and no further", async () => {
+  test("pulls as many as may be in flight, and the next one, and no further", async () => {
     const { session, consumer } = await startConsumer(3);
-    expect(session.pulled).toBe(3);
+    expect(session.pulled).toBe(4);
     expect(consumer.inFlight).toBe(3);
     await nextTurn();
-    expect(session.pulled).toBe(3);
+    expect(session.pulled).toBe(4);
+  });
+
+  test("handles what is of a call in flight though there is no room, and in its turn what is not", async () => {
+    async function* again(): AsyncGenerator<Delivery> {
+      for (const number of [1, 2, 1, 2, 3, 1]) yield delivery(number);
+    }
+    const handler = new Handler();
+    const session = { deliveries: again(), pause: () => Promise.resolve() };
+    const runsHere = ({ topic }: Delivery): boolean => handler.topics.includes(topic);
+    const consumer = new Consumer(session, handler.handle, runsHere, 2);
+    void consumer.run();
+    await nextTurn();
+    expect(handler.topics).toEqual(["tool/1", "tool/2", "tool/1", "tool/2"]);
+    await handler.finish(3);
+    expect(handler.topics.slice(4)).toEqual(["tool/3", "tool/1"]);
   });
 
   test("pulls one more for each that is handled, in whatever order they finish", async () => {
     const { session, handler, consumer } = await startConsumer(7);
     await handler.finish(1);
-    expect(session.pulled).toBe(8);
+    expect(session.pulled).toBe(9);
     await handler.finish(5);
-    expect(session.pulled).toBe(13);
+    expect(session.pulled).toBe(14);
     expect(consumer.inFlight).toBe(7);
   });
 
   test("stops pulling at a number of bytes, until requests of as many have been handled", async () => {
     const { session, handler, consumer } = await startConsumer(100, maxRequestBytesInFlight / 4);
-    expect(session.pulled).toBe(4);
-    await nextTurn();
-    expect(session.pulled).toBe(4);
-    await handler.finish(1);
     expect(session.pulled).toBe(5);
+    await nextTurn();
+    expect(session.pulled).toBe(5);
+    await handler.finish(1);
+    expect(session.pulled).toBe(6);
     await handler.finish(4);
-    expect(session.pulled).toBe(9);
+    expect(session.pulled).toBe(10);
     expect(consumer.inFlight).toBe(4);
   });
 
@@ -145,7 +161,7 @@ describe("a consumer", () => {
     }
     const handler = new Handler();
     const session = { deliveries: mixed(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, handler.handle, 100);
+    const consumer = new Consumer(session, handler.handle, isNew, 100);
     void consumer.run();
     await nextTurn();
     await handler.finish(1);
@@ -158,7 +174,7 @@ describe("a consumer", () => {
     const { session, handler, consumer } = await startConsumer(100, maxRequestBytesInFlight + 1);
     expect(consumer.inFlight).toBe(1);
     await handler.finish(1);
-    expect(session.pulled).toBe(2);
+    expect(session.pulled).toBe(3);
     expect(consumer.inFlight).toBe(1);
   });
 
@@ -173,7 +189,8 @@ describe("a consumer", () => {
     await handler.finish(2);
     session.end();
     await running;
-    expect(consumer.inFlight).toBe(3);
+    // The one that was in hand was handled as well.
+    expect(consumer.inFlight).toBe(4);
     const settled = consumer.settled();
     expect(await isSettled(settled)).toBe(false);
     await handler.finish(100);
@@ -188,7 +205,7 @@ describe("a consumer", () => {
       throw reason;
     }
     const session = { deliveries: broken(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, answered, 1);
+    const consumer = new Consumer(session, answered, isNew, 1);
     await expect(consumer.run()).rejects.toBe(reason);
   });
 });
@@ -216,10 +233,11 @@ describe("a drain", () => {
     const drained = consumer.drain(never);
     expect(session.isPaused).toBe(true);
     session.end();
-    await handler.finish(4);
+    await handler.finish(5);
     expect(await isSettled(drained)).toBe(false);
+    // The one that was in hand.
     await handler.finish(1);
-    expect(await drained).toEqual({ finished: 5, givenBack: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 6, givenBack: 0, abandoned: 0 });
     expect(consumer.inFlight).toBe(0);
     await running;
   });
@@ -227,7 +245,7 @@ describe("a drain", () => {
   test("with nothing in flight is over as soon as the session has nothing more", async () => {
     const session = new EndlessSession();
     await session.pause();
-    const consumer = new Consumer(session, answered, 1);
+    const consumer = new Consumer(session, answered, isNew, 1);
     void consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -239,7 +257,7 @@ describe("a drain", () => {
     const session = new EndlessSession();
     await session.pause();
     const handler = new Handler();
-    const consumer = new Consumer(session, handler.handle, 2);
+    const consumer = new Consumer(session, handler.handle, isNew, 2);
     void consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -256,7 +274,7 @@ describe("a drain", () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* none(): AsyncGenerator<Delivery> {}
     const session = { deliveries: none(), pause: () => promise };
-    const consumer = new Consumer(session, answered, 1);
+    const consumer = new Consumer(session, answered, isNew, 1);
     await consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -285,7 +303,7 @@ describe("a drain", () => {
       await new Promise(() => {});
     }
     const session = { deliveries: stuck(), pause: () => new Promise<void>(() => {}) };
-    const consumer = new Consumer(session, answered, 1);
+    const consumer = new Consumer(session, answered, isNew, 1);
     void consumer.run();
     const deadline = new AbortController();
     const drained = consumer.drain(deadline.signal);
@@ -308,6 +326,7 @@ describe("a drain", () => {
     const { session, handler, consumer } = await startConsumer(1);
     await consumer.drain(AbortSignal.abort());
     await handler.finish(1000);
+    await handler.finish(1000);
     const settled = consumer.settled();
     expect(await isSettled(settled)).toBe(false);
     session.bringLate(1);
@@ -325,7 +344,7 @@ describe("a drain", () => {
       throw new Error("the subscription was revoked");
     }
     const session = { deliveries: broken(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, answered, 1);
+    const consumer = new Consumer(session, answered, isNew, 1);
     const running = consumer.run();
     const drained = consumer.drain(never);
     await expect(running).rejects.toThrow("revoked");
@@ -335,7 +354,7 @@ describe("a drain", () => {
   test("leaves nothing on a signal that outlives it", async () => {
     const session = new EndlessSession();
     session.end();
-    const consumer = new Consumer(session, answered, 1);
+    const consumer = new Consumer(session, answered, isNew, 1);
     const signal = new AbortController().signal;
     await consumer.drain(signal);
     expect(getEventListeners(signal, "abort")).toEqual([]);
