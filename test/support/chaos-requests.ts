@@ -120,7 +120,8 @@ function isExplained(
     case "TOOL_NOT_AVAILABLE":
       return delivered.some(({ worker }) => wasStopped(worker) || wasWithdrawn(worker));
     case "SANDBOX_FAILED":
-      return isOnce && began.some(({ worker }) => wasStopped(worker));
+      // The tool may have been ended before its first word.
+      return isOnce && delivered.some(({ worker }) => wasStopped(worker));
     default:
       return false;
   }

@@ -7,7 +7,7 @@ import type { CarriedWork, Delivery, Places } from "./broker.ts";
  * Follows deliveries to their settlement, across the loss of connections. What of a lost connection was not settled takes places
  * of the next one, or that would be sent work for slots which are taken. There is always a place for one call more: by it these
  * calls come back, if nobody else has got them, since brokers hand out first what comes back to them. Who finds that such a call
- * runs here settles its former delivery, and so makes room for the next.
+ * runs here settles the delivery that was lost, and so makes room for the next.
  */
 export class CarriedCalls implements CarriedWork {
   /** Counts connections; deliveries of former ones are carried. */
@@ -49,8 +49,12 @@ export class CarriedCalls implements CarriedWork {
 
   #followed(delivery: Delivery, connection: number): Delivery {
     let isSettled = false;
+    const isLost = (): boolean => connection !== this.#connection;
     return {
       ...delivery,
+      get isLost() {
+        return isLost();
+      },
       settle: async (outcome) => {
         if (!isSettled) this.#settled(connection);
         isSettled = true;

@@ -38,7 +38,7 @@ export interface Published {
 }
 
 /**
- * Publishes answers. The last delivery of a call is not to be settled before its answer.
+ * Publishes answers. No delivery of a call is to be settled before its answer.
  *
  * | the broker                                   | the call                                                    |
  * |----------------------------------------------|-------------------------------------------------------------|

@@ -40,7 +40,7 @@ export async function handleDelivery(
   const address = readReplyAddress(delivery.properties);
   if (address === undefined) {
     parts.log.warn({ topic }, "message without a usable replyTo was dropped");
-    return settle(delivery, "rejected", parts.log);
+    return settle([delivery], "rejected", parts.log);
   }
   const known = parts.ledger.receive(callKey(delivery, address.replyTo), delivery);
   switch (known.state) {
@@ -51,7 +51,7 @@ export async function handleDelivery(
       parts.log.info({ topic, deliveryCount }, "call was delivered again after its answer");
       const { replyTo } = address;
       const { settlement } = await parts.answers.publish(replyTo, known.reply, signals.publish);
-      return settle(delivery, settlement, parts.log);
+      return settle([delivery], settlement, parts.log);
     }
     case "new": {
       using entry = known.entry;
@@ -86,17 +86,21 @@ async function handleNew(
   return { settlement, remembered: isFinal ? reply : undefined };
 }
 
-/** Tells the broker, and the caller, how a delivery ended; undefined leaves it to the broker. Never throws. */
+/** Tells the broker, and the caller, how the deliveries of a call ended; undefined leaves them to the broker. Never throws. */
 async function settle(
-  delivery: Delivery | undefined,
+  deliveries: readonly Delivery[],
   outcome: Settlement | undefined,
   log: Logger,
 ): Promise<Settlement | undefined> {
   if (outcome === undefined) return undefined;
-  try {
-    await delivery?.settle(outcome);
-  } catch (error) {
-    log.warn({ err: error, topic: delivery?.topic, outcome }, "delivery could not be settled");
-  }
+  await Promise.all(deliveries.map((delivery) => settleOne(delivery, outcome, log)));
   return outcome;
+}
+
+async function settleOne(delivery: Delivery, outcome: Settlement, log: Logger): Promise<void> {
+  try {
+    await delivery.settle(outcome);
+  } catch (error) {
+    log.warn({ err: error, topic: delivery.topic, outcome }, "delivery could not be settled");
+  }
 }

@@ -20,6 +20,12 @@ export const maxRememberedBytes = 32 * 1024 * 1024;
 export const rememberedMs = 15 * 60_000;
 
 /**
+ * Deliveries of one running call that are settled together with it; of more, the first are left to the broker, which has
+ * handed them out again since.
+ */
+export const maxDeliveriesOfCall = 16;
+
+/**
  * What a delivery is a delivery of: its topic, its reply topic, and the bytes of its request, which hold the JSON-RPC id. A
  * broker hands all three out again as they were. The id alone would not do: some callers count from 1 whenever they start,
  * and must not be given the answers to others' calls, or to those of their former life.
@@ -36,7 +42,7 @@ export function callKey(
 export type KnownCall =
   /** Nothing: whoever asked has to handle the call, and to end the entry. */
   | { readonly state: "new"; readonly entry: RunningEntry }
-  /** It is being handled here; this delivery, and no former one, is settled when that is over. */
+  /** It is being handled here; the delivery is settled when that is over. Those of it that were lost are settled now. */
   | { readonly state: "running" }
   /** It was answered here. */
   | { readonly state: "answered"; readonly reply: Reply };
@@ -45,9 +51,9 @@ export type KnownCall =
 export interface RunningEntry extends Disposable {
   /**
    * Says that the call is over. From now on a delivery of it is that of a call that was answered so, or of one that nothing
-   * is known of. Returns the newest of those that came until now, which the caller settles; undefined when that was returned before.
+   * is known of. Returns all deliveries that came until now, which the caller settles.
    */
-  end(remembered: Reply | undefined): Delivery | undefined;
+  end(remembered: Reply | undefined): readonly Delivery[];
 }
 
 interface Remembered {
@@ -59,8 +65,8 @@ interface Remembered {
 /** The ledger of one worker, in memory. What runs is bounded by those who take deliveries. */
 export class Ledger {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** With the newest delivery of each call: as long as the broker has that, it need not keep another. */
-  readonly #running = new Map<string, Delivery>();
+  /** With the deliveries of each call, in the order in which they came. */
+  readonly #running = new Map<string, Set<Delivery>>();
   /** Insertion order is the order of answering. */
   readonly #answered = new Map<string, Remembered>();
   #bytes = 0;
@@ -81,10 +87,15 @@ export class Ledger {
 
   /** Takes note of a delivery, and tells what is known of its call. */
   receive(key: string, delivery: Delivery): KnownCall {
-    const former = this.#running.get(key);
-    if (former !== undefined) {
-      this.#running.set(key, delivery);
-      letGo(former);
+    const deliveries = this.#running.get(key);
+    if (deliveries !== undefined) {
+      deliveries.add(delivery);
+      for (const former of deliveries) {
+        const isOneTooMany = deliveries.size > maxDeliveriesOfCall;
+        if (former.isLost !== true && !isOneTooMany) continue;
+        deliveries.delete(former);
+        letGo(former);
+      }
       return { state: "running" };
     }
     this.#forgetOld();
@@ -94,15 +105,15 @@ export class Ledger {
   }
 
   #open(key: string, first: Delivery): RunningEntry {
-    this.#running.set(key, first);
+    const deliveries = new Set([first]);
+    this.#running.set(key, deliveries);
     let isOpen = true;
-    const end = (remembered: Reply | undefined): Delivery | undefined => {
-      if (!isOpen) return undefined;
+    const end = (remembered: Reply | undefined): readonly Delivery[] => {
+      if (!isOpen) return [];
       isOpen = false;
-      const newest = this.#running.get(key);
       this.#running.delete(key);
       if (remembered !== undefined) this.#remember(key, remembered);
-      return newest;
+      return [...deliveries];
     };
     return { end, [Symbol.dispose]: () => void end(undefined) };
   }
@@ -124,7 +135,7 @@ export class Ledger {
   }
 }
 
-/** The broker need not keep it; where it cannot be told, it has that one again. */
+/** The broker need not keep one of so many; where it cannot be told, it has that one again. */
 function letGo(delivery: Delivery): void {
   delivery.settle("accepted").catch(() => undefined);
 }

@@ -118,6 +118,15 @@ describe("calls of a lost connection", () => {
     expect(places.taken).toBe(2);
   });
 
+  test("say that they are lost from then on", async () => {
+    const carried = new CarriedCalls();
+    const [former] = await pulled(carried, 1);
+    expect(former?.isLost).toBe(false);
+    carried.connectionLost();
+    const [next] = await pulled(carried, 1);
+    expect([former?.isLost, next?.isLost]).toEqual([true, false]);
+  });
+
   test("are settled where they came from", async () => {
     const outcomes: string[] = [];
     const carried = new CarriedCalls();

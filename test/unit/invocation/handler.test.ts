@@ -260,17 +260,17 @@ describe("a delivery is settled", () => {
 describe("a call that is delivered again", () => {
   const again = { redelivered: true, deliveryCount: 2 };
 
-  test("while it runs does not run again, and is settled in the place of the first delivery, after the answer", async () => {
+  test("while it runs does not run again, and is settled with the first delivery, after the answer", async () => {
     const running = Promise.withResolvers<void>();
     const { deliver, told, runs, logged } = newHandler({ whileRunning: () => running.promise });
     const first = deliver({}, "first ");
     await vi.waitFor(() => expect(runs).toHaveLength(1), patience);
     expect(await deliver(again, "second ")).toBeUndefined();
-    expect(told).toEqual(["first accepted"]);
+    expect(told).toEqual([]);
     running.resolve();
     expect(await first).toBe("accepted");
-    expect(answerOf(told[1])).toHaveProperty("result");
-    expect(told.slice(2)).toEqual(["second accepted"]);
+    expect(answerOf(told[0])).toHaveProperty("result");
+    expect(told.slice(1)).toEqual(["first accepted", "second accepted"]);
     expect(runs).toHaveLength(1);
     expect(logged()).toContain("call was delivered again while it runs");
   });
@@ -282,12 +282,12 @@ describe("a call that is delivered again", () => {
     running.resolve();
     expect(await Promise.all(both)).toEqual(["accepted", undefined]);
     expect(runs).toHaveLength(1);
-    expect(told).toEqual(["accepted", expect.stringContaining("result"), "accepted"]);
+    expect(told.slice(1)).toEqual(["accepted", "accepted"]);
     expect(await deliver()).toBe("accepted");
     expect(runs).toHaveLength(1);
   });
 
-  test("while its answer is on its way is settled when that has arrived", async () => {
+  test("while its answer is on its way is settled with it", async () => {
     const confirmed = Promise.withResolvers<PublishOutcome>();
     const { deliver, told, runs } = newHandler({ publish: () => confirmed.promise });
     const first = deliver({}, "first ");
@@ -296,7 +296,7 @@ describe("a call that is delivered again", () => {
     expect(await deliver(again, "second ")).toBeUndefined();
     confirmed.resolve("confirmed");
     await first;
-    expect(told).toEqual(["first accepted", expect.stringContaining("result"), "second accepted"]);
+    expect(told).toEqual([expect.any(String), "first accepted", "second accepted"]);
   });
 
   test("after its answer is answered the same, and does not run", async () => {

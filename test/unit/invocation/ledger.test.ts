@@ -1,5 +1,5 @@
 /**
- * What is remembered of calls, for how long, and which of their deliveries are kept.
+ * What is remembered of calls, for how long, and which of their deliveries belong together.
  */
 import { describe, expect, test } from "vitest";
 import type { Delivery } from "../../../worker/broker/broker.ts";
@@ -8,6 +8,7 @@ import {
   Ledger,
   type RunningEntry,
   callKey,
+  maxDeliveriesOfCall,
   maxRememberedAnswers,
   maxRememberedBytes,
   rememberedMs,
@@ -21,8 +22,6 @@ class SetClock {
   }
 }
 
-const settledNowhere = (): Promise<void> => Promise.resolve();
-
 function delivery(changes: Partial<Delivery> = {}): Delivery {
   return {
     topic: "tool/echo",
@@ -31,7 +30,7 @@ function delivery(changes: Partial<Delivery> = {}): Delivery {
     deliveryCount: 1,
     maxDeliveries: undefined,
     properties: {},
-    settle: settledNowhere,
+    settle: () => Promise.resolve(),
     ...changes,
   };
 }
@@ -59,7 +58,7 @@ describe("a call", () => {
     expect(ledger.receive("b", delivery())).toMatchObject({ state: "new" });
   });
 
-  test("keeps the newest of its deliveries, and has the broker keep no other", () => {
+  test("keeps so many of its deliveries, and has the broker keep no older ones", () => {
     const settled: string[] = [];
     const nth = (n: number): Delivery =>
       delivery({
@@ -68,12 +67,34 @@ describe("a call", () => {
       });
     const ledger = new Ledger(new SetClock());
     const entry = open(ledger, "a", nth(1));
-    expect(settled).toEqual([]);
-    ledger.receive("a", nth(2));
-    expect(settled).toEqual(["1 accepted"]);
-    ledger.receive("a", nth(3));
-    expect(entry.end(undefined)?.deliveryCount).toBe(3);
+    for (let n = 2; n <= maxDeliveriesOfCall + 2; n++) ledger.receive("a", nth(n));
     expect(settled).toEqual(["1 accepted", "2 accepted"]);
+    expect(entry.end(undefined).map(({ deliveryCount }) => deliveryCount)[0]).toBe(3);
+  });
+
+  test("that comes again keeps none of its deliveries whose connection is gone", () => {
+    const settled: string[] = [];
+    let isLost = false;
+    const first = delivery({ settle: async (outcome) => void settled.push(outcome) });
+    const lost = Object.defineProperty(first, "isLost", { get: () => isLost });
+    const ledger = new Ledger(new SetClock());
+    const entry = open(ledger, "a", lost);
+    const [second, third] = [delivery({ deliveryCount: 2 }), delivery({ deliveryCount: 3 })];
+    ledger.receive("a", second);
+    expect(settled).toEqual([]);
+    isLost = true;
+    ledger.receive("a", third);
+    expect(settled).toEqual(["accepted"]);
+    expect(entry.end(undefined)).toEqual([second, third]);
+  });
+
+  test("is known to run as long as it does", () => {
+    const ledger = new Ledger(new SetClock());
+    expect(ledger.isRunning("a")).toBe(false);
+    const entry = open(ledger, "a");
+    expect([ledger.isRunning("a"), ledger.isRunning("b")]).toEqual([true, false]);
+    entry.end(reply("a"));
+    expect(ledger.isRunning("a")).toBe(false);
   });
 
   test("that ends with nothing to remember is new again", () => {
@@ -90,13 +111,35 @@ describe("a call", () => {
     expect(ledger.receive("a", delivery()).state).toBe("new");
   });
 
-  test("that was ended is not forgotten by disposal, and gives its delivery away once", () => {
+  test("that was ended is not forgotten by disposal, and gives its deliveries away once", () => {
     const ledger = new Ledger(new SetClock());
     const entry = open(ledger, "a");
-    expect(entry.end(reply("a"))).toBeDefined();
-    expect(entry.end(undefined)).toBeUndefined();
+    expect(entry.end(reply("a"))).toHaveLength(1);
+    expect(entry.end(undefined)).toEqual([]);
     entry[Symbol.dispose]();
     expect(ledger.receive("a", delivery()).state).toBe("answered");
+  });
+
+  test("ends with every delivery that came until then, and none that came later", () => {
+    const ledger = new Ledger(new SetClock());
+    const deliveries = [delivery(), delivery({ deliveryCount: 2 }), delivery({ deliveryCount: 3 })];
+    const entry = open(ledger, "a", deliveries[0]);
+    for (const later of deliveries.slice(1)) ledger.receive("a", later);
+    const ended = entry.end(undefined);
+    expect(ended).toEqual(deliveries);
+    open(ledger, "a");
+    expect(ended).toHaveLength(3);
+  });
+
+  test("keeps its newest deliveries when it has too many", () => {
+    const ledger = new Ledger(new SetClock());
+    const entry = open(ledger, "a");
+    const newest = delivery();
+    for (let n = 1; n < maxDeliveriesOfCall; n++) ledger.receive("a", delivery());
+    ledger.receive("a", newest);
+    const ended = entry.end(undefined);
+    expect(ended).toHaveLength(maxDeliveriesOfCall);
+    expect(ended.at(-1)).toBe(newest);
   });
 });
 
@@ -146,7 +189,7 @@ describe("an answer is remembered", () => {
     const entries = Array.from({ length: 100 }, (_, n) => open(ledger, `${n}`));
     answer(ledger, "answered");
     expect(ledger.receive("answered", delivery()).state).toBe("answered");
-    expect(entries.map((entry) => entry.end(undefined))).toEqual(entries.map(() => delivery()));
+    expect(entries.map((entry) => entry.end(undefined).length)).toEqual(entries.map(() => 1));
   });
 });
 
