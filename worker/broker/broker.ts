@@ -29,7 +29,7 @@ export interface Delivery {
   readonly maxDeliveries: number | undefined;
   /** User properties; values that are not strings arrive as their JSON text. */
   readonly properties: Readonly<Record<string, string>>;
-  /** Whether its connection is gone by now: the broker hands the message out again, and to settle this tells it nothing. */
+  /** Whether its connection is gone by now, and the broker hands the message out again: to settle this tells it nothing. */
   readonly isLost?: boolean;
   /** Tells the broker how the message ended. Idempotent: the first outcome wins. */
   settle(outcome: Settlement): Promise<void>;

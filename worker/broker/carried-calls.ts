@@ -10,6 +10,7 @@ import type { CarriedWork, Delivery, Places } from "./broker.ts";
  * runs here settles the delivery that was lost, and so makes room for the next.
  */
 export class CarriedCalls implements CarriedWork {
+  readonly #redelivers: boolean;
   /** Counts connections; deliveries of former ones are carried. */
   #connection = 0;
   #unsettled = 0;
@@ -17,6 +18,11 @@ export class CarriedCalls implements CarriedWork {
   /** Of the connection of the moment. */
   #places: Places | undefined;
   #taken = 0;
+
+  /** @param redelivers whether the broker hands out again what a lost connection leaves */
+  constructor(redelivers: boolean) {
+    this.#redelivers = redelivers;
+  }
 
   /** The deliveries of the connection of the moment, followed. Ends with them. */
   async *follow(deliveries: AsyncIterable<Delivery>): AsyncGenerator<Delivery, void> {
@@ -49,7 +55,7 @@ export class CarriedCalls implements CarriedWork {
 
   #followed(delivery: Delivery, connection: number): Delivery {
     let isSettled = false;
-    const isLost = (): boolean => connection !== this.#connection;
+    const isLost = (): boolean => this.#redelivers && connection !== this.#connection;
     return {
       ...delivery,
       get isLost() {

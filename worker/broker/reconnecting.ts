@@ -75,7 +75,7 @@ class SupervisedSession implements ReconnectingSession {
   /** What `serve` and `leave` said last. */
   readonly #desired: Set<string>;
   readonly #subscriptions = new Set<LastingSubscription>();
-  readonly #carried = new CarriedCalls();
+  readonly #carried: CarriedCalls;
   readonly #stopping = new AbortController();
   readonly #supervision: Promise<void>;
   readonly #end = Promise.withResolvers<SessionEnd>();
@@ -102,6 +102,7 @@ class SupervisedSession implements ReconnectingSession {
     this.#desired = new Set(tools);
     // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;
+    this.#carried = new CarriedCalls(first.redelivers);
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     this.#setLive(first);
@@ -238,8 +239,8 @@ class SupervisedSession implements ReconnectingSession {
   }
 
   /**
-   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. A tool that cannot be served is
-   * no reason to give up: the next attempt has it from the beginning, where it is served as soon as it can.
+   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. For a tool that cannot be served
+   * it tries again: a session that has the tool from the beginning serves it as soon as it can.
    */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);

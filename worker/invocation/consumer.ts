@@ -127,7 +127,8 @@ export class Consumer {
       // After a lost connection its calls come again while they fill the worker.
       const needsRoom = this.#isFull() && !this.#runsHere(delivery);
       while (needsRoom && this.#isFull()) await this.#oneEnded.promise;
-      this.#take(delivery);
+      if (needsRoom && delivery.isLost === true) await delivery.settle("failed");
+      else this.#take(delivery);
     }
   }
 

@@ -49,7 +49,7 @@ async function pulled(carried: CarriedCalls, count: number): Promise<readonly De
 
 describe("calls of a lost connection", () => {
   test("take places until they are settled, and leave room for one more", async () => {
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const deliveries = await pulled(carried, 4);
     carried.connectionLost();
     const places = new Counted(10);
@@ -64,7 +64,7 @@ describe("calls of a lost connection", () => {
   });
 
   test("that are as many as the places, or more, make room for each that comes again", async () => {
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const deliveries = await pulled(carried, 5);
     carried.connectionLost();
     const places = new Counted(3);
@@ -78,7 +78,7 @@ describe("calls of a lost connection", () => {
   });
 
   test("take places of the last connection alone", async () => {
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const [first, second] = await pulled(carried, 3);
     carried.connectionLost();
     const [failed, former, last] = [new Counted(10), new Counted(10), new Counted(10)];
@@ -92,7 +92,7 @@ describe("calls of a lost connection", () => {
   });
 
   test("that were settled before take none, and nor do those of the next connection", async () => {
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const [settled, ...lost] = await pulled(carried, 3);
     await settled?.settle("accepted");
     carried.connectionLost();
@@ -107,7 +107,7 @@ describe("calls of a lost connection", () => {
   });
 
   test("that are handed out when it is gone already are counted with them", async () => {
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const followed = carried.follow(calls(3));
     await followed.next();
     carried.connectionLost();
@@ -119,7 +119,7 @@ describe("calls of a lost connection", () => {
   });
 
   test("say that they are lost from then on", async () => {
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const [former] = await pulled(carried, 1);
     expect(former?.isLost).toBe(false);
     carried.connectionLost();
@@ -127,9 +127,16 @@ describe("calls of a lost connection", () => {
     expect([former?.isLost, next?.isLost]).toEqual([true, false]);
   });
 
+  test("are not lost where nobody hands them out again", async () => {
+    const carried = new CarriedCalls(false);
+    const [former] = await pulled(carried, 1);
+    carried.connectionLost();
+    expect(former?.isLost).toBe(false);
+  });
+
   test("are settled where they came from", async () => {
     const outcomes: string[] = [];
-    const carried = new CarriedCalls();
+    const carried = new CarriedCalls(true);
     const { value } = await carried.follow(calls(1, outcomes)).next();
     await (value as Delivery).settle("failed");
     expect(outcomes).toEqual(["0 failed"]);

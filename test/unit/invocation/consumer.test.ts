@@ -132,6 +132,26 @@ describe("a consumer", () => {
     expect(handler.topics.slice(4)).toEqual(["tool/3", "tool/1"]);
   });
 
+  test("gives up what was lost while it waited for room, and goes on with the next", async () => {
+    const settled: string[] = [];
+    const lost = { ...delivery(2), isLost: true };
+    const settle = (outcome: Settlement): Promise<void> =>
+      Promise.resolve(void settled.push(outcome));
+    async function* some(): AsyncGenerator<Delivery> {
+      yield delivery(1);
+      yield { ...lost, settle };
+      yield delivery(3);
+    }
+    const handler = new Handler();
+    const session = { deliveries: some(), pause: () => Promise.resolve() };
+    const consumer = new Consumer(session, handler.handle, isNew, 1);
+    void consumer.run();
+    await nextTurn();
+    expect([handler.topics, settled]).toEqual([["tool/1"], []]);
+    await handler.finish(1);
+    expect([handler.topics, settled]).toEqual([["tool/1", "tool/3"], ["failed"]]);
+  });
+
   test("pulls one more for each that is handled, in whatever order they finish", async () => {
     const { session, handler, consumer } = await startConsumer(7);
     await handler.finish(1);
