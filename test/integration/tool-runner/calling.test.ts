@@ -32,6 +32,7 @@ describe("a tool that fits the arguments gets them", () => {
     ["first_is_data", { city: "Oslo" }, { city: "Oslo", days: 1 }],
     ["first_is_untyped", { city: "Oslo" }, { city: "Oslo", days: 1 }],
     ["context_name_in_args", { context: "text" }, { context: "text", other: 1 }],
+    ["first_is_greeted", { name: "Ann" }, { greeting: "Hello, Ann!" }],
     ["returns_awaitable", { message: "m" }, { message: "m" }],
     ["cached", { message: "m" }, { message: "m" }],
     ["callable_object", { message: "m" }, { message: "m" }],
@@ -46,7 +47,15 @@ describe("a tool that fits the arguments gets them", () => {
 describe("the context reaches a tool that takes it", () => {
   test.for<[name: string, args: object, given: object]>([
     ["context_first_any_name", { message: "m" }, { runtime: context, message: "m" }],
-    ["context_first_annotated_any", { message: "m" }, { c: context, message: "m" }],
+    [
+      "context_first_annotated_any",
+      { message: "m" },
+      { c: context, message: "m", user: ["user-42"] },
+    ],
+    ["context_first_used_within", { message: "m" }, { runtime: context, sent: true }],
+    ["context_first_unused", { message: "m" }, { _runtime: context, message: "m" }],
+    ["context_named_first_with_default", {}, { context, message: "m" }],
+    ["bound_method_with_context", { message: "m" }, { runtime: context, message: "m", sent: true }],
     ["context_named_last", { message: "m" }, { message: "m", ctx: context }],
     ["context_named_keyword_only", { message: "m" }, { message: "m", tool_context: context }],
     ["context_positional_only", { last: 2 }, { ctx: context, message: "m", last: 2 }],
@@ -55,7 +64,7 @@ describe("the context reaches a tool that takes it", () => {
     ["decorated", { message: "m" }, { ctx: context, message: "m" }],
     ["partial", { message: "m" }, { ctx: context, prefix: "p", message: "m" }],
     ["bound_method", { message: "m" }, { message: "m", ctx: context }],
-    ["positional_only", {}, { a: context, b: 2, c: 3 }],
+    ["context_first_positional_only", {}, { a: context, app: "AgentA", b: 2, c: 3 }],
     ["decorated_without_wraps", { message: "m" }, { ctx: context, message: "m" }],
     ["asynchronous_without_wraps", { args: 1 }, { ctx: context, args: 1 }],
     ["any_number", { a: 1 }, { first: context, count: 1, kwargs: { a: 1 } }],
@@ -107,8 +116,19 @@ describe("the context reaches a tool that takes it", () => {
   );
 });
 
-describe("the context stays away from parameters that are annotated as data", () => {
+describe("the context stays away from parameters that are annotated as data or can do without", () => {
   test.for<[name: string, args: object, given: object]>([
+    ["optional_any_first", {}, { context: null, text: "t" }],
+    [
+      "optional_context_name",
+      { text: "t" },
+      { text: "t", context: null, ctx: null, tool_context: null },
+    ],
+    [
+      "optional_context_name",
+      { text: "t", context: "a chat" },
+      { text: "t", context: "a chat", ctx: null, tool_context: null },
+    ],
     ["context_name_is_data", { text: "t" }, { text: "t", context: "none" }],
     ["context_name_is_optional_data", { text: "t" }, { text: "t", context: null }],
   ])("%s(%j)", async ([name, args, given]) => {
@@ -121,8 +141,8 @@ describe("the configuration reaches a parameter named tool_config", () => {
     ["with_config", { name: "n" }, { name: "n", tool_config: toolConfig }],
     ["config_first", { name: "n" }, { tool_config: toolConfig, name: "n" }],
     ["config_and_context", { name: "n" }, { ctx: context, tool_config: toolConfig, name: "n" }],
-    ["with_config", { name: "n", tool_config: 5 }, { name: "n", tool_config: 5 }],
     ["any_name", {}, {}],
+    ["any_name", { tool_config: 5 }, { tool_config: 5 }],
   ])("%s(%j)", async ([name, args, given]) => {
     expect(await call(name, args)).toEqual({ result: given, outputs: {} });
   });
@@ -142,6 +162,14 @@ describe("arguments that do not fit are refused by name", () => {
     ],
     ["keyword_only", { b: 1 }, 'keyword_only() is missing the argument "a"'],
     ["first_is_data", {}, 'first_is_data() is missing the argument "city"'],
+    ["first_is_greeted", {}, 'first_is_greeted() is missing the argument "name"'],
+    [
+      "first_is_greeted",
+      { nmae: "Ann" },
+      'first_is_greeted() does not take the argument "nmae"; it takes name',
+    ],
+    ["first_is_untyped", { days: 2 }, 'first_is_untyped() is missing the argument "city"'],
+    ["positional_only", {}, 'positional_only() is missing the argument "a"'],
     ["data_by_position", {}, 'data_by_position() is missing the argument "number"'],
     [
       "context_first_any_name",
@@ -156,6 +184,17 @@ describe("arguments that do not fit are refused by name", () => {
     ],
   ])("%s(%j)", async ([name, args, error]) => {
     expect(await call(name, args)).toEqual({ error, error_code: "EXECUTION_ERROR" });
+  });
+
+  test.for([
+    ["with_config", "name"],
+    ["config_beside_any_name", "any other"],
+  ])("an argument cannot take the place of the configuration of %s", async ([name, takes]) => {
+    const args = { name: "n", tool_config: { key: "the caller's" } };
+    expect(await call(name!, args)).toEqual({
+      error: `${name}() does not take the argument "tool_config"; it takes ${takes}`,
+      error_code: "EXECUTION_ERROR",
+    });
   });
 
   test("an argument cannot take the place of an annotated context", async () => {

@@ -8,6 +8,12 @@ from .protocol import Call
 from .signatures import KEYWORD_ONLY, POSITIONAL_ONLY, Parameter, Signature, signature_of
 
 _CONTEXT_NAMES = ("ctx", "context", "tool_context")
+# What code asks of a context and of no argument: JSON brings no value that has one of these.
+_CONTEXT_MEMBERS = frozenset(
+    "app_name artifact_exists call_llm get_config list_artifacts list_output_artifacts load_artifact "
+    "load_artifact_by_param load_artifact_metadata load_artifact_text raw_tool_context save_artifact "
+    "save_artifact_text send_signal send_status session_id task_id user_id".split()
+)
 _CONFIG_NAME = "tool_config"
 # Annotations that ask for the context; other names with the first of them in it are taken for the first.
 _CONTEXT = "ToolContext"
@@ -31,7 +37,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
 
     Parameters that take the context and one named `tool_config` are filled in, artifact parameters get their
     artifacts, everything else comes from the call's `args`. Raises BadArguments for an argument that the function
-    does not take or that is missing.
+    does not take or that is missing. The configuration is the operator's: an argument never takes its place.
     """
     signature = signature_of(function)
     if signature is None:
@@ -40,13 +46,16 @@ def bind(function: object, call: Call, context: object) -> tuple:
     wanting_artifacts = [each for each in parameters if _ARTIFACT in each.words]
     wanting_context = _context_parameters(signature, call.args, wanting_artifacts)
     injected = {parameter.name: context_for(kind, context) for parameter, kind in wanting_context}
-    if _CONFIG_NAME not in call.args and any(each.name == _CONFIG_NAME for each in parameters):
+    if any(each.name == _CONFIG_NAME for each in parameters):
         injected[_CONFIG_NAME] = call.tool_config
     accepted = [each.name for each in parameters if each.name not in injected]
 
-    unknown = [] if signature.takes_any_name else [arg for arg in call.args if arg not in accepted]
+    unknown = [
+        arg for arg in call.args if arg in injected or not (signature.takes_any_name or arg in accepted)
+    ]
     if unknown:
-        takes = ", ".join(accepted) or "no arguments"
+        others = ["any other"] if signature.takes_any_name else []
+        takes = ", ".join(accepted + others) or "no arguments"
         raise BadArguments(f"{call.function}() does not take {_quoted(unknown)}; it takes {takes}")
     values = {**call.args, **injected}
     if wanting_artifacts:
@@ -75,7 +84,7 @@ def context_for(kind: str, context: object) -> object:
 def _context_parameters(
     signature: Signature, args: dict, taken: "list[Parameter]"
 ) -> "list[tuple[Parameter, str]]":
-    """Those that an annotation names; else one that is named for it; else a first one that nothing else fills.
+    """Those that an annotation names; else one that is named for it; else a first one that the code uses as one.
 
     With each, which of the contexts it wants.
     """
@@ -83,23 +92,25 @@ def _context_parameters(
     wanting = [(each, kind) for each, kind in annotated if kind]
     if wanting:
         return wanting
+    first = signature.parameters[0] if signature.parameters else None
     open_to_context = [
         each
         for each, kind in annotated
         if kind is None
         and each not in taken
         and each.name not in args
+        and each.name != _CONFIG_NAME
+        and (each.required or (each is first and each.annotation is None))
         and _DATA_WORDS.isdisjoint(each.words)
     ]
     named = [each for each in open_to_context if each.name in _CONTEXT_NAMES]
     if named:
         return [(named[0], _CONTEXT)]
-    first = signature.parameters[0] if signature.parameters else None
     takes_context = (
         first in open_to_context
         and first.required
         and first.kind is not KEYWORD_ONLY
-        and first.name != _CONFIG_NAME
+        and (first.name.startswith("_") or not _CONTEXT_MEMBERS.isdisjoint(signature.names_in_code()))
     )
     return [(first, _CONTEXT)] if takes_context else []
 

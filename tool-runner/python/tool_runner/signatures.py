@@ -31,7 +31,7 @@ class Signature:
     `leading_rest` is its `*args` if nothing comes before them, `namespace` what the names in its annotations mean.
     """
 
-    __slots__ = ("is_async", "leading_rest", "namespace", "parameters", "takes_any_name")
+    __slots__ = ("_code", "is_async", "leading_rest", "namespace", "parameters", "takes_any_name")
 
     def __init__(
         self,
@@ -40,12 +40,23 @@ class Signature:
         takes_any_name: bool,
         is_async: bool,
         namespace: dict,
+        code: object,
     ) -> None:
         self.parameters = parameters
         self.leading_rest = leading_rest
         self.takes_any_name = takes_any_name
         self.is_async = is_async
         self.namespace = namespace
+        self._code = code
+
+    def names_in_code(self) -> "set[str]":
+        """Names of attributes and globals in its code, functions within it included; none where there is no code."""
+        names: "set[str]" = set()
+        codes = [self._code] if self._code else []
+        for code in codes:
+            names.update(code.co_names)
+            codes += [each for each in code.co_consts if type(each) is type(code)]
+        return names
 
 
 def signature_of(function: object) -> "Signature | None":
@@ -126,6 +137,7 @@ def _signature_of_function(function: object) -> Signature:
         bool(flags & _TAKES_ANY_NAME),
         bool(flags & _IS_ASYNC),
         function.__globals__,
+        code,
     )
 
 
@@ -178,4 +190,5 @@ def _signature_by_inspection(function: object) -> "Signature | None":
         plain = type(plain).__call__
     is_async = inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain)
     namespace = getattr(plain, "__globals__", {})
-    return Signature(parameters, leading_rest, takes_any_name, is_async, namespace)
+    code = getattr(plain, "__code__", None)
+    return Signature(parameters, leading_rest, takes_any_name, is_async, namespace, code)
