@@ -7,13 +7,14 @@
  * It says nothing and takes a few tens of milliseconds when nothing is missing. Exit code 69 (EX_UNAVAILABLE of
  * sysexits(3)) means that something is missing which it may not or could not install; the message says what.
  */
-import { spawnSync } from "node:child_process";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { installDebianPackages, missingDebianPackages } from "./setup/debian-packages.mjs";
+import { Interrupted } from "./setup/installer.mjs";
+import { lockCheckout } from "./setup/lock.mjs";
 import { installNpmPackages, npmPackagesAreCurrent } from "./setup/npm-packages.mjs";
-import { checkSandbox } from "./setup/sandbox.mjs";
 import { SetupError, say } from "./setup/report.mjs";
+import { checkSandbox } from "./setup/sandbox.mjs";
 
 /** A Debian package and a file that is there when the package is installed in full. */
 const bubblewrap = { name: "bubblewrap", file: "/usr/bin/bwrap" };
@@ -39,63 +40,55 @@ const needs = {
 /** What each command makes use of, and can do without. */
 const wishes = { packages: [], demo: [], test: [rabbitmq] };
 
-/** Long enough for the slowest first setup of another process. */
-const lockTimeoutSeconds = 900;
 const oldestNode = 20;
 const exitUnavailable = 69;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const [mode, locked] = process.argv.slice(2);
+const [mode] = process.argv.slice(2);
 
 try {
-  process.exitCode = setUp();
+  await setUp();
 } catch (error) {
-  if (!(error instanceof SetupError)) throw error;
-  say(error.message);
-  process.exitCode = exitUnavailable;
+  if (error instanceof Interrupted) {
+    say("interrupted");
+    // Ends as the signal ends a process, so that the shell does not go on to the next command.
+    process.kill(process.pid, error.signal);
+  } else if (error instanceof SetupError) {
+    say(error.message);
+    process.exitCode = exitUnavailable;
+  } else throw error;
 }
 
-function setUp() {
+async function setUp() {
   if (!Object.hasOwn(needs, mode)) {
     throw new SetupError(`unknown set "${mode}"; known: ${Object.keys(needs).join(", ")}`);
   }
   if (Number.parseInt(process.versions.node, 10) < oldestNode) {
     throw new SetupError(`Node ${oldestNode} or newer is needed; this is ${process.version}`);
   }
-  const npmIsCurrent = npmPackagesAreCurrent(root);
-  const missing = missingDebianPackages(needs[mode]);
-  const wished = missingDebianPackages(wishes[mode]);
-  const isComplete = npmIsCurrent && missing.length === 0 && wished.length === 0;
-  if (!isComplete && locked === undefined) return runLocked();
-  if (!npmIsCurrent) installNpmPackages(root);
-  if (missing.length > 0) installDebianPackages(missing);
-  if (wished.length > 0) installIfPossible(wished);
+  if (!isComplete()) await install(await lockCheckout(root));
   if (needs[mode].includes(bubblewrap)) checkSandbox(bubblewrap.file);
-  return 0;
 }
 
-function installIfPossible(packages) {
+function isComplete() {
+  const packages = [...needs[mode], ...wishes[mode]];
+  return npmPackagesAreCurrent(root) && missingDebianPackages(packages).length === 0;
+}
+
+/** Installs what is missing now that nothing else installs here. */
+async function install(lock) {
+  if (!npmPackagesAreCurrent(root)) await installNpmPackages(root, lock);
+  const missing = missingDebianPackages(needs[mode]);
+  if (missing.length > 0) await installDebianPackages(missing);
+  const wished = missingDebianPackages(wishes[mode]);
+  if (wished.length > 0) await installIfPossible(wished);
+}
+
+async function installIfPossible(packages) {
   try {
-    installDebianPackages(packages);
+    await installDebianPackages(packages);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     say(`going on without ${packages.map(({ name }) => name).join(", ")}: ${error.message}`);
   }
-}
-
-/**
- * Does the same again while holding a lock on the checkout's directory, so that two first runs at once do not write
- * into one node_modules. The kernel drops the lock with its holder; nothing stale can stay behind.
- */
-function runLocked() {
-  const command = [process.execPath, fileURLToPath(import.meta.url), mode, "locked"];
-  const flock = spawnSync(
-    "flock",
-    ["--close", "--timeout", String(lockTimeoutSeconds), root, ...command],
-    { stdio: ["ignore", "inherit", "inherit"] },
-  );
-  if (flock.error) {
-    throw new SetupError(`cannot run flock (Debian package util-linux): ${flock.error.message}`);
-  }
-  return flock.status ?? exitUnavailable;
 }

@@ -3,6 +3,8 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { runInstaller } from "./installer.mjs";
 import { SetupError, say } from "./report.mjs";
 import { withServicesDown } from "./services.mjs";
 
@@ -10,8 +12,6 @@ const attempts = 3;
 const pauseMs = 5_000;
 /** Another apt-get on the machine may hold dpkg's lock for a whole installation. */
 const lockTimeoutSeconds = 300;
-/** Kept of apt-get's output for the case that it fails. */
-const outputLimitBytes = 16 * 1024 * 1024;
 
 const aptOptions = [
   "-qq",
@@ -29,7 +29,7 @@ export function missingDebianPackages(packages) {
 }
 
 /** Installs the packages as root or through sudo without a password. Throws SetupError where it cannot. */
-export function installDebianPackages(packages) {
+export async function installDebianPackages(packages) {
   const names = packages.map(({ name }) => name);
   const prefix = rootPrefix();
   if (prefix === undefined || !isRunnable("apt-get", ["--version"])) {
@@ -38,20 +38,20 @@ export function installDebianPackages(packages) {
   say(`installing the Debian packages ${names.join(", ")} (apt-get)`);
   const units = packages.flatMap(({ services = [] }) => services);
   const install = () => installByApt(prefix, packages);
-  if (units.length > 0) withServicesDown(prefix, units, install);
-  else install();
+  if (units.length > 0) await withServicesDown(prefix, units, install);
+  else await install();
 }
 
-function installByApt(prefix, packages) {
+async function installByApt(prefix, packages) {
   const names = packages.map(({ name }) => name);
   let output = "";
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const install = aptGet(prefix, ["install", "--yes", "--no-install-recommends", ...names]);
+    const install = await aptGet(prefix, ["install", "--yes", "--no-install-recommends", ...names]);
     if (install.ok && missingDebianPackages(packages).length === 0) return;
     output = install.output;
-    if (attempt > 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+    if (attempt > 1) await delay(pauseMs);
     // The lists of a fresh machine are empty, and old lists name files that are gone.
-    aptGet(prefix, ["update"]);
+    await aptGet(prefix, ["update"]);
   }
   throw new SetupError(`apt-get failed ${attempts} times:\n${output}\n${howToInstall(packages)}`);
 }
@@ -62,22 +62,12 @@ function rootPrefix() {
   return isRunnable("sudo", ["-n", "true"]) ? ["sudo", "-n"] : undefined;
 }
 
-function aptGet(prefix, args) {
+async function aptGet(prefix, args) {
   // env(1), because sudo drops the variables of its caller.
-  const [command, ...rest] = [
-    ...prefix,
-    "env",
-    "DEBIAN_FRONTEND=noninteractive",
-    "apt-get",
-    ...aptOptions,
-    ...args,
-  ];
-  const apt = spawnSync(command, rest, {
-    stdio: ["ignore", "pipe", "pipe"],
-    encoding: "utf8",
-    maxBuffer: outputLimitBytes,
-  });
-  return { ok: apt.status === 0, output: `${apt.stdout ?? ""}${apt.stderr ?? ""}`.trim() };
+  const environment = ["env", "DEBIAN_FRONTEND=noninteractive"];
+  const command = [...prefix, ...environment, "apt-get", ...aptOptions, ...args];
+  const { status, output } = await runInstaller(command, { captures: true });
+  return { ok: status === 0, output };
 }
 
 function isRunnable(command, args) {

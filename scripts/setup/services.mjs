@@ -23,11 +23,11 @@ const systemctl = "/usr/bin/systemctl";
  *
  * @param prefix what makes a command run as root
  */
-export function withServicesDown(prefix, units, install) {
+export async function withServicesDown(prefix, units, install) {
   const isNew = units.filter((unit) => !existsSync(`${unitDirectory}/${unit}`));
   const isOurs = denyStarts(prefix);
   try {
-    install();
+    await install();
   } finally {
     const brought = isNew.filter((unit) => existsSync(`${unitDirectory}/${unit}`));
     if (brought.length > 0 && existsSync(systemctl))
