@@ -3,11 +3,12 @@
  */
 import { spawn } from "node:child_process";
 import { clearTimeout, setTimeout } from "node:timers";
+import { say } from "./report.mjs";
 
 /** What a terminal, a shell or a service manager sends to end setup. */
 const endingSignals = ["SIGINT", "SIGTERM", "SIGHUP"];
-/** Longer than npm takes to clean up after a signal. */
-const graceMs = 10_000;
+/** For a program that cleans up, as npm does between two steps of an installation. */
+const graceMs = 5_000;
 /** Kept of a program's output for the case that it fails. */
 const outputLimitBytes = 16 * 1024 * 1024;
 
@@ -41,9 +42,11 @@ export function runInstaller([command, ...args], options = {}) {
   const kill = () => signalGroup(child.pid, "SIGKILL");
   const timeout = timeoutMs === undefined ? undefined : setTimeout(kill, timeoutMs);
   const end = (signal) => {
-    signalGroup(child.pid, interruptedBy === undefined ? signal : "SIGKILL");
-    interruptedBy ??= signal;
-    killer ??= setTimeout(kill, graceMs);
+    if (interruptedBy !== undefined) return kill();
+    interruptedBy = signal;
+    say(`ending ${command}, in ${graceMs / 1_000} s at most; interrupt again to end it at once`);
+    signalGroup(child.pid, signal);
+    killer = setTimeout(kill, graceMs);
   };
   for (const signal of endingSignals) process.on(signal, end);
   const text = captures ? collect(child) : () => "";
