@@ -115,9 +115,9 @@ test("a second signal ends an npm that does not end by itself", async () => {
 
 test("the next setup waits for an interrupted one whose npm still runs, and says so", async () => {
   const setup = await startSetup();
+  const next = await startWaiting();
   setup.kill("SIGINT");
   await vi.waitFor(() => expect(calls()).toContain("signal"), 10_000);
-  const next = await startWaiting();
   release();
   expect(await next.ending).toMatchObject({ status: 0, signal: null });
   expect(calls().slice(1)).toEqual(["signal", "end"]);
