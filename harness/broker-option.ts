@@ -53,6 +53,7 @@ function lossTeller(err: Screen): BrokerLog {
 }
 
 function reasonIn(facts: object): readonly string[] {
-  if ("err" in facts && facts.err instanceof Error) return [facts.err.message];
-  return "reason" in facts ? [String(facts.reason)] : [];
+  const { err, reason } = facts as { readonly err?: Partial<Error>; readonly reason?: string };
+  const text = err?.message ?? reason;
+  return text === undefined ? [] : [text];
 }

@@ -76,8 +76,8 @@ export const brokerVariables = {
   SOLACE_RECONNECT_RETRIES: withDefault(
     wholeNumber(0, maxCount),
     `a whole number, 0 to ${maxCount}`,
-    "10",
-    "Connection attempts per outage before the worker gives up, with both defaults after some 9 seconds; 0 is for ever.",
+    "0",
+    "Connection attempts per outage before the worker gives up; 0 is for ever.",
   ),
   SOLACE_RECONNECT_DELAY_MS: withDefault(
     wholeNumber(1, maxDelayMs),

@@ -1,7 +1,8 @@
 /**
  * Options of the RabbitMQ adapter for tests, and a log that they can look into.
  */
-import { type AmqpBrokerOptions, createAmqpBroker } from "../../worker/broker/amqp/broker.ts";
+import { createAmqpBroker } from "../../worker/broker/amqp/broker.ts";
+import type { SessionOptions } from "../../worker/broker/amqp/session.ts";
 import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 
@@ -15,8 +16,8 @@ export const noFiles = {
 
 /** The options of an operator who sets nothing but what is given. */
 export function amqpOptions(
-  given: Partial<AmqpBrokerOptions> & Pick<AmqpBrokerOptions, "url" | "namespace">,
-): AmqpBrokerOptions {
+  given: Partial<SessionOptions> & Pick<SessionOptions, "url" | "namespace">,
+): SessionOptions {
   return {
     tls: noFiles,
     workerId: "worker",

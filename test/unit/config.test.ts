@@ -152,7 +152,7 @@ describe("a broker", () => {
       queueMode: "tool",
       statusDelivery: "persistent",
       maxDeliveries: 5,
-      connectRetries: 10,
+      connectRetries: 0,
       connectRetryDelayMs: 3_000,
     });
   });

@@ -4,10 +4,13 @@
 import { backoffDelays } from "../support/backoff.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { BrokerError } from "./broker.ts";
-import type { BrokerLog } from "./log.ts";
+import { type BrokerLog, withoutStack } from "./log.ts";
 
 /** Milliseconds a connection must have lived for its loss to start the delays from the beginning again. */
 const steadyMs = 10_000;
+
+/** Milliseconds between two log lines about the same failure: the first interval, which doubles, and the longest. */
+const reportIntervalMs = { first: 1_000, longest: 300_000 } as const;
 
 /** How patiently to try. */
 export interface DiallerOptions {
@@ -26,6 +29,7 @@ export class Dialler {
   readonly #options: DiallerOptions;
   readonly #clock: Clock;
   #delays: Generator<number, never, void>;
+  #hasConnected = false;
 
   constructor(kind: string, options: DiallerOptions) {
     this.#kind = kind;
@@ -34,20 +38,27 @@ export class Dialler {
     this.#delays = this.#freshDelays();
   }
 
-  /** Throws what `open` threw last when no attempt is left or another would not help, or the signal's reason. */
+  /**
+   * Connects with `open`. Throws its last error when no attempt is left, or the signal's reason. A refusal is final only before
+   * the first connection: what the broker accepted once, it may accept again.
+   */
   async dial<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const broker = this.#kind;
+    const isNews = this.#newsFilter();
     for (let attempt = 1; ; attempt++) {
       try {
         const opened = await open();
+        this.#hasConnected = true;
         this.#options.log.info({ broker, attempt }, "broker connected");
         return opened;
       } catch (error) {
         signal.throwIfAborted();
-        const isTransient = error instanceof BrokerError && error.transient;
-        if (!isTransient || attempt === this.#options.maxAttempts) throw error;
+        if (this.#isFinal(error) || attempt === this.#options.maxAttempts) throw error;
         const delayMs = Math.round(this.#delays.next().value);
-        this.#options.log.warn({ broker, attempt, delayMs, err: error }, "broker not reached");
+        if (isNews(error)) {
+          const facts = { broker, attempt, delayMs, err: withoutStack(error) };
+          this.#options.log.warn(facts, "broker not reached");
+        }
         await this.#clock.sleep(delayMs, signal);
       }
     }
@@ -57,6 +68,27 @@ export class Dialler {
   async pauseAfterLoss(livedMs: number, signal: AbortSignal): Promise<void> {
     if (livedMs >= steadyMs) this.#delays = this.#freshDelays();
     await this.#clock.sleep(this.#delays.next().value, signal);
+  }
+
+  #isFinal(error: unknown): boolean {
+    if (!(error instanceof BrokerError)) return true;
+    return !error.transient && !this.#hasConnected;
+  }
+
+  /** Whether a failure of this outage is to be logged: with another text, or when an interval has passed. */
+  #newsFilter(): (error: unknown) => boolean {
+    let last = "";
+    let intervalMs: number = reportIntervalMs.first;
+    let dueAtMs = -Infinity;
+    return (error) => {
+      const text = String(error);
+      const nowMs = this.#clock.monotonicMs();
+      if (text === last && nowMs < dueAtMs) return false;
+      last = text;
+      dueAtMs = nowMs + intervalMs;
+      intervalMs = Math.min(intervalMs * 2, reportIntervalMs.longest);
+      return true;
+    };
   }
 
   #freshDelays(): Generator<number, never, void> {

@@ -7,3 +7,9 @@ export interface BrokerLog {
   info(facts: object, event: string): void;
   warn(facts: object, event: string): void;
 }
+
+/** An error of the broker or the network for the log: where our code met it helps no operator. */
+export function withoutStack(error: unknown): { readonly type: string; readonly message: string } {
+  if (error instanceof Error) return { type: error.name, message: error.message };
+  return { type: typeof error, message: String(error) };
+}

@@ -4,10 +4,7 @@
 import type { Clock } from "../support/clock.ts";
 import { BrokerError } from "./broker.ts";
 
-/**
- * Seconds without any queue after which a session is given up. Connecting is tried as often as is configured then, and a
- * worker that finds no queue ends, as one that finds no broker does.
- */
+/** Seconds without any queue after which a session is given up, and another one is tried. */
 const withoutQueueSeconds = 60;
 
 /** What is watched over, and how a session is given up. */

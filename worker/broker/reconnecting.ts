@@ -16,6 +16,7 @@ import {
 import { CarriedCalls } from "./carried-calls.ts";
 import { Dialler, type DiallerOptions } from "./dialler.ts";
 import { LastingSubscription } from "./lasting-subscription.ts";
+import { withoutStack } from "./log.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
 /** How to reconnect, and who is told. */
@@ -31,7 +32,7 @@ export interface ReconnectingOptions extends DiallerOptions {
  *            first connect                    lost
  *  connect ───────────────► connected ───────────────► reconnecting ──► ended "lost"
  *                               ▲   │                   │    │          (attempts used up, or
- *                               └───┼───── connected ───┘    │           an error that stays)
+ *                               └───┼───── connected ───┘    │           a defect)
  *                                   └──── disposed ──────────┴────► ended "asked"
  * ```
  *
@@ -51,7 +52,7 @@ export interface ReconnectingBroker extends Broker {
   connect(tools: readonly string[], signal: AbortSignal): Promise<ReconnectingSession>;
 }
 
-/** Adds reconnection to a broker. Errors that are not transient are reported at once and never retried. */
+/** Adds reconnection to a broker. An error that is not transient ends the first `connect` at once, and no session later. */
 export function reconnecting(broker: Broker, options: ReconnectingOptions): ReconnectingBroker {
   return {
     kind: broker.kind,
@@ -212,7 +213,8 @@ class SupervisedSession implements ReconnectingSession {
         this.#carried.connectionLost();
         await session[Symbol.asyncDispose]();
         this.#stopping.signal.throwIfAborted();
-        this.#options.log.warn({ broker: this.#broker.kind, err: cause }, "broker connection lost");
+        const facts = { broker: this.#broker.kind, err: withoutStack(cause) };
+        this.#options.log.warn(facts, "broker connection lost");
         session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
       }
     } catch (error) {
@@ -239,8 +241,8 @@ class SupervisedSession implements ReconnectingSession {
   }
 
   /**
-   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. For a tool that cannot be served
-   * it tries again: a session that has the tool from the beginning serves it as soon as it can.
+   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. Fails for a tool that cannot be
+   * served: the next session has the tool from the beginning, and serves it as soon as it can.
    */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);
@@ -251,10 +253,10 @@ class SupervisedSession implements ReconnectingSession {
       const [missing] = this.#desired.difference(served);
       const [surplus] = served.difference(this.#desired);
       if (missing !== undefined) {
-        await session.serve(missing, signal).catch(tryAgain);
+        await session.serve(missing, signal);
         served.add(missing);
       } else if (surplus !== undefined) {
-        await session.leave(surplus, signal).catch(tryAgain);
+        await session.leave(surplus, signal);
         served.delete(surplus);
       } else {
         break;
@@ -288,12 +290,6 @@ class SupervisedSession implements ReconnectingSession {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
-}
-
-/** Throws the error as one that another attempt may not have. */
-function tryAgain(error: unknown): never {
-  if (!(error instanceof BrokerError)) throw error;
-  throw new BrokerError(error.message, { cause: error, transient: true });
 }
 
 function sessionEnded(cause?: unknown): BrokerError {

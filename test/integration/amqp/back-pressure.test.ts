@@ -2,7 +2,7 @@
  * How much a worker takes of the calls of many tools: RabbitMQ's own limit is one for each queue.
  */
 import { describe, expect, test, vi } from "vitest";
-import type { AmqpBrokerOptions } from "../../../worker/broker/amqp/broker.ts";
+import type { SessionOptions } from "../../../worker/broker/amqp/session.ts";
 import type { BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
@@ -17,10 +17,7 @@ const tools = Array.from({ length: 10 }, (_, n) => `tool-${n}`);
 const maxUnsettled = 2;
 
 /** A session that serves all tools. */
-function serve(
-  namespace: string,
-  options: Partial<AmqpBrokerOptions> = {},
-): Promise<BrokerSession> {
+function serve(namespace: string, options: Partial<SessionOptions> = {}): Promise<BrokerSession> {
   const broker = amqpBroker({ url: node().url, namespace, maxUnsettled, ...options });
   return broker.connect(tools, never);
 }

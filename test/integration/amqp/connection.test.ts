@@ -4,6 +4,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Broker } from "../../../worker/broker/broker.ts";
 import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";
+import type { BrokerLog } from "../../../worker/broker/log.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
@@ -12,7 +13,7 @@ import { patience } from "../../support/patience.ts";
 import { amqpBroker, keptLog, noFiles } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { openCable } from "../../support/rabbitmq-proxy.ts";
-import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
 /** The least that RabbitMQ accepts as its limit is less than what tests send. */
 const maxMessageBytes = 1_000_000;
@@ -23,8 +24,7 @@ const basicCancel = (60 << 16) | 30;
 const node = useRabbitMQ(async () => ({ settings: [`max_message_size = ${maxMessageBytes}`] }));
 
 /** As the worker uses the adapter. */
-function lasting(broker: Broker): ReturnType<typeof reconnecting> {
-  const log = { info: () => {}, warn: () => {} };
+function lasting(broker: Broker, log: BrokerLog = keptLog()): ReturnType<typeof reconnecting> {
   return reconnecting(broker, { maxAttempts: 0, backoff: { baseMs: 20, capMs: 200 }, log });
 }
 
@@ -48,6 +48,30 @@ describe("a broker that refuses", () => {
     expect(error).toMatchObject({ name: "BrokerError", transient: false });
     expect(String(error)).toMatch(message);
     expect(String(error)).not.toMatch(/:(?:wrong|guest)@/);
+  });
+
+  test("a login that it accepted before is tried until it accepts it again", async () => {
+    const namespace = newNamespace();
+    const url = await addUser(node(), "renamed", [".*", ".*", ".*"]);
+    const log = keptLog();
+    const broker = lasting(amqpBroker({ url, namespace }), log);
+    await using session = await broker.connect(["echo"], never);
+    await node().control("change_password", "renamed", "another");
+    await node().control("close_all_connections", "test");
+    const call = { topic: invokeTopic(namespace, "echo"), payload: Buffer.from("1") };
+    const publishing = session.publish(call, never);
+    await vi.waitFor(
+      () =>
+        expect(log.factsOf("broker not reached")).toContainEqual(
+          expect.objectContaining({
+            err: { type: "BrokerError", message: expect.stringContaining("refused the login") },
+          }),
+        ),
+      patience,
+    );
+    await node().control("change_password", "renamed", "hush");
+    expect(await publishing).toBe("confirmed");
+    expect(textOf(await pull(session).next())).toBe("1");
   });
 
   test("to declare a queue is reported with the permission that is missing", async () => {
@@ -161,7 +185,7 @@ test("a consumer that is ended twice costs the connection nothing", async () => 
   const log = keptLog();
   const { url } = node();
   const options = { url, tls: noFiles, workerId: "worker", purpose: "receiving", log } as const;
-  await using connection = await AmqpConnection.open({ ...options, wasLetIn: false }, never);
+  await using connection = await AmqpConnection.open(options, never);
   const channel = await connection.openChannel(never);
   // As the broker ends it, once for each call that was not settled in time.
   const ended = { id: basicCancel, channel: 1, fields: { consumerTag: "ended", nowait: true } };

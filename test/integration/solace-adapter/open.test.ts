@@ -30,6 +30,39 @@ test("is connected to with nothing but its host, and again after an outage", asy
   await delivery.settle("accepted");
 });
 
+test.each([
+  { code: 401, text: "Unauthorized" },
+  { code: 403, text: "Message VPN Not Allowed" },
+  { code: 403, text: "Client Username Is Shutdown" },
+])("that refuses with $text what it accepted before is tried for ever", async (refusal) => {
+  await using server = await startSmfBroker();
+  const { broker: config } = readConfig({
+    SAM_NAMESPACE: namespace,
+    SOLACE_HOST: `127.0.0.1:${server.port}`,
+    SOLACE_RECONNECT_DELAY_MS: "5",
+  });
+  const log = keptLog();
+  const broker = await openBroker(config, { namespace, workerId: "worker", log });
+  await using session = await broker.connect(["echo"], never);
+  let refused = 0;
+  server.faults.login = () => {
+    refused++;
+    return refusal;
+  };
+  server.dropAll();
+  const publishing = session.publish({ topic: "answers/1", payload: Buffer.from("1") }, never);
+  await vi.waitFor(() => expect(refused).toBeGreaterThan(20), patience);
+  expect(session.connected).toBe(false);
+  expect(log.told).toContainEqual({
+    event: "broker not reached",
+    facts: expect.objectContaining({
+      err: { type: "BrokerError", message: expect.stringContaining(refusal.text) as string },
+    }) as object,
+  });
+  server.faults.login = undefined;
+  expect(await publishing).toBe("confirmed");
+});
+
 test("that goes for good ends the session when the attempts are used up", async () => {
   await using server = await startSmfBroker();
   const { broker: config } = readConfig({

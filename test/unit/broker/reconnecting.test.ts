@@ -18,6 +18,8 @@ function setUp(options: { maxAttempts?: number } = {}): {
   broker: ReconnectingBroker;
   clock: HandClock;
   events: string[];
+  /** The facts of warnings. */
+  told: { readonly attempt?: number; readonly err?: Error }[];
   /** What connecting fails with from now on. */
   fail: (error: BrokerError | undefined) => void;
   drop: () => void;
@@ -25,6 +27,7 @@ function setUp(options: { maxAttempts?: number } = {}): {
   const clock = new HandClock();
   const memory = createMemoryBroker({ namespace: "ns" });
   const events: string[] = [];
+  const told: { readonly attempt?: number; readonly err?: Error }[] = [];
   let failure: BrokerError | undefined;
   const unreliable: Broker = {
     kind: "unreliable",
@@ -38,11 +41,15 @@ function setUp(options: { maxAttempts?: number } = {}): {
       clock,
       log: {
         info: (_, event) => events.push(event),
-        warn: (_, event) => events.push(event),
+        warn: (facts, event) => {
+          events.push(event);
+          told.push(facts);
+        },
       },
     }),
     clock,
     events,
+    told,
     fail: (error) => (failure = error),
     drop: () => memory.dropSessions(),
   };
@@ -126,18 +133,39 @@ describe("reconnecting", () => {
     }
   });
 
-  test("never repeats what cannot succeed", async () => {
+  test("takes a refusal for final at first, and never after the broker has accepted it once", async () => {
     const { broker, clock, fail, drop } = setUp();
     fail(refused);
     await expect(broker.connect([], never)).rejects.toBe(refused);
+    expect(clock.slept).toEqual([]);
     fail(undefined);
-    const session = await broker.connect([], never);
+    await using session = await broker.connect([], never);
     fail(refused);
     drop();
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-    clock.advance(100);
-    expect(await session.closed).toEqual({ reason: "lost", cause: refused });
-    expect(clock.slept).toEqual([100]);
+    await passUntil(clock, () => clock.slept.length >= 20);
+    fail(undefined);
+    await passUntil(clock, () => session.connected);
+  });
+
+  test("logs a failure without a stack, at growing intervals, and at once when it becomes another", async () => {
+    const { broker, clock, told, fail, drop } = setUp();
+    await using session = await broker.connect([], never);
+    fail(unreachable);
+    drop();
+    // As many sleeps as take five minutes and more.
+    await passUntil(clock, () => clock.slept.length >= 120);
+    fail(refused);
+    await passUntil(clock, () => told.some(({ err }) => err?.message === refused.message));
+    fail(undefined);
+    await passUntil(clock, () => session.connected);
+    const errors = told.flatMap(({ err }) => err ?? []);
+    expect(errors.every((error) => !("stack" in error))).toBe(true);
+    const unreached = told.filter(({ err }) => err?.message === unreachable.message);
+    const attempts = unreached.map(({ attempt = 0 }) => attempt);
+    const gaps = attempts.slice(1).map((attempt, at) => attempt - (attempts[at] ?? 0));
+    expect(gaps).toEqual(gaps.toSorted((one, other) => one - other));
+    expect(attempts.length).toBeLessThan(12);
+    expect(attempts[0]).toBe(1);
   });
 
   test("leaves no sleeper behind when it is disposed of", async () => {

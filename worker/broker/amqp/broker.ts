@@ -10,22 +10,14 @@ import { isLoopback, warnOfClearText } from "../clear-text.ts";
 import { parseAmqpUrl } from "./address.ts";
 import { type SessionOptions, openSession } from "./session.ts";
 
-/** Where the broker is, how its queues are made, and how much to take from them. */
-export type AmqpBrokerOptions = Omit<SessionOptions, "wasLetIn">;
-
 /** Makes the adapter. Nothing is opened before `connect`. */
-export function createAmqpBroker(options: AmqpBrokerOptions): Broker {
+export function createAmqpBroker(options: SessionOptions): Broker {
   const address = parseAmqpUrl(options.url);
   if (address !== undefined && !address.isEncrypted && !isLoopback(address.host)) {
     warnOfClearText(options.log, address.name);
   }
-  let wasLetIn = false;
   return {
     kind: "amqp",
-    async connect(tools, signal, carried) {
-      const session = await openSession({ ...options, wasLetIn }, tools, signal, carried);
-      wasLetIn = true;
-      return session;
-    },
+    connect: (tools, signal, carried) => openSession(options, tools, signal, carried),
   };
 }

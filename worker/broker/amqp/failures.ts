@@ -17,17 +17,8 @@ export const replyCodes = {
 const certificateProblem =
   /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH|ERR_(?:OSSL|SSL|TLS)/;
 
-/**
- * Why a connection could not be opened.
- *
- * @param wasLetIn whether the broker has let us in before: then a virtual host that it refuses is one that is just starting
- *   or stopping, which amqplib does not tell from one that does not exist
- */
-export function connectFailure(
-  error: unknown,
-  address: AmqpAddress,
-  wasLetIn: boolean,
-): BrokerError {
+/** Why a connection could not be opened. */
+export function connectFailure(error: unknown, address: AmqpAddress): BrokerError {
   const { name, user, virtualHost } = address;
   const text = textOf(error);
   const refusal = handshakeRefusal(text);
@@ -40,7 +31,7 @@ export function connectFailure(
     const message =
       `The broker at ${name} refused the virtual host "${virtualHost}": ` +
       `it does not exist, or ${user?.name ?? "the user"} has no permission for it (${text})`;
-    return new BrokerError(message, { cause: error, transient: wasLetIn });
+    return new BrokerError(message, { cause: error, transient: false });
   }
   const isPermanent = refusal === "mechanism" || certificateProblem.test(codeOf(error) ?? "");
   return new BrokerError(`Cannot connect to the broker at ${name}: ${codeOf(error) ?? text}`, {

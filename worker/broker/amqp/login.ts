@@ -22,8 +22,6 @@ export interface LoginOptions extends Pick<AmqpConfig, "url" | "tls"> {
   /** Whose connection it is, and what for: its name, for those who look at the broker. */
   readonly workerId: string;
   readonly purpose: "receiving" | "publishing";
-  /** Whether the broker has let us in before, with the same options. */
-  readonly wasLetIn: boolean;
 }
 
 /** An open connection; aborting `socket` breaks it. */
@@ -53,7 +51,7 @@ export async function logIn(options: LoginOptions, signal: AbortSignal): Promise
     signal.throwIfAborted();
     if (error instanceof BrokerError) throw error;
     const reason = timeout.aborted ? `no answer within ${connectTimeoutMs} ms` : error;
-    throw connectFailure(reason, address, options.wasLetIn);
+    throw connectFailure(reason, address);
   } finally {
     given.removeEventListener("abort", hangUp);
   }
