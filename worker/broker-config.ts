@@ -49,9 +49,11 @@ export function brokerConfig(values: BrokerValues): BrokerConfig {
 function solaceLoginProblems(
   environment: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
-  const proofs = ["SOLACE_CLIENT_CERT_PATH", "SOLACE_OAUTH_TOKEN"].filter(
-    (name) => environment[name] !== undefined,
-  );
+  const proofs = [
+    "SOLACE_CLIENT_CERT_PATH",
+    "SOLACE_OAUTH_TOKEN",
+    "SOLACE_OAUTH_TOKEN_FILE",
+  ].filter((name) => environment[name] !== undefined);
   if (proofs.length > 1) return [`${proofs.join(", ")}: set one of them`];
   const host = environment["SOLACE_HOST"];
   if (proofs.length === 0 || host === undefined || isEncryptedSolaceHost(host)) return [];
@@ -84,6 +86,7 @@ function solaceConfig(values: BrokerValues, host: string): BrokerConfig {
     username: values.SOLACE_USERNAME,
     password: values.SOLACE_PASSWORD,
     oauthToken: values.SOLACE_OAUTH_TOKEN,
+    oauthTokenFile: values.SOLACE_OAUTH_TOKEN_FILE,
     tls: {
       trustStorePath: values.SOLACE_TRUST_STORE_PATH,
       clientCertPath: values.SOLACE_CLIENT_CERT_PATH,

@@ -51,6 +51,11 @@ export const brokerVariables = {
     "an access token",
     "Logs in instead of user and password. Needs TLS.",
   ),
+  SOLACE_OAUTH_TOKEN_FILE: optional(
+    absolutePath,
+    "an absolute path",
+    "File with the access token in place of `SOLACE_OAUTH_TOKEN`, read anew for every connection, so that the token can be renewed.",
+  ),
   SOLACE_TRUST_STORE_PATH: optional(
     absolutePath,
     "an absolute path",

@@ -17,6 +17,7 @@ export function solaceBroker(given: SolaceGiven): Broker {
     username: undefined,
     password: undefined,
     oauthToken: undefined,
+    oauthTokenFile: undefined,
     tls: noTlsFiles,
     workerId: "worker",
     queueMode: "tool",

@@ -143,6 +143,7 @@ describe("a broker", () => {
       username: undefined,
       password: undefined,
       oauthToken: undefined,
+      oauthTokenFile: undefined,
       tls: {
         trustStorePath: undefined,
         clientCertPath: undefined,
@@ -182,6 +183,7 @@ describe("a broker", () => {
       username: "str",
       password: "secret",
       oauthToken: undefined,
+      oauthTokenFile: undefined,
       tls: {
         trustStorePath: "/tls/trusted",
         clientCertPath: "/tls/cert.pem",
@@ -196,6 +198,12 @@ describe("a broker", () => {
     });
     const token = { SAM_NAMESPACE, SOLACE_HOST: "tcps://broker", SOLACE_OAUTH_TOKEN: "token" };
     expect(readConfig(token).broker).toMatchObject({ oauthToken: "token" });
+    const file = {
+      SAM_NAMESPACE,
+      SOLACE_HOST: "wss://broker",
+      SOLACE_OAUTH_TOKEN_FILE: "/run/token",
+    };
+    expect(readConfig(file).broker).toMatchObject({ oauthTokenFile: "/run/token" });
   });
 
   test("that is Solace is refused with half a login, two of them, or one that others can read", () => {
@@ -211,7 +219,14 @@ describe("a broker", () => {
     expect(problemsOf({ ...environment, ...certificate, ...token })).toEqual([
       "SOLACE_CLIENT_CERT_PATH, SOLACE_OAUTH_TOKEN: set one of them",
     ]);
+    const tokenFile = { SOLACE_OAUTH_TOKEN_FILE: "/run/token" };
+    expect(problemsOf({ ...environment, ...token, ...tokenFile })).toEqual([
+      "SOLACE_OAUTH_TOKEN, SOLACE_OAUTH_TOKEN_FILE: set one of them",
+    ]);
     const open = { ...environment, SOLACE_HOST: "tcps://one,other" };
+    expect(problemsOf({ ...open, ...tokenFile })).toEqual([
+      "SOLACE_OAUTH_TOKEN_FILE: needs TLS; let SOLACE_HOST begin with tcps:// or wss://",
+    ]);
     expect(problemsOf({ ...open, ...token })).toEqual([
       "SOLACE_OAUTH_TOKEN: needs TLS; let SOLACE_HOST begin with tcps:// or wss://",
     ]);
@@ -483,6 +498,7 @@ describe("the table of variables", () => {
       "SOLACE_USERNAME",
       "SOLACE_PASSWORD",
       "SOLACE_OAUTH_TOKEN",
+      "SOLACE_OAUTH_TOKEN_FILE",
       "SOLACE_TRUST_STORE_PATH",
       "SOLACE_CLIENT_CERT_PATH",
       "SOLACE_CLIENT_KEY_PATH",

@@ -10,6 +10,7 @@ import { describe, expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import type { Login } from "../../../harness/fakes/solace/client-control.ts";
 import type { BrokerSession } from "../../../worker/broker/broker.ts";
+import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { patience } from "../../support/patience.ts";
 import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
 import { noTlsFiles, solaceBroker } from "../../support/solace-options.ts";
@@ -209,6 +210,47 @@ describe("TLS", () => {
     });
     await using _session = await broker.connect([], never);
     expect(logins).toMatchObject([{ scheme: "oauth", accessToken: "token" }]);
+  });
+
+  test("carries the access token that its file has at that moment", async () => {
+    await using stack = new AsyncDisposableStack();
+    const [authority, directory] = await openAuthority(stack);
+    const tls = await tlsOf(await authority.issue("broker", localNames));
+    const server = stack.use(await startSmfBroker({ tls }));
+    let valid = "first";
+    server.faults.login = ({ scheme, accessToken }) =>
+      scheme === "oauth" && accessToken === valid ? undefined : { code: 401, text: "Unauthorized" };
+    const oauthTokenFile = join(directory, "token");
+    await writeFile(oauthTokenFile, "first\n");
+    const host = `tcps://127.0.0.1:${server.port}`;
+    const trusting = { ...noTlsFiles, trustStorePath: authority.cert };
+    const broker = solaceBroker({ host, namespace, oauthTokenFile, tls: trusting });
+    const log = keptLog();
+    const backoff = { baseMs: 5, capMs: 5 };
+    const lasting = reconnecting(broker, { maxAttempts: 0, backoff, log });
+    await using session = await lasting.connect([], never);
+    // The token expires, and the broker ends the connection, before there is another one.
+    valid = "second";
+    server.dropAll();
+    const refused = `refused the OAuth token in ${oauthTokenFile}`;
+    await vi.waitFor(() => expect(JSON.stringify(log.told)).toContain(refused), patience);
+    await rm(oauthTokenFile);
+    const missing = `Cannot use ${oauthTokenFile} as OAuth token`;
+    await vi.waitFor(() => expect(JSON.stringify(log.told)).toContain(missing), patience);
+    await writeFile(oauthTokenFile, "second");
+    await vi.waitFor(() => expect(session.connected).toBe(true), patience);
+  });
+
+  test("names the file of an access token that is empty", async () => {
+    const broker = solaceBroker({
+      host: "tcps://127.0.0.1:1",
+      namespace,
+      oauthTokenFile: "/dev/null",
+    });
+    await expect(broker.connect([], never)).rejects.toMatchObject({
+      transient: false,
+      message: "Cannot use /dev/null as OAuth token: it is empty",
+    });
   });
 
   test.each([

@@ -29,6 +29,8 @@ export interface SolaceConfig {
   readonly password: string | undefined;
   /** OAuth access token; with it the broker tells by it who the worker is. */
   readonly oauthToken: string | undefined;
+  /** File with such a token, read anew for every connection. */
+  readonly oauthTokenFile: string | undefined;
   readonly tls: SolaceTlsFiles;
   readonly queueMode: QueueMode;
   readonly statusDelivery: StatusDelivery;

@@ -14,10 +14,14 @@ import { textOf } from "./library.ts";
 const maxTrustedFiles = 1_000;
 
 /** What decides who the worker is. */
-export type Identity = Pick<SolaceConfig, "username" | "password" | "oauthToken" | "tls">;
+export type Identity = Pick<
+  SolaceConfig,
+  "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
+>;
 
 /** Who logs in, for people. */
-export function nameOf({ username, oauthToken, tls }: Identity): string {
+export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity): string {
+  if (oauthTokenFile !== undefined) return `the OAuth token in ${oauthTokenFile}`;
   if (oauthToken !== undefined) return "the OAuth token";
   if (tls.clientCertPath !== undefined) return `the certificate ${tls.clientCertPath}`;
   return `the user ${username ?? defaultUser}`;
@@ -38,11 +42,12 @@ export async function loginProperties(
 }
 
 async function authentication(identity: Identity): Promise<Partial<solace.SessionProperties>> {
-  const { username, password, oauthToken, tls } = identity;
+  const { username, password, oauthToken, oauthTokenFile, tls } = identity;
   const user = username === undefined ? {} : { userName: octets(username) };
-  if (oauthToken !== undefined) {
+  const accessToken = oauthTokenFile === undefined ? oauthToken : await readToken(oauthTokenFile);
+  if (accessToken !== undefined) {
     const authenticationScheme = solace.AuthenticationScheme.OAUTH2;
-    return { ...user, authenticationScheme, accessToken: oauthToken };
+    return { ...user, authenticationScheme, accessToken };
   }
   const { clientCertPath, clientKeyPath, clientKeyPassphrase: passphrase } = tls;
   if (clientCertPath !== undefined && clientKeyPath !== undefined) {
@@ -92,12 +97,20 @@ async function filesIn(path: string): Promise<string[]> {
   }
 }
 
-async function read(file: string): Promise<Buffer> {
+async function read(file: string, purpose?: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    throw unusable(file, error);
+    throw unusable(file, error, purpose);
   }
+}
+
+/** The token of a file, whose last line may end as lines do. */
+async function readToken(file: string): Promise<string> {
+  const purpose = "as OAuth token";
+  const token = (await read(file, purpose)).toString().trim();
+  if (token === "") throw unusable(file, "it is empty", purpose);
+  return token;
 }
 
 function checkKeyPair(pair: SecureContextOptions, keyFile: string): void {
@@ -108,7 +121,7 @@ function checkKeyPair(pair: SecureContextOptions, keyFile: string): void {
   }
 }
 
-function unusable(file: string, cause: unknown): BrokerError {
+function unusable(file: string, cause: unknown, purpose = "for TLS"): BrokerError {
   const reason = typeof cause === "string" ? cause : textOf(cause);
-  return new BrokerError(`Cannot use ${file} for TLS: ${reason}`, { cause, transient: false });
+  return new BrokerError(`Cannot use ${file} ${purpose}: ${reason}`, { cause, transient: false });
 }

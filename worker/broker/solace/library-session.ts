@@ -29,7 +29,7 @@ const publishWindow = 255;
 /** Where to connect, as whom, and who is told. */
 export interface ConnectionOptions extends Pick<
   SolaceConfig,
-  "host" | "vpn" | "username" | "password" | "oauthToken" | "tls"
+  "host" | "vpn" | "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
 > {
   readonly workerId: string;
   readonly log: BrokerLog;
