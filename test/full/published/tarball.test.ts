@@ -73,6 +73,19 @@ function packedFiles(stdout: string): readonly string[] {
   return entry!.files.map(({ path }) => path);
 }
 
+/** The files and directories of this project that a document links to. */
+function linksOf(document: string): readonly string[] {
+  const text = readFileSync(join(root, document), "utf8").replaceAll(/^```.*?^```/gms, "");
+  return [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+    .map(([, link]) => link!)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => join(dirname(document), link));
+}
+
+function isAt(file: string, target: string): boolean {
+  return file === target || file.startsWith(target.replace(/\/?$/, "/"));
+}
+
 describe("the tarball", () => {
   test("holds the compiled program and all that it finds beside itself", () => {
     expect(files).toEqual(
@@ -83,6 +96,10 @@ describe("the tarball", () => {
         "bin/launch.mjs",
         "bin/str-worker.mjs",
         "dist/harness/cli.js",
+        "deploy/kubernetes.yaml",
+        "deploy/seccomp.json",
+        "Dockerfile",
+        ".dockerignore",
         "dist/worker/main.js",
         "examples/tools/manifest.yaml",
         "tool-runner/python/tool_runner/__main__.py",
@@ -90,10 +107,18 @@ describe("the tarball", () => {
     );
   });
 
+  test("holds what its documents link to", () => {
+    const documents = files.filter((file) => file.endsWith(".md"));
+    const missing = documents.flatMap((document) =>
+      linksOf(document).filter((target) => !files.some((file) => isAt(file, target))),
+    );
+    expect(missing).toEqual([]);
+  });
+
   test("holds no sources, tests or leftovers", () => {
     const strays = files.filter(
       (file) =>
-        !/^(attacks|bin|dist|docs|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(
+        !/^(attacks|bin|deploy|dist|docs|examples|tool-runner)\/|^[A-Z]+(\.md)?$|^(Dockerfile|\.dockerignore|package\.json)$/.test(
           file,
         ),
     );

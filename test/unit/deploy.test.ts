@@ -1,0 +1,91 @@
+/**
+ * Keeps deploy/ true: what it repeats of the worker and of the image is compared with them.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { readConfig } from "../../worker/config.ts";
+import { parse } from "./manifest/fixtures.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+interface Resource {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly stringData?: Readonly<Record<string, string>>;
+  readonly spec?: { readonly template?: { readonly spec: Pod } };
+}
+
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly [Container];
+  readonly volumes: readonly ({ readonly name: string } & Source)[];
+}
+
+interface Source {
+  readonly configMap?: { readonly name: string };
+  readonly persistentVolumeClaim?: { readonly claimName: string };
+}
+
+interface Container {
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+  readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[];
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+}
+
+const resources = parseAllDocuments(read("deploy/kubernetes.yaml")).map(
+  (document) => document.toJS() as Resource,
+);
+const named = (kind: string, name: string): Resource =>
+  resources.find((resource) => resource.kind === kind && resource.metadata.name === name)!;
+const pod = named("Deployment", "str-worker").spec!.template!.spec;
+const [container] = pod.containers;
+
+describe("the deployment for Kubernetes", () => {
+  const secret = named("Secret", container.envFrom[0]!.secretRef.name).stringData;
+  const environment = {
+    ...secret,
+    ...Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? "a-pod"])),
+  };
+  const config = readConfig({ ARTIFACT_SERVICE_TYPE: "filesystem", ...environment });
+
+  test("configures a worker", () => {
+    expect(config).toMatchObject({ namespace: "production", broker: { kind: "amqp" } });
+  });
+
+  test("has volumes where the image says that the worker writes", () => {
+    const volumes = JSON.parse(/^VOLUME (.*)$/m.exec(read("Dockerfile"))![1]!) as string[];
+    const mounted = container.volumeMounts.map(({ mountPath }) => mountPath);
+    expect(mounted).toEqual(expect.arrayContaining(volumes));
+  });
+
+  test("mounts what it declares", () => {
+    const volumes = new Map(pod.volumes.map((volume) => [volume.name, volume]));
+    for (const { name } of container.volumeMounts) {
+      const { configMap, persistentVolumeClaim } = volumes.get(name)!;
+      if (configMap) expect(named("ConfigMap", configMap.name)).toBeDefined();
+      if (persistentVolumeClaim) {
+        expect(named("PersistentVolumeClaim", persistentVolumeClaim.claimName)).toBeDefined();
+      }
+    }
+    expect(volumes.size).toBe(container.volumeMounts.length);
+  });
+
+  test("has a manifest that the worker takes, with the modules that it names", () => {
+    const [[file, text]] = Object.entries(named("ConfigMap", "str-worker-manifest").data!) as [
+      [string, string],
+    ];
+    const mount = container.volumeMounts.find(({ name }) => name === "manifest")!;
+    expect(config.manifestPath).toBe(`${mount.mountPath}/${file}`);
+    const modules = Object.keys(named("ConfigMap", "str-worker-python-tools").data!);
+    const tools = [...parse(text).manifest.tools.values()];
+    expect(tools.map(({ module }) => `${module}.py`)).toEqual(modules);
+  });
+
+  test("grants more time to end than a worker takes", () => {
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(config.drainTimeoutSeconds + 10);
+  });
+});
