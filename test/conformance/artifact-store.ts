@@ -39,6 +39,7 @@ export function describeArtifactStore(
     describeSavingAndOpening(create);
     describeScopes(create);
     describeNames(create);
+    describeDeleting(create);
     describeConcurrency(create);
     describeFailures(create);
     describeStreaming(create, traits);
@@ -117,7 +118,7 @@ function describeSavingAndOpening(create: Create): void {
     );
     const opened = await store.open(scope, { filename: "data.bin", version: 0 }, never);
 
-    expect(saved).toEqual({ version: 0, sizeBytes: 1000 });
+    expect(saved).toMatchObject({ version: 0, sizeBytes: 1000 });
     expect(opened).toMatchObject({
       version: 0,
       sizeBytes: 1000,
@@ -133,7 +134,7 @@ function describeSavingAndOpening(create: Create): void {
     const saved = await saveText(store, scope, "empty.txt", "");
     const opened = await store.open(scope, { filename: "empty.txt", version: undefined }, never);
 
-    expect(saved).toEqual({ version: 0, sizeBytes: 0 });
+    expect(saved).toMatchObject({ version: 0, sizeBytes: 0 });
     expect(opened.sizeBytes).toBe(0);
     expect(await buffer(opened.body)).toHaveLength(0);
   });
@@ -393,6 +394,8 @@ async function expectRefusedEverywhere(
     named,
   );
   await expectRefusal(store.versions(scope, filename, never), "invalid-name", named);
+  const saved = { version: 0, sizeBytes: 1, etag: "any" };
+  await expectRefusal(store.deleteVersion(scope, filename, saved, never), "invalid-name", named);
 }
 
 interface Address {
@@ -453,6 +456,90 @@ async function expectPlacesOfTheirOwn(
       expect(await readText(store, scope, address.filename, version)).toBe(content);
     }
   }
+}
+
+function describeDeleting(create: Create): void {
+  test("a deleted version is gone, and a later save has its number", async () => {
+    await using store = await create();
+    const scope = newScope();
+    await saveText(store, scope, "a.txt", "first");
+    const saved = await saveText(store, scope, "a.txt", "second");
+
+    expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(true);
+
+    expect(await store.versions(scope, "a.txt", never)).toEqual([0]);
+    expect(await readText(store, scope, "a.txt")).toBe("first");
+    await expectRefusal(
+      store.open(scope, { filename: "a.txt", version: 1 }, never),
+      "not-found",
+      "version 1",
+    );
+    expect(await saveText(store, scope, "a.txt", "third")).toMatchObject({ version: 1 });
+    expect(await readText(store, scope, "a.txt", 1)).toBe("third");
+  });
+
+  test("an artifact whose only version is deleted was never there", async () => {
+    await using store = await create();
+    const scope = newScope();
+    const saved = await saveText(store, scope, "user:a.txt", "only");
+
+    expect(await store.deleteVersion(scope, "user:a.txt", saved, never)).toBe(true);
+
+    expect(await store.versions(scope, "user:a.txt", never)).toEqual([]);
+    await expectRefusal(
+      store.open(scope, { filename: "user:a.txt", version: undefined }, never),
+      "not-found",
+    );
+    expect(await saveText(store, scope, "user:a.txt", "next")).toMatchObject({ version: 0 });
+  });
+
+  test("versions that were saved after a deleted one stay, under their numbers", async () => {
+    await using store = await create();
+    const scope = newScope();
+    await saveText(store, scope, "a.txt", "zero");
+    const saved = await saveText(store, scope, "a.txt", "one");
+    await saveText(store, scope, "a.txt", "two");
+
+    expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(true);
+
+    expect(await store.versions(scope, "a.txt", never)).toEqual([0, 2]);
+    expect(await readText(store, scope, "a.txt")).toBe("two");
+    expect(await saveText(store, scope, "a.txt", "three")).toMatchObject({ version: 3 });
+  });
+
+  test("a version that is gone is not deleted again, nor what has its number since", async () => {
+    await using store = await create();
+    const scope = newScope();
+    const saved = await saveText(store, scope, "a.txt", "ours");
+    await store.deleteVersion(scope, "a.txt", saved, never);
+
+    expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(false);
+    await saveText(store, scope, "a.txt", "ours");
+    expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(false);
+
+    expect(await readText(store, scope, "a.txt", 0)).toBe("ours");
+  });
+
+  test("twenty savers of one name of whom ten delete theirs leave the other ten", async () => {
+    await using store = await create();
+    const scope = newScope();
+    const kept = new Map<number, string>();
+
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => {
+        const saved = await saveText(store, scope, "report.csv", `saver ${i}`);
+        if (i % 2 === 0) await store.deleteVersion(scope, "report.csv", saved, never);
+        else kept.set(saved.version, `saver ${i}`);
+      }),
+    );
+
+    expect(kept.size).toBe(10);
+    const versions = await store.versions(scope, "report.csv", never);
+    expect(versions).toEqual([...kept.keys()].toSorted((a, b) => a - b));
+    for (const version of versions) {
+      expect(await readText(store, scope, "report.csv", version)).toBe(kept.get(version));
+    }
+  });
 }
 
 function describeConcurrency(create: Create): void {
@@ -605,8 +692,9 @@ function describeFailures(create: Create): void {
     const scope = newScope();
     const reason = new Error("the call is over");
     const aborted = AbortSignal.abort(reason);
-    await saveText(store, scope, "b.txt", "b");
+    const saved = await saveText(store, scope, "b.txt", "b");
 
+    await expect(store.deleteVersion(scope, "b.txt", saved, aborted)).rejects.toBe(reason);
     await expect(store.save(scope, "a.txt", sourceOf("a"), text, aborted)).rejects.toBe(reason);
     await expect(store.open(scope, { filename: "b.txt", version: 0 }, aborted)).rejects.toBe(
       reason,

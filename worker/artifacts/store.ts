@@ -39,6 +39,8 @@ export interface ArtifactSource {
 export interface SavedArtifact {
   readonly version: number;
   readonly sizeBytes: number;
+  /** Tells this version from any other that had or gets its number: an inode, an ETag, a generation. Opaque. */
+  readonly etag: string;
 }
 
 /**
@@ -69,6 +71,16 @@ export interface ArtifactStore extends AsyncDisposable {
     metadata: ArtifactMetadata,
     signal: AbortSignal,
   ): Promise<SavedArtifact>;
+  /**
+   * Deletes a version that `save` returned, with its metadata; newer versions stay and keep their numbers. Resolves to false
+   * when it is gone or something else has its number. A save that follows gets the number after the highest one left.
+   */
+  deleteVersion(
+    scope: ArtifactScope,
+    filename: string,
+    saved: SavedArtifact,
+    signal: AbortSignal,
+  ): Promise<boolean>;
   /** Every version of a name, ascending; empty when there is none. */
   versions(scope: ArtifactScope, filename: string, signal: AbortSignal): Promise<readonly number[]>;
   /**

@@ -7,15 +7,17 @@ import { InvocationError } from "../protocol/errors.ts";
 import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
 import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
+import { requireSendable } from "../protocol/response.ts";
 import { type StagedArtifact, runnerArgs } from "../runners/runner.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../starts/starts.ts";
+import type { JsonObject } from "../support/json.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
-import { Outputs, collectOutputs } from "./collect.ts";
+import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
 import {
   type CallTimes,
@@ -33,7 +35,7 @@ import { stageArtifacts } from "./stage.ts";
 /** What the invoker works with; `app.ts` wires it. */
 export interface InvokerParts extends ResolveParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
-  readonly store: Pick<ArtifactStore, "open" | "save">;
+  readonly store: Pick<ArtifactStore, "open" | "save" | "deleteVersion">;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
   readonly times: TimeBounds;
 }
@@ -145,11 +147,28 @@ async function run(
   // Opened while the result is read.
   await using outputs = new Outputs(workDir);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
-  const collection = { store: parts.store, scope, limits: profile.limits, log };
-  const left = await outputs.left();
-  const createdArtifacts = await collectOutputs(left, result.outputs, collection, signal);
+  const { store, clock } = parts;
+  const collection = { store, scope, limits: profile.limits, clock, log };
+  const checked = checkOutputs(await outputs.left(), result.outputs, collection);
+  requireAnswerable(invocation.id, result.value, checked, journal);
+  const createdArtifacts = await saveOutputs(checked, collection, signal);
   journal.collected(createdArtifacts);
   return { toolResult: result.value, createdArtifacts };
+}
+
+/** Nothing is saved of a call whose answer would be too large to name it. Throws InvocationError `RESOURCE_EXHAUSTED`. */
+function requireAnswerable(
+  id: string,
+  toolResult: JsonObject,
+  outputs: readonly CheckedOutput[],
+  journal: Journal,
+): void {
+  if (outputs.length === 0) return;
+  const longest = Number.MAX_SAFE_INTEGER;
+  const createdArtifacts = outputs.map((output) => ({ ...output, version: longest }));
+  const execution = journal.executionWith(outputs);
+  const answer = { kind: "success", toolResult, createdArtifacts, execution } as const;
+  requireSendable(id, { ...answer, executionTimeMs: longest });
 }
 
 /** A limit that the interpreter says it ended at. */

@@ -46,10 +46,17 @@ export class Journal {
     };
   }
 
+  /** What will be known of the execution when these outputs are saved. */
+  executionWith(
+    outputs: readonly Pick<CreatedArtifact, "sizeBytes">[],
+  ): ExecutionReport | undefined {
+    if (this.execution === undefined) return undefined;
+    const outputBytes = outputs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    return { ...this.execution, usage: { ...this.execution.usage, outputBytes } };
+  }
+
   /** To be called when the outputs are saved. */
   collected(artifacts: readonly CreatedArtifact[]): void {
-    if (this.execution === undefined) return;
-    const outputBytes = artifacts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    this.execution = { ...this.execution, usage: { ...this.execution.usage, outputBytes } };
+    this.execution = this.executionWith(artifacts);
   }
 }

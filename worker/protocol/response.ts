@@ -16,14 +16,30 @@ export function encodeResponse(
   answer: Answer,
   maxBytes: number = maxMessageBytes,
 ): Uint8Array {
-  const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, ...body(answer) }));
-  if (bytes.byteLength <= maxBytes) return bytes;
-  const error = new InvocationError(
+  const bytes = encode(id, body(answer));
+  const error = tooLarge(bytes, maxBytes);
+  return error === undefined ? bytes : encode(id, { error: errorBody(error, answer.execution) });
+}
+
+/** Throws InvocationError `RESOURCE_EXHAUSTED` for an answer that `encodeResponse` would replace because of its size. */
+export function requireSendable(
+  id: string,
+  answer: Answer,
+  maxBytes: number = maxMessageBytes,
+): void {
+  const error = tooLarge(encode(id, body(answer)), maxBytes);
+  if (error !== undefined) throw error;
+}
+
+function encode(id: string, members: object): Uint8Array {
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, ...members }));
+}
+
+function tooLarge({ byteLength }: Uint8Array, maxBytes: number): InvocationError | undefined {
+  if (byteLength <= maxBytes) return undefined;
+  return new InvocationError(
     "RESOURCE_EXHAUSTED",
-    `The response has ${bytes.byteLength} bytes; at most ${maxBytes} can be sent. Return large data as an artifact.`,
-  );
-  return Buffer.from(
-    JSON.stringify({ jsonrpc: "2.0", id, error: errorBody(error, answer.execution) }),
+    `The response has ${byteLength} bytes; at most ${maxBytes} can be sent. Return large data as an artifact.`,
   );
 }
 

@@ -175,6 +175,7 @@ describe("the text of a status", () => {
       "a\u202etxt.exe\u202c \u2066x\u2069 \u200ey\u200f",
       "a txt.exe   x   y ",
     ],
+    ["what nobody sees", "a\u061cb\u200bc\u{e0061}d\ufeffe", "a b c d e"],
     ["half a character", "a\ud83d b", "a\ufffd b"],
   ])("loses %s", async (_name, status, expected) => {
     using pipe = await openChannel();
@@ -184,7 +185,7 @@ describe("the text of a status", () => {
   });
 
   test("keeps what is text in any script", async () => {
-    const status = 'Größe: 年 🧪 — "quoted" \\ <b>&amp;';
+    const status = 'Größe: 年 🧪 👩\u200d🔬 ❤\ufe0f می\u200cخواهم — "quoted" \\ <b>&amp;';
     using pipe = await openChannel();
     await write(pipe.path, line(status));
     pipe.channel.finish();

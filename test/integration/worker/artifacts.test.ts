@@ -17,6 +17,7 @@ describe("artifacts", () => {
       "leaves_traps",
       "output_replaced",
       "raises",
+      "saves_beside_a_large_result",
       "leaves_a_daemon",
     ];
     rig = await startRig({
@@ -176,6 +177,25 @@ describe("artifacts", () => {
     expect(result).toMatchObject({ kind: "success", createdArtifacts: [{ filename: "beat.txt" }] });
     const created = (result as Extract<typeof result, { kind: "success" }>).createdArtifacts[0]!;
     expect(await stored("beat.txt", created.version)).toHaveLength(created.sizeBytes);
+  });
+
+  test("an answer that would be too large to name its outputs leaves none, and the next call has their number", async () => {
+    const tool = "saves_beside_a_large_result";
+    const refused = await rig.call(tool);
+    expect(refused).toMatchObject({ kind: "error", code: "RESOURCE_EXHAUSTED" });
+    expect(await rig.store.versions(rig.scope, "beside.txt", signal)).toEqual([]);
+    expect(await rig.call(tool, { size: 1 })).toMatchObject({
+      createdArtifacts: [{ filename: "beside.txt", version: 0 }],
+    });
+  });
+
+  test("an output that cannot be told from another by its name fails its call, and no other is saved", async () => {
+    const result = await rig.call("saves", { name: "report\u202egnp.exe" });
+    expect(result).toMatchObject({
+      kind: "error",
+      code: "ARTIFACT_ERROR",
+      message: expect.stringContaining("report\\u{202e}gnp.exe"),
+    });
   });
 
   test("a failing tool leaves no artifacts", async () => {

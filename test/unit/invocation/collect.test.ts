@@ -5,13 +5,19 @@ import { link, mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Writable } from "node:stream";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
-import { type Collection, Outputs, collectOutputs } from "../../../worker/invocation/collect.ts";
+import {
+  type Collection,
+  Outputs,
+  checkOutputs,
+  saveOutputs,
+} from "../../../worker/invocation/collect.ts";
 import type { OutputNote } from "../../../worker/invocation/result.ts";
 import type { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { newWorkDir } from "../../support/work-dir.ts";
 
@@ -28,7 +34,7 @@ interface Left {
     notes?: ReadonlyMap<string, OutputNote>,
     changes?: Partial<Collection>,
     signal?: AbortSignal,
-  ) => ReturnType<typeof collectOutputs>;
+  ) => ReturnType<typeof saveOutputs>;
 }
 
 /** A work directory with outputs, by name, and a store for them. */
@@ -46,7 +52,7 @@ async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Le
       write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
     }),
   );
-  const collection = { store, scope, limits: { fileSizeBytes: 1_000 }, log };
+  const collection = { store, scope, limits: { fileSizeBytes: 1_000 }, clock: systemClock, log };
   return {
     workDir,
     output,
@@ -54,8 +60,8 @@ async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Le
     logged,
     collect: async (notes = noNotes, changes = {}, signal = never) => {
       await using outputs = new Outputs(workDir);
-      const left = await outputs.left();
-      return await collectOutputs(left, notes, { ...collection, ...changes }, signal);
+      const changed = { ...collection, ...changes };
+      return await saveOutputs(checkOutputs(await outputs.left(), notes, changed), changed, signal);
     },
   };
 }
@@ -180,7 +186,8 @@ describe("outputs beyond the bounds", () => {
       await truncate(join(output, "a.txt"), 2 ** 40);
       return store.save(...args);
     };
-    await expect(collect(noNotes, { store: { save } })).rejects.toThrow(
+    const { deleteVersion } = store;
+    await expect(collect(noNotes, { store: { save, deleteVersion } })).rejects.toThrow(
       refused(/more than the announced 18 bytes arrived/),
     );
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
@@ -201,7 +208,7 @@ describe("an output that cannot be saved", () => {
     await writeFile(join(output, "b\nc\u001b\u202e.txt"), "x");
     await expect(collect()).rejects.toThrow(
       refused(
-        /^Artifacts could not be saved: output "b\\nc\\u001b\\u\{202e\}.txt" could not be saved: /,
+        /^Artifacts could not be saved: the name of output "b\\nc\\u001b\\u\{202e\}.txt" holds /,
       ),
     );
   });
@@ -209,8 +216,8 @@ describe("an output that cannot be saved", () => {
   test("keeps the store's failure for the log", async () => {
     const { collect } = await leave({ "a.txt": "x" });
     const failure = new StoreError("unavailable", "the store is full");
-    const store = { save: () => Promise.reject(failure) };
-    await expect(collect(noNotes, { store })).rejects.toThrow(
+    const save = () => Promise.reject(failure);
+    await expect(collect(noNotes, { store: { ...createMemoryStore(), save } })).rejects.toThrow(
       expect.objectContaining({ code: "ARTIFACT_ERROR", cause: failure }),
     );
   });
@@ -219,5 +226,99 @@ describe("an output that cannot be saved", () => {
     const { collect } = await leave({ "a.txt": "x" });
     const reason = new Error("shut down");
     await expect(collect(noNotes, {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe("outputs of which one cannot be saved", () => {
+  /** A store that fails to save `z.txt`. */
+  function failing(store: ArtifactStore): Collection["store"] {
+    const save: ArtifactStore["save"] = async (of, filename, ...rest) => {
+      if (filename === "z.txt") throw new StoreError("unavailable", "the store is full");
+      return store.save(of, filename, ...rest);
+    };
+    return { save, deleteVersion: store.deleteVersion.bind(store) };
+  }
+
+  test.for<[string, string, RegExp]>([
+    ["is refused by its name", "user:..", /filename "\.\." is refused/],
+    ["turns the direction of its name", "y\u202etxt.exe", /"y\\u\{202e\}txt.exe" holds/],
+    [
+      "has a mark in its name",
+      "y\u061c",
+      /"y\\u\{61c\}" holds control, bidirectional or invisible characters$/,
+    ],
+    ["has a name with a space of no width", "y\u200b", /"y\\u\{200b\}" holds/],
+    ["has a name with tags", "y\u{e0061}", /"y\\u\{e0061\}" holds/],
+  ])("because it %s are none of them saved", async ([, name, message]) => {
+    const { collect, store } = await leave({ "a.txt": "fine", [name]: "x" });
+    const save = vi.spyOn(store, "save");
+    await expect(collect()).rejects.toThrow(refused(message));
+    expect(save).not.toHaveBeenCalled();
+  });
+
+  test("may have names in every script, and emoji", async () => {
+    const names = ["می\u200cخواهم.txt", "دج.csv", "👩\u200d🔬.md", "❤\ufe0f.md"].toSorted();
+    const { collect } = await leave(Object.fromEntries(names.map((name) => [name, "x"])));
+    expect((await collect()).map(({ filename }) => filename)).toEqual(names);
+  });
+
+  test("because the store fails are taken back, so that the next version has the next number", async () => {
+    const { collect, store, logged } = await leave({ "a.txt": "1", "b.txt": "2", "z.txt": "3" });
+    await collect();
+    await expect(collect(noNotes, { store: failing(store) })).rejects.toThrow(
+      refused(/: output "z.txt" could not be saved: the store is full$/),
+    );
+    for (const name of ["a.txt", "b.txt", "z.txt"]) {
+      expect(await store.versions(scope, name, never)).toEqual([0]);
+    }
+    expect((await collect()).map(({ version }) => version)).toEqual([1, 1, 1]);
+    expect(logged).toEqual([]);
+  });
+
+  test("because the call is given up are taken back too", async () => {
+    const { collect, store } = await leave({ "a.txt": "1", "b.txt": "2" });
+    const reason = new Error("shut down");
+    const abort = new AbortController();
+    const save: ArtifactStore["save"] = async (...args) => {
+      const saved = await store.save(...args);
+      abort.abort(reason);
+      return saved;
+    };
+    const deleteVersion = store.deleteVersion.bind(store);
+    await expect(collect(noNotes, { store: { save, deleteVersion } }, abort.signal)).rejects.toBe(
+      reason,
+    );
+    expect(await store.versions(scope, "a.txt", never)).toEqual([]);
+  });
+
+  test("and that cannot be taken back are logged by name and version", async () => {
+    const { collect, store, logged } = await leave({ "a.txt": "1", "b.txt": "2", "z.txt": "3" });
+    const failure = new StoreError("unavailable", "the disk is on fire");
+    const deleteVersion: ArtifactStore["deleteVersion"] = (of, filename, ...rest) =>
+      filename === "a.txt" ? Promise.reject(failure) : store.deleteVersion(of, filename, ...rest);
+    await expect(collect(noNotes, { store: { ...failing(store), deleteVersion } })).rejects.toThrow(
+      refused("the store is full"),
+    );
+    expect(await store.versions(scope, "b.txt", never)).toEqual([]);
+    expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([
+      {
+        msg: "outputs of a failed call stay in the store",
+        count: 1,
+        versions: ['"a.txt" version 0'],
+        err: { message: "the disk is on fire" },
+      },
+    ]);
+  });
+
+  test("are waited for no longer than the bound while they are taken back", async () => {
+    const { collect, store, logged } = await leave({ "a.txt": "1", "z.txt": "3" });
+    const waits: number[] = [];
+    const clock = { sleep: (ms: number) => (waits.push(ms), Promise.resolve()) };
+    const deleteVersion = () => new Promise<boolean>(() => undefined);
+    await expect(
+      collect(noNotes, { store: { ...failing(store), deleteVersion }, clock }),
+    ).rejects.toThrow(refused("the store is full"));
+    expect(waits).toEqual([5_000]);
+    expect(logged[0]).toContain("outputs of a failed call stay in the store");
   });
 });

@@ -61,7 +61,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     resolve: () => tool,
     slots: new Slots({ capacity: 1, maxWaiting: 1 }),
     starts: { acquire: unused },
-    store: { open: unused, save: unused },
+    store: { open: unused, save: unused, deleteVersion: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
     profiles: builtInProfiles,
     defaultProfile: "standard",

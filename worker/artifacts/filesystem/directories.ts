@@ -1,7 +1,7 @@
 /**
  * Keys as directories: which levels a key has on disk, and how they are walked without following links.
  */
-import { lstat, mkdir, stat } from "node:fs/promises";
+import { lstat, mkdir, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
@@ -48,7 +48,8 @@ export async function ensureDirectory(base: string, levels: readonly string[]): 
   for (const level of levels) {
     path = join(path, level);
     await makeDirectory(path);
-    if (!(await isDirectory(path))) {
+    // Rejects with ENOENT when another saver has just deleted the only version of the artifact.
+    if (!(await lstat(path)).isDirectory()) {
       throw new StoreError("unavailable", `"${level}" is not a directory in the artifact store.`);
     }
   }
@@ -61,6 +62,15 @@ export async function makeDirectory(path: string): Promise<void> {
     await mkdir(path, { mode: directoryMode });
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Removes an artifact's directory if nothing is in it: to peers of the original an empty one is an artifact too. */
+export async function removeEmptyDirectory(path: string): Promise<void> {
+  try {
+    await rmdir(path);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(errorCode(error) ?? "")) throw error;
   }
 }
 

@@ -24,11 +24,19 @@ import {
   ensureDirectory,
   findDirectory,
   makeDirectory,
+  removeEmptyDirectory,
   requireBase,
 } from "./directories.ts";
 import { encodeMeta, maxMetaBytes } from "./meta.ts";
 import { removeLeftovers, StagedFile, stageFile } from "./staging.ts";
-import { claimVersion, listVersions, nextVersion, openVersion } from "./versions.ts";
+import {
+  claimVersion,
+  etagOf,
+  listVersions,
+  nextVersion,
+  openVersion,
+  removeVersion,
+} from "./versions.ts";
 
 /** Times that one save stages its content: again whenever others have written into it or removed it. */
 const maxStagings = 10;
@@ -86,10 +94,28 @@ class FilesystemStore implements ArtifactStore {
       const meta = encodeMeta(metadata);
       if (meta.length > maxMetaBytes) throw notSaved(key, "its MIME type is too long");
       for (let stagings = 0; stagings < maxStagings; stagings++) {
-        const version = await this.#saveOnce(key, source, meta, signal);
-        if (version !== undefined) return { version, sizeBytes: source.sizeBytes };
+        const saved = await this.#saveOnce(key, source, meta, signal);
+        if (saved !== undefined) return saved;
       }
       throw notSaved(key, "others keep overwriting or removing it");
+    });
+  }
+
+  async deleteVersion(
+    scope: ArtifactScope,
+    filename: string,
+    { version, etag }: SavedArtifact,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const key = artifactKey(scope, filename);
+    return guarded(`${artifactTitle(key, version)} could not be deleted`, signal, async () => {
+      const directory = await findDirectory(this.#base, directoryLevels(key));
+      if (directory === undefined) return false;
+      const isDeleted = await removeVersion(directory, version, etag);
+      if (!isDeleted) return false;
+      await syncDirectory(directory);
+      await removeEmptyDirectory(directory);
+      return true;
     });
   }
 
@@ -129,7 +155,7 @@ class FilesystemStore implements ArtifactStore {
     source: ArtifactSource,
     meta: string,
     signal: AbortSignal,
-  ): Promise<number | undefined> {
+  ): Promise<SavedArtifact | undefined> {
     // Files are staged one level up: a directory by the artifact's name is an artifact to peers, even an empty one.
     const session = await ensureDirectory(this.#base, directoryLevels(key).slice(0, -1));
     await removeLeftovers(session);
@@ -144,11 +170,14 @@ class FilesystemStore implements ArtifactStore {
     );
     signal.throwIfAborted();
     const staged = { contentPath: stagedContent.path, metaPath: stagedMeta.path };
-    const directory = await ensureDirectory(this.#base, directoryLevels(key));
+    const etag = await etagOf(stagedContent.path);
+    if (etag === undefined) return undefined;
     try {
+      const directory = await ensureDirectory(this.#base, directoryLevels(key));
       const version = await claimVersion(directory, staged, await nextVersion(directory), key);
-      if (version !== undefined) await syncDirectory(directory);
-      return version;
+      if (version === undefined) return undefined;
+      await syncDirectory(directory);
+      return { version, sizeBytes: source.sizeBytes, etag };
     } catch (error) {
       // Somebody removed the artifact, or the whole session, and with it what was staged.
       if (errorCode(error) === "ENOENT") return undefined;

@@ -15,10 +15,12 @@
  * may be writing the other one. When the metadata's name is taken although the number was free, a peer chose the same
  * number and has written into our file; the version is then the peer's, and the content has to be sent again.
  *
+ * A version is deleted in the other order, metadata first, so that its number is free only when nothing of it is left.
+ *
  * What no saver can prevent: a peer of the original that chose its number before ours appeared, and that opens its
  * files after we have finished, overwrites the version, as it does among its own kind.
  */
-import { constants, link, open, readdir, rm } from "node:fs/promises";
+import { constants, link, lstat, open, readdir, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -108,6 +110,30 @@ async function completeVersion(path: string, metaPath: string): Promise<boolean>
     await rm(path, { force: true });
     throw error;
   }
+}
+
+/** Inode and time of the last write of a regular file, or undefined when there is none by that name. */
+export async function etagOf(path: string): Promise<string | undefined> {
+  try {
+    const status = await lstat(path, { bigint: true });
+    return status.isFile() ? `${status.ino}-${status.mtimeNs}` : undefined;
+  } catch (error) {
+    if (absentCodes.has(errorCode(error))) return undefined;
+    throw error;
+  }
+}
+
+/** Removes a version whose content has this `etag`, or returns false: a peer may have written into it since. */
+export async function removeVersion(
+  directory: string,
+  version: number,
+  etag: string,
+): Promise<boolean> {
+  const path = join(directory, String(version));
+  if ((await etagOf(path)) !== etag) return false;
+  await rm(`${path}.meta`, { force: true });
+  await rm(path, { force: true });
+  return true;
 }
 
 /** link(2): gives a file a second name, or returns false when something has that name, be it a dangling link. */

@@ -27,6 +27,7 @@ export const versionOverheadBytes = 1024;
 const chunkBytes = 64 * 1024;
 
 interface StoredVersion {
+  readonly etag: string;
   readonly content: Buffer;
   readonly metadata: ArtifactMetadata;
 }
@@ -44,8 +45,9 @@ class MemoryStore implements ArtifactStore {
   readonly #totalBytes: number;
   /** Bytes of stored versions and of those that are arriving. */
   #usedBytes = 0;
-  /** By `place`; a version's number is its index. */
-  readonly #artifacts = new Map<string, StoredVersion[]>();
+  /** By `place`; a version's number is its index, the last is never a deleted one. */
+  readonly #artifacts = new Map<string, (StoredVersion | undefined)[]>();
+  #saves = 0;
 
   constructor(totalBytes: number) {
     this.#totalBytes = totalBytes;
@@ -87,12 +89,30 @@ class MemoryStore implements ArtifactStore {
       this.#usedBytes += charge;
       try {
         const content = await collect(source, key, signal);
-        return { version: this.#append(key, { content, metadata }), sizeBytes };
+        const etag = String(this.#saves++);
+        return { version: this.#append(key, { content, metadata, etag }), sizeBytes, etag };
       } catch (error) {
         this.#usedBytes -= charge;
         throw error;
       }
     });
+  }
+
+  async deleteVersion(
+    scope: ArtifactScope,
+    filename: string,
+    { version, etag }: SavedArtifact,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const key = artifactKey(scope, filename);
+    signal.throwIfAborted();
+    const stored = this.#artifacts.get(place(key)) ?? [];
+    const found = stored[version];
+    if (found?.etag !== etag) return false;
+    stored[version] = undefined;
+    while (stored.length > 0 && stored.at(-1) === undefined) stored.pop();
+    this.#usedBytes -= found.content.byteLength + versionOverheadBytes;
+    return true;
   }
 
   async versions(
@@ -102,7 +122,8 @@ class MemoryStore implements ArtifactStore {
   ): Promise<readonly number[]> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    return [...(this.#artifacts.get(place(key)) ?? []).keys()];
+    const stored = this.#artifacts.get(place(key)) ?? [];
+    return [...stored.keys()].filter((version) => stored[version] !== undefined);
   }
 
   async check(signal: AbortSignal): Promise<void> {

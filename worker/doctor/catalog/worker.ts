@@ -2,6 +2,7 @@
  * Attacks on the worker itself, by what a tool leaves for it to read and remove.
  */
 import type { ErrorCode } from "../../protocol/errors.ts";
+import { isDeceptive } from "../../support/deceptive.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 
 /** Milliseconds that the event loop may stand still on a busy machine; worse than this and other calls feel it. */
@@ -118,12 +119,9 @@ function unclean({ outcome, statuses, artifacts, target }: Observation): readonl
   if (published.some((text) => text.includes(target.token)))
     faults.push(`published ${target.token}`);
   const texts = [...statuses, ...artifacts.keys()];
-  if (texts.some((text) => steering.test(text) || !text.isWellFormed()))
+  if (texts.some((text) => isDeceptive(text) || !text.isWellFormed()))
     faults.push("published characters that steer terminals");
   if (statuses.some((text) => text.length > maxStatusLength))
     faults.push("published a status that is too long");
   return faults;
 }
-
-/** Control characters, ends of lines, and those that make what follows run from right to left. */
-const steering = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;

@@ -1,6 +1,7 @@
 /**
  * Statuses in a stream of bytes: one to a line, `{"status": "…"}`.
  */
+import { withoutDeceptive } from "../../support/deceptive.ts";
 import { isJsonObject } from "../../support/json.ts";
 
 /** Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically (pipe(7), PIPE_BUF). */
@@ -9,8 +10,6 @@ export const maxLineBytes = 4096;
 const minLineBytes = 13;
 
 const newline = 0x0a;
-/** Control, line and bidirectional-override characters, which could forge a terminal's or a log's lines. */
-const forging = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Cuts a stream into lines and tells the text of each that is a status. */
 export class StatusLines {
@@ -70,5 +69,5 @@ function readStatus(line: Buffer): string | undefined {
     return undefined;
   }
   if (!isJsonObject(parsed) || typeof parsed["status"] !== "string") return undefined;
-  return parsed["status"].toWellFormed().replace(forging, " ");
+  return withoutDeceptive(parsed["status"].toWellFormed());
 }

@@ -143,7 +143,7 @@ test("content is sent again when its staging place is taken away during the save
   const saved = await store.save(scope, "report.csv", source, csv, never);
 
   expect(opened).toBe(2);
-  expect(saved).toEqual({ version: 0, sizeBytes: 4 });
+  expect(saved).toMatchObject({ version: 0, sizeBytes: 4 });
   expect(await readText(store, "report.csv")).toBe("ours");
 });
 

@@ -252,6 +252,43 @@ describe("a link that somebody planted", () => {
   });
 });
 
+describe("a version that is deleted", () => {
+  test("leaves no file, and no directory by the name of an artifact that it was all of", async () => {
+    const { store, session, directory } = await newPlace();
+    const first = await save(store, "first");
+    const second = await save(store, "second");
+
+    await store.deleteVersion(scope, "report.csv", second, never);
+    expect((await readdir(directory)).toSorted()).toEqual(["0", "0.meta"]);
+    await store.deleteVersion(scope, "report.csv", first, never);
+    expect(await readdir(session)).toEqual([]);
+  });
+
+  test("stays when a peer of the original has written into it", async () => {
+    const { store, directory } = await newPlace();
+    const saved = await save(store, "ours");
+    await writeFile(join(directory, "0"), "peer");
+
+    expect(await store.deleteVersion(scope, "report.csv", saved, never)).toBe(false);
+    expect(await readText(store, "report.csv", 0)).toBe("peer");
+  });
+
+  test("that cannot be deleted is reported by name and version, without a path", async ({
+    skip,
+  }) => {
+    skip(process.getuid?.() === 0, "root may write everywhere");
+    const { store, directory } = await newPlace();
+    const saved = await save(store, "ours");
+    await chmod(directory, 0o555);
+
+    await expect(store.deleteVersion(scope, "report.csv", saved, never)).rejects.toMatchObject({
+      reason: "unavailable",
+      message:
+        'Artifact "report.csv" version 0 could not be deleted: the artifact store denies access.',
+    });
+  });
+});
+
 describe("staged files", () => {
   const staged = ".str-0123456789abcdef01234567.tmp";
 

@@ -49,6 +49,15 @@ describe("a full memory store", () => {
     expect(await store.versions(scope, "a.csv", never)).toEqual([0, 1]);
   });
 
+  test("has the room of a deleted version again", async () => {
+    await using store = createMemoryStore(roomForTwo);
+    await store.save(scope, "a.csv", sourceOf(hundredBytes), csv, never);
+    const saved = await store.save(scope, "a.csv", sourceOf(hundredBytes), csv, never);
+    await store.deleteVersion(scope, "a.csv", saved, never);
+    await store.save(scope, "a.csv", sourceOf(hundredBytes), csv, never);
+    expect(await store.versions(scope, "a.csv", never)).toEqual([0, 1]);
+  });
+
   test.for([-1, Number.NaN, Number.POSITIVE_INFINITY])(
     "refuses a source of %d bytes",
     async (sizeBytes) => {
