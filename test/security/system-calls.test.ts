@@ -69,6 +69,10 @@ const attempts = {
     socket_number: inspected["socket"] ?? -1,
     pair_number: inspected["socketpair"] ?? -1,
   },
+  sets_options: {
+    prctl_number: inspected["prctl"] ?? -1,
+    seccomp_number: inspected["seccomp"] ?? -1,
+  },
   types_into_terminal: { ioctl_number: inspected["ioctl"] ?? -1 },
   changes_personality: { number: inspected["personality"] ?? -1 },
   opens_terminal: {},
@@ -197,6 +201,32 @@ describe("a tool", () => {
       ]);
     });
 
+    test.each(profiles)(
+      "has the kernel make no programs and no memory of its own by options under %s",
+      async (profile) => {
+        expect(await attempt("sets_options", profile)).toEqual({
+          "slots for futexes": "EINVAL",
+          "a bit above": "EINVAL",
+          "a filter": "EINVAL",
+          "a filter by its own call": "EINVAL",
+          "a filter with a descriptor": "EINVAL",
+          "to be hidden": "EINVAL",
+          "to be seen": "done",
+          "a program of a socket": "ENOPROTOOPT",
+          "a program of sockets": "ENOPROTOOPT",
+          "pages as they are": "ENOPROTOOPT",
+          "memory ahead": "ENOPROTOOPT",
+          "a signature": "ENOPROTOOPT",
+          "another protocol": "ENOPROTOOPT",
+          "no delay": "done",
+          "to map what comes": "ENOPROTOOPT",
+          "several paths": "EPROTONOSUPPORT",
+          "in part without sums": "EPROTONOSUPPORT",
+          TCP: "done",
+        });
+      },
+    );
+
     test.each(withTerminals)(
       "types into no terminal, not even its own, under %s",
       async (profile) => {
@@ -289,6 +319,19 @@ describe("a tool", () => {
         socket: { 17: "EPERM" },
         // Generic netlink.
         netlink: { 16: "done" },
+      });
+      expect(await bare("sets_options")).toMatchObject({
+        // Kernels before 6.16 know none.
+        "slots for futexes": expect.stringMatching(/^(done|EINVAL)$/),
+        "a filter": "done",
+        "a filter by its own call": "done",
+        "a filter with a descriptor": "done",
+        "to be hidden": "done",
+        "a program of a socket": "done",
+        "pages as they are": "done",
+        // It knows none of that name, or none at all.
+        "another protocol": expect.stringMatching(/^(ENOENT|ENOTCONN|EPERM)$/),
+        "in part without sums": expect.stringMatching(/^(done|EPROTONOSUPPORT)$/),
       });
       expect(await bare("types_into_terminal")).toMatchObject({
         // Hosts with dev.tty.legacy_tiocsti 0 refuse it by themselves.

@@ -35,6 +35,11 @@ import {
   maxTopicBytes,
 } from "../../worker/protocol/topics.ts";
 import {
+  processOptions,
+  refusedQuestions,
+  refusedSettings,
+} from "../../worker/sandbox/bubblewrap/call-options.ts";
+import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
@@ -186,6 +191,21 @@ describe("a table has what the code has:", () => {
       [...cellsOf(row)[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
     );
     expect(documented.sort()).toEqual(Object.keys(calls).sort());
+  });
+
+  test("the options of system calls in docs/sandbox.md", () => {
+    const namesIn = (cells: readonly string[]) =>
+      cells.flatMap((cell) => [...cell.matchAll(/`([A-Z]\w+_\w+)`/g)].map(([, name]) => name!));
+    const allowed = tableOf("docs/sandbox.md", "Options of prctl").map((row) => cellsOf(row)[1]!);
+    expect(namesIn(allowed).sort()).toEqual(Object.keys(processOptions).sort());
+    const refused = tableOf("docs/sandbox.md", "System calls", "Call")
+      .map(cellsOf)
+      .filter(([call]) => call!.includes("sockopt"))
+      .map(([, options]) => options!);
+    const options = [...refusedSettings, ...refusedQuestions].flatMap((level) =>
+      Object.keys(level.options),
+    );
+    expect(namesIn(refused).sort()).toEqual(options.sort());
   });
 
   test("the fields in docs/manifest.md", () => {

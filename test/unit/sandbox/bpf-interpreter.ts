@@ -21,6 +21,7 @@ interface Instruction {
 /** BPF_LD | BPF_W | BPF_ABS and so on, spelled from the parts that linux/bpf_common.h names. */
 const codes = {
   load: 0x00 | 0x00 | 0x20,
+  jump: 0x05 | 0x00,
   jumpIfEqual: 0x05 | 0x10 | 0x00,
   jumpIfGreaterOrEqual: 0x05 | 0x30 | 0x00,
   jumpIfAnyBit: 0x05 | 0x40 | 0x00,
@@ -71,6 +72,7 @@ export class BpfProgram {
       const { code, operand, ifTrue, ifFalse } = instruction;
       if (code === codes.returnConstant) return { result: operand, steps };
       if (code === codes.load) loaded = data.getUint32(operand, true);
+      else if (code === codes.jump) at += operand;
       else at += holds(code, loaded, operand) ? ifTrue : ifFalse;
     }
   }
@@ -102,7 +104,8 @@ function check(instruction: Instruction, at: number, all: readonly Instruction[]
     throw new Error(`load from ${operand} at ${at}`);
   }
   const isJump = code !== codes.load && code !== codes.returnConstant;
-  if (isJump && at + 1 + Math.max(ifTrue, ifFalse) >= all.length) {
+  const skipped = code === codes.jump ? operand : Math.max(ifTrue, ifFalse);
+  if (isJump && at + 1 + skipped >= all.length) {
     throw new Error(`jump out of the program at ${at}`);
   }
 }

@@ -25,6 +25,7 @@ const outcomes = {
   EPERM: 0x0005_0001,
   ENOMEM: 0x0005_000c,
   EINVAL: 0x0005_0016,
+  ENOPROTOOPT: 0x0005_005c,
   ENOSYS: 0x0005_0026,
   EPROTONOSUPPORT: 0x0005_005d,
   EAFNOSUPPORT: 0x0005_0061,
@@ -44,9 +45,9 @@ const everydayCalls = {
     ...{ dup2: 33, alarm: 37, connect: 42, sendmsg: 46, recvmsg: 47, bind: 49, listen: 50 },
     ...{ fork: 57, vfork: 58, execve: 59, exit: 60, wait4: 61, kill: 62, fcntl: 72, mkdir: 83 },
     ...{ mremap: 25, copy_file_range: 326, flock: 73, preadv2: 327, mq_open: 240 },
-    ...{ prctl: 157, arch_prctl: 158, setrlimit: 160, futex: 202, sched_getaffinity: 204 },
+    ...{ arch_prctl: 158, setrlimit: 160, futex: 202, sched_getaffinity: 204 },
     ...{ exit_group: 231, openat: 257, set_robust_list: 273, epoll_pwait: 281, pipe2: 293 },
-    ...{ prlimit64: 302, seccomp: 317, getrandom: 318, statx: 332, rseq: 334 },
+    ...{ prlimit64: 302, getrandom: 318, statx: 332, rseq: 334 },
     ...{ pidfd_send_signal: 424, pidfd_open: 434, close_range: 436, openat2: 437 },
   },
   arm64: {
@@ -54,9 +55,9 @@ const everydayCalls = {
     ...{ rt_sigaction: 134, dup3: 24, setitimer: 103, connect: 203, sendmsg: 211, recvmsg: 212 },
     ...{ bind: 200, listen: 201, execve: 221, exit: 93, wait4: 260, kill: 129, fcntl: 25 },
     ...{ mremap: 216, copy_file_range: 285, flock: 32, preadv2: 286, mq_open: 180 },
-    ...{ mkdirat: 34, prctl: 167, setrlimit: 164, futex: 98, sched_getaffinity: 123 },
+    ...{ mkdirat: 34, setrlimit: 164, futex: 98, sched_getaffinity: 123 },
     ...{ exit_group: 94, openat: 56, set_robust_list: 99, epoll_pwait: 22, pipe2: 59 },
-    ...{ prlimit64: 261, seccomp: 277, getrandom: 278, statx: 291, rseq: 293 },
+    ...{ prlimit64: 261, getrandom: 278, statx: 291, rseq: 293 },
     ...{ pidfd_send_signal: 424, pidfd_open: 434, close_range: 436, openat2: 437 },
   },
 } satisfies Record<FilteredArch, Record<string, number>>;
@@ -78,6 +79,12 @@ const otherThreadFlags = { musl: 0x007d_0f00n, go: 0x0005_0f00n };
 const allowedFamilies = { AF_UNIX: 1n, AF_INET: 2n, AF_INET6: 10n, AF_NETLINK: 16n };
 const lastFamily = 64;
 
+/** One more or less is a decision. Of PR_SET_DUMPABLE an argument decides. */
+const allowedProcessOptions = [
+  ...[1, 2, 3, 7, 15, 16, 21, 23, 25, 27, 29, 30, 36, 37, 38, 39, 40, 41, 42, 51, 52, 53, 55, 56],
+  ...[64, 65, 66, 74, 75, 76, 0x4155_5856],
+];
+
 const uint64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const uint32 = fc.nat({ max: 0xffff_ffff });
 const sixArguments = fc.array(uint64, { minLength: 6, maxLength: 6 });
@@ -88,9 +95,13 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     clone: inspectedCalls.clone[arch]!,
     close_range: inspectedCalls.close_range[arch]!,
     fcntl: inspectedCalls.fcntl[arch]!,
+    getsockopt: inspectedCalls.getsockopt[arch]!,
     ioctl: inspectedCalls.ioctl[arch]!,
     mmap: inspectedCalls.mmap[arch]!,
     personality: inspectedCalls.personality[arch]!,
+    prctl: inspectedCalls.prctl[arch]!,
+    seccomp: inspectedCalls.seccomp[arch]!,
+    setsockopt: inspectedCalls.setsockopt[arch]!,
     socket: inspectedCalls.socket[arch]!,
     socketpair: inspectedCalls.socketpair[arch]!,
   };
@@ -218,15 +229,86 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
   });
 
   test("knows one protocol of netlink", () => {
-    const { AF_NETLINK, AF_INET } = allowedFamilies;
+    const { AF_NETLINK, AF_UNIX } = allowedFamilies;
     const raw = 3n;
     expect(decide(inspected.socket, AF_NETLINK, raw, 0n)).toBe("allowed");
     for (const protocol of [1n, 4n, 9n, 12n, 16n, 0xffff_ffffn]) {
       expect(decide(inspected.socket, AF_NETLINK, raw, protocol)).toBe("EPROTONOSUPPORT");
-      expect(decide(inspected.socket, AF_INET, raw, protocol)).toBe("allowed");
+      expect(decide(inspected.socket, AF_UNIX, raw, protocol)).toBe("allowed");
     }
     // The kernel reads 32 bits of it.
     expect(decide(inspected.socket, AF_NETLINK, raw, 1n << 32n)).toBe("allowed");
+  });
+
+  test("knows the protocols of the internet that programs name, and no others", () => {
+    const protocols = [0n, 1n, 6n, 17n, 58n];
+    const [IPPROTO_SCTP, IPPROTO_UDPLITE, IPPROTO_RAW, IPPROTO_MPTCP] = [132n, 136n, 255n, 262n];
+    for (const family of [allowedFamilies.AF_INET, allowedFamilies.AF_INET6]) {
+      const opened = (protocol: bigint) => decide(inspected.socket, family, 1n, protocol);
+      for (const protocol of [IPPROTO_SCTP, IPPROTO_UDPLITE, IPPROTO_RAW, IPPROTO_MPTCP])
+        expect(opened(protocol)).toBe("EPROTONOSUPPORT");
+      const passing = Array.from({ length: 512 }, (_, number) => BigInt(number));
+      expect(passing.filter((number) => opened(number) === "allowed")).toEqual(protocols);
+      expect(opened(IPPROTO_MPTCP | (1n << 32n))).toBe("EPROTONOSUPPORT");
+    }
+  });
+
+  test("knows these options of prctl, and no others", () => {
+    const all = Array.from({ length: 256 }, (_, number) => number);
+    const named = [0x4155_5856, 0x53564d41, 0x59616d61];
+    const passing = [...all, ...named].filter(
+      (option) => decide(inspected.prctl, BigInt(option)) === "allowed",
+    );
+    expect(passing).toEqual(allowedProcessOptions);
+    const [PR_SET_SECCOMP, PR_SCHED_CORE, PR_SET_MEMORY_MERGE, PR_FUTEX_HASH] = [
+      22n,
+      62n,
+      67n,
+      78n,
+    ];
+    for (const option of [PR_SET_SECCOMP, PR_SCHED_CORE, PR_SET_MEMORY_MERGE, PR_FUTEX_HASH]) {
+      expect(decide(inspected.prctl, option, 1n)).toBe("EINVAL");
+      // The kernel takes an int.
+      expect(decide(inspected.prctl, option | (1n << 32n), 1n)).toBe("EINVAL");
+    }
+  });
+
+  test("lets nobody be other than dumpable", () => {
+    const PR_SET_DUMPABLE = 4n;
+    expect(decide(inspected.prctl, PR_SET_DUMPABLE, 1n)).toBe("allowed");
+    for (const value of [0n, 2n])
+      expect(decide(inspected.prctl, PR_SET_DUMPABLE, value)).toBe("EINVAL");
+  });
+
+  test("takes no program for the kernel to run, neither for calls nor for sockets", () => {
+    const [strict, filter, available] = [0n, 1n, 2n];
+    expect(decide(inspected.seccomp, filter)).toBe("EINVAL");
+    for (const operation of [strict, available])
+      expect(decide(inspected.seccomp, operation, filter)).toBe("allowed");
+    const [SOL_SOCKET, SOL_IP, SOL_TCP] = [1n, 0n, 6n];
+    const set = (level: bigint, option: bigint) => decide(inspected.setsockopt, 3n, level, option);
+    for (const option of [26n, 50n, 51n, 52n]) {
+      expect(set(SOL_SOCKET, option)).toBe("ENOPROTOOPT");
+      expect(set(SOL_SOCKET | (1n << 32n), option | (1n << 32n))).toBe("ENOPROTOOPT");
+      expect(set(SOL_IP, option)).toBe("allowed");
+    }
+    const TCP_ULP = 31n;
+    expect(set(SOL_TCP, TCP_ULP)).toBe("ENOPROTOOPT");
+    // SO_BSDCOMPAT, which does nothing.
+    const [SO_REUSEADDR, SO_SNDBUF, SO_BSDCOMPAT] = [2n, 7n, 14n];
+    for (const option of [SO_REUSEADDR, SO_SNDBUF, SO_BSDCOMPAT])
+      expect(set(SOL_SOCKET, option)).toBe("allowed");
+    const [TCP_NODELAY, TCP_CONGESTION] = [1n, 13n];
+    for (const option of [TCP_NODELAY, TCP_CONGESTION])
+      expect(set(SOL_TCP, option)).toBe("allowed");
+  });
+
+  test("maps nothing that a connection received", () => {
+    const [SOL_TCP, TCP_INFO, TCP_ZEROCOPY_RECEIVE] = [6n, 11n, 35n];
+    const asked = (option: bigint) => decide(inspected.getsockopt, 3n, SOL_TCP, option);
+    expect(asked(TCP_ZEROCOPY_RECEIVE)).toBe("ENOPROTOOPT");
+    expect(asked(TCP_INFO)).toBe("allowed");
+    expect(decide(inspected.getsockopt, 3n, 1n, TCP_ZEROCOPY_RECEIVE)).toBe("allowed");
   });
 
   test.each(Object.entries(everydayCalls[arch]))("lets %s pass", (_, number) => {

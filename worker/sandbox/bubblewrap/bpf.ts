@@ -12,11 +12,14 @@ export interface Instruction {
 }
 
 const instructionBytes = 8;
+/** Instructions that a comparison can skip. */
+const maxSkipped = 255;
 
 /** Opcodes of linux/bpf_common.h: class, size or operation, and source. */
 const opcodes = {
   /** Load 32 bits of struct seccomp_data at an offset. */
   load: 0x20,
+  jump: 0x05,
   jumpIfEqual: 0x15,
   jumpIfGreaterOrEqual: 0x35,
   jumpIfAnyBit: 0x45,
@@ -96,10 +99,11 @@ export function search(
 }
 
 function onLess(operand: number, block: readonly Instruction[]): readonly Instruction[] {
-  return [
-    { code: opcodes.jumpIfGreaterOrEqual, ifTrue: block.length, ifFalse: 0, operand },
-    ...block,
-  ];
+  const code = opcodes.jumpIfGreaterOrEqual;
+  const { length } = block;
+  if (length <= maxSkipped) return [{ code, ifTrue: length, ifFalse: 0, operand }, ...block];
+  const skip = { code: opcodes.jump, ifTrue: 0, ifFalse: 0, operand: length };
+  return [{ code, ifTrue: 0, ifFalse: 1, operand }, skip, ...block];
 }
 
 /** The bytes of struct sock_filter, little-endian as both architectures are. Throws for a jump that is too long for it. */

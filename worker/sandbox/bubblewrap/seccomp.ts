@@ -15,6 +15,15 @@ import {
   unlessEqual,
 } from "./bpf.ts";
 import {
+  internetProtocols,
+  processOptions,
+  processOptionsOfTemplates,
+  refusedQuestions,
+  refusedSettings,
+  setDumpable,
+  setModeFilter,
+} from "./call-options.ts";
+import {
   type FilteredArch,
   type SyscallNumbers,
   inspectedCalls,
@@ -36,6 +45,7 @@ const errnos = {
   ENOMEM: 12,
   EINVAL: 22,
   ENOSYS: 38,
+  ENOPROTOOPT: 92,
   EPROTONOSUPPORT: 93,
   EAFNOSUPPORT: 97,
 } as const;
@@ -108,11 +118,15 @@ export function seccompProgram(arch: FilteredArch, use: FilterUse = "tool"): Uin
     ...unlessEqual(auditArchs[arch], [giveBack(actions.killProcess)]),
     load(offsets.number),
     ...(arch === "x64" ? onAtLeast(x32Bit, [giveBack(actions.killProcess)]) : []),
-    ...search(
-      rulesOf(arch, use).toSorted((a, b) => a.number - b.number),
-      [giveBack(actions.allow)],
-    ),
+    ...decide(rulesOf(arch, use), actions.allow),
   ]);
+}
+
+function decide(rules: readonly Rule[], otherwise: number): readonly Instruction[] {
+  return search(
+    rules.toSorted((a, b) => a.number - b.number),
+    [giveBack(otherwise)],
+  );
 }
 
 function rulesOf(arch: FilteredArch, use: FilterUse): readonly Rule[] {
@@ -154,10 +168,10 @@ function failOnAnyBit(index: number, bits: number, errno: number): readonly Inst
   ];
 }
 
-/** Lets the call pass when its first argument is one of `values`, else fails it. */
-function allowOnly(values: readonly number[], errno: number): readonly Instruction[] {
+/** Lets the call pass when an argument, the first one unless told, is one of `values`, else fails it. */
+function allowOnly(values: readonly number[], errno: number, index = 0): readonly Instruction[] {
   return [
-    load(offsets.argument(0)),
+    load(offsets.argument(index)),
     ...values.flatMap((value) => onEqual(value, [giveBack(actions.allow)])),
     giveBack(actions.fail(errno)),
   ];
@@ -167,15 +181,31 @@ function allowFamilies(): readonly Instruction[] {
   return allowOnly(Object.values(socketFamilies), errnos.EAFNOSUPPORT);
 }
 
-/** Decides a socket of netlink by its protocol, and goes on behind with the other families. */
-function oneNetlinkProtocol(): readonly Instruction[] {
+/** Decides a socket of a family by its protocol, and goes on behind with the other families. */
+function allowProtocols(family: number, protocols: readonly number[]): readonly Instruction[] {
   return [
     load(offsets.argument(0)),
-    ...onEqual(socketFamilies.netlink, [
-      load(offsets.argument(2)),
-      ...onEqual(netlinkRoute, [giveBack(actions.allow)]),
-      giveBack(actions.fail(errnos.EPROTONOSUPPORT)),
-    ]),
+    ...onEqual(family, allowOnly(protocols, errnos.EPROTONOSUPPORT, 2)),
+  ];
+}
+
+function allowProcessOptions(allowed: Readonly<Record<string, number>>): readonly Instruction[] {
+  const { option, dumpable } = setDumpable;
+  const rules = [
+    ...Object.values(allowed).map((number) => ({ number, block: [giveBack(actions.allow)] })),
+    { number: option, block: allowOnly([dumpable], errnos.EINVAL, 1) },
+  ];
+  return [load(offsets.argument(0)), ...decide(rules, actions.fail(errnos.EINVAL))];
+}
+
+/** Fails the call for options of the levels that are named, else lets it pass. */
+function failOnOptions(refused: typeof refusedSettings): readonly Instruction[] {
+  return [
+    load(offsets.argument(1)),
+    ...refused.flatMap(({ level, options }) =>
+      onEqual(level, failOn(2, Object.values(options), errnos.ENOPROTOOPT)),
+    ),
+    giveBack(actions.allow),
   ];
 }
 
@@ -203,11 +233,24 @@ const inspections: Readonly<Record<keyof typeof inspectedCalls, readonly Instruc
   clone: noNamespaceAndOneTable(),
   close_range: failOnAnyBit(2, closeRangeUnshare, errnos.ENOSYS),
   fcntl: failOn(1, watchingCommands, errnos.EINVAL),
+  getsockopt: failOnOptions(refusedQuestions),
   ioctl: failOn(1, Object.values(terminalRequests), errnos.EPERM),
   mmap: failOnAnyBit(3, hugePages, errnos.ENOMEM),
   personality: allowOnly(harmlessPersonalities, errnos.EPERM),
-  socket: [...oneNetlinkProtocol(), ...allowFamilies()],
+  prctl: allowProcessOptions(processOptions),
+  seccomp: failOn(0, [setModeFilter], errnos.EINVAL),
+  setsockopt: failOnOptions(refusedSettings),
+  socket: [
+    ...allowProtocols(socketFamilies.netlink, [netlinkRoute]),
+    ...allowProtocols(socketFamilies.inet, Object.values(internetProtocols)),
+    ...allowProtocols(socketFamilies.inet6, Object.values(internetProtocols)),
+    ...allowFamilies(),
+  ],
   socketpair: allowFamilies(),
 };
 
-const inspectionsOfTemplates: typeof inspections = { ...inspections, clone: oneTable() };
+const inspectionsOfTemplates: typeof inspections = {
+  ...inspections,
+  clone: oneTable(),
+  prctl: allowProcessOptions({ ...processOptions, ...processOptionsOfTemplates }),
+};

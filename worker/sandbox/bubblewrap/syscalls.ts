@@ -20,9 +20,13 @@ export const inspectedCalls = {
   clone: call(56, 220),
   close_range: everywhere(436),
   fcntl: call(72, 25),
+  getsockopt: call(55, 209),
   ioctl: call(16, 29),
   mmap: call(9, 222),
   personality: call(135, 92),
+  prctl: call(157, 167),
+  seccomp: call(317, 277),
+  setsockopt: call(54, 208),
   socket: call(41, 198),
   socketpair: call(53, 199),
 } as const;
