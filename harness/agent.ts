@@ -158,10 +158,29 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Resolves as soon as somebody serves a tool. Asks, until it has an answer, by requests that are no calls: workers refuse
-   * them, and nothing runs. Throws BrokerError, or the signal's reason.
+   * Resolves as soon as somebody serves a tool. Throws BrokerError, or the signal's reason.
+   *
+   * @param onRefused told, each time, why a worker that answers for the tool does not serve it
    */
-  async whenServed(tool: string, signal: AbortSignal): Promise<void> {
+  async whenServed(
+    tool: string,
+    signal: AbortSignal,
+    onRefused: (reason: string) => void = () => undefined,
+  ): Promise<void> {
+    for (;;) {
+      const answer = await this.ask(tool, signal);
+      if (answer.kind !== "error" || answer.code !== "TOOL_NOT_AVAILABLE") return;
+      onRefused(answer.message);
+      await this.#clock.sleep(probeIntervalMs.first, signal);
+    }
+  }
+
+  /**
+   * What a worker says to a request for a tool that is no call: `TOOL_NOT_AVAILABLE` with the reason if it does not serve
+   * the tool, another error if it does. Nothing runs. Asks until it has an answer. Throws BrokerError, or the signal's
+   * reason.
+   */
+  async ask(tool: string, signal: AbortSignal): Promise<Answer> {
     const id = newUuid();
     using pending = this.#calls.open(id);
     const payload = encodeProbe(id);
@@ -171,7 +190,7 @@ export class Agent implements AsyncDisposable {
       const outcome = await this.#publish(tool, message, signal);
       const answer = await this.#within(intervalMs, () => pending.answered, signal);
       if (answer instanceof Error) throw answer;
-      if (answer) return;
+      if (answer) return decodeAnswer(answer);
       // The question may wait in the queue of the tool; or the broker took it for somebody who only listens, or for nobody.
       const isKept = outcome === "confirmed" && this.#session.redelivers;
       intervalMs = isKept ? Math.min(2 * intervalMs, probeIntervalMs.last) : probeIntervalMs.first;

@@ -43,7 +43,13 @@ export async function workerAnswers(
 ): Promise<boolean> {
   const { tool, namespace, timeoutSeconds } = wanted;
   context.err.line(`Waiting up to ${timeoutSeconds} s for a worker that serves ${tool}.`);
-  if (await inTime(wanted, context, (signal) => agent.whenServed(tool, signal))) return true;
+  let told: string | undefined;
+  const tellRefusal = (reason: string): void => {
+    if (reason !== told) context.err.line(printable(reason));
+    told = reason;
+  };
+  const served = (signal: AbortSignal) => agent.whenServed(tool, signal, tellRefusal);
+  if (await inTime(wanted, context, served)) return true;
   context.err.line(
     `No worker answered on ${invokeTopic(namespace, tool)} within ${timeoutSeconds} s.`,
   );

@@ -12,6 +12,7 @@ import { type Invoker, createInvoker } from "./invocation/invoker.ts";
 import { type ResolveParts, resolveProfile } from "./invocation/resolve.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
+import { publicRefusal } from "./protocol/refusal.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
@@ -81,7 +82,9 @@ export async function openFoundation(
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
       admit: async (tool, whileAsking) =>
-        timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds) ??
+        publicRefusal(
+          timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
+        ) ??
         (await hostAccess.refuse(tool)) ??
         runners.refuse(tool, whileAsking),
       log: host.log.child({ part: "manifest" }),

@@ -16,6 +16,7 @@ import {
 import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
+import { answeredTools } from "./manifest/manifest.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 import type { Starts } from "./starts/starts.ts";
@@ -197,10 +198,11 @@ export class Worker implements AsyncDisposable {
         workerId,
         clock,
         maxUnsettled: maxUnsettledDeliveries(this.#config.sandbox),
-        isRepeatable: (tool) => catalog.manifest.tools.get(tool)?.idempotent === true,
+        isRepeatable: (tool) =>
+          (catalog.resolve(tool) ?? catalog.unavailable(tool)?.entry)?.idempotent === true,
         log: log.child({ part: "broker" }),
       }));
-    const tools = [...catalog.manifest.tools.keys()];
+    const tools = [...answeredTools(catalog.manifest).keys()];
     const session = this.#parts.use(await broker.connect(tools, signal));
     this.#session = session;
 
@@ -208,7 +210,9 @@ export class Worker implements AsyncDisposable {
     this.#starts = this.#parts.use(starts);
     const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
     const [ledger, answers] = [new Ledger(clock), new Answers(session, clock, log)];
-    const parts = { namespace, session, ledger, answers, invoker, largeRequests, clock, log };
+    const unavailable = (tool: string) => catalog.unavailable(tool);
+    const own = { namespace, session, ledger, answers, unavailable };
+    const parts = { ...own, invoker, largeRequests, clock, log };
     const signals = {
       wait: this.#stopWaiting.signal,
       run: this.#stopCalls.signal,
@@ -240,7 +244,8 @@ export class Worker implements AsyncDisposable {
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
     for await (const { manifest } of foundation.catalog.changes) {
       starts.follow(manifest.tools.values());
-      await subscriptions.follow(new Set(manifest.tools.keys()), this.#stopPublishing.signal);
+      const desired = new Set(answeredTools(manifest).keys());
+      await subscriptions.follow(desired, this.#stopPublishing.signal);
       warmTools(foundation);
     }
   }
@@ -271,7 +276,9 @@ export function startupFacts(config: Config, foundation: Foundation): object {
     namespace: config.namespace,
     workerId: config.workerId,
     topics: [...catalog.manifest.tools.keys()].map((tool) => invokeTopic(config.namespace, tool)),
-    unavailableTools: Object.fromEntries(catalog.manifest.unavailable),
+    unavailableTools: Object.fromEntries(
+      Array.from(catalog.manifest.unavailable, ([name, { reason }]) => [name, reason]),
+    ),
     store: store.kind,
     sandboxes: Object.fromEntries(
       all.map(({ profile, technology, enforcement, unenforced, checks }) => [

@@ -22,7 +22,11 @@ import {
   openCatalog,
   type ToolCatalog,
 } from "../../worker/manifest/catalog.ts";
-import { type ManifestChange, ManifestError } from "../../worker/manifest/manifest.ts";
+import {
+  type ManifestChange,
+  ManifestError,
+  answeredTools,
+} from "../../worker/manifest/manifest.ts";
 import {
   type FileState,
   maxManifestBytes,
@@ -30,6 +34,7 @@ import {
   watchFile,
   type WatchOptions,
 } from "../../worker/manifest/watch.ts";
+import { publicRefusal } from "../../worker/protocol/refusal.ts";
 import { type Clock, systemClock } from "../../worker/support/clock.ts";
 import { profileNames, textOf } from "../unit/manifest/fixtures.ts";
 
@@ -567,13 +572,13 @@ describe("the catalog", () => {
       const { catalog, logged } = await open({
         admit: async (entry) => {
           asked.push(entry.name);
-          return entry.package && 'package "p" is not installed';
+          return entry.package && publicRefusal('package "p" is not installed');
         },
       });
       expect(names(catalog)).toEqual(["plain"]);
       expect(catalog.resolve("packed")).toBeUndefined();
       expect([...catalog.manifest.unavailable]).toEqual([
-        ["packed", 'package "p" is not installed'],
+        ["packed", expect.objectContaining(publicRefusal('package "p" is not installed'))],
       ]);
       expect(asked).toEqual(["plain", "packed"]);
       expect(logged.at(-1)).toEqual({
@@ -588,9 +593,10 @@ describe("the catalog", () => {
       const { catalog } = await open({
         admit: (entry) => entry.package && Promise.reject(new Error("no interpreter")),
       });
-      expect(catalog.manifest.unavailable.get("packed")).toBe(
-        "could not be checked: no interpreter",
-      );
+      expect(catalog.unavailable("packed")).toMatchObject({
+        reason: "could not be checked: no interpreter",
+        publicReason: "the worker could not check it",
+      });
     });
 
     test("until it can, without any change to the file", async () => {
@@ -602,7 +608,7 @@ describe("the catalog", () => {
         admit: async (entry) => {
           if (entry.package === undefined) return undefined;
           asked++;
-          return reason;
+          return publicRefusal(reason);
         },
       });
       await vi.waitFor(() => expect(asked).toBeGreaterThan(3), waiting);
@@ -615,6 +621,21 @@ describe("the catalog", () => {
         "warn: tool not served",
         "info: manifest loaded",
       ]);
+    });
+
+    test("and tells of one that came or went, for its calls are answered", async () => {
+      await writeFile(path, textOf("plain"));
+      const { catalog } = await open({
+        admit: async (entry) => entry.package && publicRefusal("not installed"),
+      });
+      const changes = catalog.changes[Symbol.asyncIterator]();
+      const came = nextOf(changes);
+      await replace(`${textOf("plain")}  packed: {module: m, function: f, package: p}\n`);
+      expect(await came).toMatchObject({ added: [], removed: [], changed: [] });
+      expect([...answeredTools(catalog.manifest).keys()]).toEqual(["plain", "packed"]);
+      const went = nextOf(changes);
+      await replace(textOf("plain"));
+      expect([...answeredTools((await went).manifest).keys()]).toEqual(["plain"]);
     });
 
     test("and asks again only about what changed", async () => {

@@ -2,18 +2,22 @@
  * One call: from the bytes of its request to what it is answered, or to being given back.
  */
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
+import { mayHandBack } from "../broker/hand-back.ts";
+import type { UnavailableTool } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { type ReplyAddress, decodeRequest, readId, unknownId } from "../protocol/request.ts";
 import { encodeResponse } from "../protocol/response.ts";
 import { encodeStatus } from "../protocol/status.ts";
+import { parseInvokeTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Reply } from "./answers.ts";
 import type { Invoker } from "./invoker.ts";
 import { readDocument, requireSameTool } from "./read-request.ts";
-import { mayHaveBegun } from "./redelivery.ts";
+import { mayHaveBegun, requireRepeatable } from "./redelivery.ts";
+import { notAvailable } from "./resolve.ts";
 import { StatusRelay } from "./status-relay.ts";
 
 /** What calls are handled with. */
@@ -21,6 +25,8 @@ export interface CallParts {
   readonly namespace: string;
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly invoker: Invoker;
+  /** A tool of the manifest that is not served, with the reason. */
+  readonly unavailable: (toolName: string) => UnavailableTool | undefined;
   /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
   readonly largeRequests: Slots;
   readonly clock: Clock;
@@ -66,6 +72,7 @@ export async function runCall(
     const document = await readDocument(delivery.payload, parts.largeRequests, signals.publish);
     id = readId(document);
     if (refusal !== undefined) throw refusal;
+    if (isLeftToOthers(parts, delivery)) return undefined;
     const invocation = decodeRequest(document, address, parts.clock.nowMs());
     requireSameTool(parts.namespace, delivery.topic, invocation.toolName);
     const { answer, begun } = await invoke(parts, invocation, mayHaveBegun(delivery), signals);
@@ -76,6 +83,23 @@ export async function runCall(
     const executionTimeMs = parts.clock.monotonicMs() - startMs;
     return decided(id, { kind: "error", error, executionTimeMs }, false);
   }
+}
+
+/**
+ * Whether the call of a tool that this worker cannot serve goes back: another worker may serve it. That is so once, after
+ * which it throws InvocationError: `TOOL_NOT_AVAILABLE` with the reason, or `NOT_REPEATED`.
+ */
+function isLeftToOthers(parts: CallParts, delivery: Delivery): boolean {
+  const name = parseInvokeTopic(parts.namespace, delivery.topic);
+  const unavailable = name === undefined ? undefined : parts.unavailable(name);
+  if (unavailable?.entry === undefined) return false;
+  const { entry, publicReason } = unavailable;
+  if (parts.session.redelivers && mayHandBack(delivery, entry.idempotent)) {
+    parts.log.info({ tool: entry.name }, "call of a tool that is not served here handed back");
+    return true;
+  }
+  requireRepeatable(entry, mayHaveBegun(delivery));
+  throw notAvailable(entry.name, publicReason);
 }
 
 /** Callers may try again, with the same request, what has not begun and may succeed later: that has to be looked at. */

@@ -214,7 +214,7 @@ async function acquire(
     return await starts.acquire(tool, profile, signal);
   } catch (error) {
     if (!(error instanceof NotGrantedError)) throw error;
-    throw notAvailable(tool.name, { cause: error });
+    throw notAvailable(tool.name, error.publicReason, { cause: error });
   }
 }
 

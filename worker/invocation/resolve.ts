@@ -54,13 +54,19 @@ function known({ profiles }: ResolveParts, name: string): Profile {
   return profile;
 }
 
-/** The answer to a call for a tool that is not served here. */
+/**
+ * The answer to a call for a tool that is not served here.
+ *
+ * @param publicReason why, in words that may be published
+ */
 export function notAvailable(
   toolName: string,
+  publicReason?: string,
   options?: { readonly cause: unknown },
 ): InvocationError {
   const message = `Tool '${toolName}' is not available on this worker`;
-  return new InvocationError("TOOL_NOT_AVAILABLE", message, options);
+  const told = publicReason === undefined ? message : `${message}: ${publicReason}`;
+  return new InvocationError("TOOL_NOT_AVAILABLE", told, options);
 }
 
 function mayHaveRun(toolName: string): InvocationError {

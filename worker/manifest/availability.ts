@@ -1,7 +1,8 @@
 /**
- * Which tools of a manifest this worker can serve: a tool whose package or file is missing is not announced.
+ * Which tools of a manifest this worker can serve: calls of a tool whose package or file is missing are answered why.
  */
 import { isDeepStrictEqual } from "node:util";
+import type { Refusal } from "../protocol/refusal.ts";
 import type { Manifest, ToolEntry } from "./manifest.ts";
 
 /**
@@ -10,7 +11,7 @@ import type { Manifest, ToolEntry } from "./manifest.ts";
 export type AdmitTool = (
   tool: ToolEntry,
   signal: AbortSignal,
-) => Promise<string | undefined> | undefined;
+) => Promise<Refusal | undefined> | undefined;
 
 /**
  * The manifest without the tools that `admit` refuses, which become unavailable with the reason.
@@ -28,23 +29,24 @@ export async function withoutRefused(
   const unavailable = new Map(manifest.unavailable);
   for (const tool of manifest.tools.values()) {
     const isServed = isDeepStrictEqual(served.tools.get(tool.name), tool);
-    const reason = isServed ? undefined : await reasonAgainst(tool, admit, signal);
-    if (reason === undefined) tools.set(tool.name, tool);
-    else unavailable.set(tool.name, reason);
+    const refusal = isServed ? undefined : await refusalOf(tool, admit, signal);
+    if (refusal === undefined) tools.set(tool.name, tool);
+    else unavailable.set(tool.name, { ...refusal, entry: tool });
   }
   return { revision: manifest.revision, tools, unavailable };
 }
 
-async function reasonAgainst(
+async function refusalOf(
   tool: ToolEntry,
   admit: AdmitTool,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<Refusal | undefined> {
   signal.throwIfAborted();
   try {
     return await admit(tool, signal);
   } catch (error) {
     signal.throwIfAborted();
-    return `could not be checked: ${error instanceof Error ? error.message : String(error)}`;
+    const reason = `could not be checked: ${error instanceof Error ? error.message : String(error)}`;
+    return { reason, publicReason: "the worker could not check it" };
   }
 }

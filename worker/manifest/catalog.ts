@@ -5,7 +5,13 @@ import type { Clock } from "../support/clock.ts";
 import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
 import { type AdmitTool, withoutRefused } from "./availability.ts";
 import { diffManifests } from "./diff.ts";
-import { type Manifest, type ManifestChange, ManifestError, type ToolEntry } from "./manifest.ts";
+import {
+  type Manifest,
+  type ManifestChange,
+  ManifestError,
+  type ToolEntry,
+  type UnavailableTool,
+} from "./manifest.ts";
 import { type ParsedManifest, parseManifest } from "./parse.ts";
 import { type FileState, readFileState, watchFile } from "./watch.ts";
 
@@ -49,14 +55,17 @@ export interface ToolCatalog extends AsyncDisposable {
    * What changed since the catalog was opened, until it is disposed of. Every iteration starts there.
    *
    * Changes coalesce: each step leads from the manifest of the step before straight to the newest one, so a slow
-   * consumer is late but never behind. A consumer makes `change.manifest.tools` its desired set; then it does not
-   * matter that the first step may tell what it knows already. The catalog swaps first and tells afterwards: a call
+   * consumer is late but never behind. A consumer makes `answeredTools(change.manifest)` its desired set; then it does
+   * not matter that the first step may tell what it knows already. The catalog swaps first and tells afterwards: a call
    * that still arrives for a removed tool finds nothing and is answered `TOOL_NOT_AVAILABLE`.
    */
   readonly changes: AsyncIterable<ManifestChange>;
 
   /** The entry of a served tool. Reads memory only, so asking can neither wait nor consume a change. */
   resolve(toolName: string): ToolEntry | undefined;
+
+  /** A tool of the manifest that is not served, with the reason. Reads memory only. */
+  unavailable(toolName: string): UnavailableTool | undefined;
 }
 
 /**
@@ -123,6 +132,10 @@ class FileCatalog implements ToolCatalog {
 
   resolve(toolName: string): ToolEntry | undefined {
     return this.#manifest.tools.get(toolName);
+  }
+
+  unavailable(toolName: string): UnavailableTool | undefined {
+    return this.#manifest.unavailable.get(toolName);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -227,7 +240,8 @@ function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void
     const { added = [], removed = [], changed = [] } = change ?? {};
     log.info({ revision, tools: tools.size, added, removed, changed }, "manifest loaded");
   }
-  for (const [tool, reason] of unavailable) {
-    if (before.unavailable.get(tool) !== reason) log.warn({ tool, reason }, "tool not served");
+  for (const [tool, { reason }] of unavailable) {
+    if (before.unavailable.get(tool)?.reason !== reason)
+      log.warn({ tool, reason }, "tool not served");
   }
 }

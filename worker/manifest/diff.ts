@@ -3,9 +3,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import type { Manifest, ManifestChange } from "./manifest.ts";
+import { type Manifest, type ManifestChange, answeredTools } from "./manifest.ts";
 
-/** What leads from `before` to `after`, or undefined when both serve the same tools in the same way. */
+/** What leads from `before` to `after`, or undefined when both answer calls of the same tools in the same way. */
 export function diffManifests(before: Manifest, after: Manifest): ManifestChange | undefined {
   const added = [...after.tools.keys()].filter((name) => !before.tools.has(name)).sort();
   const removed = [...before.tools.keys()].filter((name) => !after.tools.has(name)).sort();
@@ -14,6 +14,11 @@ export function diffManifests(before: Manifest, after: Manifest): ManifestChange
     .filter((entry) => !isDeepStrictEqual(before.tools.get(entry.name), entry))
     .map(({ name }) => name)
     .sort();
-  if (added.length + removed.length + changed.length === 0) return undefined;
+  const isSame = added.length + removed.length + changed.length === 0;
+  if (isSame && isDeepStrictEqual(namesOf(before), namesOf(after))) return undefined;
   return { manifest: after, added, removed, changed };
+}
+
+function namesOf(manifest: Manifest): ReadonlySet<string> {
+  return new Set(answeredTools(manifest).keys());
 }

@@ -3,6 +3,7 @@
  */
 import { startKinds } from "../protocol/execution.ts";
 import type { NetworkMode } from "../protocol/operator-fields.ts";
+import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 
@@ -66,17 +67,26 @@ export interface ToolEntry {
   readonly env: readonly string[];
 }
 
+/** A tool of the file that is not served. */
+export interface UnavailableTool extends Refusal {
+  /** Undefined for a tool of another kind of worker, to which its calls are left. */
+  readonly entry: ToolEntry | undefined;
+}
+
 /** A manifest that parsed. */
 export interface Manifest {
   /** SHA-256 of the file's bytes, hex. */
   readonly revision: string;
   /** The tools to serve, by name. */
   readonly tools: ReadonlyMap<string, ToolEntry>;
-  /** Tools that are in the file and not served: name to reason. Never in `tools` as well. */
-  readonly unavailable: ReadonlyMap<string, string>;
+  /** Tools that are in the file and not served, by name. Never in `tools` as well. */
+  readonly unavailable: ReadonlyMap<string, UnavailableTool>;
 }
 
-/** What became of the served tools from one manifest to another: names, sorted. Never empty in all three. */
+/**
+ * What became of the served tools from one manifest to another: names, sorted. All three are empty when only tools came or
+ * went that are not served.
+ */
 export interface ManifestChange {
   /** The manifest that the change leads to. */
   readonly manifest: Manifest;
@@ -84,6 +94,14 @@ export interface ManifestChange {
   readonly removed: readonly string[];
   /** Served before and after, by an entry that differs. */
   readonly changed: readonly string[];
+}
+
+/** The tools whose calls the worker subscribes to: it runs them, or answers why it cannot. */
+export function answeredTools({ tools, unavailable }: Manifest): ReadonlyMap<string, ToolEntry> {
+  const refused = [...unavailable].flatMap(([name, { entry }]) =>
+    entry === undefined ? [] : [[name, entry] as const],
+  );
+  return new Map([...tools, ...refused]);
 }
 
 /** A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool "x": field: …`. */

@@ -2,6 +2,7 @@
  * The text of a manifest file → Manifest, or every problem in it with line and column.
  */
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
+import { publicRefusal } from "../protocol/refusal.ts";
 import { expectation } from "../support/expectation.ts";
 import {
   boundedProblems,
@@ -16,7 +17,13 @@ import {
   type SourceDocument,
 } from "../support/yaml-document.ts";
 import { toMount } from "./host-fields.ts";
-import { type Manifest, ManifestError, type ToolCallable, type ToolEntry } from "./manifest.ts";
+import {
+  type Manifest,
+  ManifestError,
+  type ToolCallable,
+  type ToolEntry,
+  type UnavailableTool,
+} from "./manifest.ts";
 import { revisionOf } from "./revision.ts";
 import { toWarmBounds } from "./warm-field.ts";
 import {
@@ -69,7 +76,7 @@ export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedM
 /** One walk through a document, in which everything that is wrong is gathered instead of thrown. */
 class ManifestWalk {
   readonly tools = new Map<string, ToolEntry>();
-  readonly unavailable = new Map<string, string>();
+  readonly unavailable = new Map<string, UnavailableTool>();
   readonly found: DocumentProblems;
   readonly #document: SourceDocument;
   readonly #schemas: ToolSchemas;
@@ -107,7 +114,7 @@ class ManifestWalk {
     const foreignKind = foreignKindOf(fields);
     if (foreignKind !== undefined) {
       const reason = `it is given by "${foreignKind}"; this worker runs functions and classes of modules`;
-      this.unavailable.set(name, reason);
+      this.unavailable.set(name, { ...publicRefusal(reason), entry: undefined });
       return;
     }
     const schema =

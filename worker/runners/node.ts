@@ -6,6 +6,7 @@ import { realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
+import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { maxTools } from "../manifest/schema.ts";
@@ -186,13 +187,17 @@ class NodeRunner implements ToolRunner {
     void this.#cachesOf(isolate).want(module);
   }
 
-  async refuse(tool: ToolEntry): Promise<string | undefined> {
+  async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
+    return publicRefusal(await this.#moduleProblem(tool));
+  }
+
+  async #moduleProblem({ module }: ToolEntry): Promise<string | undefined> {
     const { toolsDir } = this.#options;
-    const file = await realpath(join(toolsDir, tool.module)).catch(() => undefined);
-    if (file === undefined) return `${tool.module} is not there`;
+    const file = await realpath(join(toolsDir, module)).catch(() => undefined);
+    if (file === undefined) return `${module} is not there`;
     if (!file.startsWith((await realpath(toolsDir)) + sep))
-      return `${tool.module} is a link to outside of the directory of Node tools`;
-    return (await stat(file)).isFile() ? undefined : `${tool.module} is not a file`;
+      return `${module} is a link to outside of the directory of Node tools`;
+    return (await stat(file)).isFile() ? undefined : `${module} is not a file`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

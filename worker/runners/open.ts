@@ -3,6 +3,7 @@
  */
 import { stat } from "node:fs/promises";
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
+import type { Refusal } from "../protocol/refusal.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { ToolRunner } from "./runner.ts";
 
@@ -20,7 +21,7 @@ export interface Language {
 export interface Runners extends AsyncDisposable {
   readonly byRuntime: ReadonlyMap<Runtime, ToolRunner>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
-  refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined>;
+  refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined>;
 }
 
 /**
@@ -51,7 +52,10 @@ export async function openRunners(
       const { toolsDir, variable } = languages[tool.runtime];
       const runner = byRuntime.get(tool.runtime);
       if (runner !== undefined) return runner.refuse(tool, signal);
-      return `${variable} is ${toolsDir}, which was not a directory when the worker started`;
+      return {
+        reason: `${variable} is ${toolsDir}, which was not a directory when the worker started`,
+        publicReason: `the worker has no directory of ${tool.runtime} tools`,
+      };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { satisfies, valid } from "@renovatebot/pep440";
 import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import {
   type ReadOnlyMount,
   type SandboxBackend,
@@ -206,9 +207,18 @@ class PythonRunner implements ToolRunner {
     await this.#shared.disposeAsync();
   }
 
-  async refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
+  async refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
     const covered = this.#covered(tool);
-    if (covered !== undefined) return covered;
+    if (covered !== undefined) {
+      return {
+        reason: covered,
+        publicReason: "one of its mounts overlaps the Python interpreter",
+      };
+    }
+    return publicRefusal(await this.#packageProblem(tool, signal));
+  }
+
+  async #packageProblem(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
     if (tool.package === undefined) return undefined;
     const { name, version } = tool.package;
     const { stdout } = await run(this.#executable, ["-I", "-c", aboutPackage, name], {

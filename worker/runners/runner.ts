@@ -2,6 +2,7 @@
  * The worker's half of a tool language: how a tool of that language is launched in a sandbox.
  */
 import type { Invocation } from "../protocol/invocation.ts";
+import type { Refusal } from "../protocol/refusal.ts";
 import type { JsonObject } from "../support/json.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
@@ -59,7 +60,7 @@ export interface ToolRunner extends AsyncDisposable {
   /** Prepares a call with the tool's present source. Throws SandboxError. */
   prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
-  refuse(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined>;
+  refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined>;
   /** Makes later calls of a served tool quicker, in the background, where the language has a way to. */
   warm?(tool: ToolEntry): void;
 }

@@ -5,6 +5,7 @@
 import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Refusal } from "../protocol/refusal.ts";
 import { firstPrivateDirectory } from "./reach.ts";
 import type { Device, ReadOnlyMount } from "./sandbox.ts";
 
@@ -33,6 +34,12 @@ export interface GrantedParts {
 /** Something that a tool asks for and cannot have. Its message names paths of the host: for the log only. */
 export class NotGrantedError extends Error {
   override readonly name = "NotGrantedError";
+  readonly publicReason: string;
+
+  constructor(message: string, publicReason: string) {
+    super(message);
+    this.publicReason = publicReason;
+  }
 }
 
 /** How one kind of part is allowed. */
@@ -40,6 +47,8 @@ interface Rule {
   readonly allowed: readonly string[];
   /** Variable that holds the list. */
   readonly variable: string;
+  /** What callers are told of it. */
+  readonly part: string;
   /** What it has to be. */
   readonly kind: string;
   isKind(stats: Stats): boolean;
@@ -55,12 +64,14 @@ export class HostAccess {
     this.#mounts = {
       allowed: allowedMounts,
       variable: "SANDBOX_ALLOWED_MOUNTS",
+      part: "one of its mounts",
       kind: "a regular file or a directory",
       isKind: (stats) => stats.isFile() || stats.isDirectory(),
     };
     this.#devices = {
       allowed: allowedDevices,
       variable: "SANDBOX_ALLOWED_DEVICES",
+      part: "one of its devices",
       kind: "a character device",
       isKind: (stats) => stats.isCharacterDevice(),
     };
@@ -86,28 +97,39 @@ export class HostAccess {
   }
 
   /** Why a tool cannot have what it asks for, or undefined when it can. */
-  async refuse(parts: HostParts): Promise<string | undefined> {
+  async refuse(parts: HostParts): Promise<Refusal | undefined> {
     try {
       await this.grant(parts);
       return undefined;
     } catch (error) {
-      if (error instanceof NotGrantedError) return error.message;
+      if (error instanceof NotGrantedError) {
+        return { reason: error.message, publicReason: error.publicReason };
+      }
       throw error;
     }
   }
 
   /** The real path of what is at `path`, when the rule allows it. */
   async #resolve(path: string, rule: Rule): Promise<string> {
+    const { part, variable, kind } = rule;
     const real = await realPathOf(path);
-    if (real === undefined) throw new NotGrantedError(`${path} is not there`);
+    if (real === undefined) {
+      throw new NotGrantedError(`${path} is not there`, `${part} is not there`);
+    }
     if (!(await isAllowed(real, rule.allowed))) {
       const found = real === path ? path : `${path} is a link to ${real}, which`;
-      throw new NotGrantedError(`${found} is not allowed by ${rule.variable}`);
+      const problem = `is not allowed by ${variable}`;
+      throw new NotGrantedError(`${found} ${problem}`, `${part} ${problem}`);
     }
-    if (!rule.isKind(await stat(real))) throw new NotGrantedError(`${path} is not ${rule.kind}`);
+    if (!rule.isKind(await stat(real))) {
+      throw new NotGrantedError(`${path} is not ${kind}`, `${part} is not ${kind}`);
+    }
     const barrier = this.#isForeign ? await firstPrivateDirectory(dirname(real)) : undefined;
     if (barrier === undefined) return real;
-    throw new NotGrantedError(`${path} is below ${barrier}, which SANDBOX_UID cannot pass`);
+    throw new NotGrantedError(
+      `${path} is below ${barrier}, which SANDBOX_UID cannot pass`,
+      `${part} is where SANDBOX_UID cannot pass`,
+    );
   }
 }
 

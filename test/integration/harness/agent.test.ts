@@ -259,6 +259,18 @@ describe("an agent", () => {
     expect(worker.requests[0]?.params).toEqual({});
   });
 
+  test("asks again while a worker says that it cannot serve the tool, and tells why", async () => {
+    const message = "Tool 'any' is not available on this worker: it is not there";
+    const { agent, worker } = await setScene((_request, reply) =>
+      worker.requests.length < 3
+        ? reply.error("TOOL_NOT_AVAILABLE", message)
+        : reply.error("INVALID_REQUEST", "no"),
+    );
+    const told: string[] = [];
+    await agent.whenServed("any", new AbortController().signal, (reason) => told.push(reason));
+    expect(told).toEqual([message, message]);
+  });
+
   test("asks for a worker again until one is there", async () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());

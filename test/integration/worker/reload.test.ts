@@ -90,12 +90,33 @@ describe("the manifest is followed while the worker runs", () => {
     expect(await rig.call("edited")).toMatchObject({ toolResult: { answer: 22 } });
   });
 
-  test("a tool whose package is not installed is not announced, and the log says why", async () => {
+  test("a tool whose package or mount is missing is answered with the reason, and the log has the whole of it", async () => {
+    const source = "/nowhere-on-this-host/models";
+    const missing = { function: "well", package: "no-such-package-anywhere" };
     await using rig = await startRig({
-      tools: { well, missing: { function: "well", package: "no-such-package-anywhere" } },
+      tools: { well, missing, unmounted: { function: "well", mounts: [{ source }] } },
     });
-    expect(topicsOf(rig)).not.toContain(invokeTopic(namespace, "missing"));
-    expect(rig.logLines.join("\n")).toMatch(/"missing".*no-such-package-anywhere.*not installed/);
+    const said = (reason: string) => `is not available on this worker: ${reason}`;
+    const [packageCall, mountCall] = await Promise.all([
+      rig.call("missing"),
+      rig.call("unmounted"),
+    ]);
+    expect(packageCall).toMatchObject({
+      code: "TOOL_NOT_AVAILABLE",
+      message: `Tool 'missing' ${said('package "no-such-package-anywhere" is not installed')}`,
+    });
+    expect(mountCall).toMatchObject({
+      code: "TOOL_NOT_AVAILABLE",
+      message: `Tool 'unmounted' ${said("one of its mounts is not there")}`,
+    });
+    const log = rig.logLines.join("\n");
+    expect(log).toMatch(/"missing".*no-such-package-anywhere.*not installed/);
+    expect(log).toContain(`${source} is not there`);
+    await replace(rig, manifestText({ well, missing: well }));
+    await vi.waitFor(
+      async () => expect(await rig.call("missing")).toMatchObject({ kind: "success" }),
+      patience,
+    );
   });
 });
 

@@ -16,6 +16,7 @@ import { Answers } from "../../../worker/invocation/answers.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger } from "../../../worker/invocation/ledger.ts";
+import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
@@ -23,6 +24,7 @@ import { systemClock } from "../../../worker/support/clock.ts";
 import { Slots } from "../../../worker/support/slots.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
+import { tool } from "../manifest/fixtures.ts";
 
 const namespace = "test";
 const replyTo = "reply/here";
@@ -60,6 +62,7 @@ interface Setting {
   readonly redelivers: boolean;
   readonly maxDeliveries: number | undefined;
   readonly closed: Promise<SessionEnd>;
+  readonly unavailable: ReadonlyMap<string, UnavailableTool>;
   /** Statuses of the tool, all at once. */
   readonly statuses: readonly string[];
   readonly properties: Readonly<Record<string, string>>;
@@ -82,6 +85,7 @@ function newHandler(changes: Partial<Setting>) {
     redelivers: true,
     maxDeliveries: undefined,
     closed: new Promise(() => {}),
+    unavailable: new Map(),
     statuses: [],
     properties: { replyTo, statusTo },
     payload: request,
@@ -110,6 +114,7 @@ function newHandler(changes: Partial<Setting>) {
   const parts: HandlerParts = {
     namespace,
     session,
+    unavailable: (name) => setting.unavailable.get(name),
     ledger: new Ledger(systemClock),
     answers: new Answers(session, clock, log),
     invoker: {
@@ -211,6 +216,62 @@ describe("a call that the worker gives up is answered and then accepted", () => 
     const { told } = await handle({ outcome: givenUp(false, false) });
     expect(answerOf(told[0])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE" } });
     expect(told.slice(1)).toEqual(["accepted"]);
+  });
+});
+
+describe("a call of a tool that this worker cannot serve", () => {
+  const refusing = (fields: Partial<ToolEntry> = {}) =>
+    new Map([
+      [
+        "echo",
+        {
+          reason: "/srv/models is not there",
+          publicReason: "one of its mounts is not there",
+          entry: tool("echo", fields),
+        },
+      ],
+    ]);
+  const message = "Tool 'echo' is not available on this worker: one of its mounts is not there";
+  const again = { redelivered: true, deliveryCount: 2 };
+
+  test("is answered at once with the reason that may be published, where nothing redelivers", async () => {
+    const { told, runs } = await handle({ unavailable: refusing(), redelivers: false });
+    expect(answerOf(told[0])).toMatchObject({
+      id: "7",
+      error: { code: "TOOL_NOT_AVAILABLE", message },
+    });
+    expect(told[0]).not.toContain("/srv");
+    expect(told.slice(1)).toEqual(["accepted"]);
+    expect(runs).toHaveLength(0);
+  });
+
+  test("goes back once, for a worker that serves it, and is answered when it comes again", async () => {
+    const { deliver, told, runs } = newHandler({ unavailable: refusing() });
+    expect(await deliver()).toBe("failed");
+    expect(told).toEqual(["failed"]);
+    expect(await deliver(again)).toBe("accepted");
+    expect(answerOf(told[1])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE", message } });
+    expect(runs).toHaveLength(0);
+  });
+
+  test("does not go back where that would keep it from running elsewhere", async () => {
+    const unavailable = refusing({ idempotent: false });
+    const first = await handle({ unavailable });
+    expect(answerOf(first.told[0])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE" } });
+    const second = await handle({ unavailable }, again);
+    expect(answerOf(second.told[0])).toMatchObject({ error: { code: "NOT_REPEATED" } });
+    const last = await handle({ unavailable: refusing(), maxDeliveries: 3 });
+    expect(answerOf(last.told[0])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE" } });
+  });
+
+  test("runs as soon as the tool is served, when it is tried again", async () => {
+    const unavailable = new Map(refusing());
+    const { deliver, told, runs } = newHandler({ unavailable, redelivers: false });
+    await deliver();
+    unavailable.clear();
+    await deliver();
+    expect(runs).toHaveLength(1);
+    expect(answerOf(told[2])).toHaveProperty("result");
   });
 });
 

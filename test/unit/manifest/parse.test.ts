@@ -11,6 +11,7 @@ import {
   type WarmBounds,
   startModes,
 } from "../../../worker/manifest/manifest.ts";
+import { answeredTools } from "../../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../../worker/manifest/parse.ts";
 import { maxTools } from "../../../worker/manifest/schema.ts";
 import { defaultWarm, maxWarm } from "../../../worker/manifest/warm-field.ts";
@@ -194,10 +195,13 @@ tools:
   test("is unavailable and leaves the others in service", () => {
     const { tools, unavailable } = parse(text).manifest;
     expect([...tools.keys()]).toEqual(["ours"]);
+    const reason = 'it is given by "executable"; this worker runs functions and classes of modules';
+    const foreign = { reason, publicReason: reason, entry: undefined };
     expect([...unavailable]).toEqual([
-      ["by_file", 'it is given by "executable"; this worker runs functions and classes of modules'],
-      ["by_null", 'it is given by "executable"; this worker runs functions and classes of modules'],
+      ["by_file", foreign],
+      ["by_null", foreign],
     ]);
+    expect([...answeredTools(parse(text).manifest).keys()]).toEqual(["ours"]);
   });
 });
 

@@ -11,6 +11,7 @@ import {
   awayFromStdin,
   openNodeRunner,
 } from "../../../worker/runners/node.ts";
+import { publicRefusal } from "../../../worker/protocol/refusal.ts";
 import { builtInProfiles, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type {
   ExitReport,
@@ -297,6 +298,6 @@ describe("a module", () => {
     await mkdir(join(toolsDir, "directory.js"));
     await symlink("nowhere.js", join(toolsDir, "dangling.js"));
     await symlink("/etc/hostname", join(toolsDir, "outside.js"));
-    expect(await runner.refuse(tool({ module }), never)).toBe(reason);
+    expect(await runner.refuse(tool({ module }), never)).toEqual(publicRefusal(reason));
   });
 });

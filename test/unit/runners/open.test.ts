@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../../../worker/manifest/manifest.ts";
+import { publicRefusal } from "../../../worker/protocol/refusal.ts";
 import { type Language, openRunners } from "../../../worker/runners/open.ts";
 import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
@@ -36,7 +37,7 @@ describe("the languages of a worker", () => {
           description: runtime,
           sources: [],
           prepare: () => Promise.reject(new Error("nothing is prepared here")),
-          refuse: async ({ module }) => `${runtime} refuses ${module}`,
+          refuse: async ({ module }) => publicRefusal(`${runtime} refuses ${module}`),
           [Symbol.asyncDispose]: async () => void events.push(`close ${runtime}`),
         } satisfies ToolRunner;
       },
@@ -54,7 +55,9 @@ describe("the languages of a worker", () => {
         node: language("node"),
       });
       expect([...runners.byRuntime.keys()]).toEqual(["python", "node"]);
-      expect(await runners.refuse(toolOf("node"), never)).toBe("node refuses module");
+      expect(await runners.refuse(toolOf("node"), never)).toEqual(
+        publicRefusal("node refuses module"),
+      );
     }
     expect(events).toEqual(["open python", "open node", "close node", "close python"]);
   });
@@ -70,9 +73,10 @@ describe("the languages of a worker", () => {
       });
       expect(events).toHaveLength(1);
       expect(events).not.toContain(`open ${missing}`);
-      expect(await runners.refuse(toolOf(missing), never)).toBe(
-        `TOOLS_${missing.toUpperCase()}_DIR is ${nowhere}, which was not a directory when the worker started`,
-      );
+      expect(await runners.refuse(toolOf(missing), never)).toEqual({
+        reason: `TOOLS_${missing.toUpperCase()}_DIR is ${nowhere}, which was not a directory when the worker started`,
+        publicReason: `the worker has no directory of ${missing} tools`,
+      });
     },
   );
 

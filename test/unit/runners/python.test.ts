@@ -254,9 +254,10 @@ describe("an interpreter outside /usr", () => {
       runner.refuse(tool({ mounts: [{ source: "/data", target }] }), never);
     const venv = join(base, "venv");
     for (const target of [venv, join(venv, "data"), base]) {
-      expect(await refusal(target)).toBe(
-        `mount at ${target} overlaps ${venv}, which the Python interpreter needs`,
-      );
+      expect(await refusal(target)).toEqual({
+        reason: `mount at ${target} overlaps ${venv}, which the Python interpreter needs`,
+        publicReason: "one of its mounts overlaps the Python interpreter",
+      });
     }
     expect(await refusal(`${venv}-data`)).toBeUndefined();
   });
@@ -265,7 +266,9 @@ describe("an interpreter outside /usr", () => {
     async function refusal(name: string, version?: string): Promise<string | undefined> {
       const { options } = await newOptions({ pythonBin: python });
       await using runner = await openPythonRunner(options);
-      return runner.refuse(tool({ package: { name, version } }), never);
+      const refused = await runner.refuse(tool({ package: { name, version } }), never);
+      expect(refused?.publicReason).toBe(refused?.reason);
+      return refused?.reason;
     }
 
     test("that declares no package", async () => {

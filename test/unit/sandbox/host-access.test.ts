@@ -6,7 +6,14 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { HostAccess, type HostAccessOptions } from "../../../worker/sandbox/host-access.ts";
+import {
+  HostAccess,
+  type HostAccessOptions,
+  type HostParts,
+} from "../../../worker/sandbox/host-access.ts";
+
+/** What callers are told: which kind of part, and never a path. */
+const publicReasons = /^one of its (?:mounts|devices) is (?:not|where) [\w ]+$/;
 
 /** `allowed/` with `models/big`, and `secret/` beside it. */
 async function newHost(changes: Partial<HostAccessOptions> = {}) {
@@ -24,8 +31,14 @@ async function newHost(changes: Partial<HostAccessOptions> = {}) {
     ...changes,
   });
   const at = (path: string): string => join(base, path);
+  /** Why, in the operator's words; the callers' name no path. */
+  const reasonOf = async (parts: HostParts): Promise<string | undefined> => {
+    const refusal = await access.refuse(parts);
+    if (refusal !== undefined) expect(refusal.publicReason).toMatch(publicReasons);
+    return refusal?.reason;
+  };
   const refuse = (path: string) =>
-    access.refuse({ mounts: [{ source: path, target: "/data" }], devices: [] });
+    reasonOf({ mounts: [{ source: path, target: "/data" }], devices: [] });
   const grantMount = async (path: string) => {
     const { mounts } = await access.grant({
       mounts: [{ source: path, target: "/data" }],
@@ -33,7 +46,7 @@ async function newHost(changes: Partial<HostAccessOptions> = {}) {
     });
     return mounts[0]?.source;
   };
-  return { access, at, refuse, grantMount };
+  return { access, at, refuse, reasonOf, grantMount };
 }
 
 describe("a mount", () => {
@@ -102,9 +115,9 @@ describe("a mount", () => {
     onTestFinished(() => void server.close());
     const problem = `${at("allowed/socket")} is not a regular file or a directory`;
     expect(await refuse(at("allowed/socket"))).toBe(problem);
-    const { access } = await newHost({ allowedMounts: ["/dev"] });
+    const { reasonOf } = await newHost({ allowedMounts: ["/dev"] });
     const mounts = [{ source: "/dev/null", target: "/data" }];
-    expect(await access.refuse({ mounts, devices: [] })).toContain("is not a regular file");
+    expect(await reasonOf({ mounts, devices: [] })).toContain("is not a regular file");
   });
 
   test("that the sandboxes' own user cannot get to is refused with the directory in the way", async () => {
@@ -128,18 +141,18 @@ describe("a device", () => {
   });
 
   test("is refused when it is not, and when what is allowed is no character device", async () => {
-    const { access, at } = await newHost();
-    const refuse = (path: string) => access.refuse({ mounts: [], devices: [path] });
+    const { reasonOf, at } = await newHost();
+    const refuse = (path: string) => reasonOf({ mounts: [], devices: [path] });
     expect(await refuse("/dev/zero")).toBe("/dev/zero is not allowed by SANDBOX_ALLOWED_DEVICES");
     expect(await refuse("/dev/no-such-device")).toBe("/dev/no-such-device is not there");
     const wide = await newHost({ allowedDevices: [at("."), "/dev"] });
-    const problem = await wide.access.refuse({ mounts: [], devices: [at("secret/key")] });
+    const problem = await wide.reasonOf({ mounts: [], devices: [at("secret/key")] });
     expect(problem).toBe(`${at("secret/key")} is not a character device`);
   });
 
   test("is not what is allowed as a mount", async () => {
-    const { access } = await newHost({ allowedMounts: ["/dev"], allowedDevices: [] });
-    expect(await access.refuse({ mounts: [], devices: ["/dev/null"] })).toBe(
+    const { reasonOf } = await newHost({ allowedMounts: ["/dev"], allowedDevices: [] });
+    expect(await reasonOf({ mounts: [], devices: ["/dev/null"] })).toBe(
       "/dev/null is not allowed by SANDBOX_ALLOWED_DEVICES",
     );
   });

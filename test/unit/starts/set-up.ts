@@ -79,7 +79,7 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
     hostAccess: {
       grant: async ({ devices }) => {
         const source = host.device;
-        if (source === undefined) throw new NotGrantedError("not allowed any more");
+        if (source === undefined) throw new NotGrantedError("not allowed any more", "not allowed");
         return { mounts: [], devices: devices.map((path) => ({ source, path })) };
       },
     },
