@@ -142,7 +142,7 @@ public = [importlib.import_module(module) for module in modules]
 print(json.dumps({
     module.__name__: [
         name for name, value in vars(module).items()
-        if name[0] != "_" and callable(value)
+        if name[0] != "_" and (callable(value) or name.isupper())
     ]
     for module in public
 }))`);

@@ -93,7 +93,7 @@ describe("input artifacts", () => {
 test("the rest is there, and does not have to be awaited", async () => {
   const run = await runTool("portable_tools", "facade_members", {
     artifacts: { report },
-    toolConfig: { key: "value" },
+    toolConfig: { key: "value", number: 5 },
   });
   expect(run.document).toEqual({
     result: {
@@ -102,7 +102,9 @@ test("the rest is there, and does not have to be awaited", async () => {
       caller: ["user-42", "web-1", "AgentA", "task-7"],
       profile: {},
       state: { seen: true },
+      a2a_context: null,
       raw_tool_context: null,
+      texts: ["value", "none"],
       config: ["value", 7],
       status: true,
       signal: false,

@@ -37,7 +37,7 @@ async function resultOf(source: string, files: Readonly<Record<string, string>> 
 
 describe("a tool for the separate package runs", () => {
   const call = (name: string, options: RunOptions = {}) => runTool("sdk_tools", name, options);
-  const blank = { data: null, data_objects: [], error_code: null };
+  const blank = { data: null, data_objects: [] as object[], error_code: null };
 
   test("with its decorators, its context and its results", async () => {
     const run = await call("greet", {
@@ -72,6 +72,64 @@ describe("a tool for the separate package runs", () => {
         schema: [{ key: "url", type: "string", description: "where", default: "x" }],
       },
     });
+  });
+
+  test.for(["provided", "provided_within"])(
+    "as a function that gets the instance of its provider, and its configuration: %s",
+    async (name) => {
+      const run = await call(name, { args: { name: "Ann" }, toolConfig: { prefix: "Hi" } });
+      expect(run.document).toMatchObject({
+        result: { greeting: "Hi, Ann!", prefix: "Hi", task: "task-7", provider: "Tools" },
+      });
+    },
+  );
+
+  test("as a function that is registered with no provider in particular", async () => {
+    expect((await call("provided_by_all", { args: { name: "Ann" } })).document).toMatchObject({
+      result: { name: "Ann", is_provider: true },
+    });
+  });
+
+  test("as a function that says `self` and has no provider, which is an error", async () => {
+    expect((await call("provided_by_none", { args: { name: "Ann" } })).document).toEqual({
+      error: 'provided_by_none() is missing the argument "self"',
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+
+  test("whose provider does not take the configuration, which is an error", async () => {
+    const run = await call("provided", { args: { name: "Ann" }, toolConfig: { secret: "s" } });
+    expect(run.document).toMatchObject({
+      error: expect.stringMatching(/^The tool's configuration is not a Config: /) as string,
+    });
+  });
+
+  test("without a token and a volume, which no call brings", async () => {
+    expect((await call("without_a_token")).document).toMatchObject({
+      result: { ...blank, status: "error", error_code: "AUTH_REQUIRED" },
+    });
+  });
+
+  test("with a result that it has dumped itself", async () => {
+    expect((await call("dumped")).document).toMatchObject({
+      result: {
+        _schema: "ToolResult",
+        status: "pending",
+        data_objects: [{ name: "a.txt", content: "text", is_binary: false }],
+      },
+    });
+  });
+
+  test("with a preview of bytes, which is text", async () => {
+    const { document } = await call("previewed");
+    expect(document).toMatchObject({
+      result: {
+        ...blank,
+        data_objects: [{ name: "a.bin", content: "an e", disposition: "inline" }],
+      },
+      outputs: { "a.bin": { mime_type: "x/y" } },
+    });
+    expect(JSON.stringify(document)).not.toContain("is_binary");
   });
 
   test("as a class", async () => {
@@ -251,6 +309,8 @@ test("the worker's own package gives its names on demand", async () => {
     "ToolContextFacade",
     "ToolError",
     "ToolResult",
+    "get_artifact_info",
+    "is_artifact_type",
   ];
   const source = [
     `from secure_tool_runtime import ${names.join(", ")}`,

@@ -56,7 +56,7 @@ describe("a result is answered by its members", () => {
 describe("data objects", () => {
   test("are saved or stay, as their disposition says", async () => {
     const run = await call("every_disposition");
-    const inline = { description: null, preview: null, metadata: null };
+    const inline = { description: null, preview: null, metadata: null, tags: null };
     expect(run.document).toEqual({
       result: {
         ...blank,
@@ -160,8 +160,17 @@ describe("data objects", () => {
       ),
     ],
   ])("with %s are an error", async ([, objects, error]) => {
-    expect((await call("objects", { args: { data_objects: objects } })).document).toEqual({
-      error,
+    // The classes of this package check nothing themselves.
+    const run = await runTool("sdk_tools", "objects", { args: { data_objects: objects } });
+    expect(run.document).toEqual({ error, error_code: "EXECUTION_ERROR" });
+  });
+
+  test("that their class refuses are an error that names the member", async () => {
+    const run = await call("objects", { args: { data_objects: [{ name: "a.txt", content: 5 }] } });
+    expect(run.document).toMatchObject({
+      error: expect.stringMatching(
+        /^Tool raised ValidationError: 2 validation errors for DataObject\ncontent\.str\n/,
+      ) as string,
       error_code: "EXECUTION_ERROR",
     });
   });

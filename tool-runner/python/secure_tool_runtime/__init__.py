@@ -24,8 +24,11 @@ _MODULE_OF = {
     "DataObject": "results",
     "DynamicTool": "class_tools",
     "DynamicToolProvider": "class_tools",
+    "TOOL_RESULT_SCHEMA_VERSION": "results",
     "ToolContextFacade": "facade",
     "ToolResult": "results",
+    "get_artifact_info": "artifacts",
+    "is_artifact_type": "artifacts",
 }
 
 

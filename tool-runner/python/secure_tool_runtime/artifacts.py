@@ -20,6 +20,9 @@ class Artifact:
         self.mime_type = mime_type
         self.metadata = {} if metadata is None else metadata
 
+    def __eq__(self, other: object) -> bool:
+        return _members(self) == _members(other) if type(other) is type(self) else NotImplemented
+
     def __repr__(self) -> str:
         return f"Artifact({self.filename!r}, version={self.version}, mime_type={self.mime_type!r})"
 
@@ -33,7 +36,7 @@ class Artifact:
 
 
 class ArtifactTypeInfo:
-    """How a class tool takes a parameter that is an artifact: one or a list, required or not."""
+    """Whether a parameter is an artifact, and how it is taken: one or a list, required or not."""
 
     __slots__ = ("is_artifact", "is_list", "is_optional")
 
@@ -43,3 +46,56 @@ class ArtifactTypeInfo:
         self.is_artifact = is_artifact
         self.is_list = is_list
         self.is_optional = is_optional
+
+    def __eq__(self, other: object) -> bool:
+        return _members(self) == _members(other) if type(other) is type(self) else NotImplemented
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        return f"ArtifactTypeInfo({members})"
+
+
+def get_artifact_info(annotation: object) -> ArtifactTypeInfo:
+    """What an annotation says of artifacts: `Artifact`, a list of them, either of these or None; class or text."""
+    if isinstance(annotation, str):
+        return _info_of_text(annotation)
+    if annotation is Artifact:
+        return ArtifactTypeInfo(is_artifact=True)
+    arguments = getattr(annotation, "__args__", None) or ()
+    origin = getattr(annotation, "__origin__", None)
+    infos = [get_artifact_info(each) for each in arguments]
+    inner = next((each for each in infos if each.is_artifact), None)
+    if inner is None:
+        return ArtifactTypeInfo()
+    if origin is list:
+        return ArtifactTypeInfo(is_artifact=True, is_list=True) if not inner.is_list else ArtifactTypeInfo()
+    if _UNIONS.isdisjoint((getattr(origin, "_name", None), type(annotation).__name__)):
+        return ArtifactTypeInfo()
+    return ArtifactTypeInfo(is_artifact=True, is_list=inner.is_list, is_optional=type(None) in arguments)
+
+
+def is_artifact_type(annotation: object) -> bool:
+    """Whether an annotation asks for an artifact, or for a list of them."""
+    return get_artifact_info(annotation).is_artifact
+
+
+# How `Union[…]` and `… | …` are known; the latter from Python 3.10 on, both from 3.14 on by one name.
+_UNIONS = frozenset(("Union", "UnionType"))
+_WORDS = frozenset(("Artifact", "List", "list", "Optional", "Union", "None", "NoneType", "typing"))
+
+
+def _info_of_text(annotation: str) -> ArtifactTypeInfo:
+    for mark in "[]|,.'\"":
+        annotation = annotation.replace(mark, " ")
+    words = set(annotation.split())
+    if "Artifact" not in words or not words <= _WORDS:
+        return ArtifactTypeInfo()
+    return ArtifactTypeInfo(
+        is_artifact=True,
+        is_list=not words.isdisjoint(("List", "list")),
+        is_optional=not words.isdisjoint(("Optional", "None", "NoneType")),
+    )
+
+
+def _members(value: object) -> "list[object]":
+    return [getattr(value, name) for name in value.__slots__]

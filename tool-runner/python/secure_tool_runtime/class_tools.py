@@ -22,6 +22,10 @@ class DynamicTool:
     resolution_type = "early"
     ctx_facade_param_name: "str | None" = None
     artifact_args: "list[str]" = []
+    auth_config: "dict | None" = None
+    config_schema: "list | None" = None
+    timeout_seconds: "int | None" = None
+    volume_params: "list | None" = None
 
     @property
     def artifact_params(self) -> dict:
@@ -36,6 +40,10 @@ class DynamicTool:
     async def cleanup(self, component: object, tool_config: object) -> None:
         """For an agent that loads the tool itself. The worker never calls it."""
 
+    def dynamic_schema(self, config: dict) -> "dict | None":
+        """For a platform that asks the tool for its schema. The worker never calls it."""
+        return None
+
     async def _run_async_impl(
         self, args: dict, tool_context: object = None, credential: "str | None" = None
     ) -> object:
@@ -45,10 +53,13 @@ class DynamicTool:
 class DynamicToolProvider:
     """A class that offers several tools to an agent that loads it itself.
 
-    The worker runs none of them through the class: an entry of the manifest names one function.
+    The worker makes an instance for a function that is registered with the class and takes `self`. An entry of the
+    manifest names one such function; tools that `create_tools` makes cannot be named.
     """
 
     config_model = None
+    auth_config: "dict | None" = None
+    config_schema: "list | None" = None
     _decorated_tools: list = []
 
     def __init__(self, tool_config: object = None) -> None:
@@ -59,6 +70,10 @@ class DynamicToolProvider:
         """A decorator. The function stays what it is, and can be named by a manifest."""
         cls._decorated_tools = [*cls._decorated_tools, function]
         return function
+
+    def dynamic_schema(self, config: dict) -> "dict | None":
+        """For a platform that asks the tools for their schemas. The worker never calls it."""
+        return None
 
     def create_tools(self, tool_config: object = None) -> list:
         """For an agent that loads the provider itself. The worker never calls it."""

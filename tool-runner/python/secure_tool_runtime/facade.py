@@ -29,6 +29,21 @@ class ToolContextFacade:
         self.state: "dict[str, object]" = {}
         self.raw_tool_context = None
 
+    @property
+    def a2a_context(self) -> "dict | None":
+        """What the tool itself has put into `state` under this name: this runtime gets none from agents."""
+        return self.state.get("a2a_context")
+
+    @property
+    def auth_token(self) -> str:
+        """Empty: this runtime gets no token of the caller's."""
+        return ""
+
+    @property
+    def volume_mounts(self) -> "list[object]":
+        """None: an operator mounts directories by the manifest."""
+        return []
+
     async def load_artifact(
         self, filename: str, version: "int | str" = "latest", as_text: bool = False
     ) -> "bytes | str":
@@ -94,6 +109,19 @@ class ToolContextFacade:
     def get_config(self, key: str, default: object = None) -> object:
         """As in ToolContext."""
         return self._context.get_config(key, default)
+
+    def get_config_string(self, key: str, default: str = "") -> str:
+        """A text of the tool's configuration; the default for anything else."""
+        value = self.get_config(key, default)
+        return value if isinstance(value, str) else default
+
+    def get_auth_token(self) -> str:
+        """As `auth_token`."""
+        return self.auth_token
+
+    def get_volume_mount_path(self, mount_path: str) -> "str | None":
+        """None, as there is no volume."""
+        return None
 
     def send_status(self, message: str) -> bool:
         """As in ToolContext."""

@@ -1,11 +1,17 @@
 """Results with files in them: what a tool returns that wants more than a dict.
 
 The classes have the names, members and defaults of the original's, which are pydantic models; like these they take
-their members by keyword and ignore what they do not know. They check nothing: the runner does, when it takes a
-result apart.
+their members by keyword, check and convert them, and ignore those that they do not know.
 """
 
 import enum
+
+from .models import REQUIRED, Model, list_of, model_of, one_of, optional, text, text_keyed, text_or_bytes
+
+TOOL_RESULT_SCHEMA_VERSION = "1.0"
+"""Version of the form that `to_serializable` gives."""
+
+_SCHEMA = "ToolResult"
 
 
 class DataDisposition(str, enum.Enum):
@@ -17,102 +23,173 @@ class DataDisposition(str, enum.Enum):
     ARTIFACT_WITH_PREVIEW = "artifact_with_preview"
 
 
-class _Model:
-    """Members by keyword, with defaults; `model_fields_set` has the names that were given."""
+class SerializableData:
+    """Ways of a data object to and from values that JSON has."""
 
-    _defaults: "dict[str, object]" = {}
-    _required: "tuple[str, ...]" = ()
+    __slots__ = ()
 
-    def __init__(self, **members: object) -> None:
-        for name in self._required:
-            if name not in members:
-                raise TypeError(f"{type(self).__name__}() is missing the member {name!r}")
-        self.model_fields_set = {name for name in members if name in self._defaults}
-        for name, default in self._defaults.items():
-            setattr(self, name, members.get(name, default))
+    def to_serializable(self) -> "dict[str, object]":
+        """The members for JSON: bytes in base64, and `is_binary` says so. `tags` are left out, as in the original."""
+        content = self.content
+        is_binary = isinstance(content, bytes)
+        if is_binary:
+            from binascii import b2a_base64
 
-    def __repr__(self) -> str:
-        members = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._defaults)
-        return f"{type(self).__name__}({members})"
+            content = b2a_base64(content, newline=False).decode("ascii")
+        names = ("mime_type", "disposition", "description", "preview", "metadata")
+        members = {name: getattr(self, name) for name in names}
+        members["disposition"] = getattr(self.disposition, "value", self.disposition)
+        return {"name": self.name, "content": content, "is_binary": is_binary, **members}
 
-    def model_dump(self, **_options: object) -> "dict[str, object]":
-        """The members as a dict, models inside as dicts."""
-        return {name: _dumped(getattr(self, name)) for name in self._defaults}
+    @classmethod
+    def from_serialized(cls, data: "dict[str, object]") -> "SerializableData":
+        """The data object of a `to_serializable`. Raises KeyError without a name."""
+        content = data.get("content", "")
+        if data.get("is_binary", False):
+            from binascii import a2b_base64
 
-
-class DataObject(_Model):
-    """A piece of data: a file to be, or content for the answer.
-
-    Members: `name` (the filename) and `content` (str or bytes), both required; `mime_type`, `disposition`,
-    `description`, `preview`, `metadata`.
-    """
-
-    _defaults = {
-        "name": None,
-        "content": None,
-        "mime_type": "text/plain",
-        "disposition": DataDisposition.AUTO,
-        "description": None,
-        "preview": None,
-        "metadata": None,
-    }
-    _required = ("name", "content")
+            content = a2b_base64(content)
+        return cls(
+            name=data["name"],
+            content=content,
+            mime_type=data.get("mime_type", "text/plain"),
+            disposition=DataDisposition(data.get("disposition", "auto")),
+            description=data.get("description"),
+            preview=data.get("preview"),
+            metadata=data.get("metadata"),
+        )
 
 
-class ToolResult(_Model):
-    """A result: `status` ("success", "error", "partial"), `message`, `data`, `data_objects`, `error_code`."""
+class ResultMethods:
+    """Ways to make a result, and from values that JSON has."""
 
-    _defaults = {
-        "status": "success",
-        "message": None,
-        "data": None,
-        "data_objects": (),
-        "error_code": None,
-    }
-
-    def __init__(self, **members: object) -> None:
-        super().__init__(**members)
-        self.data_objects = [
-            DataObject(**each) if isinstance(each, dict) else each for each in self.data_objects or ()
-        ]
+    __slots__ = ()
+    _data_object: type
+    _no_message: "str | None" = None
 
     @classmethod
     def ok(
-        cls, message: str, data: "dict | None" = None, data_objects: "list[DataObject] | None" = None
-    ) -> "ToolResult":
+        cls, message: str, data: "dict | None" = None, data_objects: "list | None" = None
+    ) -> "ResultMethods":
         """A success."""
-        return cls(status="success", message=message, data=data, data_objects=data_objects)
+        return cls(status="success", message=message, data=data, data_objects=data_objects or [])
 
     @classmethod
     def error(
         cls, message: str, code: "str | None" = None, data: "dict | None" = None
-    ) -> "ToolResult":
+    ) -> "ResultMethods":
         """A failure that the agent hands to the model; on the wire it is a result, not an error."""
         return cls(status="error", message=message, error_code=code, data=data)
+
+    @classmethod
+    def auth_required(cls, message: str = "Authentication required") -> "ResultMethods":
+        """A failure for want of the caller's authorization, for agents that know its code."""
+        return cls(status="error", message=message, error_code="AUTH_REQUIRED")
 
     @classmethod
     def partial(
         cls,
         message: str,
         data: "dict | None" = None,
-        data_objects: "list[DataObject] | None" = None,
+        data_objects: "list | None" = None,
         error_code: "str | None" = None,
-    ) -> "ToolResult":
+    ) -> "ResultMethods":
         """A success of some parts only."""
+        data_objects = data_objects or []
         return cls(
-            status="partial",
-            message=message,
-            data=data,
-            data_objects=data_objects,
-            error_code=error_code,
+            status="partial", message=message, data=data, data_objects=data_objects, error_code=error_code
         )
 
+    @classmethod
+    def pending(
+        cls, message: str, data: "dict | None" = None, data_objects: "list | None" = None
+    ) -> "ResultMethods":
+        """A result that somebody else still has to give, for agents that know how to wait for it."""
+        return cls(status="pending", message=message, data=data, data_objects=data_objects or [])
 
-def _dumped(value: object) -> object:
-    if isinstance(value, _Model):
-        return value.model_dump()
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, list):
-        return [_dumped(each) for each in value]
-    return value
+    @classmethod
+    def from_serialized(cls, data: "dict[str, object]") -> "ResultMethods":
+        """The result of a `to_serializable`; data objects that are none are left out, with a warning.
+
+        Raises ValueError for anything else.
+        """
+        if data.get("_schema") != _SCHEMA:
+            raise ValueError(f"expected _schema to be {_SCHEMA!r}, found {data.get('_schema')!r}")
+        version = data.get("_schema_version", "unknown")
+        if version != TOOL_RESULT_SCHEMA_VERSION:
+            _warn("_schema_version is %s, not %s; read all the same", version, TOOL_RESULT_SCHEMA_VERSION)
+        data_objects = []
+        for each in data.get("data_objects", []):
+            try:
+                data_objects.append(cls._data_object.from_serialized(each))
+            except Exception as error:
+                _warn("a data object cannot be read and is left out: %s", error)
+        message = data.get("message")
+        return cls(
+            status=data.get("status", "success"),
+            message=cls._no_message if message is None else message,
+            data=data.get("data"),
+            data_objects=data_objects,
+            error_code=data.get("error_code"),
+        )
+
+    @staticmethod
+    def is_serialized_tool_result(data: object) -> bool:
+        """Whether this is what `to_serializable` gives."""
+        return isinstance(data, dict) and data.get("_schema") == _SCHEMA
+
+    def _serialized(self) -> "dict[str, object]":
+        """What every form of `to_serializable` has."""
+        return {
+            "_schema": _SCHEMA,
+            "_schema_version": TOOL_RESULT_SCHEMA_VERSION,
+            "status": self.status,
+            "message": self.message,
+            "error_code": self.error_code,
+        }
+
+
+class DataObject(SerializableData, Model):
+    """A piece of data: a file to be, or content for the answer.
+
+    Members: `name` (the filename) and `content` (str or bytes), both required; `mime_type`, `disposition`,
+    `description`, `preview`, `metadata`, `tags`. Raises ValidationError, a ValueError.
+    """
+
+    _fields = {
+        "name": (text, REQUIRED),
+        "content": (text_or_bytes, REQUIRED),
+        "mime_type": (text, "text/plain"),
+        "disposition": (one_of(DataDisposition), DataDisposition.AUTO),
+        "description": (optional(text), None),
+        "preview": (optional(text), None),
+        "metadata": (optional(text_keyed), None),
+        "tags": (optional(list_of(text)), None),
+    }
+
+
+class ToolResult(ResultMethods, Model):
+    """A result: `status` ("success", "error", "partial"), `message`, `data`, `data_objects`, `error_code`.
+
+    Raises ValidationError, a ValueError, for members of other types.
+    """
+
+    _fields = {
+        "status": (text, "success"),
+        "message": (optional(text), None),
+        "data": (optional(text_keyed), None),
+        "data_objects": (list_of(model_of(DataObject)), list),
+        "error_code": (optional(text), None),
+    }
+    _data_object = DataObject
+
+    def to_serializable(self) -> "dict[str, object]":
+        """The members for JSON, with `_schema` and its version. Raises nothing: `data` is as the tool gave it."""
+        data_objects = [each.to_serializable() for each in self.data_objects]
+        return {**self._serialized(), "data": self.data, "data_objects": data_objects}
+
+
+def _warn(message: str, *values: object) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning("ToolResult: " + message, *values)

@@ -10,11 +10,14 @@ from .signatures import KEYWORD_ONLY, POSITIONAL_ONLY, Parameter, Signature, sig
 _CONTEXT_NAMES = ("ctx", "context", "tool_context")
 # What code asks of a context and of no argument: JSON brings no value that has one of these.
 _CONTEXT_MEMBERS = frozenset(
-    "app_name artifact_exists call_llm get_config list_artifacts list_output_artifacts load_artifact "
-    "load_artifact_by_param load_artifact_metadata load_artifact_text raw_tool_context save_artifact "
-    "save_artifact_text send_signal send_status session_id task_id user_id".split()
+    "a2a_context app_name artifact_exists auth_token call_llm get_auth_token get_config get_config_string "
+    "list_artifacts list_output_artifacts load_artifact load_artifact_by_param load_artifact_metadata "
+    "load_artifact_text raw_tool_context save_artifact save_artifact_text send_signal send_status session_id "
+    "task_id user_id user_profile volume_mounts".split()
 )
 _CONFIG_NAME = "tool_config"
+# The first parameter of a function that is registered with a class that provides tools.
+_PROVIDER_NAME = "self"
 # Annotations that ask for the context; other names with the first of them in it are taken for the first.
 _CONTEXT = "ToolContext"
 _FACADE = "ToolContextFacade"
@@ -43,11 +46,17 @@ def bind(function: object, call: Call, context: object) -> tuple:
     if signature is None:
         return (), call.args
     parameters = signature.parameters
+    tool_config, provided = call.tool_config, {}
+    if parameters and parameters[0].name == _PROVIDER_NAME:
+        from .provided import provider_of
+
+        tool_config, provided = provider_of(function, call)
     wanting_artifacts = [each for each in parameters if _ARTIFACT in each.words]
     wanting_context = _context_parameters(signature, call.args, wanting_artifacts)
     injected = {parameter.name: context_for(kind, context) for parameter, kind in wanting_context}
+    injected.update(provided)
     if any(each.name == _CONFIG_NAME for each in parameters):
-        injected[_CONFIG_NAME] = call.tool_config
+        injected[_CONFIG_NAME] = tool_config
     accepted = [each.name for each in parameters if each.name not in injected]
 
     unknown = [
@@ -99,7 +108,7 @@ def _context_parameters(
         if kind is None
         and each not in taken
         and each.name not in args
-        and each.name != _CONFIG_NAME
+        and each.name not in (_CONFIG_NAME, _PROVIDER_NAME)
         and (each.required or (each is first and each.annotation is None))
         and _DATA_WORDS.isdisjoint(each.words)
     ]

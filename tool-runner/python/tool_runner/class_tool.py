@@ -16,7 +16,7 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
             "TOOL_NOT_FOUND",
             f'Class "{call.class_name}" of module "{call.module}" has no method "{_METHOD}"',
         )
-    instance = tool(tool_config=_validated(tool, call.tool_config))
+    instance = tool(tool_config=validated(tool, call.tool_config))
     args = dict(call.args)
     make = getattr(sys.modules.get(tool.__module__), "Artifact", None)
     for name, info in (getattr(instance, "artifact_params", None) or {}).items():
@@ -30,8 +30,8 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
     return getattr(instance, _METHOD), {"args": args, "tool_context": None}
 
 
-def _validated(tool: type, tool_config: dict) -> object:
-    """The configuration as an instance of the class's `config_model`, if it has one."""
+def validated(tool: type, tool_config: dict) -> object:
+    """The configuration as an instance of the class's `config_model`, if it has one. Raises Failure."""
     model = getattr(tool, "config_model", None)
     if model is None:
         return tool_config

@@ -96,8 +96,10 @@ def take_channel() -> int:
 
 
 def _load_what_calls_need(module: str) -> None:
-    from . import artifact_parameters, class_tool, returned, values  # noqa: F401
+    from . import artifact_parameters, class_tool, provided, returned, values  # noqa: F401
 
+    if "secure_tool_runtime.models" in sys.modules:
+        from secure_tool_runtime import dumping  # noqa: F401
     members = list(vars(sys.modules[module]).values())
     codes = [getattr(each, "__code__", None) for each in members]
     if any(getattr(code, "co_flags", 0) & _IS_ASYNC for code in codes):

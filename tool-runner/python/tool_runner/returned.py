@@ -37,7 +37,8 @@ def _is_tool_result(value: object) -> bool:
 
 def _taken_apart(result: object, context: object) -> dict:
     members = members_of(result)
-    if not isinstance(members, dict):
+    # With a `_schema` it is the form that a result travels in between programs, and may lack members.
+    if not isinstance(members, dict) or "_schema" in members:
         members = {name: getattr(result, name, None) for name in _MEMBERS}
     kept: "list[object]" = []
     names: "set[str]" = set()
@@ -100,6 +101,7 @@ def _previews_of(data_object: object) -> "list[dict]":
     members = members_of(data_object)
     if not isinstance(members, dict):
         members = {"name": data_object.name, "mime_type": getattr(data_object, "mime_type", None)}
+    members.pop("is_binary", None)  # Of the file; the preview is text.
     return [{**members, "content": preview, "disposition": _INLINE}] if preview else []
 
 

@@ -1,5 +1,10 @@
 """Stands in for the module of this name."""
 
-from secure_tool_runtime.results import DataDisposition, DataObject, ToolResult
+from secure_tool_runtime.results import (
+    TOOL_RESULT_SCHEMA_VERSION,
+    DataDisposition,
+    DataObject,
+    ToolResult,
+)
 
-__all__ = ["DataDisposition", "DataObject", "ToolResult"]
+__all__ = ["TOOL_RESULT_SCHEMA_VERSION", "DataDisposition", "DataObject", "ToolResult"]
