@@ -9,7 +9,8 @@
  * go wrong is set in `faults`; what happened is told by `events`, and can be looked up in `queues` and `queue()`.
  *
  * Where it is simpler than a real broker: queues are in memory, and outlive connections and `stop()`, but not the process.
- * There are no transactions, selectors, replays, browsers or temporary queues, and one VPN only, whatever its name.
+ * Replays begin with the oldest logged message. There are no transactions, selectors, browsers or temporary queues, and one
+ * VPN only, whatever its name.
  */
 import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
@@ -37,6 +38,8 @@ export interface SmfBrokerOptions {
   readonly tls?: SmfBrokerTls;
   /** Refuses guaranteed messages to topics that nobody subscribes to; otherwise they are confirmed and dropped. */
   readonly rejectsUnmatched?: boolean;
+  /** Keeps guaranteed messages for `replay()`. */
+  readonly keepsReplayLog?: boolean;
   /** Epoch milliseconds. */
   readonly now?: () => number;
 }
@@ -68,7 +71,7 @@ export class SmfBroker implements AsyncDisposable {
   /** Use `startSmfBroker`: a broker that is only made does not listen. */
   constructor(options: SmfBrokerOptions) {
     const { host = "127.0.0.1", port = 0, webPort, tls } = options;
-    const { rejectsUnmatched = false, now = Date.now } = options;
+    const { rejectsUnmatched = false, keepsReplayLog = false, now = Date.now } = options;
     this.host = host;
     const listener = (transport: Transport, at: number): Listener =>
       new Listener({
@@ -80,7 +83,7 @@ export class SmfBroker implements AsyncDisposable {
       });
     this.#tcp = listener(tcp, port);
     this.#web = webPort === undefined ? undefined : listener(web, webPort);
-    this.#router = new Router({ now, rejectsUnmatched });
+    this.#router = new Router({ now, rejectsUnmatched, keepsReplayLog });
     this.events = this.#router.events;
     this.faults = this.#router.faults;
     this.#expiry = setInterval(() => {
@@ -137,6 +140,12 @@ export class SmfBroker implements AsyncDisposable {
   /** Unbinds every consumer of a queue, and tells them `reason`; on "Service Unavailable" the library binds again itself. */
   unbindAll(name: string, reason: Response = refusals.queueShutdown): void {
     this.#router.queues.get(name)?.unbindAll(reason);
+  }
+
+  /** Replays the log to a queue, as an administrator does: consumers are unbound, and nothing says which messages are old. */
+  replay(name: string): void {
+    const queue = this.#router.queues.get(name);
+    if (queue) this.#router.replay(queue);
   }
 
   /** Cuts every connection, without a word. New ones are accepted. */

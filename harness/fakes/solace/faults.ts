@@ -42,6 +42,7 @@ export const refusals = {
   maxSubscriptions: { code: 503, text: "Max Subscriptions Exceeded" },
   noSubscriptionMatch: { code: 503, text: "No Subscription Match" },
   permission: { code: 403, text: "Permission Not Allowed" },
+  replayStarted: { code: 503, text: "Replay Started" },
   queueShutdown: { code: 503, text: "Queue Shutdown" },
   serviceUnavailable: { code: 503, text: "Service Unavailable" },
   subscriptionExists: { code: 400, text: "Subscription Already Exists" },

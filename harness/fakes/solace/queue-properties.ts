@@ -2,7 +2,6 @@
  * What a queue is set to.
  */
 import { type Field, type Fields, numberField } from "./fields.ts";
-import { maxMessageBytes } from "./client-control.ts";
 import { assuredField } from "./assured-control.ts";
 
 /** Settings of a queue. */
@@ -42,13 +41,13 @@ const durable = 1;
 /** A consumer hears how often it was handed a message. */
 const reportsDeliveryCount = 0x0800;
 
-/** Of a queue that nobody set anything of. */
+/** Of a queue that nobody set anything of; the largest message is that of real brokers. */
 export const defaultProperties: QueueProperties = {
   accessType: "exclusive",
   owner: undefined,
   permission: "delete",
   quotaMb: 1_000,
-  maxMessageBytes,
+  maxMessageBytes: 10_000_000,
   maxRedeliveries: 0,
   respectsTimeToLive: false,
   maxUnsettledPerFlow: 10_000,
@@ -66,7 +65,8 @@ export function readProperties(fields: Fields, owner: string): QueueProperties {
     owner,
     permission: permissionOf(granted),
     quotaMb: fields.number(assuredField.quotaMb, 4) ?? defaultProperties.quotaMb,
-    maxMessageBytes: fields.number(assuredField.maxMessageBytes, 4) ?? maxMessageBytes,
+    maxMessageBytes:
+      fields.number(assuredField.maxMessageBytes, 4) ?? defaultProperties.maxMessageBytes,
     maxRedeliveries: fields.number(assuredField.maxRedeliveries, 1) ?? 0,
     respectsTimeToLive: (fields.number(assuredField.respectsTimeToLive, 1) ?? 0) !== 0,
   };

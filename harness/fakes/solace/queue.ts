@@ -167,6 +167,13 @@ export class Queue {
     }
   }
 
+  /** Begins anew with these messages: consumers are unbound, and what the queue has is dropped. */
+  replay(messages: readonly Message[]): void {
+    this.unbindAll(refusals.replayStarted);
+    for (const spooled of this.#ready.splice(0)) this.#forget(spooled);
+    for (const message of messages) this.spool(message);
+  }
+
   /** A consumer settles messages. It repeats what it said before: ids that it does not hold (any more) are nothing new. */
   settle(flow: ConsumerFlow, ranges: readonly SettledRange[]): void {
     for (const { first, last, outcome } of ranges) {

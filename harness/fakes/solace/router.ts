@@ -17,6 +17,9 @@ export const maxQueues = 10_000;
 /** Bytes of a queue's name. */
 export const maxQueueNameBytes = 200;
 
+/** Guaranteed messages of the replay log; of more, the oldest go. */
+export const maxLoggedMessages = 1_000;
+
 /** Where messages end that nobody can be given, if they are eligible. */
 export const deadMessageQueue = "#DEAD_MSG_QUEUE";
 
@@ -32,6 +35,13 @@ export interface Client {
   hear(topic: string, frame: Buffer): void;
 }
 
+/** How messages are treated. */
+export interface RouterOptions {
+  readonly now: () => number;
+  readonly rejectsUnmatched: boolean;
+  readonly keepsReplayLog?: boolean;
+}
+
 /** The heart of a broker. */
 export class Router implements QueueSurroundings {
   readonly events = new EventEmitter<SmfBrokerEvents>();
@@ -40,14 +50,17 @@ export class Router implements QueueSurroundings {
   readonly queues = new Map<string, Queue>();
   readonly publishers = new PublisherFlows();
   readonly now: () => number;
+  /** Guaranteed messages in the order in which they came; undefined when none are kept for replays. */
+  readonly #replayLog: Message[] | undefined;
   /** Whether a publisher hears that nobody subscribes to the topic of its guaranteed message. */
   readonly #rejectsUnmatched: boolean;
   #lastMessageId = 0;
   #lastFlowId = 0;
   #lastShare = 0;
 
-  constructor(options: { readonly now: () => number; readonly rejectsUnmatched: boolean }) {
+  constructor(options: RouterOptions) {
     this.now = options.now;
+    this.#replayLog = options.keepsReplayLog ? [] : undefined;
     this.#rejectsUnmatched = options.rejectsUnmatched;
     this.createQueue(deadMessageQueue, {});
   }
@@ -87,6 +100,7 @@ export class Router implements QueueSurroundings {
       const refusal = queue.refusal(message);
       if (refusal) return refusal;
     }
+    this.#log(message);
     for (const queue of queues) queue.spool(message);
     const listeners = named ? [] : this.#listeners(topic);
     if (listeners.length > 0) {
@@ -105,6 +119,12 @@ export class Router implements QueueSurroundings {
     for (const client of this.#listeners(message.topic)) client.hear(message.topic, frame);
   }
 
+  /** Hands out once more all logged messages that a queue subscribes to, as new ones, in place of what it has. */
+  replay(queue: Queue): void {
+    const logged = this.#replayLog ?? [];
+    queue.replay(logged.filter(({ topic }) => isWanted(queue, topic)));
+  }
+
   bury(message: Message, from: Queue): boolean {
     const grave = this.queues.get(deadMessageQueue);
     if (!message.isDeadMessageEligible || !grave || grave === from) return false;
@@ -113,10 +133,14 @@ export class Router implements QueueSurroundings {
     return true;
   }
 
+  #log(message: Message): void {
+    if (this.#replayLog === undefined) return;
+    this.#replayLog.push(message);
+    if (this.#replayLog.length > maxLoggedMessages) this.#replayLog.shift();
+  }
+
   #queuesFor(topic: string): readonly Queue[] {
-    return [...this.queues.values()].filter((queue) =>
-      [...queue.subscriptions].some((pattern) => topicMatches(pattern, topic)),
-    );
+    return [...this.queues.values()].filter((queue) => isWanted(queue, topic));
   }
 
   /** Clients that hear the topic: each that subscribes alone, and one of every group that shares a subscription. */
@@ -145,4 +169,8 @@ export class Router implements QueueSurroundings {
     chosen.lastShare = ++this.#lastShare;
     return chosen;
   }
+}
+
+function isWanted({ subscriptions }: Queue, topic: string): boolean {
+  return [...subscriptions].some((pattern) => topicMatches(pattern, topic));
 }

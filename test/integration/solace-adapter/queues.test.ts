@@ -4,6 +4,7 @@
 import solace from "solclientjs";
 import { describe, expect, test, vi } from "vitest";
 import { refusals } from "../../../harness/fakes/solace/faults.ts";
+import { maxMessageBytes } from "../../../worker/protocol/limits.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
@@ -20,6 +21,8 @@ describe("the queue of a tool", () => {
         permission: "modify-topic",
         maxRedeliveries: 3,
         respectsTimeToLive: true,
+        quotaMb: 5_000,
+        maxMessageBytes: 12_000_000,
       },
       subscriptions: [invokeTopic(namespace, "echo")],
     });
@@ -27,11 +30,45 @@ describe("the queue of a tool", () => {
     expect(await pull(session).next()).toMatchObject({ maxDeliveries: 4 });
   });
 
+  test("holds a call of the largest size that agents publish, with properties", async () => {
+    await using place = await openPlace();
+    await using session = await place.broker.connect(["echo"], never);
+    const call = "x".repeat(maxMessageBytes);
+    const properties = { replyTo: `${namespace}/answers/1`, userId: "u".repeat(10_000) };
+    await place.peer.publish(invokeTopic(namespace, "echo"), call, properties);
+    const delivery = await pull(session).next();
+    expect(delivery.payload.byteLength).toBe(maxMessageBytes);
+    await delivery.settle("accepted");
+  });
+
+  test("that takes smaller messages is told of, with what calls need", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ log });
+    const topic = invokeTopic(namespace, "echo");
+    const properties = {
+      accessType: "non-exclusive",
+      maxRedeliveries: 4,
+      maxMessageBytes: 10_000_000,
+    } as const;
+    place.server.createQueue(queueOf("echo"), properties, [topic]);
+    await using _session = await place.broker.connect(["echo"], never);
+    expect(log.told).toEqual([
+      {
+        event: "queue takes smaller messages than calls may be",
+        facts: { queue: queueOf("echo"), maxMessageBytes: 10_000_000, needed: 12_000_000 },
+      },
+    ]);
+  });
+
   test("is taken as it is when an administrator made it, who lets nobody else make or change one", async () => {
     const log = keptLog();
     await using place = await openPlace({ log });
     const topic = invokeTopic(namespace, "echo");
-    const properties = { accessType: "non-exclusive", maxRedeliveries: 2 } as const;
+    const properties = {
+      accessType: "non-exclusive",
+      maxRedeliveries: 2,
+      maxMessageBytes: 30_000_000,
+    } as const;
     place.server.createQueue(queueOf("echo"), properties, [topic]);
     const provision = vi.fn(() => refusals.permission);
     place.server.faults.provision = provision;
@@ -173,7 +210,11 @@ test("the queue of a tool keeps what an administrator has subscribed it to", asy
   const log = keptLog();
   await using place = await openPlace({ log });
   const topics = [invokeTopic(namespace, "alias"), invokeTopic(namespace, "echo")];
-  const properties = { accessType: "non-exclusive", maxRedeliveries: 4 } as const;
+  const properties = {
+    accessType: "non-exclusive",
+    maxRedeliveries: 4,
+    maxMessageBytes: 30_000_000,
+  } as const;
   place.server.createQueue(queueOf("echo"), properties, topics);
   await using session = await place.broker.connect(["echo"], never);
   const deliveries = pull(session);

@@ -72,6 +72,16 @@ describe("a message of a peer", () => {
     expect(payloadOf(message)).toHaveLength(0);
   });
 
+  test("was sent when its properties say, else when the library has sent it", () => {
+    const message = SolclientFactory.createMessage();
+    message.setSenderTimestamp(1_795_200_128_599);
+    expect(propertiesOf(message)).toEqual({ timestamp: "1795200128599" });
+    const map = new solace.SDTMapContainer();
+    map.addField("timestamp", SDTField.create(SDTFieldType.STRING, "1795200000000"));
+    message.setUserPropertyMap(map);
+    expect(propertiesOf(message)).toEqual({ timestamp: "1795200000000" });
+  });
+
   test("has bytes as text", () => {
     const message = SolclientFactory.createMessage();
     const map = new solace.SDTMapContainer();

@@ -97,6 +97,11 @@ export function isUnknownQueue(error: unknown): boolean {
   return error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.UNKNOWN_QUEUE_NAME;
 }
 
+/** Whether a flow ended because the broker begins to replay logged messages to its queue. */
+export function isReplay(error: BrokerError): boolean {
+  return subcodeOf(error.cause) === ErrorSubcode.REPLAY_STARTED;
+}
+
 /** Whether the user may not do what was asked for. */
 export function isNotPermitted(error: unknown): boolean {
   return (

@@ -56,6 +56,7 @@ export class Flow {
   #isOpen = false;
   #isExclusive = false;
   #maxDeliveries: number | undefined;
+  #maxMessageBytes = Infinity;
   #isClosing = false;
 
   private constructor(connection: SolaceConnection, { queue, onMessage }: FlowOptions) {
@@ -112,6 +113,11 @@ export class Flow {
   /** How often the queue hands a message out; undefined where it does so without end or does not tell. */
   get maxDeliveries(): number | undefined {
     return this.#maxDeliveries;
+  }
+
+  /** Size of the largest message that the queue takes, properties included; Infinity where it does not tell. */
+  get maxMessageBytes(): number {
+    return this.#maxMessageBytes;
   }
 
   /** Whether nothing more comes of it: its owner let it go, or the broker did. */
@@ -224,8 +230,10 @@ export class Flow {
   #start(): void {
     // The owner opens it when there is room.
     this.#consumer.stop();
-    const redeliveries = this.#consumer.getProperties().queueProperties?.maxMessageRedelivery ?? 0;
+    const { queueProperties } = this.#consumer.getProperties();
+    const redeliveries = queueProperties?.maxMessageRedelivery ?? 0;
     this.#maxDeliveries = redeliveries === 0 ? undefined : redeliveries + 1;
+    this.#maxMessageBytes = queueProperties?.maxMessageSize ?? Infinity;
     // Its types take this for a property of the class.
     const { accessType } = this.#consumer as unknown as { accessType: solace.QueueAccessType };
     this.#isExclusive = accessType === solace.QueueAccessType.EXCLUSIVE;

@@ -43,6 +43,8 @@ export class Intake {
   readonly #options: IntakeOptions;
   /** Queues of which has been told that they do not count deliveries. */
   readonly #uncounted = new Set<string>();
+  /** When a replay to a queue began, in epoch milliseconds. */
+  readonly #replayedAtMs = new Map<string, number>();
   /** Received and not handed out yet. */
   #waiting: Received[] = [];
   /** Handed out and not settled. */
@@ -110,6 +112,12 @@ export class Intake {
     this.turns.done(lost);
   }
 
+  /** From now on calls of a queue that were sent before may be replayed ones: some worker may have run and answered them. */
+  expectReplay(queue: string): void {
+    this.#options.log.warn({ queue }, "broker replays calls");
+    this.#replayedAtMs.set(queue, this.#options.clock.nowMs());
+  }
+
   /** Nothing more comes: `deliveries` ends after what has come. */
   complete(): void {
     this.#isComplete = true;
@@ -159,10 +167,16 @@ export class Intake {
     message: solace.Message,
   ): Pick<Delivery, "redelivered" | "deliveryCount" | "maxDeliveries"> {
     return {
-      redelivered: message.isRedelivered(),
+      redelivered: message.isRedelivered() || this.#mayBeReplayed(flow, message),
       deliveryCount: this.#deliveryCountOf(message, flow),
       maxDeliveries: this.#limitOf(flow),
     };
+  }
+
+  /** The broker hands replayed messages out as new ones. */
+  #mayBeReplayed({ queue }: Flow, message: solace.Message): boolean {
+    const replayedAtMs = this.#replayedAtMs.get(queue);
+    return replayedAtMs !== undefined && Number(propertiesOf(message)["timestamp"]) < replayedAtMs;
   }
 
   #limitOf(flow: Flow): number {

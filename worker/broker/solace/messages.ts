@@ -74,17 +74,22 @@ export function payloadOf(message: solace.Message): Uint8Array | undefined {
   }
 }
 
-/** The user properties of a message: text as it is, numbers and truth values as JSON text; others are left out. */
+/**
+ * The user properties of a message: text as it is, numbers and truth values as JSON text; others are left out. Without a
+ * `timestamp` it is the time at which the sender's library sent the message, if that is known.
+ */
 export function propertiesOf(message: solace.Message): Record<string, string> {
+  const sentAtMs = message.getSenderTimestamp() ?? undefined;
   // Undefined where the types say null.
   const map = message.getUserPropertyMap() ?? undefined;
-  if (map === undefined) return {};
-  return Object.fromEntries(
-    map.getKeys().flatMap((name) => {
-      const text = toText(map.getField(name));
-      return text === undefined ? [] : [[name, text] as const];
-    }),
-  );
+  const properties = map?.getKeys().flatMap((name) => {
+    const text = toText(map.getField(name));
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return {
+    ...(sentAtMs !== undefined && { timestamp: `${sentAtMs}` }),
+    ...Object.fromEntries(properties ?? []),
+  };
 }
 
 /** How often the broker has handed a message out, this time included; undefined when its queue does not tell. */

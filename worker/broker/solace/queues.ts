@@ -14,6 +14,7 @@
  * A queue that is there is taken as it is; one that is missing is made, where the broker lets the user.
  */
 import solace from "solclientjs";
+import { maxMessageBytes } from "../../protocol/limits.ts";
 import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
 import { invokeTopic, parseInvokeTopic } from "../../protocol/topics.ts";
 import { Slots } from "../../support/slots.ts";
@@ -27,6 +28,12 @@ import { Flow, type FlowOptions } from "./flow.ts";
 
 /** Most that a queue can be told of how often to hand a message out again. */
 const maxRedeliveries = 255;
+
+/** Bytes of the largest message that a queue takes: a call of the largest size, with room for its properties. */
+const messageBytes = maxMessageBytes + 2_000_000;
+
+/** Megabytes of calls that may wait in a queue: what Solace gives to queues that administrators make. */
+const quotaMb = 5_000;
 
 /** Queues that are bound to at the same time; others wait. One that the broker does not answer for keeps its place until it is given up. */
 const maxBindsAtOnce = 32;
@@ -49,6 +56,8 @@ export class Queues {
   readonly #binds = new Slots({ capacity: maxBindsAtOnce, maxWaiting: Infinity });
   /** Limits that were told of, by queue: a queue is bound to again and again. */
   readonly #toldLimits = new Map<string, number | undefined>();
+  /** Queues whose largest message was told of. */
+  readonly #toldSizes = new Set<string>();
   /** Topics that were told of, since queues cannot be subscribed to them. */
   readonly #toldTopics = new Set<string>();
 
@@ -82,6 +91,7 @@ export class Queues {
       throw exclusive(options.queue);
     }
     this.#compareLimit(flow);
+    this.#compareSize(flow);
     return flow;
   }
 
@@ -133,6 +143,8 @@ export class Queues {
       // Of users other than the one that makes it: workers may have users of their own.
       permissions: solace.QueuePermissions.MODIFY_TOPIC,
       respectsTTL: true,
+      quotaMB: quotaMb,
+      maxMessageSize: messageBytes,
       // The limit counts how often a message may come back, the first delivery is not counted.
       maxMessageRedelivery: Math.min(this.#options.maxDeliveries - 1, maxRedeliveries),
     } satisfies solace.QueueProperties);
@@ -161,6 +173,15 @@ export class Queues {
     log.warn(
       { queue: flow.queue, maxDeliveries: limit ?? "unlimited", configured: maxDeliveries },
       "queue has another limit of deliveries than configured",
+    );
+  }
+
+  #compareSize({ queue, maxMessageBytes: limit }: Flow): void {
+    if (limit >= messageBytes || this.#toldSizes.has(queue)) return;
+    this.#toldSizes.add(queue);
+    this.#options.log.warn(
+      { queue, maxMessageBytes: limit, needed: messageBytes },
+      "queue takes smaller messages than calls may be",
     );
   }
 }

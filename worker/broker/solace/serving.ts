@@ -8,6 +8,7 @@ import { QueueWatch } from "../queue-watch.ts";
 import { serveAll } from "../serve-all.ts";
 import { Strays } from "../strays.ts";
 import type { SolaceConnection } from "./connection.ts";
+import { isReplay } from "./failures.ts";
 import type { Flow } from "./flow.ts";
 import type { Intake } from "./intake.ts";
 import { topicOf } from "./messages.ts";
@@ -114,7 +115,10 @@ export class Serving {
         if (tool !== undefined) this.#notice(tool, flow);
         intake.receive(source, flow, message);
       },
-      onLost: (flow) => intake.forget(flow),
+      onLost: (flow, cause) => {
+        intake.forget(flow);
+        if (isReplay(cause)) intake.expectReplay(queue);
+      },
       onChange: () => this.#watch.tell(this.isWithoutQueue),
     });
     this.#sources.set(queue, source);

@@ -20,8 +20,8 @@ export interface SourceParts extends PartingParts {
   readonly turns: Pick<Turns, "join" | "bound">;
   /** Whether a queue may be let go while it brings calls of these tools. */
   readonly mayPark: (flow: Flow, tools: readonly string[]) => boolean;
-  /** The broker has taken back what a flow brought. */
-  readonly onLost: (flow: Flow) => void;
+  /** The broker has taken back what a flow brought, and why. */
+  readonly onLost: (flow: Flow, cause: BrokerError) => void;
   /** Calls may come now, or can come no more. */
   readonly onChange: () => void;
   readonly log: BrokerLog;
@@ -230,7 +230,7 @@ export class Source implements TurnTaker {
     if (!this.#flows.delete(flow)) return;
     this.tools.queueGone();
     this.#isParked = false;
-    this.#parts.onLost(flow);
+    this.#parts.onLost(flow, cause);
     this.#parts.onChange();
     this.#recover(cause);
   }

@@ -1,0 +1,41 @@
+/**
+ * Calls that an administrator has Solace replay, on whole workers.
+ */
+import { expect, onTestFinished, test, vi } from "vitest";
+import { namespace, openPlace, queueOf } from "../../integration/solace-adapter/place.ts";
+import { patience } from "../../support/patience.ts";
+import { PeerWorkers } from "../../support/peer-workers.ts";
+
+const longMs = 600_000;
+const done = { kind: "success", toolResult: { told: "done" } };
+const notRepeated = { kind: "error", code: "NOT_REPEATED" };
+
+test("a replayed call is answered the same again by the worker that answered it, and no other runs one that must not run twice", async () => {
+  const place = await openPlace({}, { keepsReplayLog: true });
+  onTestFinished(() => place[Symbol.asyncDispose]());
+  const workers = await PeerWorkers.prepare(namespace, place.peer);
+  const replay = (): void => {
+    for (const tool of ["repeatable", "once_only"]) place.server.replay(queueOf(tool));
+  };
+  const sent = { timestamp: Date.now() };
+  const former = await workers.startWorkerOn(place.broker, 2);
+  await workers.publish("repeatable", "one", {}, sent);
+  await workers.publish("once_only", "other", {}, sent);
+  await workers.runs.haveBegun("one", "other");
+  for (const name of ["one", "other"]) workers.runs.finish(name);
+  await workers.answered("one", "other");
+  replay();
+  await vi.waitFor(() => {
+    for (const name of ["one", "other"])
+      expect(workers.answers.get(name)).toMatchObject([done, done]);
+  }, patience);
+  await former.worker.drain(longMs);
+  const next = await workers.startWorkerOn(place.broker, 2);
+  replay();
+  await vi.waitFor(
+    () => expect(workers.answers.get("other")).toMatchObject([done, done, notRepeated]),
+    patience,
+  );
+  await next.worker.drain(0);
+  expect(workers.runs.begun.filter((name) => name === "other")).toEqual(["other"]);
+});
