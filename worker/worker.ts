@@ -15,6 +15,7 @@ import {
 } from "./invocation/consumer.ts";
 import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
+import { TopicTools } from "./invocation/read-request.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { answeredTools } from "./manifest/manifest.ts";
 import { invokeTopic } from "./protocol/topics.ts";
@@ -211,7 +212,8 @@ export class Worker implements AsyncDisposable {
     const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
     const [ledger, answers] = [new Ledger(clock), new Answers(session, clock, log)];
     const unavailable = (tool: string) => catalog.unavailable(tool);
-    const own = { namespace, session, ledger, answers, unavailable };
+    const topicTools = new TopicTools(namespace, log);
+    const own = { namespace, session, ledger, answers, unavailable, topicTools };
     const parts = { ...own, invoker, largeRequests, clock, log };
     const signals = {
       wait: this.#stopWaiting.signal,

@@ -15,7 +15,7 @@ import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Reply } from "./answers.ts";
 import type { Invoker } from "./invoker.ts";
-import { readDocument, requireSameTool } from "./read-request.ts";
+import { type TopicTools, readDocument } from "./read-request.ts";
 import { mayHaveBegun, requireRepeatable } from "./redelivery.ts";
 import { notAvailable } from "./resolve.ts";
 import { StatusRelay } from "./status-relay.ts";
@@ -25,6 +25,7 @@ export interface CallParts {
   readonly namespace: string;
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly invoker: Invoker;
+  readonly topicTools: TopicTools;
   /** A tool of the manifest that is not served, with the reason. */
   readonly unavailable: (toolName: string) => UnavailableTool | undefined;
   /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
@@ -73,8 +74,8 @@ export async function runCall(
     id = readId(document);
     if (refusal !== undefined) throw refusal;
     if (isLeftToOthers(parts, delivery)) return undefined;
-    const invocation = decodeRequest(document, address, parts.clock.nowMs());
-    requireSameTool(parts.namespace, delivery.topic, invocation.toolName);
+    const request = decodeRequest(document, address, parts.clock.nowMs());
+    const invocation = parts.topicTools.callOf(delivery.topic, request);
     const { answer, begun } = await invoke(parts, invocation, mayHaveBegun(delivery), signals);
     return answer && decided(id, answer, begun);
   } catch (thrown) {

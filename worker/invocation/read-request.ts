@@ -1,12 +1,14 @@
 /**
- * The request of a delivery, read: large ones by threads, and none for another tool than its topic names.
+ * The request of a delivery, read: large ones by threads, and each for the tool that its topic names.
  */
 import { InvocationError } from "../protocol/errors.ts";
+import type { Invocation } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import { decodeJson, offThreadAboveBytes } from "../support/json-decoder.ts";
 import { JsonError } from "../support/json.ts";
 import type { Slots } from "../support/slots.ts";
+import type { Logger } from "../telemetry/logger.ts";
 
 /**
  * The request as a document. Throws InvocationError `RESOURCE_EXHAUSTED` for one that is too large, `INVALID_REQUEST` for
@@ -37,14 +39,37 @@ export async function readDocument(
   }
 }
 
+/** Tools whose requests have named another one; a worker serves fewer. */
+const maxWarnedTools = 10_000;
+/** Characters of such a name in the log. */
+const maxLoggedName = 100;
+
 /**
- * A broker grants access by topic, so a request must not reach another tool than its topic names. Throws InvocationError
- * `INVALID_REQUEST`.
+ * Has each call reach the tool of its topic, as a broker grants access by topic. What the request says does not count, and is
+ * logged once for each tool.
  */
-export function requireSameTool(namespace: string, topic: string, toolName: string): void {
-  if (parseInvokeTopic(namespace, topic) === toolName) return;
-  throw new InvocationError(
-    "INVALID_REQUEST",
-    "Invalid request: params.tool_name: does not match the topic it was sent to",
-  );
+export class TopicTools {
+  readonly #namespace: string;
+  readonly #log: Pick<Logger, "warn">;
+  readonly #warned = new Set<string>();
+
+  constructor(namespace: string, log: Pick<Logger, "warn">) {
+    this.#namespace = namespace;
+    this.#log = log;
+  }
+
+  /** The call with the name of its topic. Throws InvocationError `INVALID_REQUEST` for the topic of no tool. */
+  callOf(topic: string, invocation: Invocation): Invocation {
+    const tool = parseInvokeTopic(this.#namespace, topic);
+    if (tool === undefined)
+      throw new InvocationError("INVALID_REQUEST", "Invalid request: its topic names no tool");
+    const { toolName } = invocation;
+    if (toolName === tool) return invocation;
+    if (!this.#warned.has(tool) && this.#warned.size < maxWarnedTools) {
+      this.#warned.add(tool);
+      const facts = { tool, named: toolName.slice(0, maxLoggedName) };
+      this.#log.warn(facts, "request names another tool than its topic, which counts");
+    }
+    return Object.freeze({ ...invocation, toolName: tool });
+  }
 }

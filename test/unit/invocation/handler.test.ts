@@ -16,6 +16,7 @@ import { Answers } from "../../../worker/invocation/answers.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger } from "../../../worker/invocation/ledger.ts";
+import { TopicTools } from "../../../worker/invocation/read-request.ts";
 import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
@@ -114,6 +115,7 @@ function newHandler(changes: Partial<Setting>) {
   const parts: HandlerParts = {
     namespace,
     session,
+    topicTools: new TopicTools(namespace, log),
     unavailable: (name) => setting.unavailable.get(name),
     ledger: new Ledger(systemClock),
     answers: new Answers(session, clock, log),
