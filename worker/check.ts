@@ -8,5 +8,6 @@ import { startupFacts } from "./worker.ts";
 /** The findings as indented JSON. Throws what opening throws. */
 export async function check(config: Config, host: Host, signal: AbortSignal): Promise<string> {
   await using foundation = await openFoundation(config, host, signal);
-  return JSON.stringify(startupFacts(config, foundation), undefined, 2);
+  const storeAccess = await foundation.store.access?.(signal);
+  return JSON.stringify({ ...startupFacts(config, foundation), storeAccess }, undefined, 2);
 }

@@ -169,7 +169,7 @@ export const variables = z.object({
     z.enum(["namespace", "app", "custom"]),
     "one of namespace, app, custom",
     "namespace",
-    "Who shares artifacts: everybody in the namespace, each agent for itself, or `ARTIFACT_SCOPE_VALUE`.",
+    "Who shares artifacts: everybody in the namespace, each agent for itself, or `ARTIFACT_SCOPE_VALUE`. Python agents use `namespace`, whatever their configuration says.",
   ),
   ARTIFACT_SCOPE_VALUE: optional(
     text.min(1),

@@ -88,6 +88,15 @@ export interface ArtifactStore extends AsyncDisposable {
    * still empty. Throws StoreError.
    */
   check(signal: AbortSignal): Promise<void>;
+  /** What owners and modes let worker and agents do, for `--check`. Absent where a store has none. Throws StoreError. */
+  access?(signal: AbortSignal): Promise<StoreAccess>;
+}
+
+/** Facts for an operator, who may see users of the host and names of artifacts. */
+export interface StoreAccess {
+  readonly [fact: string]: unknown;
+  /** What will fail, and for whom, though `check` has passed. */
+  readonly problems: readonly string[];
 }
 
 /**

@@ -147,6 +147,7 @@ describe("the worker process", () => {
       namespace,
       topics: Object.keys(tools).map((tool) => invokeTopic(namespace, tool)),
       store: "filesystem",
+      storeAccess: { base: { uid: expect.any(Number) }, problems: [] },
       sandboxes: {
         bubblewrap: {
           technology: expect.stringContaining("bubblewrap"),

@@ -1,14 +1,27 @@
 /**
  * Keys as directories: which levels a key has on disk, and how they are walked without following links.
  */
-import { lstat, mkdir, rmdir, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { chmod, chown, lstat, mkdir, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 
-/** Members of the owner's group may write, as far as the umask allows: agents that share the store save there too. */
+/** Members of the owner's group may write, as far as the umask allows. Under a base that a group shares, see `share`. */
 export const directoryMode = 0o775;
+
+const groupWrites = 0o020;
+/** What a directory has of its base: the permissions, the group for what is made in it, and who may remove there. */
+const sharedBits = 0o3777;
+
+/** The base directory as it is now. */
+export interface Base {
+  readonly path: string;
+  readonly status: Stats;
+  /** Whether members of its group may write: agents that run as another user than the worker. */
+  readonly isShared: boolean;
+}
 
 /**
  * The directories of an artifact below the base: scope, user, session or `user`, name.
@@ -26,11 +39,10 @@ export function directoryLevels(key: ArtifactKey): readonly string[] {
  * Throws StoreError `unavailable` when the base itself is missing, so that a lost mount is not taken for an empty store.
  */
 export async function findDirectory(
-  base: string,
+  basePath: string,
   levels: readonly string[],
 ): Promise<string | undefined> {
-  await requireBase(base);
-  let path = base;
+  let { path } = await openBase(basePath);
   for (const level of levels) {
     path = join(path, level);
     if (!(await isDirectory(path))) return undefined;
@@ -40,20 +52,37 @@ export async function findDirectory(
 
 /**
  * The path of `levels` below `base`, whose missing levels are made.
- * Throws StoreError `unavailable` when the base is missing or a level is taken by something else: a link, for example.
+ * Throws StoreError `unavailable` when a level is taken by something else: a link, for example.
  */
-export async function ensureDirectory(base: string, levels: readonly string[]): Promise<string> {
-  await requireBase(base);
-  let path = base;
+export async function ensureDirectory(base: Base, levels: readonly string[]): Promise<string> {
+  let { path } = base;
   for (const level of levels) {
     path = join(path, level);
     await makeDirectory(path);
     // Rejects with ENOENT when another saver has just deleted the only version of the artifact.
-    if (!(await lstat(path)).isDirectory()) {
+    const status = await lstat(path);
+    if (!status.isDirectory()) {
       throw new StoreError("unavailable", `"${level}" is not a directory in the artifact store.`);
     }
+    await share(path, status, base);
   }
   return path;
+}
+
+/**
+ * Gives a directory of the worker's group and mode of a base that a group shares, whatever the umask is: others of the group
+ * save there too. Also one from before the base was shared.
+ */
+async function share(path: string, status: Stats, base: Base): Promise<void> {
+  if (!base.isShared || status.uid !== process.geteuid?.()) return;
+  const { gid, mode } = base.status;
+  try {
+    if (status.gid !== gid) await chown(path, status.uid, gid);
+  } catch (error) {
+    // The worker is no member of that group. `--check` says so where it matters.
+    if (errorCode(error) !== "EPERM") throw error;
+  }
+  if ((status.mode & sharedBits) !== (mode & sharedBits)) await chmod(path, mode & sharedBits);
 }
 
 /** Makes one directory unless there is something by its name. Rejects when its parent is missing. */
@@ -75,16 +104,17 @@ export async function removeEmptyDirectory(path: string): Promise<void> {
 }
 
 /**
- * Throws StoreError `unavailable` unless the base is a directory. It may be a link: where it leads is the operator's
- * choice.
+ * Looks at the base. Throws StoreError `unavailable` unless it is a directory. It may be a link: where it leads is the
+ * operator's choice.
  */
-export async function requireBase(base: string): Promise<void> {
-  try {
-    if ((await stat(base)).isDirectory()) return;
-  } catch (error) {
+export async function openBase(path: string): Promise<Base> {
+  const status = await stat(path).catch((error: unknown) => {
     throw new StoreError("unavailable", "The artifact store's directory is missing.", {
       cause: error,
     });
+  });
+  if (status.isDirectory()) {
+    return { path, status, isShared: (status.mode & groupWrites) !== 0 };
   }
   throw new StoreError("unavailable", "The artifact store's base path is not a directory.");
 }

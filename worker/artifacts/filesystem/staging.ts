@@ -4,10 +4,13 @@
 import { lstat, open, readdir, rm, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import type { Base } from "./directories.ts";
 import { newId } from "../../support/ids.ts";
 
 /** Everybody may read, as the original's files can be read; nobody but the owner ever changes a version. */
 export const fileMode = 0o644;
+/** Under a base that a group shares, whatever the umask is. */
+export const sharedFileMode = 0o664;
 
 /** Age of a staged file that no living saver still writes to: a save is bounded by its call, which is hours at most. */
 export const leftoverAgeMs = 24 * 60 * 60 * 1000;
@@ -36,11 +39,13 @@ export class StagedFile implements AsyncDisposable {
  */
 export async function stageFile(
   directory: string,
+  { isShared }: Pick<Base, "isShared">,
   fill: (file: FileHandle) => Promise<void>,
 ): Promise<StagedFile> {
   const staged = new StagedFile(directory);
   try {
     await using file = await open(staged.path, "wx", fileMode);
+    if (isShared) await file.chmod(sharedFileMode);
     await fill(file);
     await file.sync();
   } catch (error) {

@@ -18,14 +18,17 @@ import type {
   ArtifactStore,
   OpenedArtifact,
   SavedArtifact,
+  StoreAccess,
 } from "../store.ts";
+import { examineAccess } from "./access.ts";
 import {
+  type Base,
   directoryLevels,
   ensureDirectory,
   findDirectory,
   makeDirectory,
+  openBase,
   removeEmptyDirectory,
-  requireBase,
 } from "./directories.ts";
 import { encodeMeta, maxMetaBytes } from "./meta.ts";
 import { removeLeftovers, StagedFile, stageFile } from "./staging.ts";
@@ -137,12 +140,18 @@ class FilesystemStore implements ArtifactStore {
    */
   async check(signal: AbortSignal): Promise<void> {
     await guarded("The artifact store cannot be used", signal, async () => {
-      await makeBase(this.#base);
+      const base = await makeBase(this.#base);
       await removeLeftovers(this.#base);
-      await using probe = await stageFile(this.#base, () => Promise.resolve());
+      await using probe = await stageFile(this.#base, base, () => Promise.resolve());
       await using linked = new StagedFile(this.#base);
       await requireLinks(probe, linked);
     });
+  }
+
+  async access(signal: AbortSignal): Promise<StoreAccess> {
+    return guarded("The artifact store cannot be looked through", signal, async () =>
+      examineAccess(await openBase(this.#base), signal),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -157,10 +166,11 @@ class FilesystemStore implements ArtifactStore {
     signal: AbortSignal,
   ): Promise<SavedArtifact | undefined> {
     // Files are staged one level up: a directory by the artifact's name is an artifact to peers, even an empty one.
-    const session = await ensureDirectory(this.#base, directoryLevels(key).slice(0, -1));
+    const base = await openBase(this.#base);
+    const session = await ensureDirectory(base, directoryLevels(key).slice(0, -1));
     await removeLeftovers(session);
-    await using stagedMeta = await stageFile(session, (file) => file.writeFile(meta));
-    await using stagedContent = await stageFile(session, (file) =>
+    await using stagedMeta = await stageFile(session, base, (file) => file.writeFile(meta));
+    await using stagedContent = await stageFile(session, base, (file) =>
       pipeline(
         source.open(),
         exactly(source.sizeBytes, key),
@@ -173,7 +183,7 @@ class FilesystemStore implements ArtifactStore {
     const etag = await etagOf(stagedContent.path);
     if (etag === undefined) return undefined;
     try {
-      const directory = await ensureDirectory(this.#base, directoryLevels(key));
+      const directory = await ensureDirectory(base, directoryLevels(key));
       const version = await claimVersion(directory, staged, await nextVersion(directory), key);
       if (version === undefined) return undefined;
       await syncDirectory(directory);
@@ -186,10 +196,10 @@ class FilesystemStore implements ArtifactStore {
   }
 }
 
-async function makeBase(base: string): Promise<void> {
+async function makeBase(path: string): Promise<Base> {
   try {
-    await makeDirectory(base);
-    await requireBase(base);
+    await makeDirectory(path);
+    return await openBase(path);
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
     throw new StoreError(
