@@ -33,18 +33,23 @@ export const brokerVariables = {
   SOLACE_HOST: secret(
     text.refine(isSolaceHost),
     "`host:port`, also with `tcp`, `tcps`, `ws`, `wss`, `smf` or `smfs` and `://` before, or several with `,` between them",
-    "The Solace broker. Without a scheme it is TCP, or TLS with port 55443; without a port it is 55555, 55443 with TLS, and 80 or 443 with WebSockets.",
+    "The Solace broker. Without a scheme it is TCP, or TLS with port 55443; without a port it is 55555, 55443 with TLS, and 80 or 443 with WebSockets. Also `SOLACE_BROKER_URL`.",
   ),
-  SOLACE_VPN: withDefault(text.min(1), "a name", "default", "The message VPN."),
+  SOLACE_VPN: withDefault(
+    text.min(1),
+    "a name",
+    "default",
+    "The message VPN. Also `SOLACE_BROKER_VPN`.",
+  ),
   SOLACE_USERNAME: optional(
     text.min(1),
     "a user name",
-    "Unset: `admin`, or with certificate or token the user that the broker reads from it.",
+    "Unset: `admin`, or with certificate or token the user that the broker reads from it. Also `SOLACE_BROKER_USERNAME`.",
   ),
   SOLACE_PASSWORD: secret(
     text,
     "the password",
-    "Unset: `admin`. Not used with certificate or token.",
+    "Unset: `admin`. Not used with certificate or token. Also `SOLACE_BROKER_PASSWORD`.",
   ),
   SOLACE_OAUTH_TOKEN: secret(
     text.min(1),

@@ -9,10 +9,10 @@ import type { BrokerConfig } from "./broker/open.ts";
 import type { CheckName } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
 import type { logLevels } from "./telemetry/logger.ts";
+import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { factsAbout, variables } from "./variables.ts";
 
-/** An environment, as `process.env` is one. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment };
 
 const bytesPerMegabyte = 1024 * 1024;
 
@@ -76,12 +76,16 @@ export class ConfigError extends Error {
 
 /** Reads the whole configuration. An empty variable counts as unset. Throws ConfigError with every problem at once. */
 export function readConfig(environment: Environment): Config {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const set = underOwnNames(environment);
   const parsed = variables.safeParse(set);
   const wrong = new Set(parsed.error?.issues.map(({ path }) => path[0]));
   if (!isKnownProfile(set)) wrong.add("SANDBOX_DEFAULT_PROFILE");
   if (!isUsableScope(set)) wrong.add("ARTIFACT_SCOPE_VALUE");
-  const problems = [...Array.from(wrong, (name) => problem(name, set)), ...brokerProblems(set)];
+  const problems = [
+    ...Array.from(wrong, (name) => problem(name, set, environment)),
+    ...aliasProblems(environment),
+    ...brokerProblems(set),
+  ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data);
   if (config.sandbox.allowUnsafe && !isForDevelopment(config.broker)) {
@@ -130,13 +134,13 @@ function isUsableRoot(root: string): boolean {
 }
 
 /** `NAME: "value" is not accepted; accepted: …`, without the value of what may hold a secret. */
-function problem(name: PropertyKey | undefined, environment: Environment): string {
+function problem(name: PropertyKey | undefined, set: Environment, given: Environment): string {
   const key = String(name) as keyof typeof variables.shape;
   const { accepted, isSecret } = factsAbout(key);
-  const value = environment[key];
+  const value = set[key];
   const shown = isSecret ? "what is set" : JSON.stringify(value);
   const found = value === undefined ? "is not set" : `${shown} is not accepted`;
-  return `${key}: ${found}; accepted: ${accepted}`;
+  return `${spelledIn(given, key)}: ${found}; accepted: ${accepted}`;
 }
 
 function toConfig(values: z.infer<typeof variables>): Config {

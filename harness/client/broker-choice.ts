@@ -7,6 +7,7 @@ import { type BrokerConfig, openBroker } from "../../worker/broker/open.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { ReconnectingBroker } from "../../worker/broker/reconnecting.ts";
 import { ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import { underOwnNames } from "../../worker/variable-aliases.ts";
 import { newId } from "../../worker/support/ids.ts";
 
 /** The port of a DevBroker that nobody said the port of. */
@@ -85,7 +86,8 @@ export interface BrokerChoice {
  * Reads which broker is meant: {@link acceptedBrokers}. Throws ConfigError, which repeats nothing of a text that may hold a
  * password.
  */
-export function chooseBroker(text: string, options: ChoiceOptions): BrokerChoice {
+export function chooseBroker(text: string, given: ChoiceOptions): BrokerChoice {
+  const options = { ...given, environment: underOwnNames(given.environment) };
   const kind = Object.hasOwn(kinds, text) ? kinds[text] : undefined;
   return kind ? fromVariables(text, kind, options) : fromUrl(text, options);
 }

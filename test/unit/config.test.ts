@@ -206,6 +206,42 @@ describe("a broker", () => {
     expect(readConfig(file).broker).toMatchObject({ oauthTokenFile: "/run/token" });
   });
 
+  test("is Solace as the .env of Solace Agent Mesh describes it", () => {
+    const theirs = {
+      SAM_NAMESPACE,
+      SOLACE_BROKER_URL: "wss://broker:443",
+      SOLACE_BROKER_VPN: "tools",
+      SOLACE_BROKER_USERNAME: "str",
+      SOLACE_BROKER_PASSWORD: "secret",
+    };
+    const ours = {
+      SAM_NAMESPACE,
+      SOLACE_HOST: "wss://broker:443",
+      SOLACE_VPN: "tools",
+      SOLACE_USERNAME: "str",
+      SOLACE_PASSWORD: "secret",
+    };
+    expect(readConfig(theirs)).toEqual(readConfig(ours));
+    expect(readConfig({ ...theirs, ...ours })).toEqual(readConfig(ours));
+    expect(readConfig({ ...theirs, SOLACE_BROKER_VPN: "", SOLACE_VPN: "" }).broker).toMatchObject({
+      vpn: "default",
+    });
+  });
+
+  test("that two names describe differently, or one wrongly, is refused without a value", () => {
+    const environment = { SAM_NAMESPACE, SOLACE_HOST: "tcps://broker" };
+    const two = { ...environment, SOLACE_PASSWORD: "one", SOLACE_BROKER_PASSWORD: "other" };
+    expect(problemsOf(two)).toEqual([
+      "SOLACE_BROKER_PASSWORD, SOLACE_PASSWORD: are two names of one variable; set one of them",
+    ]);
+    expect(problemsOf({ SAM_NAMESPACE, SOLACE_BROKER_URL: "http://user:secret@broker" })).toEqual([
+      expect.stringMatching(/^SOLACE_BROKER_URL: what is set is not accepted; accepted: /),
+    ]);
+    expect(problemsOf({ ...environment, ...required, SOLACE_BROKER_URL: "tcps://broker" })).toEqual(
+      ["DEV_BROKER_HOST, SOLACE_HOST: are set together; set the one of the broker to connect to"],
+    );
+  });
+
   test("that is Solace is refused with half a login, two of them, or one that others can read", () => {
     const environment = { SAM_NAMESPACE, SOLACE_HOST: "tcps://broker" };
     const certificate = {

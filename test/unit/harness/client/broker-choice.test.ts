@@ -63,6 +63,15 @@ describe("a URL of RabbitMQ", () => {
 });
 
 describe("the name of a kind", () => {
+  test("knows the names of Solace Agent Mesh", () => {
+    const environment = { SOLACE_BROKER_URL: "tcps://theirs", SOLACE_BROKER_VPN: "tools" };
+    expect(choose("solace", environment).config).toMatchObject({
+      host: "tcps://theirs",
+      vpn: "tools",
+    });
+    expect(choose("tcp://h/v", environment).config).toMatchObject({ host: "tcp://h", vpn: "v" });
+  });
+
   test("chooses among the variables", () => {
     const environment = {
       AMQP_URL: "amqp://u:s3cret@h",
