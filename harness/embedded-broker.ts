@@ -1,8 +1,10 @@
 /**
  * A DevBroker inside a command, and what can be said of the clients it saw.
  */
+import { defaultPort } from "./client/broker-choice.ts";
 import { CommandError } from "./context.ts";
 import { type ClientSubscriptions, type DevBroker, startDevBroker } from "./dev-broker.ts";
+import { reachable } from "./worker-command.ts";
 
 /** Clients that are remembered after they have gone. */
 const maxRememberedClients = 100;
@@ -16,7 +18,7 @@ export interface EmbeddedBroker extends AsyncDisposable {
   seen(): readonly ClientSubscriptions[];
 }
 
-/** Starts it. Throws CommandError when it cannot listen there. */
+/** Starts it. Throws as `listen` does. */
 export async function startEmbeddedBroker(host: string, port: number): Promise<EmbeddedBroker> {
   const broker = await listen(host, port);
   const seen = new Map<string | null, ClientSubscriptions>();
@@ -33,14 +35,26 @@ export async function startEmbeddedBroker(host: string, port: number): Promise<E
   };
 }
 
-/** A DevBroker on `host` and `port`. Throws CommandError when it cannot listen there. */
+/** A DevBroker on `host` and `port`. Throws PortTakenError, and CommandError when it cannot listen there otherwise. */
 export async function listen(host: string, port: number): Promise<DevBroker> {
   try {
     return await startDevBroker({ host, port });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    const hint = code === "EADDRINUSE" ? "; --port 0 takes a free one" : "";
-    throw new CommandError(`cannot listen on ${host}:${port}: ${code}${hint}`, { cause: error });
+    if (code === "EADDRINUSE") throw new PortTakenError(host, port, { cause: error });
+    throw new CommandError(`cannot listen on ${host}:${port}: ${code}`, { cause: error });
+  }
+}
+
+/** Somebody listens there already. */
+export class PortTakenError extends CommandError {
+  constructor(host: string, port: number, options?: { cause?: unknown }) {
+    const there = port === defaultPort ? reachable(host) : `${reachable(host)}:${port}`;
+    super(
+      `cannot listen on ${host}:${port}: EADDRINUSE; --port 0 takes a free one. If a DevBroker runs there: harness invoke --broker ${there}`,
+      options,
+    );
+    this.name = "PortTakenError";
   }
 }
 

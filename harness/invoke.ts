@@ -2,13 +2,12 @@
  * `harness invoke`: one call, as an agent makes it, and what became of it.
  */
 import type { JsonObject } from "../worker/support/json.ts";
-import { Agent, type CallResult, defaultAgentName } from "./agent.ts";
+import { type Agent, type CallResult, defaultAgentName } from "./agent.ts";
 import { exitCodeOf, statusTeller, tellResult } from "./answer.ts";
 import { SharedArtifacts } from "./artifacts.ts";
-import { openToldBroker } from "./broker-option.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import { type Context, UsageError, exit } from "./context.ts";
-import { type EmbeddedBroker, startEmbeddedBroker } from "./embedded-broker.ts";
+import { openTarget } from "./invoke-target.ts";
 import { RequestTooLargeError, type ToolCall } from "./messages.ts";
 import type { Assignment } from "./option-values.ts";
 import { printable } from "./screen.ts";
@@ -27,12 +26,12 @@ export interface InvokeOptions {
   readonly user: string;
   readonly session: string;
   readonly namespace: string;
-  /** For `broker`; our own broker always waits. */
+  /** For `broker`; without it a worker is always waited for. */
   readonly waitForWorker?: boolean;
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
   readonly json?: boolean;
-  /** A running broker, as `chooseBroker` reads it; without it one is started on `host` and `port`. */
+  /** A running broker, as `chooseBroker` reads it; without it the one on `host` and `port`, which is started if need be. */
   readonly broker?: string;
   readonly host: string;
   readonly port: number;
@@ -47,13 +46,13 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   const store = await openStoreIfNeeded(options, inputs, context);
   if (store) stack.use(store);
 
-  const target = options.broker ?? stack.use(await startEmbeddedBroker(options.host, options.port));
-  const embedded = typeof target === "string" ? undefined : target;
+  const target = await openTarget(options, stack, context);
+  const { embedded, isFound } = target;
   if (embedded && !(await workerSubscribes(wanted, embedded, context))) return exit.timedOut;
-  const agent = stack.use(await connect(target, namespace, context));
-  if (!embedded && options.waitForWorker && !(await workerAnswers(wanted, agent, context))) {
-    return exit.timedOut;
-  }
+  const agent = stack.use(await target.connect());
+  const patience = options.waitForWorker ? "served" : "answered";
+  const waits = isFound || (!embedded && options.waitForWorker);
+  if (waits && !(await workerAnswers(wanted, patience, agent, context))) return exit.timedOut;
 
   const staged = await stageInputs(inputs, options.args, store, context.signal);
   const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
@@ -68,20 +67,6 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
     }
   }
   return exitCodeOf(result);
-}
-
-/** Connects to the broker that the command line names, or to ours. */
-async function connect(
-  target: string | EmbeddedBroker,
-  namespace: string,
-  context: Context,
-): Promise<Agent> {
-  if (typeof target !== "string") {
-    const { host, port } = target.broker;
-    return Agent.connect({ host, port, namespace }, context.signal);
-  }
-  const { broker } = await openToldBroker(target, { namespace, name: defaultAgentName }, context);
-  return Agent.on(broker, { namespace }, context.signal);
 }
 
 /** The worker's store, if the call needs it on this side. */

@@ -1,16 +1,19 @@
 /**
- * A worker's log for people: a line of JSON becomes a line of time, level, event and facts.
+ * A worker's log for people: a line of JSON becomes a line of time, level, event and facts. Long texts stand below it, and so
+ * does everything long that belongs to a warning.
  */
 import { JsonError, type JsonObject, isJsonObject, parseJson } from "../worker/support/json.ts";
 import { type Screen, type Style, printable } from "./screen.ts";
 
-/** Characters of one fact that are shown; a longer text is cut, anything else that long is left out. */
-const maxFactCharacters = 100;
-/** Characters of a line that is none of the log. */
-const maxLineCharacters = 2_000;
+/** Characters of a fact that stands in the line; a longer one stands below it. */
+const maxInlineCharacters = 100;
+/** Characters of one fact, or of a line that is none of the log. */
+const maxShownCharacters = 10_000;
+/** Digits of a hash or an id that is longer: so many tell two of them apart. */
+const idDigits = 8;
 
-/** Members of a log line that have a place of their own. */
-const placed: ReadonlySet<string> = new Set(["time", "level", "msg", "err"]);
+/** Members of a log line that have a place of their own, or that tell people nothing. */
+const placed: ReadonlySet<string> = new Set(["time", "level", "msg", "err", "part"]);
 
 const styles: Readonly<Record<string, Style>> = {
   debug: "dim",
@@ -20,48 +23,69 @@ const styles: Readonly<Record<string, Style>> = {
   fatal: "red",
 };
 
+/** A line of the log. */
+export interface LogEntry {
+  readonly time: string;
+  readonly level: string;
+  readonly event: string;
+  readonly members: JsonObject;
+}
+
 /** Shows a line of the log; what is no log line, such as the last words of a crash, as it is. */
 export function showLogLine(line: string, screen: Screen): void {
-  const entry = readEntry(line);
-  if (entry === undefined) {
-    screen.line(printable(line.slice(0, maxLineCharacters)));
-    return;
-  }
-  const { level, event, time, facts, problem } = entry;
+  const entry = readLogEntry(line);
+  if (entry === undefined) showText(line, screen);
+  else showEntry(entry, screen, false);
+}
+
+/** Shows text that is no log line. */
+export function showText(line: string, screen: Screen): void {
+  screen.line(printable(cut(line)));
+}
+
+/** @param isVerbose whether everything is shown, with the stack of what went wrong, which is the worker's and no tool's */
+export function showEntry(entry: LogEntry, screen: Screen, isVerbose: boolean): void {
+  const { level, event, time, members } = entry;
+  const isQuiet = level === "info" || level === "debug";
+  const facts = Object.entries(members)
+    .filter(([name, value]) => !placed.has(name) && !isEmpty(value))
+    .map(([name, value]) => ({ name, text: factText(value), isText: typeof value === "string" }));
+  const inline = facts.filter(
+    ({ text }) => text.length <= maxInlineCharacters && (isQuiet || !/\s/.test(text)),
+  );
+  const below = facts.filter(
+    (fact) => !inline.includes(fact) && (fact.isText || !isQuiet || isVerbose),
+  );
   const words = [
     screen.paint("dim", time),
     screen.paint(styles[level] ?? "dim", level.padEnd(5)),
     printable(event),
-    screen.paint("dim", printable(facts.join(" "))),
+    screen.paint("dim", printable(inline.map((fact) => `${fact.name}=${quoted(fact)}`).join(" "))),
   ];
   screen.line(words.join(" ").trimEnd());
-  if (problem !== undefined) screen.line(printable(problem).replaceAll(/^/gm, "    "));
+  for (const { name, text } of below) showBelow(`${name}: ${text}`, screen);
+  showProblem(entry, screen, isVerbose);
 }
 
-interface Entry {
-  readonly time: string;
-  readonly level: string;
-  readonly event: string;
-  readonly facts: readonly string[];
-  /** What went wrong; with the stack where a human has to look. */
-  readonly problem: string | undefined;
+/** Shows what went wrong, if an entry says it. */
+export function showProblem({ members }: LogEntry, screen: Screen, withStack: boolean): void {
+  const { err: error } = members;
+  if (!isJsonObject(error)) return;
+  const text = withStack ? (error["stack"] ?? error["message"]) : error["message"];
+  if (typeof text === "string") showBelow(text, screen);
 }
 
-function readEntry(line: string): Entry | undefined {
-  const document = parse(line);
-  if (document === undefined) return undefined;
-  const { time, level, msg } = document;
+/** A line of the log as its members; undefined when it is none. */
+export function readLogEntry(line: string): LogEntry | undefined {
+  const members = parse(line);
+  if (members === undefined) return undefined;
+  const { time, level, msg } = members;
   if (typeof time !== "string" || typeof level !== "string") return undefined;
-  const facts = Object.entries(document).flatMap(([name, value]) => {
-    const text = placed.has(name) ? undefined : factText(value);
-    return text === undefined ? [] : [`${name}=${text}`];
-  });
   return {
     time: new Date(time).toTimeString().slice(0, "hh:mm:ss".length),
     level,
     event: typeof msg === "string" ? msg : "",
-    facts,
-    problem: problemOf(document["err"], level === "error" || level === "fatal"),
+    members,
   };
 }
 
@@ -75,17 +99,26 @@ function parse(line: string): JsonObject | undefined {
   }
 }
 
-function factText(value: unknown): string | undefined {
-  if (typeof value !== "string") {
-    const text = JSON.stringify(value);
-    return text.length > maxFactCharacters ? undefined : text;
-  }
-  const text = value.length > maxFactCharacters ? `${value.slice(0, maxFactCharacters)}…` : value;
-  return /^[\w./:@%+-]+$/.test(text) ? text : JSON.stringify(text);
+function showBelow(text: string, screen: Screen): void {
+  screen.line(printable(cut(text)).replaceAll(/^/gm, "    "));
 }
 
-function problemOf(error: unknown, withStack: boolean): string | undefined {
-  if (!isJsonObject(error)) return undefined;
-  const text = withStack ? (error["stack"] ?? error["message"]) : error["message"];
-  return typeof text === "string" ? text : undefined;
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+function factText(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.replaceAll(
+    /\b[0-9a-f]{8}(?:[0-9a-f]{24,}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/g,
+    (id) => id.slice(0, idDigits),
+  );
+}
+
+function quoted({ text, isText }: { readonly text: string; readonly isText: boolean }): string {
+  return !isText || /^[\w./:@%+-]+$/.test(text) ? text : JSON.stringify(text);
+}
+
+function cut(text: string): string {
+  return text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text;
 }

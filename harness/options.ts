@@ -19,7 +19,7 @@ import {
 export const loopback = "127.0.0.1";
 
 /** The namespace when neither option nor environment has one. */
-const fallbackNamespace = "harness";
+export const fallbackNamespace = "harness";
 
 export function argsOption(): Option {
   return new Option("--args <json>", "arguments, a JSON object")

@@ -113,10 +113,10 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(namespaceOption(context))
     .addOption(outOption())
     .addOption(jsonOption())
-    .addOption(brokerOption("use a running broker instead of an own one"))
+    .addOption(brokerOption("use this broker"))
     .option(
       "--wait-for-worker",
-      "with --broker: wait until a worker answers for the tool (an own broker always waits)",
+      "with --broker: wait until a worker answers for the tool (without it, that is always so)",
     )
     .addOption(hostOption().conflicts("broker"))
     .addOption(portOption().conflicts("broker"))
@@ -128,6 +128,9 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
 }
 
 const invokeHelp = `
+Without --broker it calls at the DevBroker that listens on --host and --port, such as that of "harness dev"; where there
+is none it brings one along.
+
 Arguments of artifact parameters that --args does not name are set to the filename, or to the list of
 filenames. The artifact store is the worker's: give both the same ARTIFACT_* variables.
 
@@ -213,12 +216,10 @@ function addDemo(program: Command, context: Context, finish: (exitCode: number) 
 function addDev(program: Command, context: Context, finish: (exitCode: number) => void): void {
   program
     .command("dev")
-    .description(
-      "Run a DevBroker and a worker until Ctrl-C; the worker starts anew when its source changes.",
-    )
+    .description("Run a DevBroker and a worker until Ctrl-C, and show what the tools print.")
     .option(
       "--tools <dir>",
-      "serve DIR/manifest.yaml with the tools in DIR/python and DIR/node (default: the example tools)",
+      "serve DIR/manifest.yaml with the tools in DIR/python and DIR/node, or in DIR itself where it has neither (default: the directory here that has a manifest, or tools/, else the example tools)",
       parseNonEmpty,
     )
     .addOption(hostOption())
@@ -232,8 +233,8 @@ function addDev(program: Command, context: Context, finish: (exitCode: number) =
 }
 
 const devHelp = `
-Every variable of the worker counts, such as MANIFEST_PATH, TOOLS_PYTHON_DIR, TOOLS_NODE_DIR and LOG_LEVEL. A change
-of the manifest or of a tool needs no restart: it holds from the next call on.
+A change of the manifest or of a tool needs no restart: it holds from the next call on. Every variable of the worker
+counts, such as MANIFEST_PATH, TOOLS_PYTHON_DIR, TOOLS_NODE_DIR and LOG_LEVEL.
 
 Examples:
   harness dev

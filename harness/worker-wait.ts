@@ -2,12 +2,16 @@
  * Waiting for a worker that serves a tool, and what to say when none does.
  */
 import { invokeTopic } from "../worker/protocol/topics.ts";
+import { settlesWithin } from "../worker/support/within.ts";
 import { type Agent, type NoAnswer, defaultAgentName } from "./agent.ts";
 import type { Context } from "./context.ts";
 import { type EmbeddedBroker, explainSilence } from "./embedded-broker.ts";
 import { inboxPattern } from "./messages.ts";
 import { printable } from "./screen.ts";
 import { workerCommand } from "./worker-command.ts";
+
+/** Milliseconds of waiting of which nothing is said: a worker that is there answers sooner. */
+const quietMs = 500;
 
 /** Who is waited for, and how long. */
 export interface Wanted {
@@ -35,21 +39,30 @@ export async function workerSubscribes(
   return false;
 }
 
-/** Waits at a running broker until somebody answers for the tool; false when nobody did in time. */
+/**
+ * Waits at a running broker until a worker answers for the tool, or until one serves it, with the reasons of those that do
+ * not; false when none did in time. Says so when that takes a moment.
+ */
 export async function workerAnswers(
   wanted: Wanted,
+  patience: "answered" | "served",
   agent: Agent,
   context: Context,
 ): Promise<boolean> {
   const { tool, namespace, timeoutSeconds } = wanted;
-  context.err.line(`Waiting up to ${timeoutSeconds} s for a worker that serves ${tool}.`);
   let told: string | undefined;
   const tellRefusal = (reason: string): void => {
     if (reason !== told) context.err.line(printable(reason));
     told = reason;
   };
-  const served = (signal: AbortSignal) => agent.whenServed(tool, signal, tellRefusal);
-  if (await inTime(wanted, context, served)) return true;
+  const answered = inTime(wanted, context, async (signal) => {
+    if (patience === "served") await agent.whenServed(tool, signal, tellRefusal);
+    else await agent.ask(tool, signal);
+  });
+  if (!(await settlesWithin(answered, quietMs, context.clock))) {
+    context.err.line(`Waiting up to ${timeoutSeconds} s for a worker that serves ${tool}.`);
+  }
+  if (await answered) return true;
   context.err.line(
     `No worker answered on ${invokeTopic(namespace, tool)} within ${timeoutSeconds} s.`,
   );

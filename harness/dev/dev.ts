@@ -1,36 +1,39 @@
 /**
  * `harness dev`: a DevBroker and a worker that is started anew whenever its source changes.
  */
-import { mkdir, stat } from "node:fs/promises";
-import { join, resolve, sep } from "node:path";
+import { relative, resolve, sep } from "node:path";
 import type { Environment } from "../../worker/config.ts";
+import type { JsonObject } from "../../worker/support/json.ts";
 import { parseInvokeTopic } from "../../worker/protocol/topics.ts";
+import { defaultPort } from "../client/broker-choice.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import type { DevBroker } from "../dev-broker.ts";
 import { listen } from "../embedded-broker.ts";
-import { showLogLine } from "../log-view.ts";
-import {
-  exampleManifest,
-  exampleNodeDir,
-  examplePythonDir,
-  harnessCommandPath,
-  workerSources,
-} from "../package.ts";
-import { type Programs, findPrograms } from "../prerequisites.ts";
+import { fallbackNamespace, loopback } from "../options.ts";
+import { harnessCommandPath, workerSources } from "../package.ts";
+import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
+import {
+  type ToolsLayout,
+  hasManifest,
+  isDirectory,
+  layoutOf,
+  makeLanguageDirs,
+  usualToolsDir,
+} from "../tools-layout.ts";
 import { quote, reachable, shortPath } from "../worker-command.ts";
 import { WorkerProcess } from "../worker-process.ts";
+import { DevLog } from "./dev-log.ts";
 import { SourceChanges } from "./source-changes.ts";
+import { workerEnvironment } from "./worker-environment.ts";
 
-/** Seconds that running calls get when the worker is to start anew, unless the environment says. */
-const drainSeconds = 5;
 /** Changed files that are named. */
 const maxShownFiles = 3;
 
 /** The command line. */
 export interface DevOptions {
-  /** A directory with `manifest.yaml`, `python/` and `node/`. */
+  /** The directory of a manifest. */
   readonly tools?: string;
   readonly host: string;
   readonly port: number;
@@ -40,55 +43,74 @@ export interface DevOptions {
 /** Serves until the context's signal; that is its regular end. Throws CommandError when it cannot listen. */
 export async function dev(options: DevOptions, context: Context): Promise<number> {
   const { out } = context;
-  const toolsDir = options.tools === undefined ? undefined : await prepareToolsDir(options.tools);
+  const layout = await layoutFor(options.tools, context.environment);
   const programs = await findPrograms(context.environment);
   await using stack = new AsyncDisposableStack();
   const home = stack.use(await createPassableDirectory("str-dev-"));
   const broker = stack.use(await listen(options.host, options.port));
-  const environment = workerEnvironment(context.environment, {
-    toolsDir,
-    namespace: options.namespace,
-    broker,
-    programs,
-    home: home.path,
-  });
-  const followed = [...workerSources, environment["MANIFEST_PATH"] ?? ""];
+  const { namespace } = options;
+  const surroundings = { layout, namespace, broker, programs, home: home.path };
+  const environment = workerEnvironment(context.environment, surroundings);
+  const manifestPath = environment["MANIFEST_PATH"] ?? "";
   const changes = stack.use(
-    await SourceChanges.open(followed, context.clock, (error) => {
+    await SourceChanges.open([...workerSources, manifestPath], context.clock, (error) => {
       out.line(printable(`changes of the source are not seen: ${String(error)}`));
     }),
   );
   out.line(`DevBroker listens on ${broker.host}:${broker.port}.`);
-  const sources = workerSources.map(shortPath).join(" or ");
-  out.line(`The worker starts anew when a file below ${sources} changes.`);
-  tellOfWorkers(broker, options.namespace, environment, context);
-  await runWorkers(environment, changes, context);
+  out.line(
+    printable(`Tools: ${shortPath(manifestPath)}. What changes holds from the next call on.`),
+  );
+  if (workerSources.every(isBelowHere)) {
+    const sources = workerSources.map(shortPath).join(" or ");
+    out.line(`The worker starts anew when a file below ${sources} changes.`);
+  }
+  const onReady = createTeller(broker, namespace, environment, context);
+  await runWorkers(environment, changes, onReady, context);
   out.line("Stopped.");
   return exit.success;
 }
 
 /**
- * The directory of a manifest, with a directory for each language: a worker opens only those that are there when it
- * starts, and a first tool of the other may come any time. Throws UsageError when there is no such directory.
+ * The tools that one says, those that the environment says (undefined), those of this directory, or the examples (undefined).
+ * Throws UsageError when there is no such directory.
  */
-async function prepareToolsDir(directory: string): Promise<string> {
-  const path = resolve(directory);
-  const stats = await stat(path).catch(() => undefined);
-  if (stats?.isDirectory() !== true)
-    throw new UsageError(`--tools ${path}: there is no such directory`);
-  for (const language of ["python", "node"]) await mkdir(join(path, language), { recursive: true });
-  return path;
+async function layoutFor(
+  tools: string | undefined,
+  environment: Environment,
+): Promise<ToolsLayout | undefined> {
+  if (tools === undefined) {
+    if (environment["MANIFEST_PATH"]) return undefined;
+    const usual = await usualToolsDir();
+    return (await hasManifest(usual)) ? layoutFor(usual, environment) : undefined;
+  }
+  if (!(await isDirectory(tools)))
+    throw new UsageError(`--tools ${resolve(tools)}: there is no such directory`);
+  const layout = await layoutOf(tools);
+  await makeLanguageDirs(layout);
+  return layout;
+}
+
+function isBelowHere(path: string): boolean {
+  return !relative("", path).startsWith("..");
 }
 
 /** One worker after the other, the next one when the source has changed. The last one is drained when the signal aborts. */
 async function runWorkers(
   environment: Environment,
   changes: SourceChanges,
+  onReady: (facts: JsonObject) => void,
   { out, signal }: Context,
 ): Promise<void> {
+  const dirs = {
+    pythonDir: environment["TOOLS_PYTHON_DIR"] ?? "",
+    nodeDir: environment["TOOLS_NODE_DIR"] ?? "",
+  };
+  const log = new DevLog({ level: environment["LOG_LEVEL"], dirs, screen: out, onReady });
+  const workersOwn = { ...environment, LOG_LEVEL: log.workerLevel };
   const start = (): WorkerProcess =>
-    new WorkerProcess(environment, {
-      onLine: (line) => showLogLine(line, out),
+    new WorkerProcess(workersOwn, {
+      onLine: (line) => log.take(line),
       onEnd: (how) => {
         const text = `The worker ended with ${how}. It is started again at the next change.`;
         out.line(out.paint("red", text));
@@ -121,64 +143,24 @@ function describe(files: readonly string[]): string {
   return files.length > maxShownFiles ? `${shown} and others` : shown;
 }
 
-/** What the worker's surroundings are. */
-interface Surroundings {
-  /** Absolute; undefined for what the environment says, or the examples. */
-  readonly toolsDir: string | undefined;
-  readonly namespace: string;
-  readonly broker: DevBroker;
-  readonly programs: Programs;
-  /** A directory that sandboxes can reach, removed in the end. */
-  readonly home: string;
-}
-
-/** Our own environment with everything in it that a worker needs. */
-function workerEnvironment(
-  own: Environment,
-  { toolsDir, namespace, broker, programs, home }: Surroundings,
-): Environment {
-  const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== ""));
-  return {
-    MANIFEST_PATH: exampleManifest,
-    TOOLS_PYTHON_DIR: examplePythonDir,
-    TOOLS_NODE_DIR: exampleNodeDir,
-    SANDBOX_BWRAP_BIN: programs.bwrapBin,
-    SANDBOX_PYTHON_BIN: programs.pythonBin,
-    SANDBOX_WORK_DIR: join(home, "work"),
-    ARTIFACT_SERVICE_TYPE: "filesystem",
-    ARTIFACT_BASE_PATH: join(home, "artifacts"),
-    HEALTH_PORT: "0",
-    DRAIN_TIMEOUT_SECONDS: String(drainSeconds),
-    ...given,
-    ...(toolsDir !== undefined && {
-      MANIFEST_PATH: join(toolsDir, "manifest.yaml"),
-      TOOLS_PYTHON_DIR: join(toolsDir, "python"),
-      TOOLS_NODE_DIR: join(toolsDir, "node"),
-    }),
-    SAM_NAMESPACE: namespace,
-    DEV_BROKER_HOST: reachable(broker.host),
-    DEV_BROKER_PORT: String(broker.port),
-    // A worker whose supervisor was killed loses its broker with it, and gives up within seconds.
-    CONNECT_RETRIES: "5",
-    CONNECT_RETRY_DELAY_MS: "1000",
-  };
-}
-
-/** Says what a worker serves when it has come, and the first time how to call it. */
-function tellOfWorkers(
+/** What says of a worker that is ready what it serves, and the first time how to call it. */
+function createTeller(
   broker: DevBroker,
   namespace: string,
   environment: Environment,
   { out }: Context,
-): void {
-  let lastClient: string | null | undefined;
-  broker.events.on("subscribed", ({ clientId, patterns }) => {
-    const tools = patterns.flatMap((topic) => parseInvokeTopic(namespace, topic) ?? []);
-    if (tools.length === 0 || clientId === lastClient) return;
-    out.line(out.paint("bold", `The worker serves ${tools.join(", ")}.`));
-    if (lastClient === undefined) out.line(howToCall(broker, namespace, tools, environment));
-    lastClient = clientId;
-  });
+): (facts: JsonObject) => void {
+  let isFirst = true;
+  return ({ topics }) => {
+    const served = Array.isArray(topics) ? topics : [];
+    const tools = served.flatMap((topic) => parseInvokeTopic(namespace, String(topic)) ?? []);
+    const text = tools.length === 0 ? "no tool" : tools.join(", ");
+    out.line(out.paint("bold", printable(`The worker serves ${text}.`)));
+    if (isFirst && tools.length > 0) {
+      out.line(howToCall(broker, namespace, tools, environment));
+      isFirst = false;
+    }
+  };
 }
 
 function howToCall(
@@ -193,11 +175,17 @@ function howToCall(
   const store = ["ARTIFACT_SERVICE_TYPE", "ARTIFACT_BASE_PATH"].map(
     (name) => `${name}=${quote(environment[name] ?? "")}`,
   );
-  const address = `${reachable(broker.host)}:${broker.port}`;
+  const [host, port] = [reachable(broker.host), broker.port];
+  const isUsual = host === loopback && port === defaultPort;
+  const command = [
+    `${quote(shortPath(harnessCommandPath))} invoke`,
+    ...(isUsual ? [] : [`--broker ${quote(`${host}:${port}`)}`]),
+    ...(namespace === fallbackNamespace ? [] : [`--namespace ${quote(namespace)}`]),
+    `--tool ${tool} --args ${quote(args)}`,
+  ];
   return [
     "To call a tool, in another terminal:\n",
-    `  ${quote(shortPath(harnessCommandPath))} invoke --broker ${quote(address)} --namespace ${quote(namespace)} \\`,
-    `    --wait-for-worker --tool ${tool} --args ${quote(args)}\n`,
+    `  ${command.join(" ")}\n`,
     "For --artifact and --out it needs the worker's store:\n",
     `  export ${store.join(" ")}\n`,
   ].join("\n");

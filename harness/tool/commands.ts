@@ -93,7 +93,11 @@ function addNew(tool: Command, context: Context, finish: (exitCode: number) => v
         .choices(["python", "node"])
         .makeOptionMandatory(),
     )
-    .option("--dir <dir>", "directory of manifest.yaml, python/ and node/", parseNonEmpty, "tools")
+    .option(
+      "--dir <dir>",
+      "directory of the manifest (default: this one if it has a manifest, else tools)",
+      parseNonEmpty,
+    )
     .addHelpText(
       "after",
       "\nExample:\n  harness tool new count-words --runtime python --dir my-tools",

@@ -3,13 +3,14 @@
  */
 import { createRequire } from "node:module";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Runtime } from "../../worker/manifest/manifest.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import { harnessCommandPath, nodeToolHook, nodeToolPackage, pythonToolPath } from "../package.ts";
 import { findPython } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
+import { layoutOf, usualToolsDir } from "../tools-layout.ts";
 import { quote, shortPath } from "../worker-command.ts";
 import { withEntry } from "./manifest-entry.ts";
 import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
@@ -29,7 +30,8 @@ const nodeTypesFile = "@types/node/package.json";
 /** The command line, without the name. */
 export interface ToolNewOptions {
   readonly runtime: Runtime;
-  readonly dir: string;
+  /** Of the manifest; where tools usually are unless given. */
+  readonly dir?: string;
 }
 
 /** Makes the files. Throws UsageError for what is there already; then nothing is made. */
@@ -38,13 +40,15 @@ export async function newTool(
   options: ToolNewOptions,
   context: Context,
 ): Promise<number> {
-  const { runtime, dir } = options;
+  const { runtime } = options;
+  const dir = options.dir ?? (await usualToolsDir());
   const maker = await makerOf(tool, runtime, context);
   const files = toolFiles(runtime, maker.names);
-  const sources = join(dir, runtime);
+  const layout = await layoutOf(dir);
+  const sources = relative("", runtime === "python" ? layout.pythonDir : layout.nodeDir) || ".";
   const toolPath = join(sources, files.tool.name);
   const testPath = join(sources, files.test.name);
-  const manifestPath = join(dir, "manifest.yaml");
+  const manifestPath = relative("", layout.manifestPath);
 
   const manifest = await readIfThere(manifestPath);
   const entry = {
@@ -68,7 +72,10 @@ export async function newTool(
   const { out } = context;
   for (const path of created) out.line(printable(`created ${path}`));
   out.line(printable(`${manifest === undefined ? "created" : "extended"} ${manifestPath}`));
-  out.line(nextSteps(tool, options, `${toolPath}:${maker.names.callable}`, maker, testPath));
+  const isUsual = relative(await usualToolsDir(), dir) === "";
+  const serveOptions = isUsual ? "" : ` --tools ${quote(dir)}`;
+  const target = `${toolPath}:${maker.names.callable}`;
+  out.line(nextSteps(tool, serveOptions, target, maker, testPath));
   return exit.success;
 }
 
@@ -178,7 +185,7 @@ function alreadyThere(path: string): UsageError {
 
 function nextSteps(
   tool: string,
-  { dir }: ToolNewOptions,
+  serveOptions: string,
   target: string,
   maker: Maker,
   testPath: string,
@@ -188,13 +195,13 @@ function nextSteps(
   const args = quote(exampleArgs);
   return [
     "",
-    "Run its test:",
-    `  ${maker.testCommand(testPath)}`,
-    "Run it in a sandbox:",
+    "Serve it, and see what it prints:",
+    `  ${harness} dev${serveOptions}`,
+    "Call it, in another terminal; what you change holds from the next call on:",
+    `  ${harness} invoke --tool ${quote(tool)} --args ${args}`,
+    "Run it once without a broker, and its test without a sandbox:",
     `  ${harness} tool run ${quote(target)} --args ${args}`,
-    "Serve it, and call it from another terminal:",
-    `  ${harness} dev --tools ${quote(dir)}`,
-    `  ${harness} invoke --broker 127.0.0.1 --wait-for-worker --tool ${quote(tool)} --args ${args}`,
+    `  ${maker.testCommand(testPath)}`,
     ...(types === undefined ? [] : ["Let your editor know the types, once:", `  ${types}`]),
   ].join("\n");
 }

@@ -16,8 +16,6 @@ import type { WorkDir } from "../../worker/sandbox/work/work-dir.ts";
 
 /** Who watches. */
 export interface SandboxObserver {
-  /** Changes a command before it is started. */
-  readonly adapt?: (launch: Launch) => Launch;
   readonly onOutput: OutputListener;
   /** Called when no process of the sandbox is alive and its work directory is about to be removed. It must not throw. */
   readonly onEnd: (workDir: WorkDir) => Promise<void>;
@@ -60,10 +58,9 @@ class ObservedSandbox implements Sandbox {
   }
 
   async start(launch: Launch): Promise<Execution> {
-    const { adapt, onOutput } = this.#observer;
-    const execution = await this.#inner.start(adapt?.(launch) ?? launch);
+    const execution = await this.#inner.start(launch);
     // Before anything else is waited for: what comes first must not be missed.
-    execution.onOutput(onOutput);
+    execution.onOutput(this.#observer.onOutput);
     this.#execution = execution;
     return execution;
   }

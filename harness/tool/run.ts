@@ -29,6 +29,7 @@ import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { copyLeftTree } from "./kept-tree.ts";
+import { toHostPaths } from "./host-paths.ts";
 import { OutputView } from "./output-view.ts";
 import { type Spine, openSpine, toolName, withCauses } from "./spine.ts";
 import { type Target, findTarget } from "./target.ts";
@@ -78,7 +79,8 @@ export async function runTool(
 
   await using stack = new AsyncDisposableStack();
   const home = stack.use(await createPassableDirectory("str-tool-run-"));
-  const output = new OutputView(context.err);
+  const dirs = { pythonDir: tool.toolsDir, nodeDir: tool.toolsDir };
+  const output = new OutputView(context.err, (text) => toHostPaths(text, dirs));
   const observer = {
     onOutput: output.take.bind(output),
     onEnd: async ({ path }: { readonly path: string }) => {

@@ -10,7 +10,7 @@ import type { Invoker } from "../../worker/invocation/invoker.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
-import { type Launch, SandboxError, type SandboxSetting } from "../../worker/sandbox/sandbox.ts";
+import { SandboxError, type SandboxSetting } from "../../worker/sandbox/sandbox.ts";
 import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
 import { CommandError, type Context, UsageError } from "../context.ts";
@@ -73,10 +73,7 @@ export async function openSpine(options: SpineOptions, context: Context): Promis
   const foundation = stack.use(await open(config, host, context.signal));
   const { invoker, starts } = wireInvoker(config, host, {
     ...foundation,
-    backend: observed(foundation.backend, {
-      ...observer,
-      ...(target.runtime === "python" && { adapt: unbuffered }),
-    }),
+    backend: observed(foundation.backend, observer),
   });
   stack.use(starts);
   const scope = artifactScope(config.artifacts.scope, caller);
@@ -157,9 +154,4 @@ async function open(
 /** The message of an error and of those behind it. */
 export function withCauses(error: unknown): readonly string[] {
   return error instanceof Error ? [error.message, ...withCauses(error.cause)] : [];
-}
-
-/** Python keeps back what a tool prints where nobody sits at a terminal; with `-u` it comes at once (python(1)). */
-function unbuffered({ argv: [interpreter = "", ...rest] }: Launch): Launch {
-  return { argv: [interpreter, "-u", ...rest] };
 }

@@ -12,6 +12,8 @@ import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/screen.ts";
+import type { ToolNames } from "../../harness/tool/names.ts";
+import { toolFiles } from "../../harness/tool/templates.ts";
 import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
 import { describeVariables } from "../../worker/variables.ts";
 import { maxOutputFiles } from "../../worker/invocation/collect.ts";
@@ -472,16 +474,16 @@ describe("an example is accepted:", () => {
     expect(kinds).toEqual(["process_file", "success", "timed-out", "error", "status"]);
   });
 
-  test("the tool of the README is that of docs/write-a-python-tool.md, and the manifest names it", () => {
-    const [tool] = blocks(read("README.md"), "python");
-    expect(blocks(read("docs/write-a-python-tool.md"), "python")).toContain(tool);
-    const [manifest] = blocks(read("README.md"), "yaml");
-    const { tools } = parseManifest(Buffer.from(manifest!), {
-      path: "example",
-      profileNames: [],
-    }).manifest;
-    const [entry] = tools.values();
-    expect(tool).toContain(`def ${entry!.callable.name}(`);
-    expect(read("README.md")).toContain(`\`my-tools/${basename(entry!.module)}.py\``);
+  test("the tools of the README, which are those that harness tool new makes, without their comments", () => {
+    const readme = read("README.md");
+    const made = (runtime: "python" | "node", names: ToolNames): string =>
+      toolFiles(runtime, names)
+        .tool.text.replaceAll(/^ *""".*"""\n\n?|^\/\*\*[^]*?\*\/\n/gm, "")
+        .replaceAll("\n\n\n", "\n\n");
+    const [python] = blocks(readme, "python");
+    expect(python).toBe(made("python", { file: "count_words", callable: "count_words" }));
+    expect(blocks(read("docs/write-a-python-tool.md"), "python")).toContain(python);
+    const node = made("node", { file: "count-words", callable: "countWords" });
+    expect(blocks(readme, "ts")).toEqual([node]);
   });
 });

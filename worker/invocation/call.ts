@@ -6,7 +6,13 @@ import { mayHandBack } from "../broker/hand-back.ts";
 import type { UnavailableTool } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
-import { type ReplyAddress, decodeRequest, readId, unknownId } from "../protocol/request.ts";
+import {
+  type ReplyAddress,
+  decodeRequest,
+  isProbe,
+  readId,
+  unknownId,
+} from "../protocol/request.ts";
 import { encodeResponse } from "../protocol/response.ts";
 import { encodeStatus } from "../protocol/status.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
@@ -69,10 +75,12 @@ export async function runCall(
 ): Promise<Decision | undefined> {
   const startMs = parts.clock.monotonicMs();
   let id = unknownId;
+  let isQuestion = false;
   try {
     const document = await readDocument(delivery.payload, parts.largeRequests, signals.publish);
     id = readId(document);
     if (refusal !== undefined) throw refusal;
+    isQuestion = isProbe(document);
     if (isLeftToOthers(parts, delivery)) return undefined;
     const request = decodeRequest(document, address, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, request);
@@ -80,7 +88,9 @@ export async function runCall(
     return answer && decided(id, answer, begun);
   } catch (thrown) {
     const error = refusal ?? asInvocationError(thrown);
-    parts.log.warn({ ...failureFacts(error), id, topic: delivery.topic }, "invocation refused");
+    if (isQuestion) parts.log.debug({ topic: delivery.topic }, "asked whether the tool is served");
+    else
+      parts.log.warn({ ...failureFacts(error), id, topic: delivery.topic }, "invocation refused");
     const executionTimeMs = parts.clock.monotonicMs() - startMs;
     return decided(id, { kind: "error", error, executionTimeMs }, false);
   }

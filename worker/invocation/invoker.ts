@@ -28,6 +28,7 @@ import {
 } from "./limits.ts";
 import { requireRepeatable } from "./redelivery.ts";
 import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./resolve.ts";
+import { logOutput } from "./output-log.ts";
 import { readResult } from "./result.ts";
 import { runToExit } from "./run-to-exit.ts";
 import { stageArtifacts } from "./stage.ts";
@@ -136,8 +137,10 @@ async function run(
   if (unenforced.includes("isolation")) {
     log.warn({ profile: profile.name, backend }, "tool runs without isolation");
   }
+  const output = logOutput(execution, log);
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
+  output.finish();
   journal.ended(profile, acquired, limitMs, report);
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();

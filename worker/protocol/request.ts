@@ -117,6 +117,13 @@ export function readId(document: unknown): string {
   return typeof id === "string" && id.length > 0 && id.length <= maxNameLength ? id : unknownId;
 }
 
+/** Whether a request only asks if somebody serves the tool: it has no parameters, so no worker can carry it out. */
+export function isProbe(document: unknown): boolean {
+  if (!isJsonObject(document)) return false;
+  const { method, params } = document;
+  return method === invokeMethod && isJsonObject(params) && Object.keys(params).length === 0;
+}
+
 /**
  * Checks a decoded request and takes what we use of it. `args` and `tool_config` are taken over, not copied: the caller
  * gives the document up. Throws InvocationError `INVALID_REQUEST` whose message names the first wrong field.

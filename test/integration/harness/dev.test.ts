@@ -141,6 +141,41 @@ describe("harness dev", { timeout: timeoutMs }, () => {
     await dev.cli.said("stdout", /The worker serves say\./);
   });
 
+  test("shows what tools print, where they fail, and which are not served, for what reason", async () => {
+    const tools = join(home.path, "printing");
+    await mkdir(tools);
+    const source = `import time
+def fails():
+    print("before it fails")
+    return {}["missing"]
+def waits():
+    print("before it waits")
+    time.sleep(60)
+`;
+    await writeFile(join(tools, "printing.py"), source);
+    const manifest = `version: 1
+tools:
+  fails: {module: printing, function: fails}
+  waits: {module: printing, function: waits, timeout_seconds: 1}
+  absent: {module: printing, function: fails, package: ${"no-such-package-".repeat(9)}x}
+`;
+    await writeFile(join(tools, "manifest.yaml"), manifest);
+    await using dev = await startDev(["--tools", tools], { LOG_LEVEL: "warn" });
+    await using agent = await connect(dev);
+    await agent.call({ tool: "fails" });
+    await agent.call({ tool: "waits" });
+    const { output } = dev.cli;
+    expect(output).toMatch(
+      /tool not served tool=absent\n {4}reason: package "(no-such-package-){9}x"/,
+    );
+    expect(output).toMatch(/ stdout fails: before it fails\n/);
+    expect(output).toMatch(/ stderr fails: {3}File "\S*printing\.py", line 4, in fails\n/);
+    expect(output).toContain(` stderr fails:     return {}["missing"]\n`);
+    expect(output).toMatch(/invocation failed .*code=EXECUTION_ERROR\n {4}Tool raised KeyError/);
+    expect(output).toMatch(/ stdout waits: before it waits\n[^]*invocation timed out/);
+    expect(output).not.toMatch(/\bworker\/|tool_runner|[0-9a-f]{32}| info /);
+  });
+
   test("serves tools and manifest as they are now, with the same worker", async () => {
     const tools = join(home.path, "tools");
     await mkdir(join(tools, "python"), { recursive: true });

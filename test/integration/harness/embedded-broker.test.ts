@@ -95,12 +95,16 @@ describe("a broker inside harness invoke", { timeout: timeoutMs }, () => {
     onTestFinished(() => void server.close());
     await once(server, "listening");
     const { port } = server.address() as { port: number };
-    const args = ["invoke", "--tool", "echo_tool", "--port", String(port)];
-    const { exitCode, stderr } = await runCli(args);
-    expect(exitCode).toBe(1);
-    expect(stderr).toBe(
-      `error: cannot listen on 127.0.0.1:${port}: EADDRINUSE; --port 0 takes a free one\n`,
-    );
+    server.on("connection", (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    const invoked = await runCli(["invoke", "--tool", "echo_tool", "--port", String(port)]);
+    expect(invoked).toMatchObject({
+      exitCode: 1,
+      stderr: `error: 127.0.0.1:${port} is taken, and not by a DevBroker; --port 0 takes a free port, --broker names another broker\n`,
+    });
+    expect(await runCli(["dev-broker", "--port", String(port)])).toMatchObject({
+      exitCode: 1,
+      stderr: `error: cannot listen on 127.0.0.1:${port}: EADDRINUSE; --port 0 takes a free one. If a DevBroker runs there: harness invoke --broker 127.0.0.1:${port}\n`,
+    });
   });
 
   test("ends with 130 on Ctrl-C while it waits", async () => {

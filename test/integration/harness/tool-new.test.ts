@@ -26,12 +26,14 @@ const toolNew = (...args: readonly string[]): Promise<CliResult> =>
 const type = (command: string): Promise<CliResult> =>
   runCli(["-c", command], { HOME: project }, { cwd: project, command: ["sh"] });
 
-/** The commands that it prints, in order: test, run, serve, call. For Node one more, which installs types. */
-function commandsOf(stdout: string): readonly [string, string, string, string, ...string[]] {
+/** The commands that it prints, by what they are for. */
+function commandsOf(stdout: string): {
+  readonly [name in "serve" | "call" | "run" | "test"]: string;
+} & { readonly types: string | undefined } {
   const commands = [...stdout.matchAll(/^ {2}(\S.*)$/gm)].map(([, command = ""]) => command);
-  expect(commands.slice(4)).toEqual(commands.filter((command) => command.startsWith("npm ")));
+  const [serve = "", call = "", run = "", test = "", types] = commands;
   expect([4, 5]).toContain(commands.length);
-  return commands as unknown as readonly [string, string, string, string, ...string[]];
+  return { serve, call, run, test, types };
 }
 
 async function filesIn(directory: string): Promise<readonly string[]> {
@@ -59,7 +61,7 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
       for (const file of ["manifest.yaml", ...made[runtime]]) {
         expect(stdout).toContain(`created tools/${file}\n`);
       }
-      const [testCommand, runCommand] = commandsOf(stdout);
+      const { test: testCommand, run: runCommand } = commandsOf(stdout);
       const tested = await type(testCommand);
       expect({ ...tested, testCommand }).toMatchObject({ exitCode: 0 });
       expect(tested.stdout + tested.stderr).toMatch(/Ran 3 tests|pass 3/);
@@ -78,7 +80,7 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
       const { stdout } = await toolNew(name, "--runtime", runtime);
       const path = join(project, "tools", file);
       await writeFile(path, (await readFile(path, "utf8")).replace(/count"?: /, "$&1 + "));
-      const { exitCode } = await type(commandsOf(stdout)[0]);
+      const { exitCode } = await type(commandsOf(stdout).test);
       expect({ runtime, exitCode }).toEqual({ runtime, exitCode: 1 });
     }
   });
@@ -87,19 +89,19 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
     await toolNew("first", "--runtime", "python", "--dir", "it's mine");
     const { stdout } = await toolNew("second", "--runtime", "node", "--dir", "it's mine");
     expect(stdout).toContain("extended it's mine/manifest.yaml\n");
-    const [testCommand, runCommand, serveCommand, callCommand] = commandsOf(stdout);
-    expect(await type(testCommand)).toMatchObject({ exitCode: 0 });
-    expect(await type(runCommand)).toMatchObject({ exitCode: 0 });
+    const commands = commandsOf(stdout);
+    expect(await type(commands.test)).toMatchObject({ exitCode: 0 });
+    expect(await type(commands.run)).toMatchObject({ exitCode: 0 });
 
     // The usual port may be taken on this machine.
     await using dev = new CliProcess(
-      ["-c", `exec ${serveCommand} --port 0`],
+      ["-c", `exec ${commands.serve} --port 0`],
       {},
       { cwd: project, command: ["sh"] },
     );
     const [, port = ""] = await dev.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
     await dev.said("stdout", /The worker serves first, second\./);
-    const call = callCommand.replace("--broker 127.0.0.1", `--broker 127.0.0.1:${port}`);
+    const call = `${commands.call} --port ${port}`;
     for (const command of [call, call.replace("second", "first")]) {
       const called = await type(command);
       expect({ ...called, command }).toMatchObject({ exitCode: 0 });
@@ -107,6 +109,25 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
     }
     dev.child.kill("SIGINT");
     expect((await dev.finished).exitCode).toBe(0);
+  });
+
+  test("puts a tool beside the others where they all lie beside their manifest", async () => {
+    const directory = join(project, "flat");
+    await mkdir(directory);
+    await writeFile(join(directory, "manifest.yaml"), "version: 1\ntools: {}\n");
+    const run = (...args: string[]): Promise<CliResult> =>
+      runCli(["tool", "new", ...args], {}, { cwd: directory });
+    const { stdout } = await run("first", "--runtime", "python");
+    expect(commandsOf(stdout).serve).toMatch(/harness\.mjs dev$/);
+    await run("second", "--runtime", "node", "--dir", ".");
+    expect(await filesIn(directory)).toEqual(
+      [
+        ...["first.py", "manifest.yaml", "package.json", "second.test.ts", "second.ts"],
+        ...["test_first.py", "tsconfig.json"],
+      ].sort(),
+    );
+    await using dev = new CliProcess(["dev", "--port", "0"], {}, { cwd: directory });
+    await dev.said("stdout", /The worker serves first, second\./);
   });
 
   test("makes a Node tool and test that pass tsc with its tsconfig.json, which is the guide's", async () => {
@@ -118,12 +139,12 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
     const config = await readFile(join(directory, "tsconfig.json"), "utf8");
     expect(guide).toContain(`\`\`\`json\n${config}\`\`\`\n`);
 
-    expect(commandsOf(stdout)[4]).toBe(
+    expect(commandsOf(stdout).types).toBe(
       `npm install --prefix tools/node --save-dev ${join(checkout, "tool-runner/node")} @types/node@24`,
     );
     expect(guide).toMatch(/^npm install --save-dev ".*\/tool-runner\/node" @types\/node@24$/m);
     const second = await toolNew("second", "--runtime", "node");
-    expect(commandsOf(second.stdout)).toHaveLength(4);
+    expect(commandsOf(second.stdout).types).toBeUndefined();
   });
 
   test("keeps the package.json and the tsconfig.json that are there", async () => {
@@ -143,7 +164,8 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
   test("makes Node files that are modules also below a package that is none", async () => {
     await writeFile(join(project, "package.json"), '{"type": "commonjs"}');
     const { stdout } = await toolNew("my-tool", "--runtime", "node");
-    for (const command of commandsOf(stdout).slice(0, 2)) {
+    const commands = commandsOf(stdout);
+    for (const command of [commands.test, commands.run]) {
       expect(await type(command)).toMatchObject({ exitCode: 0 });
     }
   });

@@ -1,12 +1,14 @@
 /**
  * What is made readable: a worker's log, and the output of tools.
  */
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { DevLog } from "../../../harness/dev/dev-log.ts";
 import { showLogLine } from "../../../harness/log-view.ts";
 import { Screen } from "../../../harness/screen.ts";
 import { OutputView } from "../../../harness/tool/output-view.ts";
-import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";
 
 /** A screen without colours, and what is on it. */
 function createScreen() {
@@ -20,8 +22,10 @@ function createScreen() {
   return { screen: new Screen(stream as unknown as NodeJS.WriteStream), text: () => text };
 }
 
+const id = "80c60c44-0d4b-4d98-b46f-ff2fc91bdd64";
+
 /** What one call of a logger looks like. */
-function shown(write: (log: ReturnType<typeof createLogger>) => void): string {
+function shown(write: (log: Logger) => void): string {
   const { screen, text } = createScreen();
   write(createLogger("debug", { write: (line) => showLogLine(line.trimEnd(), screen) }));
   return text();
@@ -36,20 +40,29 @@ describe("a line of the log", () => {
     expect(text).toContain(' tool=echo durationMs=12 names=["a"] path="a b"\n');
   });
 
-  test("leaves out large facts and cuts long texts", () => {
-    const text = shown((log) =>
-      log.warn({ profiles: Array(99).fill("x"), why: "y".repeat(999) }, "e"),
+  test("leaves no fact of a warning out, however long, and of other lines large structures only", () => {
+    const facts = { profiles: Array(99).fill("x"), why: "y".repeat(999), empty: {} };
+    const warning = shown((log) => log.warn(facts, "e"));
+    expect(warning).toMatch(/^\S+ warn {2}e\n {4}profiles: \["x".*\]\n {4}why: y{999}\n$/);
+    const info = shown((log) => log.info(facts, "e"));
+    expect(info).toMatch(/^\S+ info {2}e\n {4}why: y{999}\n$/);
+    const reason = { reason: 'package "x" is not installed', tool: "t" };
+    expect(shown((log) => log.warn(reason, "tool not served"))).toMatch(
+      /tool not served tool=t\n {4}reason: package "x" is not installed\n$/,
     );
-    expect(text).not.toContain("profiles");
-    expect(text).toContain(`why=${JSON.stringify(`${"y".repeat(100)}…`)}`);
   });
 
-  test("says what went wrong below, with the stack of an error", () => {
+  test("has no more of a hash or an id than tells it from others", () => {
+    const text = shown((log) => log.info({ revision: "0123456789abcdef".repeat(4), id }, "e"));
+    expect(text).toMatch(/ e revision=01234567 id=80c60c44\n$/);
+  });
+
+  test("says what went wrong below, and shows no stack of the worker", () => {
     const error = new Error("broken", { cause: new Error("the reason") });
-    const warning = shown((log) => log.warn({ err: error }, "not so good"));
-    expect(warning).toMatch(/not so good\n {4}broken.*the reason\n$/);
-    const failure = shown((log) => log.error({ err: error }, "bad"));
-    expect(failure).toMatch(/\n {4}Error: broken\n {8}at /);
+    for (const level of ["warn", "error"] as const) {
+      const text = shown((log) => log[level]({ err: error }, "not so good"));
+      expect(text).toMatch(/not so good\n {4}broken.*the reason\n$/);
+    }
   });
 
   test("that is none is shown as it is, but controls nothing", () => {
@@ -58,6 +71,63 @@ describe("a line of the log", () => {
       showLogLine(line, screen);
     }
     expect(text()).toBe('SyntaxError: \\u001b[2J\n{"no": "level"}\n"text"\n\n');
+  });
+});
+
+describe("the log of harness dev", () => {
+  const dirs = { pythonDir: join(process.cwd(), "my tools"), nodeDir: "/elsewhere/node" };
+
+  /** What is shown of a call of a logger whose worker was told the level that we need. */
+  function shownAt(level: string | undefined, write: (log: Logger) => void): string {
+    const { screen, text } = createScreen();
+    const view = new DevLog({ level, dirs, screen });
+    const workerLevel = view.workerLevel as "debug";
+    write(createLogger(workerLevel, { write: (line) => view.take(line.trimEnd()) }));
+    return text();
+  }
+
+  test("has what a tool prints at every level, and what it says of its failure", () => {
+    const write = (log: Logger): void => {
+      const ofTool = log.child({ tool: "words" });
+      ofTool.debug({ stream: "stdout", text: "\u001b[2Jin /tools/python/x" }, "tool output");
+      ofTool.debug(
+        { stream: "stderr", text: '  File "/tools/python/a.py", line 1' },
+        "tool output",
+      );
+      ofTool.debug({ stream: "stderr", text: "at f (file:///tools/node/a.ts:1:2)" }, "tool output");
+      log.warn({ code: "TOOL_ERROR" }, "invocation failed");
+      log.debug({ err: new Error("No text") }, "why the invocation failed");
+      log.debug("something else");
+    };
+    const output = [
+      "stdout words: \\u001b[2Jin /tools/python/x",
+      'stderr words:   File "my tools/a.py", line 1',
+      "stderr words: at f (/elsewhere/node/a.ts:1:2)",
+    ];
+    const withoutTimes = (text: string): string => text.replaceAll(/^\d\d:\d\d:\d\d /gm, "");
+    for (const level of [undefined, "info"]) {
+      expect(withoutTimes(shownAt(level, write)).split("\n")).toEqual([
+        ...output,
+        "warn  invocation failed code=TOOL_ERROR",
+        "    No text",
+        "",
+      ]);
+    }
+    expect(withoutTimes(shownAt("silent", write))).toContain(output.join("\n"));
+    expect(shownAt("silent", write)).not.toContain("invocation failed");
+  });
+
+  test("shows everything of every line at debug", () => {
+    const text = shownAt("debug", (log) =>
+      log.debug({ all: Array(99).fill("x"), err: new Error("broken") }, "something else"),
+    );
+    expect(text).toMatch(/debug something else\n {4}all: \["x".*\]\n {4}Error: broken\n {8}at /);
+  });
+
+  test("leaves it to the worker to refuse a level that there is not", () => {
+    const { screen } = createScreen();
+    expect(new DevLog({ level: "loud", dirs, screen }).workerLevel).toBe("loud");
+    expect(new DevLog({ level: "trace", dirs, screen }).workerLevel).toBe("trace");
   });
 });
 

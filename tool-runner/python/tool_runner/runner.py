@@ -69,6 +69,9 @@ def prepare(tools_dir: str) -> None:
     """What has to be done before anything of the tool runs."""
     # Registered first, so it runs last: what comes after the exit handlers may take its time.
     atexit.register(_signal.setitimer, _signal.ITIMER_REAL, 0)
+    if sys.stdout is not None:
+        # Nobody sits at a terminal, so Python would keep back what a tool prints, and lose it with a tool that is killed.
+        sys.stdout.reconfigure(line_buffering=True)
     if tools_dir:
         sys.path.insert(0, tools_dir)
     # What the original sets: its own packages, where they are installed, leave out what no tool needs.

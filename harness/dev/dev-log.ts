@@ -1,0 +1,67 @@
+/**
+ * The log of a worker as authors of tools want it: what tools print at every level, and nothing of the worker's own stack.
+ */
+import type { JsonObject } from "../../worker/support/json.ts";
+import { type LogEntry, readLogEntry, showEntry, showProblem, showText } from "../log-view.ts";
+import { type Screen, printable } from "../screen.ts";
+import { type ToolsDirs, toHostPaths } from "../tool/host-paths.ts";
+
+/** From the least on, as the worker has them. */
+const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+const defaultLevel = "info";
+
+/** What to show, where. */
+export interface DevLogOptions {
+  /** The least to be shown of what is no tool's; `info` unless given. */
+  readonly level?: string | undefined;
+  readonly dirs: ToolsDirs;
+  readonly screen: Screen;
+  /** Told what a worker says of itself when it serves. */
+  readonly onReady?: (facts: JsonObject) => void;
+}
+
+/** Shows a worker's log. */
+export class DevLog {
+  /** What the worker has to log for us: `LOG_LEVEL`. A level that it does not know is its to refuse. */
+  readonly workerLevel: string;
+  readonly #shownFrom: number;
+  readonly #dirs: ToolsDirs;
+  readonly #screen: Screen;
+  readonly #onReady: (facts: JsonObject) => void;
+
+  constructor({ level = defaultLevel, dirs, screen, onReady = () => undefined }: DevLogOptions) {
+    this.#onReady = onReady;
+    this.#shownFrom = levels.indexOf(level);
+    this.workerLevel = this.#shownFrom > levels.indexOf("debug") ? "debug" : level;
+    this.#dirs = dirs;
+    this.#screen = screen;
+  }
+
+  /** Shows a line. */
+  take(line: string): void {
+    const entry = readLogEntry(line);
+    if (entry?.event === "worker ready") this.#onReady(entry.members);
+    if (entry === undefined) showText(line, this.#screen);
+    else if (entry.event === "tool output") this.#showOutput(entry);
+    else if (this.#isShown(entry))
+      showEntry(entry, this.#screen, this.#isShown({ level: "debug" }));
+    // The line before says that the call failed; these are the tool's own words.
+    else if (entry.event === "why the invocation failed") showProblem(entry, this.#screen, false);
+  }
+
+  #isShown({ level }: Pick<LogEntry, "level">): boolean {
+    return levels.indexOf(level) >= this.#shownFrom;
+  }
+
+  #showOutput({ time, members }: LogEntry): void {
+    const [stream = "", tool = "", text = ""] = ["stream", "tool", "text"].map((name) => {
+      const value = members[name];
+      return typeof value === "string" ? value : "";
+    });
+    const shown = stream === "stderr" ? toHostPaths(text, this.#dirs) : text;
+    const origin = `${stream} ${tool}:`;
+    this.#screen.line(
+      `${this.#screen.paint("dim", `${time} ${printable(origin)}`)} ${printable(shown)}`,
+    );
+  }
+}
