@@ -8,11 +8,56 @@ import { lookup } from "mime-types";
 export const defaultMimeType = "application/octet-stream";
 
 /**
+ * What tools produce and the general table does not know, or takes for something else: `.ts` for a video, `.rs` for a resource
+ * list. Source code has the types of the original's own table. Agents of the original show a model only what is `text/…`, or one
+ * of a few others such as `application/json`: so does JSON in lines, for which no type is registered.
+ */
+const producedTypes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "text/x-typescript": [".ts", ".tsx", ".mts", ".cts"],
+    "text/javascript": [".cjs"],
+    "text/x-python": [".py", ".pyi"],
+    "text/x-c++": [".cpp", ".cc", ".cxx", ".hpp"],
+    "text/x-csharp": [".cs"],
+    "text/x-dart": [".dart"],
+    "text/x-go": [".go"],
+    "text/x-haskell": [".hs"],
+    "text/x-julia": [".jl"],
+    "text/x-kotlin": [".kt"],
+    "text/x-perl": [".pl"],
+    "text/x-php": [".php"],
+    "text/x-r": [".r"],
+    "text/x-ruby": [".rb"],
+    "text/x-rust": [".rs"],
+    "text/x-scala": [".scala"],
+    "text/x-swift": [".swift"],
+    "application/x-sh": [".bash"],
+    "text/jsonl": [".jsonl"],
+    "text/x-ndjson": [".ndjson"],
+    "text/x-toml": [".toml"],
+    "text/plain": [".env", ".cfg", ".properties", ".lock", ".mmd"],
+    "text/x-diff": [".diff", ".patch"],
+    "text/x-rst": [".rst"],
+    "text/x-tex": [".tex"],
+    "text/x-bibtex": [".bib"],
+    "text/vnd.graphviz": [".dot"],
+    "application/graphql": [".graphql"],
+    "application/gzip": [".tgz"],
+    "application/zstd": [".zst"],
+    "application/vnd.apache.parquet": [".parquet"],
+    "application/vnd.apache.arrow.file": [".arrow", ".feather"],
+    "application/vnd.sqlite3": [".sqlite", ".sqlite3"],
+    "application/geopackage+sqlite3": [".gpkg"],
+    "application/x-hdf5": [".h5", ".hdf5"],
+  }).flatMap(([type, extensions]) => extensions.map((extension) => [extension, type] as const)),
+);
+
+/**
  * The MIME type that a filename's extension stands for, in any case and without parameters.
  *
  * The original knows `.json .txt .csv .png .jpg .jpeg`; more are known here, those six agree.
  */
 export function guessMimeType(filename: string): string {
-  const extension = extname(filename);
-  return lookup(extension) || defaultMimeType;
+  const extension = extname(filename).toLowerCase();
+  return producedTypes.get(extension) ?? (lookup(extension) || defaultMimeType);
 }

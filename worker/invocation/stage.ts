@@ -4,6 +4,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { userPrefix } from "../artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../protocol/invocation.ts";
@@ -120,16 +121,19 @@ async function write(
   await pipeline(body, file.createWriteStream(), { signal });
 }
 
-/** File names in `input/`: the artifact's own where that is safe and free, so that tools see the ending they expect. */
+/**
+ * File names in `input/`: the artifact's own, with `user:`, where that is safe and free, so that tools find it by its name and
+ * see the ending they expect.
+ */
 class InputNames {
   readonly #taken = new Set<string>();
 
   take(parameter: string, filename: string): string {
-    const own = filename.startsWith("user:") ? filename.slice("user:".length) : filename;
-    if (!isFileName(own)) {
+    const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
+    if (!isFileName(bare)) {
       throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
     }
-    if (Buffer.byteLength(own) > maxNameBytes) {
+    if (Buffer.byteLength(bare) > maxNameBytes) {
       throw notLoaded(
         parameter,
         filename,
@@ -137,6 +141,8 @@ class InputNames {
         undefined,
       );
     }
+    // The store keeps the prefix apart from the name, which has all the bytes that a file's name may have.
+    const own = Buffer.byteLength(filename) > maxNameBytes ? bare : filename;
     // Two parameters may name the same artifact, or two versions of it.
     let name = own;
     for (let number = 1; this.#taken.has(name); number++) {

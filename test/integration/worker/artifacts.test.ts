@@ -71,7 +71,7 @@ describe("artifacts", () => {
         inputs: {
           old: { name: "data.csv", text: "first" },
           latest: { text: "second" },
-          prefs: { name: "prefs.json", text: "{}" },
+          prefs: { name: "user:prefs.json", text: "{}" },
           sent: { name: "note.txt", text: "sent along €" },
         },
       },

@@ -100,7 +100,7 @@ describe("input artifacts", () => {
         version: 1,
       },
       profile: {
-        path: "/sandbox/work/input/profile.json",
+        path: "/sandbox/work/input/user:profile.json",
         filename: "user:profile.json",
         mimeType: "text/csv",
         version: 0,
@@ -192,6 +192,9 @@ describe("input artifacts", () => {
       longest,
       `1-${"é".repeat(122)}.json`,
     ]);
+    const longestOfUser = longest.replace("éé", "aé");
+    const ofUser = await stage(`user:${longestOfUser}`);
+    expect(basename(ofUser.get("a")?.path ?? "")).toBe(longestOfUser);
     expect((await refusal(stage(`é${longest}`))).message).toContain("longer than 255 bytes");
   });
 
