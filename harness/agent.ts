@@ -12,7 +12,7 @@ import type {
 import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
-import { newUuid } from "../worker/support/ids.ts";
+import { newId, newUuid } from "../worker/support/ids.ts";
 import { Slots } from "../worker/support/slots.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { connectionEnd } from "./client/connection-end.ts";
@@ -54,8 +54,13 @@ export const defaultAgentName = "harness";
 export interface AgentOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
-  /** Letters, digits and `_`; the answers of agents with one name reach them all, and each takes its own. */
+  /** Letters, digits and `_`. */
   readonly name?: string;
+  /**
+   * What the agent is called in the topics of its answers, as a name; its name unless given. Answers reach every agent of one
+   * inbox, and each takes its own.
+   */
+  readonly inbox?: string;
   readonly clock?: Clock;
 }
 
@@ -101,6 +106,7 @@ export class Agent implements AsyncDisposable {
   readonly #owned: AsyncDisposable;
   readonly #namespace: string;
   readonly #name: string;
+  readonly #inboxName: string;
   readonly #clock: Clock;
   readonly #calls: PendingCalls;
   /** Their lines are bounded by the calls that may wait for an answer. */
@@ -121,7 +127,8 @@ export class Agent implements AsyncDisposable {
     this.#namespace = options.namespace;
     this.#name = options.name ?? defaultAgentName;
     this.#clock = options.clock ?? systemClock;
-    this.#calls = new PendingCalls(this.#namespace, this.#name);
+    this.#inboxName = inboxOf(options);
+    this.#calls = new PendingCalls(this.#namespace, this.#inboxName);
     void this.#listen();
   }
 
@@ -138,7 +145,7 @@ export class Agent implements AsyncDisposable {
   static async on(broker: Broker, options: AgentOptions, signal: AbortSignal): Promise<Agent> {
     await using stack = new AsyncDisposableStack();
     const session = stack.use(await broker.connect([], signal));
-    const pattern = inboxPattern(options.namespace, options.name ?? defaultAgentName);
+    const pattern = inboxPattern(options.namespace, inboxOf(options));
     const inbox = stack.use(await session.subscribe(pattern, signal));
     return new Agent(session, inbox, stack.move(), options);
   }
@@ -231,8 +238,8 @@ export class Agent implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<PublishOutcome> {
     const properties = {
-      replyTo: responseTopic(this.#namespace, this.#name, id),
-      statusTo: statusTopic(this.#namespace, this.#name, id),
+      replyTo: responseTopic(this.#namespace, this.#inboxName, id),
+      statusTo: statusTopic(this.#namespace, this.#inboxName, id),
       clientId: this.#name,
       userId,
       timestamp: this.#clock.nowMs(),
@@ -264,6 +271,15 @@ export class Agent implements AsyncDisposable {
     for await (const message of this.#inbox) this.#calls.deliver(message);
     this.#calls.fail(connectionEnd(await this.#session.closed));
   }
+}
+
+function inboxOf({ inbox, name = defaultAgentName }: AgentOptions): string {
+  return inbox ?? name;
+}
+
+/** An inbox that no other agent has. */
+export function newInbox(): string {
+  return `${defaultAgentName}_${newId()}`;
 }
 
 /** @param answer undefined when none came in time */

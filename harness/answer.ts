@@ -33,7 +33,7 @@ export function tellResult(result: Told, json: boolean, { out, err }: Context): 
       err.line(printable(`${result.code}: ${result.message}`));
       break;
     case "timed-out":
-      err.line(`SANDBOX_TIMEOUT: The worker stopped the tool after ${result.executionTimeMs} ms`);
+      err.line(printable(`SANDBOX_TIMEOUT: ${result.message}`));
       break;
     case "unusable":
       err.line(printable(`INVALID_RESPONSE: Agents refuse this answer: ${result.problem}`));

@@ -2,7 +2,7 @@
  * The broker that `harness invoke` calls at: the one that the command line names, one that runs here, or its own.
  */
 import { BrokerError } from "../worker/broker/broker.ts";
-import { Agent, defaultAgentName } from "./agent.ts";
+import { Agent, defaultAgentName, newInbox } from "./agent.ts";
 import { openToldBroker } from "./broker-option.ts";
 import { CommandError, type Context } from "./context.ts";
 import { type EmbeddedBroker, PortTakenError, startEmbeddedBroker } from "./embedded-broker.ts";
@@ -46,7 +46,7 @@ export async function openTarget(
         { namespace, name: defaultAgentName },
         context,
       );
-      return Agent.on(broker, { namespace }, context.signal);
+      return Agent.on(broker, { namespace, inbox: newInbox() }, context.signal);
     };
     return { embedded: undefined, isFound: false, connect };
   }
@@ -68,7 +68,7 @@ async function connectFound(
   const address = { host: reachable(host), port };
   try {
     const patience = AbortSignal.any([signal, AbortSignal.timeout(recognitionMs)]);
-    const agent = await Agent.connect({ ...address, namespace }, patience);
+    const agent = await Agent.connect({ ...address, namespace, inbox: newInbox() }, patience);
     err.line(`Calling at the DevBroker that runs on ${address.host}:${port}.`);
     return agent;
   } catch (error) {

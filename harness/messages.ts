@@ -139,6 +139,8 @@ export type Answer =
   /** The worker stopped the tool. */
   | {
       readonly kind: "timed-out";
+      /** What the worker says of it, for people. */
+      readonly message: string;
       readonly executionTimeMs: number;
       readonly response: JsonObject;
     }
@@ -177,6 +179,7 @@ const answerSchema = z.object({
       execution_time_ms: z.int(),
       timed_out: z.boolean().default(false),
       created_artifacts: z.array(createdArtifact).default([]),
+      data: z.object({ message: z.string() }).optional().catch(undefined),
     })
     .nullish(),
   error: z.object({ code: z.string(), message: z.string() }).nullish(),
@@ -196,7 +199,11 @@ export function decodeAnswer(payload: Uint8Array): Answer {
     return { kind: "unusable", problem: "it has neither a result nor an error", response };
   }
   const executionTimeMs = result.execution_time_ms;
-  if (result.timed_out) return { kind: "timed-out", executionTimeMs, response };
+  if (result.timed_out) {
+    const stopped = `The worker stopped the tool after ${executionTimeMs} ms`;
+    const message = result.data?.message ?? stopped;
+    return { kind: "timed-out", message, executionTimeMs, response };
+  }
   return {
     kind: "success",
     toolResult: result.tool_result,

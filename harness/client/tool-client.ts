@@ -12,7 +12,7 @@ import type { CreatedArtifact } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
 import { type JsonObject, isJsonObject } from "../../worker/support/json.ts";
-import { Agent, type CallResult, defaultAgentName } from "../agent.ts";
+import { Agent, type CallResult, defaultAgentName, newInbox } from "../agent.ts";
 import { type ArtifactInputs, stageArtifacts } from "./artifact-inputs.ts";
 import { chooseBroker, openClientBroker, silentLog } from "./broker-choice.ts";
 import { ToolCallError } from "./tool-call-error.ts";
@@ -42,7 +42,10 @@ export interface ToolClientOptions {
   readonly broker: string | Broker;
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
-  /** Letters, digits and `_`, at most 64; `harness` unless given. Clients with one name take only their own answers. */
+  /**
+   * Letters, digits and `_`, at most 64; `harness` unless given. Clients that are given one name get copies of each other's
+   * answers, and take only their own.
+   */
   readonly name?: string;
   /** The worker's variables for brokers, such as `AMQP_CA_FILE`, for what `broker` does not say. None unless given. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -115,7 +118,8 @@ export class ToolClient implements AsyncDisposable {
     checkName("name", name, clientNameProblem(name));
     signal.throwIfAborted();
     const broker = await openBroker(options, name);
-    return new ToolClient(await Agent.on(broker, { namespace, name }, signal), name);
+    const inbox = options.name ?? newInbox();
+    return new ToolClient(await Agent.on(broker, { namespace, name, inbox }, signal), name);
   }
 
   /**
@@ -171,10 +175,8 @@ function resultOf(tool: string, result: CallResult): ToolResult {
     }
     case "error":
       throw failure(result.code, result.message, memberOf(result.response["error"], "data"));
-    case "timed-out": {
-      const message = `The worker stopped the tool after ${result.executionTimeMs} ms`;
-      throw failure("SANDBOX_TIMEOUT", message, result.response["result"]);
-    }
+    case "timed-out":
+      throw failure("SANDBOX_TIMEOUT", result.message, result.response["result"]);
     case "unusable":
       throw failure("INVALID_RESPONSE", `The answer cannot be used: ${result.problem}`);
     case "no-answer":

@@ -29,6 +29,8 @@ export interface Delivery {
   readonly maxDeliveries: number | undefined;
   /** User properties; values that are not strings arrive as their JSON text. */
   readonly properties: Readonly<Record<string, string>>;
+  /** Epoch milliseconds by the broker's own clock when it took the message; missing where it does not tell. */
+  readonly brokerTimeMs?: number;
   /** Whether its connection is gone by now, and the broker hands the message out again: to settle this tells it nothing. */
   readonly isLost?: boolean;
   /** Tells the broker how the message ended. Idempotent: the first outcome wins. */

@@ -19,6 +19,7 @@ import { parseInvokeTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
 import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
@@ -82,7 +83,8 @@ export async function runCall(
     if (refusal !== undefined) throw refusal;
     isQuestion = isProbe(document);
     if (isLeftToOthers(parts, delivery)) return undefined;
-    const request = decodeRequest(document, address, parts.clock.nowMs());
+    const dated = withSendingTime(address, delivery, parts.session);
+    const request = decodeRequest(document, dated, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, request);
     const { answer, begun } = await invoke(parts, invocation, mayHaveBegun(delivery), signals);
     return answer && decided(id, answer, begun);

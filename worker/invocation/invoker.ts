@@ -16,6 +16,7 @@ import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../starts/starts.ts";
 import type { JsonObject } from "../support/json.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { CallTooOld, requireFresh } from "./age.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
 import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
@@ -61,6 +62,7 @@ export interface Invoker {
 
 /** Creates the invoker. */
 export function createInvoker(parts: InvokerParts): Invoker {
+  let callsTooOld = 0;
   return {
     async invoke(invocation, context) {
       const startMs = parts.clock.monotonicMs();
@@ -69,6 +71,9 @@ export function createInvoker(parts: InvokerParts): Invoker {
         (success) => ({ kind: "success", ...success }) as const,
         (error: unknown) => endingBy(error, context),
       );
+      if (ending.kind === "timeout" && "age" in ending) {
+        context.log.warn({ ...ending.age, total: ++callsTooOld }, "call was too old when it came");
+      }
       const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
       const { execution, begun, mayRunAgain } = journal;
       return { ...ending, executionTimeMs, execution, begun, mayRunAgain };
@@ -80,6 +85,7 @@ type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "create
 
 /** How a call ended whose run threw. */
 function endingBy(error: unknown, context: CallContext) {
+  if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
   if (isGivenUp(error, context)) return { kind: "given-up" } as const;
   return { kind: "error", error: asInvocationError(error) } as const;
@@ -107,6 +113,7 @@ async function run(
   requireRepeatable(tool, isRedelivered);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.times);
+  requireFresh(times, invocation, parts.clock.nowMs());
 
   using _slot = await leaseSlot(parts, times, context);
   await requireFreeDisk(parts);

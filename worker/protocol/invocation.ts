@@ -54,6 +54,19 @@ export interface Invocation {
   readonly statusTo: string | undefined;
   /** Epoch milliseconds when the caller sent the request; when it was received, if it says nothing or a later time. */
   readonly sentAtMs: number;
+  /** Whose clock `sentAtMs` is of, where it is not the worker's. */
+  readonly sentAtClock?: SendingClock;
+}
+
+/** Whose clock tells when a call was sent. */
+export type SendingClock = "broker" | "sender";
+
+/** How old a call was when it came. Times are epoch milliseconds, the receipt by the worker's clock. */
+export interface CallAge {
+  readonly ageMs: number;
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+  readonly clock: SendingClock;
 }
 
 /** An output artifact that is now in the store. */
@@ -73,7 +86,11 @@ export type Answer = AnswerFacts &
         readonly toolResult: JsonObject;
         readonly createdArtifacts: readonly CreatedArtifact[];
       }
-    | { readonly kind: "timeout" }
+    | {
+        readonly kind: "timeout";
+        /** Of a call that came too late to be run. */
+        readonly age?: CallAge;
+      }
     | { readonly kind: "error"; readonly error: InvocationError }
   );
 

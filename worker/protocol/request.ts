@@ -4,7 +4,12 @@
 import { z } from "zod";
 import { type JsonObject, isJsonObject } from "../support/json.ts";
 import { InvocationError } from "./errors.ts";
-import type { ArtifactReference, Invocation, PreloadedArtifact } from "./invocation.ts";
+import type {
+  ArtifactReference,
+  Invocation,
+  PreloadedArtifact,
+  SendingClock,
+} from "./invocation.ts";
 import { maxTimeoutSeconds } from "./limits.ts";
 import { isPublishableTopic } from "./topics.ts";
 
@@ -34,6 +39,8 @@ export interface ReplyAddress {
   readonly statusTo: string | undefined;
   /** Epoch milliseconds when the caller sent it, or undefined when it did not say. */
   readonly sentAtMs: number | undefined;
+  /** Whose clock `sentAtMs` is of; the caller's unless given. */
+  readonly sentAtClock?: SendingClock;
 }
 
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
@@ -158,6 +165,7 @@ export function decodeRequest(
     statusTo: address.statusTo,
     // A caller whose clock is ahead would be waited for longer than it waits.
     sentAtMs: Math.min(address.sentAtMs ?? receivedAtMs, receivedAtMs),
+    ...(address.sentAtClock && { sentAtClock: address.sentAtClock }),
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * The outcome of a call as the JSON-RPC answer that real agents accept.
  */
-import type { Answer } from "./invocation.ts";
+import type { Answer, CallAge } from "./invocation.ts";
 import { InvocationError } from "./errors.ts";
 import { type ExecutionReport, executionBody, limitBody } from "./execution.ts";
 import { maxMessageBytes } from "./limits.ts";
@@ -73,6 +73,7 @@ function body(answer: Answer): object {
           timed_out: true,
           created_artifacts: [],
           error_code: "SANDBOX_TIMEOUT",
+          ...(answer.age && { data: ageBody(answer.age) }),
           ...facts,
         },
       };
@@ -82,6 +83,18 @@ function body(answer: Answer): object {
 }
 
 /** `data` is left out when there is nothing to say in it. */
+function ageBody({ ageMs, sentAtMs, receivedAtMs, clock }: CallAge): object {
+  return {
+    message:
+      `The call was ${ageMs} ms old when the worker received it, too old to be answered in time. ` +
+      `Its age is by the clocks of the ${clock} and the worker: compare them`,
+    age_ms: ageMs,
+    sent_at_ms: sentAtMs,
+    received_at_ms: receivedAtMs,
+    clock,
+  };
+}
+
 function errorBody(
   { code, message, limit }: InvocationError,
   execution: ExecutionReport | undefined,

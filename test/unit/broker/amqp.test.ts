@@ -5,7 +5,7 @@ import { fc, test } from "@fast-check/vitest";
 import { describe, expect } from "vitest";
 import { parseAmqpUrl } from "../../../worker/broker/amqp/address.ts";
 import { commandFailure, connectFailure } from "../../../worker/broker/amqp/failures.ts";
-import { deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
+import { brokerTimeOf, deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
 import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
 import { isAmqpUrl, maxCallSeconds, timeLimitProblem } from "../../../worker/broker/open.ts";
 
@@ -97,6 +97,14 @@ describe("a password", () => {
 });
 
 describe("headers", () => {
+  test("tell when the broker took a message, where it is configured to", () => {
+    expect(brokerTimeOf({ timestamp_in_ms: 1_790_000_000_123 })).toEqual({
+      brokerTimeMs: 1_790_000_000_123,
+    });
+    expect(brokerTimeOf({ timestamp_in_ms: "yesterday" })).toEqual({});
+    expect(brokerTimeOf(undefined)).toEqual({});
+  });
+
   test("of the broker are no properties", () => {
     const headers = {
       "x-delivery-count": 2,

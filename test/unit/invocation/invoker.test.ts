@@ -1,7 +1,7 @@
 /**
  * What the spine answers before anything is opened for a call.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FreeDisk } from "../../../worker/invocation/capacity.ts";
 import {
   type CallContext,
@@ -184,6 +184,21 @@ describe("a stale call", () => {
     const outcome = await newInvoker({ slots }).invoke(stale, newCall().context);
     expect(outcome).toMatchObject({ kind: "timeout" });
     expect(slots.waiting).toBe(0);
+  });
+
+  test("is told of in the log, with its age and how many there were", async () => {
+    const { context } = newCall();
+    const warn = vi.spyOn(context.log, "warn");
+    const invoker = newInvoker({});
+    const stale = { ...invocation, sentAtMs: systemClock.nowMs() - 100 * seconds };
+    await invoker.invoke(stale, context);
+    await invoker.invoke(stale, context);
+    const event = "call was too old when it came";
+    const { sentAtMs } = stale;
+    expect(warn.mock.calls).toMatchObject([
+      [{ total: 1, sentAtMs, clock: "sender", ageMs: expect.any(Number) as number }, event],
+      [{ total: 2 }, event],
+    ]);
   });
 
   test("is none that still has time", async () => {

@@ -119,6 +119,22 @@ describe("the answer to a call that ran out of time", () => {
   });
 });
 
+describe("the answer to a call that came too late", () => {
+  test("tells its age and by whose clock", () => {
+    const age = { ageMs: 17_000, sentAtMs: 1_000, receivedAtMs: 18_000, clock: "sender" } as const;
+    const bytes = encodeResponse("id", { kind: "timeout", executionTimeMs: 0, age });
+    expect(JSON.parse(textOf(bytes))).toMatchObject({
+      result: {
+        timed_out: true,
+        data: {
+          message: expect.stringContaining("The call was 17000 ms old") as string,
+          ...{ age_ms: 17_000, sent_at_ms: 1_000, received_at_ms: 18_000, clock: "sender" },
+        },
+      },
+    });
+  });
+});
+
 describe("the answer to a call that failed", () => {
   test.each(errorCodes)("carries the code as text and the message, nothing else: %s", (code) => {
     const error = new InvocationError(code, "what, which, where", {

@@ -27,6 +27,15 @@ export function deliveryCount(headers: Headers | undefined, redelivered: boolean
   return Math.max(typeof before === "number" ? before : 1, 1) + 1;
 }
 
+/**
+ * When the broker took a message, which RabbitMQ 3.12 and later tell if `message_interceptors.incoming.set_header_timestamp` is
+ * configured.
+ */
+export function brokerTimeOf(headers: Headers | undefined): { readonly brokerTimeMs?: number } {
+  const brokerTimeMs = Number(headers?.["timestamp_in_ms"]);
+  return Number.isSafeInteger(brokerTimeMs) ? { brokerTimeMs } : {};
+}
+
 function toText(value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === "string") return value;

@@ -6,7 +6,7 @@ import type { CarriedWork, Delivery } from "../broker.ts";
 import { mayHandBack } from "../hand-back.ts";
 import { Room } from "../room.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { deliveryCount, toProperties } from "./headers.ts";
+import { brokerTimeOf, deliveryCount, toProperties } from "./headers.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Tap, TapOptions } from "./tap.ts";
 import type { Topology } from "./topology.ts";
@@ -124,6 +124,7 @@ export class Intake {
       topic: topicOf(call.fields.routingKey),
       payload: call.content,
       ...countsOf(call),
+      ...brokerTimeOf(call.properties.headers),
       maxDeliveries: this.#options.maxDeliveries,
       properties: toProperties(call.properties.headers),
       settle: async (outcome) => {

@@ -146,11 +146,25 @@ describe("a call", () => {
     });
   });
 
-  test("is its own among those of another client of the same name", async () => {
-    const { client, broker } = await setScene(({ params, result }) =>
-      result(params["args"] as object),
-    );
+  test("comes to a topic of the client's own, unless it is given a name", async () => {
+    const { client, broker, requests } = await setScene(({ result }) => result({}));
     await using other = await ToolClient.connect({ broker, namespace });
+    await using named = await ToolClient.connect({ broker, namespace, name: "me" });
+    for (const each of [client, other, named]) await each.invoke("tool");
+    const inboxes = requests.map(({ properties }) =>
+      String(properties["replyTo"]).split("/").at(-2),
+    );
+    expect(new Set(inboxes).size).toBe(3);
+    expect(inboxes[0]).toMatch(/^harness_[0-9a-f]{24}$/);
+    expect(inboxes[2]).toBe("me");
+  });
+
+  test("is its own among those of another client of the same name", async () => {
+    const { client, broker } = await setScene(
+      ({ params, result }) => result(params["args"] as object),
+      { name: "harness" },
+    );
+    await using other = await ToolClient.connect({ broker, namespace, name: "harness" });
     const calls = [client, other].flatMap((each, index) =>
       [0, 1, 2].map((n) => each.invoke("tool", { number: 10 * index + n })),
     );
