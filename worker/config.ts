@@ -29,6 +29,8 @@ export interface Config {
   readonly artifacts: ArtifactConfig;
   /** 0 is none. */
   readonly healthPort: number;
+  /** Every interface when undefined. */
+  readonly healthHost: string | undefined;
   readonly drainTimeoutSeconds: number;
   readonly logLevel: (typeof logLevels)[number];
 }
@@ -177,6 +179,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       scope: scopeConfig(values),
     },
     healthPort: values.HEALTH_PORT,
+    healthHost: values.HEALTH_HOST,
     drainTimeoutSeconds: values.DRAIN_TIMEOUT_SECONDS,
     logLevel: values.LOG_LEVEL,
   };

@@ -180,7 +180,12 @@ export const variables = z.object({
     wholeNumber(0, 65_535),
     "a port, 1 to 65535, or 0 for none",
     "8081",
-    "Port of `/livez` and `/readyz`.",
+    "Port of the health probes: `/livez`, `/readyz`, `/startup` and their other names.",
+  ),
+  HEALTH_HOST: optional(
+    text.min(1),
+    "a host name or address",
+    "Where the health probes are served. Unset: on every interface.",
   ),
   DRAIN_TIMEOUT_SECONDS: withDefault(
     wholeNumber(0, maxTimeoutSeconds),

@@ -66,6 +66,8 @@ export class Worker implements AsyncDisposable {
   readonly #stopPublishing = new AbortController();
   readonly #ended = Promise.withResolvers<unknown>();
   #state: WorkerState = "idle";
+  /** Whether it was `running` once. */
+  #hasStarted = false;
   #session: ReconnectingSession | undefined;
   #consumer: Consumer | undefined;
   #starts: Starts | undefined;
@@ -110,6 +112,7 @@ export class Worker implements AsyncDisposable {
       }
       await this.#connect(foundation, signal);
       this.#state = "running";
+      this.#hasStarted = true;
       logAdvice(this.#config, this.#host, foundation);
       this.#host.log.info(startupFacts(this.#config, foundation), "worker ready");
       warmTools(foundation);
@@ -168,14 +171,13 @@ export class Worker implements AsyncDisposable {
 
   async #startHealth(): Promise<void> {
     if (this.#config.healthPort === 0) return;
-    const { healthPort } = this.#config;
-    const server = await startHealthServer(healthPort, () => this.#missing()).catch(
-      (error: unknown) => {
-        throw new ConfigError([
-          `HEALTH_PORT: "${healthPort}" cannot be listened on: ${String(error)}`,
-        ]);
-      },
-    );
+    const { healthPort: port, healthHost: host } = this.#config;
+    const health = { missing: () => this.#missing(), hasStarted: () => this.#hasStarted };
+    const server = await startHealthServer({ port, host }, health).catch((error: unknown) => {
+      const variables = host === undefined ? "HEALTH_PORT" : "HEALTH_HOST, HEALTH_PORT";
+      const place = host === undefined ? `${port}` : `${host}:${port}`;
+      throw new ConfigError([`${variables}: "${place}" cannot be listened on: ${String(error)}`]);
+    });
     this.#healthPort = this.#parts.use(server).port;
   }
 

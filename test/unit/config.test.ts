@@ -61,6 +61,7 @@ describe("a configuration of nothing but what is required", () => {
         scope: { kind: "namespace", namespace: "ed_test/" },
       },
       healthPort: 8081,
+      healthHost: undefined,
       drainTimeoutSeconds: 30,
       logLevel: "info",
     });
@@ -345,6 +346,7 @@ describe("every variable", () => {
       ARTIFACT_SCOPE: "custom",
       ARTIFACT_SCOPE_VALUE: "shared",
       HEALTH_PORT: "0",
+      HEALTH_HOST: "::1",
       DRAIN_TIMEOUT_SECONDS: "0",
       LOG_LEVEL: "debug",
     });
@@ -384,6 +386,7 @@ describe("every variable", () => {
         scope: { kind: "custom", value: "shared" },
       },
       healthPort: 0,
+      healthHost: "::1",
       drainTimeoutSeconds: 0,
       logLevel: "debug",
     });
@@ -500,6 +503,7 @@ describe("a variable that cannot be used", () => {
       "DEV_BROKER_PORT",
       "SANDBOX_DEFAULT_PROFILE",
       "ARTIFACT_SCOPE_VALUE",
+      "HEALTH_HOST",
       "AMQP_URL, DEV_BROKER_HOST, SOLACE_HOST",
     ]);
   });
@@ -550,6 +554,7 @@ describe("the table of variables", () => {
       "SANDBOX_ALLOWED_MOUNTS",
       "SANDBOX_ALLOWED_DEVICES",
       "ARTIFACT_SCOPE_VALUE",
+      "HEALTH_HOST",
     ]);
     expect(defaults).toContainEqual(["SANDBOX_MIN_FREE_DISK_MB", "500"]);
   });

@@ -1,5 +1,5 @@
 /**
- * `/livez` and `/readyz` for an orchestrator.
+ * Health probes for an orchestrator, under the names that deployments of this family of workers ask for.
  */
 import { type Server, createServer } from "node:http";
 
@@ -8,8 +8,20 @@ const requestTimeoutMs = 5_000;
 /** Connections at once; a prober needs one. */
 const maxConnections = 64;
 
-/** Why the worker is not ready, by what is missing; empty when it is. */
-export type Readiness = () => readonly string[];
+/** What the probes look at. */
+export interface Health {
+  /** What the worker lacks to be ready; empty when it is. */
+  missing(): readonly string[];
+  /** Whether it was ready once. */
+  hasStarted(): boolean;
+}
+
+/** Where the server listens. */
+export interface HealthAddress {
+  readonly port: number;
+  /** Name or address of an interface; every one when undefined. */
+  readonly host: string | undefined;
+}
 
 /** The health server. Disposing it closes the port. */
 export interface HealthServer extends AsyncDisposable {
@@ -17,36 +29,51 @@ export interface HealthServer extends AsyncDisposable {
 }
 
 /**
- * Serves on every interface. `/livez` answers 200 as long as the process can answer; `/readyz` 200 or 503 with
- * `{"ok": false, "missing": [...]}`; anything else 404. Rejects when the port cannot be had. The caller owns the server.
+ * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; 404 to anything but a probe. Rejects when address and port
+ * cannot be had. The caller owns the server.
  */
-export async function startHealthServer(port: number, readiness: Readiness): Promise<HealthServer> {
+export async function startHealthServer(
+  { port, host }: HealthAddress,
+  health: Health,
+): Promise<HealthServer> {
   const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
-    const answer = route(request.url ?? "", readiness);
+    const answer = route(request.url ?? "", health);
     response.writeHead(answer.status, { "content-type": "application/json" });
     response.end(JSON.stringify(answer.body));
   });
   server.maxConnections = maxConnections;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, resolve);
+    server.listen({ port, host }, resolve);
   });
   return { port: portOf(server), [Symbol.asyncDispose]: () => close(server) };
 }
 
-function route(url: string, readiness: Readiness): { status: number; body: object } {
+interface HealthAnswer {
+  readonly status: number;
+  readonly body: object;
+}
+
+function route(url: string, health: Health): HealthAnswer {
   switch (url.split("?")[0]) {
     case "/livez":
-      return { status: 200, body: { ok: true } };
-    case "/readyz": {
-      const missing = readiness();
-      return missing.length === 0
-        ? { status: 200, body: { ok: true } }
-        : { status: 503, body: { ok: false, missing } };
-    }
+    case "/healthz":
+    case "/health":
+      return ok;
+    case "/readyz":
+    case "/ready":
+      return unlessMissing(health.missing());
+    case "/startup":
+      return health.hasStarted() ? ok : unlessMissing(health.missing());
     default:
       return { status: 404, body: { ok: false } };
   }
+}
+
+const ok: HealthAnswer = { status: 200, body: { ok: true } };
+
+function unlessMissing(missing: readonly string[]): HealthAnswer {
+  return missing.length === 0 ? ok : { status: 503, body: { ok: false, missing } };
 }
 
 function portOf(server: Server): number {
