@@ -20,12 +20,15 @@ const exitUnavailable = 69;
 const scriptlessPackage = "node-" + process.platform + "-" + process.arch;
 /** What a service manager, a shell or a terminal sends to the process that it started. */
 const forwardedSignals = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR2"];
+/** Tells the newer Node that the channel to its parent is ours: nobody else's channel means anything to it. */
+const launchedMark = "STR_LAUNCHED";
 
 const packageDirectory = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Runs `entry`, a path without its extension such as "worker/main", in this process or under a newer Node. */
 export function launch(entry) {
   if (majorOf(process.versions.node) >= oldestMajor) {
+    endWithLauncher();
     import(pathToFileURL(findEntry(entry)).href);
     return;
   }
@@ -65,12 +68,20 @@ function majorOf(version) {
   return parseInt(version, 10);
 }
 
-/**
- * Becomes `node` as far as a parent can tell: same arguments, same streams, signals passed on, same ending.
- * SIGKILL cannot be passed on; whoever may send it to a service should start it with Node 24 directly.
- */
+/** SIGKILL cannot be passed on: the channel to a launcher that it ended closes, and counts as SIGTERM. */
+function endWithLauncher() {
+  if (process.env[launchedMark] === undefined || process.channel === undefined) return;
+  delete process.env[launchedMark];
+  process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  process.channel.unref();
+}
+
+/** Becomes `node` as far as a parent can tell: same arguments, same streams, signals passed on, same ending. */
 function runUnder(node) {
-  const child = spawn(node, process.execArgv.concat(process.argv.slice(1)), { stdio: "inherit" });
+  const child = spawn(node, process.execArgv.concat(process.argv.slice(1)), {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: Object.assign({}, process.env, { [launchedMark]: "1" }),
+  });
   const forward = (signal) => child.kill(signal);
   forwardedSignals.forEach((signal) => process.on(signal, forward));
   child.on("error", (error) => {

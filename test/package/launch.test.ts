@@ -142,6 +142,41 @@ describe("under an older Node", () => {
     expect(await once(child, "exit")).toEqual([7, null]);
   });
 
+  test("a program whose command was killed gets SIGTERM, also after it closed what it was started with", async ({
+    skip,
+  }) => {
+    const older = olderNode(skip);
+    const descriptors = join(root, "worker", "support", "inherited-descriptors.ts");
+    const command = makePackage("it", {
+      "harness/cli.ts": `
+        import { closeInheritedDescriptors } from ${JSON.stringify(descriptors)};
+        closeInheritedDescriptors();
+        process.on("SIGUSR2", () => console.log("connected", process.connected));
+        process.on("SIGTERM", () => { console.log("TERM"); process.exit(); });
+        setInterval(() => {}, 1000);
+        console.log("ready");
+      `,
+    });
+    putNode24("it");
+    const { child, nextLine } = await start(older, command);
+    const connected = nextLine();
+    child.kill("SIGUSR2");
+    expect(await connected).toBe("connected true");
+    const [answer, closed] = [nextLine(), once(child, "close")];
+    child.kill("SIGKILL");
+    expect(await answer).toBe("TERM");
+    // The program had the other end of the pipe.
+    await closed;
+  });
+
+  test("a program ends when it has nothing more to do", async ({ skip }) => {
+    const older = olderNode(skip);
+    const mark = `console.log(process.env.STR_LAUNCHED ?? "no mark");`;
+    const command = makePackage("it", { "harness/cli.ts": mark });
+    putNode24("it");
+    expect(await run(older, [command])).toMatchObject({ status: 0, stdout: "no mark\n" });
+  });
+
   test("a program that a signal ended ends the command by the same signal", async ({ skip }) => {
     const older = olderNode(skip);
     const command = makePackage("it", { "harness/cli.ts": waitsForSignals });

@@ -503,7 +503,6 @@ describe("a variable that cannot be used", () => {
       "DEV_BROKER_PORT",
       "SANDBOX_DEFAULT_PROFILE",
       "ARTIFACT_SCOPE_VALUE",
-      "HEALTH_HOST",
       "AMQP_URL, DEV_BROKER_HOST, SOLACE_HOST",
     ]);
   });
