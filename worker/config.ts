@@ -9,7 +9,9 @@ import type { BrokerConfig } from "./broker/open.ts";
 import type { CheckName } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
 import type { logLevels } from "./telemetry/logger.ts";
+import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
+import { misspeltVariables } from "./variable-names.ts";
 import { factsAbout, variables } from "./variables.ts";
 
 export type { Environment };
@@ -76,17 +78,24 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the whole configuration. An empty variable counts as unset. Throws ConfigError with every problem at once. */
+/**
+ * Reads the whole configuration, with the files that hold secrets. An empty variable counts as unset. Throws ConfigError with
+ * every problem at once.
+ */
 export function readConfig(environment: Environment): Config {
-  const set = underOwnNames(environment);
+  const secrets = readSecretFiles(environment);
+  const set = underOwnNames(secrets.environment);
   const parsed = variables.safeParse(set);
   const wrong = new Set(parsed.error?.issues.map(({ path }) => path[0]));
   if (!isKnownProfile(set)) wrong.add("SANDBOX_DEFAULT_PROFILE");
   if (!isUsableScope(set)) wrong.add("ARTIFACT_SCOPE_VALUE");
   const problems = [
-    ...Array.from(wrong, (name) => problem(name, set, environment)),
-    ...aliasProblems(environment),
-    ...brokerProblems(set),
+    ...misspeltVariables(environment),
+    ...secrets.problems,
+    ...Array.from(wrong, (name) => problem(name, set, secrets.environment)),
+    ...aliasProblems(secrets.environment),
+    // What cannot be read may have said which broker.
+    ...(secrets.problems.length > 0 ? [] : brokerProblems(set)),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data);

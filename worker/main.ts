@@ -37,7 +37,7 @@ Runs tools for agents. Everything is configured by environment variables.
 Example:
   SAM_NAMESPACE=ed_test DEV_BROKER_HOST=127.0.0.1 MANIFEST_PATH=/tools/manifest.yaml str-worker
 
-Variables:
+Variables. For one that holds a secret NAME_FILE may name a file with it:
 ${describeVariables()
   .map(
     ({ name, defaultText, description }) =>

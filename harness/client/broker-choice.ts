@@ -7,6 +7,7 @@ import { type BrokerConfig, openBroker } from "../../worker/broker/open.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { ReconnectingBroker } from "../../worker/broker/reconnecting.ts";
 import { ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import { readSecretFiles } from "../../worker/secret-files.ts";
 import { underOwnNames } from "../../worker/variable-aliases.ts";
 import { newId } from "../../worker/support/ids.ts";
 
@@ -87,7 +88,9 @@ export interface BrokerChoice {
  * password.
  */
 export function chooseBroker(text: string, given: ChoiceOptions): BrokerChoice {
-  const options = { ...given, environment: underOwnNames(given.environment) };
+  const { environment, problems } = readSecretFiles(given.environment);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const options = { ...given, environment: underOwnNames(environment) };
   const kind = Object.hasOwn(kinds, text) ? kinds[text] : undefined;
   return kind ? fromVariables(text, kind, options) : fromUrl(text, options);
 }

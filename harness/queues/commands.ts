@@ -52,8 +52,8 @@ export function addQueues(
 }
 
 const help = `
-SOLACE_SEMP_URL, SOLACE_SEMP_USERNAME and SOLACE_SEMP_PASSWORD say where the broker is managed and by whom, SOLACE_VPN
-in which message VPN (default: default). A worker that is down for the moment serves nothing: look at the list first, and
+SOLACE_SEMP_URL, SOLACE_SEMP_USERNAME and SOLACE_SEMP_PASSWORD, or SOLACE_SEMP_PASSWORD_FILE with the name of a file that
+holds it, say where the broker is managed and by whom, SOLACE_VPN in which message VPN (default: default). A worker that is down for the moment serves nothing: look at the list first, and
 say --after a longer time than a worker takes to come back. A worker whose places are all taken lets its other queues go:
 nothing is removed unless there are ${quietSeconds} seconds within --after in which no call of the namespace runs.
 

@@ -2,6 +2,7 @@
  * `harness queues prune`: which queues of a namespace nobody serves any more, and away with them.
  */
 import { queuePrefix, toolQueue } from "../../worker/protocol/queue-names.ts";
+import { readSecretFiles } from "../../worker/secret-files.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import { printable } from "../screen.ts";
 import { callsIn, waitForQuiet } from "./quiet.ts";
@@ -185,7 +186,9 @@ function show(verdict: Verdict, { json = false }: PruneOptions, { out }: Context
   out.line(printable(text));
 }
 
-function connect({ environment, err }: Context): Semp {
+function connect({ environment: given, err }: Context): Semp {
+  const { environment, problems } = readSecretFiles(given, [variables.password]);
+  if (problems.length > 0) throw new UsageError(problems.join("\n"));
   const [text, username, password] = [variables.url, variables.username, variables.password].map(
     (name) => environment[name] || undefined,
   );

@@ -53,6 +53,7 @@ export const harnessMayImport: readonly string[] = [
   "worker/artifacts/scope.ts",
   "worker/artifacts/store.ts",
   "worker/config.ts",
+  "worker/secret-files.ts",
   "worker/variable-aliases.ts",
 ];
 

@@ -1,8 +1,13 @@
 /**
  * The environment as configuration.
  */
-import { describe, expect, test } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import { secretFileVariables } from "../../worker/secret-files.ts";
+import { misspeltVariables, unknownVariables } from "../../worker/variable-names.ts";
 import { describeVariables, variables } from "../../worker/variables.ts";
 
 /** What has to be set. */
@@ -74,7 +79,7 @@ describe("a configuration of nothing but what is required", () => {
 
   test("is the same with variables that are somebody else's", () => {
     expect(
-      readConfig({ ...required, PATH: "/bin", SAM_NAMESPACE_2: "x", HOME: undefined }),
+      readConfig({ ...required, PATH: "/bin", SAM_AGENT_NAMESPACE: "x", HOME: undefined }),
     ).toEqual(readConfig(required));
   });
 });
@@ -505,6 +510,140 @@ describe("a variable that cannot be used", () => {
       "ARTIFACT_SCOPE_VALUE",
       "AMQP_URL, DEV_BROKER_HOST, SOLACE_HOST",
     ]);
+  });
+});
+
+describe("a secret in a file", () => {
+  let directory: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "str-secrets-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+  });
+  const fileOf = async (content: string | Uint8Array): Promise<string> => {
+    const path = join(directory, "secret");
+    await writeFile(path, content);
+    return path;
+  };
+  const namespace = { SAM_NAMESPACE: "ed_test" };
+  const solace = { ...namespace, SOLACE_HOST: "broker" };
+
+  test.each([
+    ["a password\n", "a password"],
+    ["a password\r\n", "a password"],
+    [" two lines\n\n", " two lines\n"],
+    ["none", "none"],
+  ])("is its content without the newline at the end: %j", async (content, password) => {
+    const SOLACE_PASSWORD_FILE = await fileOf(content);
+    expect(readConfig({ ...solace, SOLACE_PASSWORD_FILE }).broker).toMatchObject({ password });
+  });
+
+  test("may be any that a variable may hold, also one that says which broker", async () => {
+    const file = await fileOf("amqp://user:password@broker/mesh\n");
+    const { broker } = readConfig({ ...namespace, AMQP_URL_FILE: file });
+    expect(broker).toMatchObject({ kind: "amqp", url: "amqp://user:password@broker/mesh" });
+    expect(secretFileVariables).toEqual(
+      expect.arrayContaining([
+        ...["SOLACE_PASSWORD_FILE", "SOLACE_CLIENT_KEY_PASSPHRASE_FILE", "SOLACE_HOST_FILE"],
+        ...["AMQP_URL_FILE", "AMQP_KEY_PASSPHRASE_FILE"],
+      ]),
+    );
+    expect(secretFileVariables).not.toContain("SOLACE_OAUTH_TOKEN_FILE");
+  });
+
+  test("may have the other name of its variable", async () => {
+    const SOLACE_BROKER_PASSWORD_FILE = await fileOf("one\n");
+    expect(readConfig({ ...solace, SOLACE_BROKER_PASSWORD_FILE }).broker).toMatchObject({
+      password: "one",
+    });
+    expect(
+      problemsOf({ ...solace, SOLACE_BROKER_PASSWORD_FILE, SOLACE_PASSWORD: "other" }),
+    ).toEqual([expect.stringContaining("are two names of one variable")]);
+  });
+
+  test("is an error beside the variable itself, and nothing when the name is empty", async () => {
+    const SOLACE_PASSWORD_FILE = await fileOf("one");
+    expect(problemsOf({ ...solace, SOLACE_PASSWORD: "other", SOLACE_PASSWORD_FILE })).toEqual([
+      "SOLACE_PASSWORD, SOLACE_PASSWORD_FILE: set one of them",
+    ]);
+    const set = { ...solace, SOLACE_PASSWORD: "other", SOLACE_PASSWORD_FILE: "" };
+    expect(readConfig(set).broker).toMatchObject({ password: "other" });
+  });
+
+  test("is told by the name of its file when it cannot be read, alone", async () => {
+    const missing = join(directory, "missing");
+    expect(problemsOf({ ...namespace, AMQP_URL_FILE: missing })).toEqual([
+      `AMQP_URL_FILE: "${missing}" cannot be read: ENOENT`,
+    ]);
+    expect(problemsOf({ ...solace, SOLACE_PASSWORD_FILE: directory })).toEqual([
+      `SOLACE_PASSWORD_FILE: "${directory}" cannot be read: EISDIR`,
+    ]);
+  });
+
+  test.each([
+    ["\n", "is empty"],
+    ["x".repeat(65_537), "holds more than 65536 bytes"],
+    [Uint8Array.of(0x73, 0xff), "is not UTF-8"],
+  ])("is told without its content when it cannot be used", async (content, problem) => {
+    const file = await fileOf(content);
+    expect(problemsOf({ ...solace, SOLACE_PASSWORD_FILE: file })).toEqual([
+      `SOLACE_PASSWORD_FILE: "${file}" ${problem}`,
+    ]);
+    const url = await fileOf("http://user:hidden@broker");
+    expect(problemsOf({ ...namespace, AMQP_URL_FILE: url }).join()).not.toContain("hidden");
+  });
+
+  test("is read no further than its limit", () => {
+    expect(problemsOf({ ...solace, SOLACE_PASSWORD_FILE: "/dev/zero" })).toEqual([
+      'SOLACE_PASSWORD_FILE: "/dev/zero" holds more than 65536 bytes',
+    ]);
+  });
+});
+
+describe("a variable that begins like one of the worker's", () => {
+  test.each([
+    ["SANDBOX_MAX_CONCURENT", "SANDBOX_MAX_CONCURRENT"],
+    ["SANDBOX_DEFUALT_PROFILE", "SANDBOX_DEFAULT_PROFILE"],
+    ["SAM_NAME_SPACE", "SAM_NAMESPACE"],
+    ["AMQP_URI", "AMQP_URL"],
+    ["SOLACE_PASWORD_FILE", "SOLACE_PASSWORD_FILE"],
+    ["MANIFEST_PATHS", "MANIFEST_PATH"],
+  ])("is an error when it is a misspelt one: %s", (name, meant) => {
+    expect(problemsOf({ ...required, [name]: "1" })).toEqual([
+      `${name}: there is no such variable; ${meant} is meant`,
+    ]);
+    expect(problemsOf({ ...required, [name]: "" })).toEqual([]);
+  });
+
+  test.each(["SANDBOX_COLOUR", "SOLACE_DEV_MODE", "ARTIFACT_BUCKET"])(
+    "is a warning when it is like none: %s",
+    (name) => {
+      expect(problemsOf({ ...required, [name]: "1" })).toEqual([]);
+      expect(unknownVariables({ ...required, [name]: "1" })).toEqual([
+        `${name}: there is no such variable of the worker; it is not used`,
+      ]);
+    },
+  );
+
+  test("is neither when it is known, the harness's, or what Kubernetes sets for a service of that name", () => {
+    const services = {
+      SOLACE_PORT: "tcp://10.0.0.1:55555",
+      SOLACE_PORT_55555_TCP_ADDR: "10.0.0.1",
+      SOLACE_PORT_55555_TCP: "tcp://10.0.0.1:55555",
+      SOLACE_SERVICE_HOST: "10.0.0.1",
+      AMQP_SERVICE_PORT_AMQPS: "5671",
+    };
+    const names = [...Object.keys(variables.shape), ...secretFileVariables, "SOLACE_SEMP_URL"];
+    const set = { ...Object.fromEntries(names.map((name) => [name, "1"])), ...services };
+    expect(misspeltVariables(set)).toEqual([]);
+    expect(unknownVariables(set)).toEqual([]);
+    expect(misspeltVariables({ SOLACE_PORT: "55555" })).toHaveLength(1);
+  });
+
+  test("is looked at whatever known one it is like", () => {
+    for (const name of Object.keys(variables.shape)) {
+      expect(misspeltVariables({ [`${name}X`]: "1" }), name).toHaveLength(1);
+    }
+    expect(misspeltVariables({ PATHS: "1", HOST: "x", LOGLEVEL: "debug" })).toEqual([]);
   });
 });
 

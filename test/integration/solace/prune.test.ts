@@ -249,6 +249,12 @@ describe("harness queues prune", () => {
       2,
       /SOLACE_SEMP_URL is not accepted/,
     ],
+    [
+      "an unreadable password",
+      { SOLACE_SEMP_PASSWORD: "", SOLACE_SEMP_PASSWORD_FILE: "/nowhere/secret" },
+      2,
+      /SOLACE_SEMP_PASSWORD_FILE: "\/nowhere\/secret" cannot be read: ENOENT/,
+    ],
     ["no password", { SOLACE_SEMP_PASSWORD: "" }, 2, /SOLACE_SEMP_PASSWORD have to say/],
   ] as const)(
     "says what is wrong with %s, and shows no password",

@@ -1,7 +1,10 @@
 /**
  * Which broker is meant by a URL, an address, or the name of a kind.
  */
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { chooseBroker } from "../../../../harness/client/broker-choice.ts";
 
 const choose = (text: string, environment: Readonly<Record<string, string>> = {}) =>
@@ -92,5 +95,22 @@ describe("the name of a kind", () => {
     const missing = `broker: ${name} needs ${variable}, which is not set`;
     expect(() => choose(name)).toThrow(missing);
     expect(() => choose(name, { [variable]: "" })).toThrow(missing);
+  });
+});
+
+describe("a secret in a file", () => {
+  test("is read as the worker reads it, and told by the file's name when it cannot be", () => {
+    const directory = mkdtempSync(join(tmpdir(), "str-choice-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, "url");
+    writeFileSync(file, "amqp://user:s3cret@h/mesh\n");
+    expect(choose("amqp", { AMQP_URL_FILE: file })).toMatchObject({
+      config: { kind: "amqp", url: "amqp://user:s3cret@h/mesh" },
+      place: "the broker of AMQP_URL",
+    });
+    const missing = join(directory, "missing");
+    expect(() => choose("amqp", { AMQP_URL_FILE: missing })).toThrow(
+      `AMQP_URL_FILE: "${missing}" cannot be read: ENOENT`,
+    );
   });
 });
