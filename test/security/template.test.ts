@@ -18,6 +18,7 @@ import type { ParkedSandbox, Template } from "../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";
 import { never } from "../integration/sandbox/sandbox-host.ts";
+import { type Draw, type Draws, alike } from "../support/draws.ts";
 import {
   type TemplateHost,
   type TemplateHostOptions,
@@ -119,8 +120,8 @@ describe.each(profiles)("a call in a child of a template under %s", (profile) =>
       "to change what runs": "EROFS",
       "to write to what runs": expect.stringMatching(/^(EACCES|EROFS)$/),
       "to trace": "EPERM",
-      "other processes": [1, 2],
-      "children of the first": ["2"],
+      "other processes": ["1", "its own"],
+      "children of the first": ["its own"],
       "parent of the first": "0",
       "pids beyond": [],
     });
@@ -242,13 +243,17 @@ describe("a template", () => {
     expect((await host.call(template, "terminals")).result).toEqual({ terminals: ["0", "ptmx"] });
   });
 
-  test("has random numbers drawn anew in each child", async (context) => {
-    const { host, template } = await open(context);
-    const drawn = [];
-    for (let count = 0; count < 3; count++)
-      drawn.push((await host.call<Record<string, unknown>>(template, "draw")).result);
-    for (const name of ["random", "bytes"])
-      expect(new Set(drawn.map((each) => each[name])).size).toBe(3);
+  test("has no two of 50 children draw alike from any generator that its import has drawn from", async (context) => {
+    const { host, template } = await open(context, { module: "generators" });
+    const drawn: Draw[] = [];
+    for (let round = 0; round < 10; round++) {
+      const calls = Array.from({ length: 5 }, () => host.call<Draws>(template, "tell"));
+      const results = (await Promise.all(calls)).map(({ result }) => result);
+      if (round === 0) drawn.push(results[0]!.imported);
+      drawn.push(...results.map((each) => each.drawn));
+    }
+    expect(drawn).toHaveLength(51);
+    expect(alike(drawn)).toEqual({});
   });
 });
 

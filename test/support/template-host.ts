@@ -30,6 +30,8 @@ export interface TemplateHostOptions {
   readonly files: Readonly<Record<string, string>>;
   /** A directory whose modules are there as well. */
   readonly toolsFrom?: string;
+  /** A directory that the module finds at /packages. */
+  readonly packages?: string;
   /** The module that is loaded; `tool` unless given. */
   readonly module?: string;
   readonly profile?: string;
@@ -95,7 +97,9 @@ async function openTemplateHost(
     await prepared[Symbol.asyncDispose]();
     await runner[Symbol.asyncDispose]();
   });
-  const request = { ...prepared, profile, devices: [] };
+  const { packages } = options;
+  const mounts = packages === undefined ? [] : [{ source: packages, target: "/packages" }];
+  const request = { ...prepared, mounts: [...prepared.mounts, ...mounts], profile, devices: [] };
 
   const fill = (sandbox: Pick<Sandbox, "workDir">, name: string, args: object): Promise<void> =>
     sandbox.workDir.writeArguments(JSON.stringify(argumentsOf(module, name, args)));

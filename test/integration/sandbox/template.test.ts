@@ -220,6 +220,16 @@ def run():
       "open('output/x', 'w').close()\nopen('x', 'w').close()",
       "/sandbox/work/x",
     ],
+    [
+      "a generator that cannot be seeded anew",
+      "import random\nclass Own(random.Random):\n    def random(self): return 0.5\nown = Own()",
+      "tool.Own is a generator of an unknown kind",
+    ],
+    [
+      "a library with such a generator",
+      "import sys, types\nsys.modules['torch'] = types.ModuleType('torch')",
+      "torch has a generator",
+    ],
     ["an error", "import nothing_of_that_name", "ModuleNotFoundError"],
   ] as const)(
     "is refused for good to a module whose import leaves %s",

@@ -9,10 +9,10 @@
 import _signal as signal  # `signal` itself makes objects of all numbers, in memory that each child would have to copy.
 import gc
 import os
-import sys
 from _socket import AF_UNIX, SOCK_STREAM, socket
 
 from .fork_mask import ForkMask
+from .generators import Generators
 from .isolation import TEMPLATE_DIRECTORY, Isolation, close_all_but
 from .leaving import QuickEnd
 from .parked import say, serve
@@ -38,8 +38,10 @@ class Children:
     """Makes the children of this process."""
 
     def __init__(self, settings: dict, channel: int, args_file: str, end: QuickEnd, fork_mask: ForkMask) -> None:
-        """Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the machine is unknown."""
+        """Raises KeyError, ValueError or OSError where the settings are not those of PROTOCOL.md, or children of this
+        machine could not be isolated."""
         self._isolation = Isolation(settings)
+        self.generators = Generators()
         self._channel = channel
         self._args_file = args_file
         self._end = end
@@ -52,21 +54,26 @@ class Children:
             rehearse(_MEMORY)
         # The kernel waits for children by itself (wait(2)); they get the module's handler back.
         on_child_end = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        numbers = self._isolation.numbers()
         while True:
             order = orders.next()
             if order is None:
                 os._exit(0)
+            number = next(numbers, None)
+            if number is None:
+                say(self._channel, {"failed": "the template has given out all process ids"})
+                continue
             try:
                 pid = self._isolation.clone()
             except OSError as error:
                 say(self._channel, {"failed": describe(error)})
                 continue
             if pid == 0:
-                return self._become_first(order, on_child_end)
+                return self._become_first(order, number, on_child_end)
             say(self._channel, {"forked": pid})
 
-    def _become_first(self, order: dict, on_child_end: object) -> int:
-        """What a child does. Returns in the runner's process only."""
+    def _become_first(self, order: dict, number: int, on_child_end: object) -> int:
+        """What a child does. Returns in the runner's process only, whose id is `number`."""
         report = None
         try:
             report, wake, out, err = (_connect(order["word"], role) for role in _ROLES)
@@ -74,13 +81,18 @@ class Children:
             # template and all its children. The runner does not lead it, as in any other sandbox.
             os.setsid()
             self._isolation.name_user()
+            self._isolation.number_next(number)
             self._isolation.mount(order["directory"])
             if os.read(report, len(_GO)) != _GO:
                 os._exit(0)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._isolation.give_up(order["cpus"])
             _expect_signals(self._fork_mask)
+            # Before the fork: handlers of `os.register_at_fork` are code of the tool, too.
+            self.generators.seed()
             runner = os.fork()
+            if runner == 0 and os.getpid() != number:
+                raise OSError(f"process id {number} is taken")
         except BaseException as error:
             if report is not None:
                 say(report, {"failed": describe(error)})
@@ -96,7 +108,6 @@ class Children:
         for descriptor, place in ((null, 0), (out, 1), (err, 2)):
             os.dup2(descriptor, place)
         close_all_but([0, 1, 2, wake])
-        _reseed()
         self._isolation.limit()
         rehearse(_MEMORY)
         self._end.rehearse()
@@ -164,10 +175,3 @@ def _exit_code_of(runner: int) -> "int | None":
         if pid == runner:
             code = os.waitstatus_to_exitcode(status)
             found = code if code >= 0 else _SIGNAL_BASE - code
-
-
-def _reseed() -> None:
-    """Has numpy's generator differ from child to child. Python does so with its own when it forks."""
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()

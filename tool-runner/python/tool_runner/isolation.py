@@ -32,6 +32,9 @@ WORK_DIRECTORY = "/sandbox/work"
 # What the template has and its children must not: their work directories and its socket.
 TEMPLATE_DIRECTORY = "/sandbox/template"
 
+# The process id that was given last in the pid namespace of the process that reads or writes it (proc_sys_kernel(5)).
+_LAST_NUMBER, _MAX_NUMBER = "/proc/sys/kernel/ns_last_pid", "/proc/sys/kernel/pid_max"
+
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _libc.syscall.argtypes = [ctypes.c_long] * 6
@@ -52,7 +55,9 @@ class Isolation:
     """How each child of one template is kept apart. The methods are steps, in their order; each may raise OSError."""
 
     def __init__(self, settings: dict) -> None:
-        """Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the machine is unknown."""
+        """Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the machine is unknown, and OSError
+        where the kernel lets nobody choose process ids (CONFIG_CHECKPOINT_RESTORE)."""
+        os.close(os.open(_LAST_NUMBER, os.O_WRONLY))
         self._clone_number = _CLONE_NUMBER[os.uname().machine]
         self._has_network = settings["network"]
         self._has_terminals = settings["terminals"]
@@ -86,6 +91,15 @@ class Isolation:
         _write("/proc/self/uid_map", b"%d %d 1" % (os.geteuid(), os.geteuid()))
         _write("/proc/self/gid_map", b"%d %d 1" % (os.getegid(), os.getegid()))
         _write("/proc/sys/user/max_user_namespaces", b"0")
+
+    def numbers(self) -> object:
+        """Process ids for runners, each once: the template has none of them."""
+        with open(_MAX_NUMBER) as file:
+            return iter(range(os.getpid() + 1, int(file.read())))
+
+    def number_next(self, number: int) -> None:
+        """Has the next process of the child's pid namespace have this id."""
+        _write(_LAST_NUMBER, b"%d" % (number - 1))
 
     def mount(self, directory: str) -> None:
         """Gives the child file systems of its own where it can write, and hides what is the template's.

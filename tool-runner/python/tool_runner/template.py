@@ -44,7 +44,7 @@ def template(argv: "list[str]") -> int:
         refuse(channel, f"children of it cannot be isolated: {describe(error)}")
     places = {path: set() for path in settings["tmpfs"]}
     places[os.path.dirname(args_file)] = _WORK_DIRECTORY_NAMES
-    reason = why_not_to_fork(own_descriptors, places)
+    reason = why_not_to_fork(own_descriptors, places) or children.generators.find()
     if reason is not None:
         refuse(channel, f"it cannot be forked after its import: {reason}")
     _flush()

@@ -1,0 +1,78 @@
+/**
+ * Children of a template that has drawn from the generators of popular packages draw no two alike.
+ */
+import { describe, expect, test } from "vitest";
+import { type Draw, type Draws, alike } from "../../support/draws.ts";
+import { pypiPackages } from "../../support/pypi-packages.ts";
+import { templateHosts } from "../../support/template-host.ts";
+
+const packages = [
+  ...["aiohttp", "apsw", "bcrypt", "cryptography", "faker", "fastuuid", "httpx", "networkx"],
+  ...["numpy>=2", "pandas", "paramiko", "pillow", "psycopg2-binary", "pycryptodome", "pymongo"],
+  ...[
+    "pynacl",
+    "python-ulid",
+    "randomgen",
+    "requests",
+    "shortuuid",
+    "sqlalchemy",
+    "ulid-transform",
+  ],
+  "uuid-utils",
+];
+
+const openHost = templateHosts();
+const fixtures = new URL("../../fixtures/packages/", import.meta.url).pathname;
+
+// On one processor, as `restrictive` has it, numpy starts no threads.
+const profile = "restrictive";
+
+test("no two of 50 children draw alike from any generator of popular packages", async (context) => {
+  const host = await openHost(context, {
+    files: {},
+    profile,
+    toolsFrom: fixtures,
+    module: "package_generators",
+    packages: await pypiPackages(context, packages),
+  });
+  await using template = await host.openTemplate();
+  const drawn: Draw[] = [];
+  for (let count = 0; count < 50; count++) {
+    const { result } = await host.call<Draws>(template, "tell");
+    if (count === 0) drawn.push(result.imported);
+    drawn.push(result.drawn);
+  }
+  expect(drawn).toHaveLength(51);
+  expect(Object.keys(drawn[0]!).length).toBeGreaterThan(30);
+  expect(alike(drawn)).toEqual({});
+});
+
+describe("there is no template of a module that holds", () => {
+  test.for([
+    ["a bit generator that numpy does not know", "held = randomgen.Xoshiro256()", "Xoshiro256"],
+    ["a seed sequence", "held = numpy.random.SeedSequence()", "a SeedSequence"],
+    [
+      "the seed sequence of a generator",
+      "held = numpy.random.SeedSequence(); also = numpy.random.default_rng(held)",
+      "a SeedSequence",
+    ],
+    [
+      "numpy's own generator of another kind",
+      "numpy.random.set_bit_generator(numpy.random.PCG64())",
+      "can only re-seed",
+    ],
+    ["a copy of SQLite that is out of reach", "import apsw", "apsw has a generator"],
+    ["a generator of C++", "import ulid_transform", "ulid_transform has a generator"],
+  ] as const)("%s", async ([, source, reason], context) => {
+    const imports = "import sys\nsys.path.insert(0, '/packages')\nimport numpy, randomgen\n";
+    const host = await openHost(context, {
+      profile,
+      files: { "tool.py": `${imports}${source}\ndef run():\n    return {}\n` },
+      packages: await pypiPackages(context, packages),
+    });
+    await expect(host.openTemplate()).rejects.toMatchObject({
+      isUnfit: true,
+      message: expect.stringContaining(reason),
+    });
+  });
+});
