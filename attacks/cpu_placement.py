@@ -1,4 +1,4 @@
-"""Places itself on more processors than it was placed on."""
+"""Finds itself on more processors than it may have, or places itself on more than it was placed on."""
 
 import os
 
@@ -10,6 +10,9 @@ _ALL = range(4096)
 
 def attack(target):
     given = os.sched_getaffinity(0)
+    most = target["limits"]["cpus"]
+    if len(given) > most:
+        return answer([f"placed on {len(given)} processors, bound {most}"], [])
     held = []
     # One that may use all has nothing to undo, so it gives some away first.
     for wanted in ({min(given)}, _ALL):

@@ -4,6 +4,7 @@ import os
 import sys
 
 from support.attempts import answer
+from support.mounts import mount_points
 
 _PLACES = (
     ".",
@@ -31,7 +32,8 @@ _PLACES = (
 
 def attack(target):
     name = f"trace-{target['token']}"
-    places = {os.path.realpath(place): None for place in (*_PLACES, *sys.path, os.path.expanduser("~"))}
+    known = (*_PLACES, *sys.path, *mount_points(), os.path.expanduser("~"))
+    places = {os.path.realpath(place): None for place in known}
     paths = [os.path.join(place, name) for place in places]
     if target["round"] == 1:
         left = [path for path in paths if _leave(path)]

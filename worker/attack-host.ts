@@ -80,6 +80,7 @@ async function openAttacked(
     return {
       waiting: found.reduce((sum, { waiting }) => sum + waiting, 0),
       way: found.find(({ way }) => way !== undefined)?.way,
+      failure: found.find(({ failure }) => failure !== undefined)?.failure,
     };
   };
   return {

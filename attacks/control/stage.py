@@ -4,6 +4,7 @@ Started by worker/doctor/control.ts in a sandbox with namespaces of its own and 
 order, one JSON object, from descriptor 3. The last line that it prints is what came of the attack.
 """
 
+import ctypes
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ TOOLS = "/stage/tools"
 SCRATCH = "/scratch"
 WORK_BASE = SCRATCH + "/work"
 WORK_DIR = WORK_BASE + "/call"
+TEMPLATE_DIR = WORK_BASE + "/template"
 SECRET = SCRATCH + "/secret"
 SOCKET = SCRATCH + "/socket"
 ABSTRACT = "str-attack-control"
@@ -29,6 +31,8 @@ PATIENCE_SECONDS = 60
 ROOM = 4
 # As much as a pipe holds, so that writing an answer never waits.
 MAX_ANSWER_BYTES = 60_000
+# Flags of unshare(2).
+NEW_MOUNTS, NEW_PIDS = 0x0002_0000, 0x2000_0000
 HTTP_PORT = 80
 DNS_PORT = 53
 
@@ -49,7 +53,7 @@ def perform(order, target):
     """One call: what the program answered, or what the naive worker says of it."""
 
     def run(stdout=None):
-        return run_program(order["id"], target, stdout)
+        return run_program(order["id"], target, stdout, order.get("control") == "naive-template")
 
     if order.get("control") == "naive-worker":
         sys.path.insert(0, os.path.dirname(__file__))
@@ -63,9 +67,10 @@ def perform(order, target):
     return answer or {"reached": False, "evidence": f"no answer; exit status {status}"}
 
 
-def run_program(attack, target, stdout=None):
+def run_program(attack, target, stdout=None, by_template=False):
     """
-    Runs the program in a process of its own, with its standard output at a descriptor or nowhere.
+    Runs the program in a process of its own, with its standard output at a descriptor or nowhere. By a template, that
+    process imports the program, and a child calls it.
     Its answer, or None, and its exit status, negative for a signal.
     """
     reading, writing = os.pipe()
@@ -74,7 +79,10 @@ def run_program(attack, target, stdout=None):
         os.close(reading)
         try:
             become_tool(target["limits"], stdout)
+            os.chdir(TEMPLATE_DIR if by_template else WORK_DIR)
             program = runpy.run_path(f"{TOOLS}/{attack}.py", run_name=attack)
+            if by_template:
+                become_naive_child()
             os.write(writing, json.dumps(program["attack"](target)).encode()[:MAX_ANSWER_BYTES])
             os._exit(0)
         except BaseException:
@@ -92,8 +100,17 @@ def run_program(attack, target, stdout=None):
     return (json.loads(answer) if answer else None), status
 
 
-def become_tool(limits, stdout):
+def become_naive_child():
+    """Goes on in a child with namespaces of its own, in which everything of its parent is mounted."""
+    if ctypes.CDLL(None).unshare(NEW_MOUNTS | NEW_PIDS) != 0:
+        raise OSError("no namespaces for a child")
+    pid = os.fork()
+    if pid != 0:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     os.chdir(WORK_DIR)
+
+
+def become_tool(limits, stdout):
     sys.path.insert(0, TOOLS)
     nothing = os.open("/dev/null", os.O_RDWR)
     os.dup2(nothing, 0)
@@ -121,7 +138,7 @@ def end_of(pid):
 
 def plant(order):
     token, metadata, variable = order["token"], order["metadata_address"], order["variable"]
-    for name in (SCRATCH + "/open", WORK_DIR + "/input", WORK_DIR + "/output"):
+    for name in (SCRATCH + "/open", TEMPLATE_DIR, WORK_DIR + "/input", WORK_DIR + "/output"):
         os.makedirs(name)
     os.mkfifo(WORK_DIR + "/status.pipe")
     for path in (
@@ -162,8 +179,16 @@ def plant(order):
         "name_servers": ["127.0.0.1"],
         "socket_path": SOCKET,
         "abstract_socket": ABSTRACT,
+        "namespaces": own_namespaces(),
         "limits": order["limits"],
     }
+
+
+def own_namespaces():
+    try:
+        return {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt", "pid", "ipc", "uts", "cgroup")}
+    except OSError:
+        return {}  # A /proc that is masked.
 
 
 def put(path, text):

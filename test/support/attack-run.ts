@@ -1,6 +1,6 @@
 /**
  * Attacks as `str-worker doctor --attack` runs them, for tests; and some of them from the command line, for who writes
- * them: `node test/support/attack-run.ts [--profile NAME] [--start KIND] [ID…]`.
+ * them: `node test/support/attack-run.ts [--profile NAME] [--start KIND] [--json] [ID…]`.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { createHost, readProfiles } from "../../worker/app.ts";
 import { type AttackChoice, attackHost } from "../../worker/attack-host.ts";
 import { readConfig } from "../../worker/config.ts";
-import type { AttackReport } from "../../worker/doctor/attack-report.ts";
+import { type AttackReport, attackJson } from "../../worker/doctor/attack-report.ts";
 import { type StartChoice, startChoices } from "../../worker/doctor/attack-starts.ts";
 import { attacks } from "../../worker/doctor/catalog.ts";
 import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
@@ -45,7 +45,11 @@ export async function attackHere(
 
 if (import.meta.main) {
   const { values, positionals: ids } = parseArgs({
-    options: { profile: { type: "string" }, start: { type: "string", default: "usual" } },
+    options: {
+      profile: { type: "string" },
+      start: { type: "string", default: "usual" },
+      json: { type: "boolean" },
+    },
     allowPositionals: true,
   });
   const isChoice = (word: string): word is StartChoice => startChoices.some((one) => one === word);
@@ -54,14 +58,19 @@ if (import.meta.main) {
     attacks: attacks.filter(({ id }) => ids.length === 0 || ids.includes(id)),
     profiles: values.profile === undefined ? ["restrictive", "standard"] : [values.profile],
     start: values.start,
-    onRow: ({ id, profile, start, verdict, reason, evidence, durationMs, control }) => {
-      const told = control.reached ? "reached" : "not reached";
-      const what = `${id} (${profile}, ${start}, ${durationMs} ms)`;
-      console.log(`${verdict}  ${what}${reason ? `: ${reason}` : ""}`);
-      console.log(`  sandbox: ${evidence}`);
-      console.log(`  control: ${told}, ${control.durationMs} ms: ${control.evidence}`);
-    },
+    onRow:
+      values.json === true
+        ? () => undefined
+        : ({ id, profile, start, verdict, reason, evidence, durationMs, control }) => {
+            const told = control.reached ? "reached" : "not reached";
+            const what = `${id} (${profile}, ${start}, ${durationMs} ms)`;
+            console.log(`${verdict}  ${what}${reason ? `: ${reason}` : ""}`);
+            console.log(`  sandbox: ${evidence}`);
+            console.log(`  control: ${told}, ${control.durationMs} ms: ${control.evidence}`);
+          },
   });
-  for (const { name, start, works, evidence } of report.profiles)
-    console.log(`${name}, ${start}: ${works ? "tools work" : "TOOLS DO NOT WORK"}: ${evidence}`);
+  if (values.json === true) console.log(attackJson(report));
+  else
+    for (const { name, start, works, evidence } of report.profiles)
+      console.log(`${name}, ${start}: ${works ? "tools work" : "TOOLS DO NOT WORK"}: ${evidence}`);
 }

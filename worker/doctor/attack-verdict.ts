@@ -26,7 +26,11 @@ export function judge(
 ): Judgement {
   const ran = startSeen(observation);
   if (ran !== undefined && ran !== startOfCall(start))
-    return { held: undefined, reason: wrongStart(start, ran), evidence: endingOf(observation) };
+    return {
+      held: undefined,
+      reason: wrongStart(start, ran, observation.notReady),
+      evidence: endingOf(observation),
+    };
   // What an import did is over when its call comes.
   if (ran !== undefined && start !== "import" && attack.judge !== undefined)
     return attack.judge(observation);
@@ -42,8 +46,9 @@ export function startSeen({ outcome }: Pick<Observation, "outcome">): StartKind 
 }
 
 /** What is wrong with a call that had another start than it was to have. */
-export function wrongStart(start: AttackStart, ran: StartKind): string {
-  return `its call was to have the start ${startOfCall(start)}, and had ${ran}`;
+export function wrongStart(start: AttackStart, ran: StartKind, notReady?: string): string {
+  const why = notReady === undefined ? "" : `, since no sandbox was ready: ${notReady}`;
+  return `its call was to have the start ${startOfCall(start)}, and had ${ran}${why}`;
 }
 
 /** What the program itself said, or undefined when it did not get to that. */

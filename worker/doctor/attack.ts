@@ -39,6 +39,8 @@ export interface Target {
   /** A listening socket in the file system, and one by an abstract name, that answer with the token. */
   readonly socketPath: string;
   readonly abstractSocket: string;
+  /** Namespaces of the worker, by kind, but for the network's: `ipc:[4026531839]`; see namespaces(7). */
+  readonly namespaces: Readonly<Record<string, string>>;
   /** Bounds that are in force, in the units of their names. Nothing takes more than twice as much. */
   readonly limits: Limits;
   /** Which call of the attack this is, from 1 to {@link Attack.rounds}. */
@@ -58,6 +60,8 @@ export interface Observation {
   /** From the call to its outcome. */
   readonly durationMs: number;
   readonly target: Target;
+  /** Why no sandbox was ready for the call where one should have been; undefined when one was. */
+  readonly notReady?: string | undefined;
 }
 
 /** Whether an attack was held, and how one sees it. */
@@ -100,8 +104,11 @@ export interface Attack {
   readonly needsNeighbour?: boolean;
   /** What its manifest entry says besides. */
   readonly manifest?: Readonly<Record<string, unknown>>;
-  /** What the control runs besides: `naive-worker` reads what the program left as an unprotected worker would. */
-  readonly control?: "naive-worker";
+  /**
+   * What the control runs besides: `naive-worker` reads what the program left as an unprotected worker would;
+   * `naive-template` imports the module in a parent, and calls it in a child that sees everything of the parent.
+   */
+  readonly control?: "naive-worker" | "naive-template";
   /** Why its control cannot reach anything on this host, or undefined when it can. Asked when it did not. */
   noControl?(unenforced: readonly string[]): string | undefined;
 }

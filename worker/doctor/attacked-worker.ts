@@ -9,7 +9,7 @@ import type { Runtime } from "../manifest/manifest.ts";
 import type { ToolRunner } from "../runners/runner.ts";
 import type { AheadKind, Profiles } from "../sandbox/profile.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
-import type { Starts } from "../starts/starts.ts";
+import type { Starts, WarmFailure } from "../starts/starts.ts";
 
 /** What a worker has to be opened with to be attacked. */
 export interface AttackedOptions {
@@ -30,6 +30,8 @@ export interface Readiness {
   readonly waiting: number;
   /** How they are made; undefined when there can be none, such as for code that is unfit for each way. */
   readonly way: AheadKind | undefined;
+  /** Failed attempts to make one, in a row; undefined when the last one succeeded. */
+  readonly failure: WarmFailure | undefined;
 }
 
 /** The parts of a worker that attacks need. At least two calls run at once. Nothing waits for calls until it follows tools. */

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { getServers } from "node:dns";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readlink, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, type ListenOptions, type Server, createServer, isIP } from "node:net";
 import { join } from "node:path";
 import { SandboxError } from "../sandbox/sandbox.ts";
@@ -74,9 +74,25 @@ export async function plant(bases: readonly string[], uid: number | undefined): 
       nameServers: getServers().filter((server) => isIP(server) !== 0),
       socketPath,
       abstractSocket,
+      namespaces: await ownNamespaces(),
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Those that every sandbox has of its own, whatever its profile says of the network. */
+async function ownNamespaces(): Promise<Readonly<Record<string, string>>> {
+  const kinds = ["user", "mnt", "pid", "ipc", "uts", "cgroup"];
+  const names = await Promise.all(
+    kinds.map((kind) => readlink(`/proc/self/ns/${kind}`).catch(() => undefined)),
+  );
+  // A kernel may lack one.
+  return Object.fromEntries(
+    kinds.flatMap((kind, index) => {
+      const name = names[index];
+      return name === undefined ? [] : [[kind, name]];
+    }),
+  );
 }
 
 async function makeDirectory(bases: readonly string[]): Promise<string> {

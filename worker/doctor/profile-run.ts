@@ -4,7 +4,7 @@
 import { basename } from "node:path";
 import type { StartKind } from "../protocol/execution.ts";
 import { sandboxMark } from "../sandbox/orphans.ts";
-import type { AheadKind, Profile, Profiles } from "../sandbox/profile.ts";
+import type { Profile, Profiles } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { systemClock } from "../support/clock.ts";
 import type { Attack, Observation, Target } from "./attack.ts";
@@ -23,12 +23,9 @@ import type { AttackedWorker } from "./attacked-worker.ts";
 import { type ControlRun, runControl } from "./control.ts";
 import { type Neighbour, startNeighbour } from "./neighbour.ts";
 import type { Plants } from "./plants.ts";
+import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./run-attacks.ts";
 
-/** Milliseconds in which a sandbox has to wait for an attack: an import that attacks takes ten seconds at most on an idle host. */
-const readyTimeoutMs = 60_000;
-/** Milliseconds between two looks at whether it does. */
-const lookMs = 2;
 /** Calls that may have another start than they were to have, since what waits is given up when anything seems to change. */
 const maxTries = 3;
 
@@ -48,12 +45,14 @@ export class ProfileRun implements AsyncDisposable {
   readonly #stage: Stage;
   readonly #worker: AttackedWorker;
   readonly #call: CallParts;
+  readonly #readiness: ReadinessWait;
 
   private constructor(parts: ProfileRunParts, stage: Stage, worker: AttackedWorker) {
     const { store, options } = parts;
     this.#parts = parts;
     this.#stage = stage;
     this.#worker = worker;
+    this.#readiness = new ReadinessWait(worker, systemClock);
     this.#call = { invoker: worker.invoker, store, log: options.log };
   }
 
@@ -152,7 +151,7 @@ export class ProfileRun implements AsyncDisposable {
 
   /** What a tool gets that leaves it to the worker. */
   async #autoStart(signal: AbortSignal): Promise<StartKind> {
-    return (await this.#untilReady(toolName("auto", usefulTool), signal)) ?? "cold";
+    return (await this.#readiness.until(toolName("auto", usefulTool), signal)).way ?? "cold";
   }
 
   async #use(
@@ -168,7 +167,7 @@ export class ProfileRun implements AsyncDisposable {
       name: this.#parts.profile.name,
       start,
       works: isThere && answer?.reached === false,
-      evidence: isThere ? said : wrongStart(start, ran),
+      evidence: isThere ? said : wrongStart(start, ran, observation.notReady),
       unenforced: this.#unenforced(observation),
     };
     return { use, isThere };
@@ -177,7 +176,7 @@ export class ProfileRun implements AsyncDisposable {
   /** A call of the same tool; beside an import, of which there is one for all calls, of one that is not a part of it. */
   async #neighbour(id: string, start: AttackStart, signal: AbortSignal): Promise<Neighbour> {
     const name = toolName(start === "import" ? "cold" : start, id);
-    await this.#untilReady(name, signal);
+    await this.#readiness.until(name, signal);
     return startNeighbour(this.#call, name, this.#parts.plants.token, signal);
   }
 
@@ -210,27 +209,11 @@ export class ProfileRun implements AsyncDisposable {
     const target: Target = { ...plants.target, workBase, limits: profile.limits, round };
     const tool = toolName(start, id);
     for (let left = maxTries - 1; ; left--) {
-      const way = await this.#untilReady(tool, signal);
-      const observation = await callAttack(this.#call, tool, target, signal);
+      const ready = await this.#readiness.until(tool, signal);
+      const called = await callAttack(this.#call, tool, target, signal);
+      const observation = { ...called, notReady: ready.problem };
       const isRight = startSeen(observation) === startOfCall(start);
-      if (isRight || way === undefined || left === 0) return observation;
+      if (isRight || !ready.isReady || left === 0) return observation;
     }
-  }
-
-  /**
-   * Has a sandbox of this tool wait, and of no other, if the tool has any that wait: by which way, or undefined when none
-   * waits in time. Rejects with the signal's reason.
-   */
-  async #untilReady(name: string, signal: AbortSignal): Promise<AheadKind | undefined> {
-    const tool = this.#worker.catalog.resolve(name);
-    if (tool === undefined || tool.start === "cold") return undefined;
-    this.#worker.starts.follow([tool]);
-    const untilMs = systemClock.monotonicMs() + readyTimeoutMs;
-    while (systemClock.monotonicMs() < untilMs) {
-      const { waiting, way } = this.#worker.readinessOf(name);
-      if (waiting > 0 || way === undefined) return way;
-      await systemClock.sleep(lookMs, signal);
-    }
-    return undefined;
   }
 }

@@ -52,7 +52,7 @@ export const fixedLimits = {
 const cpuGraceSeconds = 1;
 
 type FixedLimitName = keyof typeof fixedLimits;
-const fixedLimitNames = Object.keys(fixedLimits) as readonly FixedLimitName[];
+export const fixedLimitNames = Object.keys(fixedLimits) as readonly FixedLimitName[];
 
 /** Reads the hard limits from the text of `/proc/self/limits`. A row that is missing counts as unlimited. */
 export function parseHardLimits(procSelfLimits: string): HardLimits {

@@ -94,6 +94,7 @@ export class Shelf {
       hits: this.#hits,
       misses: this.#misses,
       privateBytes: this.#privateBytes(),
+      failure: this.#supply.failure,
     };
   }
 

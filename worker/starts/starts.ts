@@ -32,6 +32,15 @@ export interface ShelfStats {
   readonly misses: number;
   /** Bytes of memory of those that wait, and of the template. */
   readonly privateBytes: number;
+  /** Why sandboxes cannot be made now; undefined when the last attempt succeeded. */
+  readonly failure: WarmFailure | undefined;
+}
+
+/** Failed attempts to make a sandbox before its call, in a row. */
+export interface WarmFailure {
+  readonly attempts: number;
+  /** Of the last attempt; for the log and the doctor, not for callers. */
+  readonly error: unknown;
 }
 
 /** Where sandboxes for calls come from. Calls always get the present code of the present entry. Its owner disposes it after the last call, and before the backend and the runners. */

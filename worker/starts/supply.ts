@@ -11,6 +11,7 @@ import type { Endings } from "./endings.ts";
 import { limited } from "./limited.ts";
 import { type AheadParts, type Owner, openTemplate, parkPooled } from "./making.ts";
 import type { SharedTemplate } from "./shared-template.ts";
+import type { WarmFailure } from "./starts.ts";
 import { type Origin, type Waiting, isSame } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
 
@@ -53,6 +54,7 @@ export class Supply {
   #generation = new AbortController();
   #delays: Generator<number, never, void>;
   #failedAtMs = -Infinity;
+  #failure: WarmFailure | undefined;
   #notBeforeMs = -Infinity;
   #retiredAtMs = -Infinity;
   #settleMs: number = settle.firstMs;
@@ -77,6 +79,11 @@ export class Supply {
   /** Bytes of memory that the template takes; 0 where there is none. */
   get templateBytes(): number {
     return this.#template?.privateBytes ?? 0;
+  }
+
+  /** Undefined when the last attempt succeeded. */
+  get failure(): WarmFailure | undefined {
+    return this.#failure;
   }
 
   get hasTemplate(): boolean {
@@ -133,6 +140,7 @@ export class Supply {
     this.#generation.abort(reason);
     this.#generation = new AbortController();
     this.#unfit = 0;
+    this.#failure = undefined;
     this.#delays = this.#newDelays();
     this.#failedAtMs = -Infinity;
     const nowMs = this.#parts.clock.monotonicMs();
@@ -164,6 +172,7 @@ export class Supply {
     const whole = signal === undefined ? generation : AbortSignal.any([signal, generation]);
     try {
       const waiting = await limited(clock, limitMs, whole, make);
+      if (waiting !== undefined) this.#failure = undefined;
       if (waiting === undefined && way !== undefined) this.#stepDown(way, undefined);
       if (!whole.aborted) return waiting;
       if (waiting !== undefined) endings.end(waiting);
@@ -207,6 +216,7 @@ export class Supply {
   #stepDown(way: AheadKind, error: SandboxError | undefined): void {
     if (this.way !== way) return;
     this.#unfit++;
+    this.#failure = undefined;
     this.giveBack();
     const facts = { way, next: this.way ?? "cold" };
     // What the language cannot do at all is no news to anybody.
@@ -221,6 +231,7 @@ export class Supply {
     if (nowMs < this.#notBeforeMs) return;
     if (nowMs - this.#failedAtMs > calmMs) this.#delays = this.#newDelays();
     this.#failedAtMs = nowMs;
+    this.#failure = { attempts: (this.#failure?.attempts ?? 0) + 1, error };
     this.#notBeforeMs = nowMs + this.#delays.next().value;
     const retryMs = Math.round(this.#notBeforeMs - nowMs);
     this.#log.warn({ way, retryMs, err: error }, "warm start failed");

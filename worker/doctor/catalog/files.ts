@@ -2,6 +2,7 @@
  * Attacks on files of the host and of other tools.
  */
 import type { Attack } from "../attack.ts";
+import { needsProc } from "./no-control.ts";
 
 export const filesAttacks: readonly Attack[] = [
   {
@@ -35,6 +36,20 @@ export const filesAttacks: readonly Attack[] = [
     group: "files",
     title: "write where only others may, or over shared programs",
     isFast: true,
+  },
+  {
+    id: "write_shared_mounts",
+    group: "files",
+    title: "find a writable mount of what calls share, such as tool directories",
+    isFast: true,
+  },
+  {
+    id: "reach_template_directory",
+    group: "files",
+    title: "reach the work directory of the template that its sandbox comes from",
+    isFast: true,
+    control: "naive-template",
+    noControl: needsProc,
   },
   {
     id: "read_other_tools",

@@ -1,8 +1,9 @@
 /**
  * Attacks on what a sandbox may do: capabilities, users, namespaces, mounts, devices, limits.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { fixedLimitNames, fixedLimits, parseHardLimits } from "../../sandbox/rlimits.ts";
 import type { Attack } from "../attack.ts";
 import { hasWholeProc, makesSandboxes } from "./at-import.ts";
 import { needsProc, unlessFiltered } from "./no-control.ts";
@@ -10,6 +11,13 @@ import { needsProc, unlessFiltered } from "./no-control.ts";
 /** The kernel grants this to no user namespace, and the control's capabilities are in one. */
 const onlyOutside = (what: string) => () =>
   `the kernel lets nobody ${what} by a capability of a user namespace`;
+
+const goesByOwnLimits = "a template goes by the worker's own limits, which bound all its sandboxes";
+
+function hasTightLimits(): boolean {
+  const hard = parseHardLimits(readFileSync("/proc/self/limits", "utf8"));
+  return fixedLimitNames.every((name) => hard[name] <= fixedLimits[name].bound);
+}
 
 export const privilegesAttacks: readonly Attack[] = [
   {
@@ -95,6 +103,13 @@ export const privilegesAttacks: readonly Attack[] = [
     noControl: unlessFiltered,
   },
   {
+    id: "share_namespaces",
+    group: "privileges",
+    title: "be in a namespace of the worker or of its template",
+    isFast: true,
+    noControl: needsProc,
+  },
+  {
     id: "devices",
     group: "privileges",
     title: "open disks and other devices",
@@ -120,8 +135,16 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "raise limits on what a process may use",
     isFast: true,
-    notPromisedAtImport:
-      "a template goes by the worker's own limits, which bound all its sandboxes",
+    notPromisedAtImport: goesByOwnLimits,
+  },
+  {
+    id: "inherited_limits",
+    group: "privileges",
+    title: "have limits as high as the worker's",
+    isFast: true,
+    notPromisedAtImport: goesByOwnLimits,
+    noControl: () =>
+      hasTightLimits() ? "the worker's own limits are as tight as a sandbox's" : undefined,
   },
   {
     id: "cpu_placement",

@@ -46,6 +46,14 @@ export const processesAttacks: readonly Attack[] = [
     isFast: false,
   },
   {
+    id: "list_template_processes",
+    group: "processes",
+    title: "see the processes of the template that its sandbox comes from",
+    isFast: true,
+    control: "naive-template",
+    noControl: needsProc,
+  },
+  {
     id: "read_sibling_memory",
     group: "processes",
     title: "read the memory of another process through /proc",

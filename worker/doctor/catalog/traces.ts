@@ -10,6 +10,8 @@ import { unlessFiltered } from "./no-control.ts";
 const promptlyMs = 25_000;
 /** Milliseconds within which a call that ignores its time limit of one second is over all the same. */
 const stoppedMs = 12_000;
+/** What a program says that nobody has ended when its limit and the grace after it were long over. */
+const wentOnStatus = "str-went-on";
 
 export const tracesAttacks: readonly Attack[] = [
   {
@@ -60,11 +62,16 @@ function judgeLeftProcesses({ outcome, durationMs, target }: Observation): Verdi
   return { held, evidence: `${evidence}; answered after ${durationMs} ms, ${described(left)}` };
 }
 
-function judgeTimeLimit({ outcome, durationMs, target }: Observation): Verdict {
+function judgeTimeLimit({ outcome, statuses, durationMs, target }: Observation): Verdict {
   const left = leftProcesses(target.token);
-  const held = outcome.kind === "timeout" && durationMs < stoppedMs && left.length === 0;
-  const evidence = `the call ended as ${outcome.kind} after ${durationMs} ms`;
-  return { held, evidence: `${evidence}, ${described(left)}` };
+  const wentOn = statuses.includes(wentOnStatus);
+  const isOver = outcome.kind === "timeout" && durationMs < stoppedMs;
+  const ending = `the call ended as ${outcome.kind} after ${durationMs} ms`;
+  const evidence = `${ending}, ${wentOn ? "its process went on to its end" : "its process was ended"}`;
+  return {
+    held: isOver && !wentOn && left.length === 0,
+    evidence: `${evidence}, ${described(left)}`,
+  };
 }
 
 function described(left: readonly number[]): string {

@@ -1,0 +1,547 @@
+/**
+ * Weaknesses that are planted in a copy of this project, each by small edits, and what of the doctor has to name them.
+ */
+import type { AttackStart } from "../../../worker/doctor/attack-starts.ts";
+
+/** A text that stands once in a file, and what stands there then. */
+export interface Edit {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What has to be said of a weakness. */
+export type Named =
+  /** Attacks that are not held, by the start. */
+  | { readonly attacks: readonly string[]; readonly start?: AttackStart; readonly profile?: string }
+  /** Words by which tools are said not to work, by the start. */
+  | { readonly use: string; readonly start: AttackStart; readonly profile?: string }
+  /** Words of a check, as the doctor without attacks says them. */
+  | { readonly finding: string }
+  /** Words by which a worker does not start. */
+  | { readonly refusal: string };
+
+export interface PlantedWeakness {
+  readonly what: string;
+  readonly edits: readonly Edit[];
+  readonly named: Named;
+}
+
+const argv = "worker/sandbox/bubblewrap/argv.ts";
+const bwrapProcess = "worker/sandbox/bubblewrap/process.ts";
+const coldSandbox = "worker/sandbox/bubblewrap/cold-sandbox.ts";
+const isolation = "tool-runner/python/tool_runner/isolation.py";
+const children = "tool-runner/python/tool_runner/children.py";
+const rlimits = "worker/sandbox/rlimits.ts";
+const seccomp = "worker/sandbox/bubblewrap/seccomp.ts";
+const workDir = "worker/sandbox/work/work-dir.ts";
+
+/** Sandboxes for tools only: trials at the start are made as they should be, since a worker refuses to start without. */
+function optionsOfTools(edit: string): Edit {
+  return {
+    file: coldSandbox,
+    from: "options: bwrapOptions({",
+    to: `options: ${edit}(bwrapOptions({`,
+  };
+}
+
+const endOfToolOptions = {
+  file: coldSandbox,
+  from: `          templateDir,
+        }),`,
+  to: `          templateDir,
+        })),`,
+} as const;
+
+/** Options of bubblewrap for tools, changed by a function over the list. */
+function changed(edit: string): readonly Edit[] {
+  return [optionsOfTools(`((list: readonly string[]) => ${edit})`), endOfToolOptions];
+}
+
+/** Namespaces one by one, but for one kind. */
+function allNamespacesBut(kind: string): readonly Edit[] {
+  const others = ["ipc", "pid", "net", "uts", "cgroup"].filter((other) => other !== kind);
+  const options = others.map((other) => `"--unshare-${other}"`).join(", ");
+  return changed(`list.flatMap((one) => one === "--unshare-all" ? [${options}] : [one])`);
+}
+
+/** A limit that the kernel keeps, and that is not set. */
+function noRlimit(name: string, bound: string): readonly Edit[] {
+  return [{ file: rlimits, from: `${name}: { bound: ${bound}`, to: `${name}: { bound: Infinity` }];
+}
+
+/** A limit that tools do not have: that of the kernel for each process, or that of all processes together. */
+function unlimited(name: string, kept: "kernel" | "totals"): readonly Edit[] {
+  const most = `{ ...LIMITS, ${name}: ${name === "processes" ? 10_000 : "2 ** 30"} }`;
+  if (kept === "kernel")
+    return [
+      {
+        file: coldSandbox,
+        from: "limitPrefix(limits, memoryBound,",
+        to: `limitPrefix(${most.replace("LIMITS", "limits")}, memoryBound,`,
+      },
+    ];
+  const edit = {
+    from: "limits: this.limits,",
+    to: `limits: ${most.replace("LIMITS", "this.limits")},`,
+  };
+  return [{ file: coldSandbox, ...edit }];
+}
+
+const byTemplate = { start: "template", profile: "standard" } as const;
+
+/** Those of a sandbox that a template makes. */
+const templateWeaknesses: readonly PlantedWeakness[] = [
+  {
+    what: "children of a template have no filter of system calls",
+    edits: [
+      {
+        file: isolation,
+        from: '_checked("seccomp", _libc.prctl(_SECCOMP, _FILTER_MODE, program, 0, 0))',
+        to: "assert program",
+      },
+    ],
+    named: { attacks: ["system_calls"], ...byTemplate },
+  },
+  {
+    what: "children of a template cannot be made, since their filter is missing",
+    edits: [
+      {
+        file: "worker/sandbox/bubblewrap/template-settings.ts",
+        from: 'filter: Buffer.from(host.seccomp).toString("hex"),',
+        to: 'filter: "",',
+      },
+    ],
+    named: { use: "no sandbox was ready", ...byTemplate },
+  },
+  {
+    what: "children of a template keep capabilities",
+    edits: [
+      { file: isolation, from: '_checked("capset", _libc.capset(header, bytes(24)))', to: "pass" },
+    ],
+    named: { attacks: ["capabilities"], ...byTemplate },
+  },
+  {
+    what: "children of a template are in its ipc namespace",
+    edits: [{ file: isolation, from: "_NEW_PID | _NEW_IPC | _NEW_UTS", to: "_NEW_PID | _NEW_UTS" }],
+    named: { attacks: ["share_namespaces"], ...byTemplate },
+  },
+  {
+    what: "children of a template see its processes",
+    edits: [
+      {
+        file: isolation,
+        from: '_mount(b"proc", b"/proc", b"proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS | _READ_ONLY)',
+        to: "pass",
+      },
+    ],
+    named: { attacks: ["list_template_processes"], ...byTemplate },
+  },
+  {
+    what: "children of a template see the work directories of each other",
+    edits: [
+      {
+        file: isolation,
+        from: '_mount(b"tmpfs", TEMPLATE_DIRECTORY.encode(), b"tmpfs", nothing, b"mode=0755,size=4096,nr_inodes=1")',
+        to: "assert nothing",
+      },
+      {
+        file: "worker/sandbox/work/work-base.ts",
+        from: "passable = 0o711",
+        to: "passable = 0o755",
+      },
+    ],
+    named: { attacks: ["read_sibling_work_dir"], ...byTemplate },
+  },
+  {
+    what: "children of a template reach its work directory",
+    edits: [
+      {
+        file: isolation,
+        from: '        _mount(f"{TEMPLATE_DIRECTORY}/{directory}"',
+        to: '        _mount(WORK_DIRECTORY.encode(), b"/usr/share", None, _BIND)\n        _mount(f"{TEMPLATE_DIRECTORY}/{directory}"',
+      },
+    ],
+    named: { attacks: ["reach_template_directory"], ...byTemplate },
+  },
+  {
+    what: "children of a template have temporary files in common",
+    edits: [
+      {
+        file: isolation,
+        from: "for path, options in self._tmpfs:",
+        to: "for path, options in ():",
+      },
+    ],
+    named: { attacks: ["leave_files"], ...byTemplate },
+  },
+  {
+    what: "children of a template have no limits of the kernel",
+    edits: [
+      {
+        file: isolation,
+        from: "            resource.setrlimit(name, (soft, hard))",
+        to: "            pass",
+      },
+    ],
+    named: { attacks: ["inherited_limits", "open_many_files"], ...byTemplate },
+  },
+  {
+    what: "children of a template keep what it has open",
+    edits: [{ file: children, from: "        close_all_but([0, 1, 2, wake])\n", to: "" }],
+    named: { attacks: ["inherited_descriptors"], ...byTemplate },
+  },
+];
+
+export const weaknesses: readonly PlantedWeakness[] = [
+  {
+    what: "tool directories are mounted writable",
+    edits: [
+      {
+        file: argv,
+        from: '["--ro-bind", mount.source, mount.target]',
+        to: '["--bind", mount.source, mount.target]',
+      },
+    ],
+    named: { attacks: ["write_shared_mounts"] },
+  },
+  {
+    what: "the host's /etc is there",
+    edits: [{ file: argv, from: "if (profile.readsEtc) {", to: "if (profile.name !== '') {" }],
+    named: { attacks: ["read_host_configuration"] },
+  },
+  {
+    what: "the host's /var is there",
+    edits: changed('[...list.slice(0, -2), "--ro-bind", "/var", "/var", ...list.slice(-2)]'),
+    named: { attacks: ["read_host_secret", "list_home_directories"] },
+  },
+  {
+    what: "the work directories of all calls are there",
+    edits: [
+      {
+        file: "worker/sandbox/work/work-base.ts",
+        from: "passable = 0o711",
+        to: "passable = 0o755",
+      },
+      ...changed(
+        '[...list.slice(0, -2), "--bind", `${workDir}/..`, "/sandbox/base", ...list.slice(-2)]',
+      ),
+    ],
+    named: { attacks: ["read_sibling_work_dir"] },
+  },
+  {
+    what: "an isolated tool sees the others",
+    edits: [
+      {
+        file: "worker/runners/visible-tools.ts",
+        from: "return isolate && isolates(profile);",
+        to: "return isolate && !isolates(profile);",
+      },
+    ],
+    named: { attacks: ["read_other_tools"] },
+  },
+  {
+    what: "the root of the sandbox is writable",
+    edits: changed("list.slice(0, -2)"),
+    named: { attacks: ["write_shared_mounts"] },
+  },
+  {
+    what: "calls share a directory that they can write to",
+    edits: [
+      ...changed(
+        '[...list.slice(0, -2), "--bind", shared(workDir), "/sandbox/shared", ...list.slice(-2)]',
+      ),
+      {
+        file: coldSandbox,
+        from: "function templateFilter()",
+        to: `function shared(workDir: string): string {
+  const { chmodSync, mkdirSync } = process.getBuiltinModule("node:fs");
+  const path = \`\${workDir}/../shared-by-all\`;
+  mkdirSync(path, { recursive: true });
+  chmodSync(path, 0o777);
+  return path;
+}
+
+function templateFilter()`,
+      },
+    ],
+    named: { attacks: ["leave_files"] },
+  },
+  {
+    what: "the environment of bubblewrap is the worker's",
+    edits: [
+      {
+        file: bwrapProcess,
+        from: "      env: {},",
+        to: '      env: { STR_ATTACK_TOKEN: "x", ...(process.env as Record<string, string>) },',
+      },
+    ],
+    named: { attacks: ["first_process_environment"] },
+  },
+  {
+    what: "a descriptor of the worker is open in the sandbox",
+    edits: [
+      {
+        file: "worker/sandbox/subprocess.ts",
+        from: '...(options.hasChannel ? ["pipe" as const] : []),\n    ],',
+        to: '...(options.hasChannel ? ["pipe" as const] : []),\n      "pipe" as const,\n    ],',
+      },
+    ],
+    named: { attacks: ["inherited_descriptors"] },
+  },
+  {
+    what: "sandboxes have no pid namespace",
+    edits: allNamespacesBut("pid"),
+    named: { attacks: ["share_namespaces"] },
+  },
+  {
+    what: "sandboxes have no ipc namespace",
+    edits: allNamespacesBut("ipc"),
+    named: { attacks: ["share_namespaces"] },
+  },
+  {
+    what: "sandboxes have no uts namespace",
+    edits: [
+      { file: argv, from: "...(options.namesHost ? hostName : []),", to: "" },
+      ...allNamespacesBut("uts"),
+    ],
+    named: { attacks: ["share_namespaces"] },
+  },
+  {
+    what: "sandboxes have no cgroup namespace",
+    edits: allNamespacesBut("cgroup"),
+    named: { attacks: ["share_namespaces"] },
+  },
+  {
+    what: "sandboxes without a network have the host's",
+    edits: allNamespacesBut("net"),
+    named: { attacks: ["reach_loopback_service", "reach_abstract_socket"] },
+  },
+  {
+    what: "/proc is the host's",
+    edits: [{ file: argv, from: '["--proc", "/proc"]', to: '["--ro-bind", "/proc", "/proc"]' }],
+    named: { refusal: "proc is missing" },
+  },
+  {
+    what: "/proc is the host's in sandboxes of tools",
+    edits: changed('list.flatMap((one) => one === "--proc" ? ["--ro-bind", "/proc"] : [one])'),
+    named: { attacks: ["list_host_processes", "worker_environment"] },
+  },
+  {
+    what: "/proc is writable",
+    edits: [
+      {
+        file: argv,
+        from: '...(templateDir === undefined ? ["--remount-ro", "/proc"] : []),',
+        to: "",
+      },
+    ],
+    named: { attacks: ["kernel_settings"] },
+  },
+  {
+    what: "the sandbox keeps capabilities",
+    edits: [{ file: argv, from: '["--cap-drop", "ALL"]', to: '["--cap-add", "ALL"]' }],
+    named: { attacks: ["capabilities", "become_root"] },
+  },
+  {
+    what: "user namespaces are refused by the filter only",
+    edits: [
+      {
+        file: argv,
+        from: 'templateDir === undefined ? ["--disable-userns"]',
+        to: 'templateDir === "" ? ["--disable-userns"]',
+      },
+    ],
+    named: { finding: "by the filter of system calls alone" },
+  },
+  {
+    what: "sandboxes have no filter of system calls",
+    edits: [
+      {
+        file: bwrapProcess,
+        from: "    const { seccomp } = command;",
+        to: "    const seccomp: Uint8Array | undefined = undefined;",
+      },
+    ],
+    named: { refusal: "seccomp is missing" },
+  },
+  {
+    what: "sandboxes of tools have no filter of system calls",
+    edits: [
+      {
+        file: coldSandbox,
+        from: "seccomp: isTemplate ? templateFilter() : host.seccomp,",
+        to: "seccomp: undefined,",
+      },
+    ],
+    named: { attacks: ["system_calls", "io_uring", "socket_families", "watch_shared_files"] },
+  },
+  {
+    what: "a template has no filter of system calls",
+    edits: [
+      {
+        file: coldSandbox,
+        from: "seccomp: isTemplate ? templateFilter() : host.seccomp,",
+        to: "seccomp: isTemplate ? undefined : host.seccomp,",
+      },
+    ],
+    named: { attacks: ["io_uring", "socket_families"], start: "import" },
+  },
+  {
+    what: "tools see when others use shared files",
+    edits: [
+      {
+        file: seccomp,
+        from: "watchingCommands = [1024, 1026, 1040]",
+        to: "watchingCommands = [9999]",
+      },
+    ],
+    named: { attacks: ["watch_shared_files"] },
+  },
+  {
+    what: "tools open sockets of every family",
+    edits: [
+      {
+        file: seccomp,
+        from: "socket: [...oneNetlinkProtocol(), ...allowFamilies()],",
+        to: "socket: [...oneNetlinkProtocol(), giveBack(actions.allow)],",
+      },
+    ],
+    named: { attacks: ["socket_families"] },
+  },
+  ...(
+    [
+      ["core dumps", noRlimit("core", "0")],
+      ["message queues", noRlimit("msgqueue", "0")],
+      ["queued signals", noRlimit("sigpending", "1024")],
+      ["locked memory", noRlimit("memlock", "64 * 1024")],
+    ] as const
+  ).map(([limit, edits]) => ({
+    what: `there is no limit of ${limit}`,
+    edits,
+    named: { attacks: ["inherited_limits"] },
+  })),
+  {
+    what: "the limit of open files is set nowhere",
+    edits: [
+      {
+        file: rlimits,
+        from: "const own = names.map((name) => {",
+        to: 'const own = names.filter((one) => one !== "openFiles").map((name) => {',
+      },
+    ],
+    named: { refusal: "rlimits is missing" },
+  },
+  {
+    what: "there is no limit of open files",
+    edits: unlimited("openFiles", "kernel"),
+    named: { attacks: ["open_many_files"] },
+  },
+  {
+    what: "there is no limit of the size of a file",
+    edits: unlimited("fileSizeBytes", "kernel"),
+    named: { attacks: ["large_file"] },
+  },
+  {
+    what: "there is no limit of processes",
+    edits: [...unlimited("processes", "kernel"), ...unlimited("processes", "totals")],
+    named: { attacks: ["fork_bomb"] },
+  },
+  {
+    what: "nobody counts the memory of all processes",
+    edits: unlimited("memoryBytes", "totals"),
+    named: { attacks: ["memory_over_processes"] },
+  },
+  {
+    what: "nobody counts the processor time of all processes",
+    edits: unlimited("cpuSeconds", "totals"),
+    named: { attacks: ["cpu_over_processes"] },
+  },
+  {
+    what: "nobody counts bytes on the disk",
+    edits: unlimited("diskBytes", "totals"),
+    named: { attacks: ["disk_in_files"] },
+  },
+  {
+    what: "nobody counts files",
+    edits: unlimited("files", "totals"),
+    named: { attacks: ["many_files_on_disk"] },
+  },
+  {
+    what: "private file systems have no size",
+    edits: changed('list.filter((one, index) => one !== "--size" && list[index - 1] !== "--size")'),
+    named: { attacks: ["temporary_files"] },
+  },
+  {
+    what: "sandboxes have every processor",
+    edits: [
+      {
+        file: coldSandbox,
+        from: "placement: placement(limits, cpuIds, this.#turn),",
+        to: "placement: placement(limits, [], this.#turn),",
+      },
+    ],
+    named: { attacks: ["cpu_placement"] },
+  },
+  {
+    what: "what goes on after its call is not ended",
+    edits: [
+      {
+        file: argv,
+        from: '    "--die-with-parent",\n    ...(options.namesHost',
+        to: "    ...(options.namesHost",
+      },
+      {
+        file: bwrapProcess,
+        from: "if (first !== undefined) await awaitEnd(first, this.#clock);",
+        to: "if (first === 0) await awaitEnd(first, this.#clock);",
+      },
+    ],
+    named: { attacks: ["leave_processes"] },
+  },
+  {
+    what: "what goes on after its time limit is not killed",
+    edits: [
+      {
+        file: bwrapProcess,
+        from: "    if (this.#isGone) return;\n    const first = this.#report.childPid;\n    const roots",
+        to: "    if (!this.#isGone) return;\n    const first = this.#report.childPid;\n    const roots",
+      },
+    ],
+    named: { attacks: ["ignore_end"] },
+  },
+  {
+    what: "statuses have no bound",
+    edits: [
+      {
+        file: "worker/sandbox/work/status-channel.ts",
+        from: "return this.#readBytes > this.#maxBytes;",
+        to: "return this.#readBytes < 0;",
+      },
+    ],
+    named: { attacks: ["status_flood"] },
+  },
+  {
+    what: "the worker follows links that tools leave",
+    edits: [
+      {
+        file: workDir,
+        from: "constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK",
+        to: "constants.O_RDONLY | constants.O_NONBLOCK",
+      },
+    ],
+    named: { attacks: ["output_link"] },
+  },
+  {
+    what: "results have no bound",
+    edits: [
+      {
+        file: "worker/invocation/result.ts",
+        from: "if (file.sizeBytes > maxMessageBytes) {",
+        to: "if (file.sizeBytes > 2 ** 30) {",
+      },
+    ],
+    named: { attacks: ["result_oversized"] },
+  },
+  ...templateWeaknesses,
+];
