@@ -190,7 +190,9 @@ function limitMetBy(thrown) {
 export function errorDocument(failure, { result_file: resultFile, tools_dir: toolsDir }) {
   const { code, limit } = failure;
   let text = failure.message;
-  for (const directory of [dirname(resultFile), toolsDir, dirname(toolsDir), import.meta.dirname]) {
+  const known = [dirname(resultFile), toolsDir, dirname(toolsDir), import.meta.dirname];
+  // The longest first: of a directory that lies in another one the rest would stay.
+  for (const directory of known.toSorted((one, other) => other.length - one.length)) {
     if (directory === "") continue;
     text = text.replaceAll(`file://${directory}/`, "").replaceAll(`${directory}/`, "");
   }

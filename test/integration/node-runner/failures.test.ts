@@ -1,7 +1,9 @@
 /**
  * How a tool's failure is told: a code, a text that may be published, and the stack on stderr only.
  */
+import { dirname } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { Failure, errorDocument } from "../../../tool-runner/node/protocol.js";
 import {
   answerOf,
   removeWorkDirs,
@@ -101,6 +103,13 @@ describe("what a tool throws is an EXECUTION_ERROR with class and text", () => {
     });
     const { document } = await runTool("a/b.mjs", "f", { toolsDir });
     expect(document?.["error"]).toBe("Tool threw Error: a/b.mjs,a/b.mjs,input/x.csv,main.js");
+  });
+
+  test("directories are not in the text where one lies in another", () => {
+    const around = dirname(runnerDir);
+    const failure = new Failure("EXECUTION_ERROR", `${runnerDir}/main.js, ${around}/tools/a/b.mjs`);
+    const call = { result_file: `${around}/work/result.json`, tools_dir: `${around}/tools` };
+    expect(errorDocument(failure, call)).toContain('"error":"main.js, a/b.mjs"');
   });
 });
 
