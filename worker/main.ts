@@ -17,12 +17,14 @@ import { Worker } from "./worker.ts";
 /** Descriptors: the log is the worker's output, but only a companion to a check's. */
 const [stdout, stderr] = [1, 2];
 
-const usage = `Usage: str-worker [--check | --help | --version]
+const usage = `Usage: str-worker [--check [--strict] | --help | --version]
        str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
 
 Runs tools for agents. Everything is configured by environment variables.
 
   --check    validate configuration, manifest, sandbox and store, print what was found, exit
+  --strict   with --check: exit with 78 also for warnings of the manifest, tools that are not
+             served, and problems with the access of others to the store
   --help     print this text; -h does, too
   --version  print the version
 
@@ -51,7 +53,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const wantsHelp = argv.includes("--help") || argv.includes("-h");
   const [option, ...rest] = wantsHelp ? ["--help"] : argv;
   if (option === "doctor") return runDoctor(rest);
-  if (option !== undefined && rest.length > 0)
+  const isStrict = option === "--check" && rest.length === 1 && rest[0] === "--strict";
+  if (option !== undefined && rest.length > 0 && !isStrict)
     return refuseUsage(`"${rest.join(" ")}" is too much: there is one argument at most`);
   switch (option) {
     case "--help":
@@ -61,7 +64,7 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${readVersion()}\n`);
       return exit.ok;
     case "--check":
-      return withConfig(readConfig, runCheck, stderr);
+      return withConfig(readConfig, (config, host) => runCheck(config, host, isStrict), stderr);
     case undefined:
       return withConfig(readConfig, runWorker, stdout);
     default:
@@ -91,10 +94,13 @@ async function withConfig(
   }
 }
 
-async function runCheck(config: Config, host: Host): Promise<number> {
+async function runCheck(config: Config, host: Host, isStrict: boolean): Promise<number> {
   return untilStopped(host, async (signal) => {
-    process.stdout.write(`${await check(config, host, signal)}\n`);
-    return exit.ok;
+    const { text, problems } = await check(config, host, signal);
+    process.stdout.write(`${text}\n`);
+    if (!isStrict || problems.length === 0) return exit.ok;
+    process.stderr.write(problems.map((problem) => `str-worker: ${problem}\n`).join(""));
+    return exit.config;
   });
 }
 

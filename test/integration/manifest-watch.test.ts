@@ -475,15 +475,15 @@ describe("the catalog", () => {
   });
 
   test("says which keys are not used", async () => {
-    await writeFile(path, "version: 1\ntools: {}\ntoolz: {}");
-    const { logged } = await open();
+    await writeFile(path, "version: 1\ntools: {}\nowner: me");
+    const { catalog, logged } = await open();
+    const warnings = [`${path}:3:1: owner: unknown key, not used; the keys are version, tools`];
     expect(logged[0]).toEqual({
       level: "warn",
       event: "manifest has warnings",
-      facts: {
-        warnings: [`${path}:3:1: toolz: unknown key, not used; the keys are version, tools`],
-      },
+      facts: { warnings },
     });
+    expect(catalog.warnings).toEqual(warnings);
   });
 
   test("loses no change to calls that arrive meanwhile", async () => {

@@ -50,6 +50,8 @@ export interface CatalogOptions {
 export interface ToolCatalog extends AsyncDisposable {
   /** The last manifest that could be used; replaced as a whole, never changed. */
   readonly manifest: Manifest;
+  /** What is odd about its file and changes nothing: one line for each, with its place. */
+  readonly warnings: readonly string[];
 
   /**
    * What changed since the catalog was opened, until it is disposed of. Every iteration starts there.
@@ -86,10 +88,10 @@ export interface ToolCatalog extends AsyncDisposable {
  */
 export async function openCatalog(options: CatalogOptions): Promise<ToolCatalog> {
   const state = await readFileState(options.path);
-  const { manifest: parsed, warnings } = parseState(state, options);
+  const parsed = parseState(state, options);
   const admit = options.admit ?? (() => undefined);
-  const manifest = await withoutRefused(parsed, noTools, admit, options.signal);
-  logWarnings(options.log, options.path, warnings);
+  const manifest = await withoutRefused(parsed.manifest, noTools, admit, options.signal);
+  logWarnings(options.log, linesOf(parsed.warnings, options));
   logServed(options.log, noTools, manifest);
   return new FileCatalog(options, state, parsed, manifest);
 }
@@ -103,7 +105,7 @@ class FileCatalog implements ToolCatalog {
   /** Fulfils when the catalog is closed, rejects when it can follow the file no longer. */
   readonly #following: Promise<void>;
   /** Everything in the file that is now, or was last, good. */
-  #parsed: Manifest;
+  #parsed: ParsedManifest;
   /** The part of it that is served. */
   #manifest: Manifest;
   /** Whether the file as it is now can be used. */
@@ -112,7 +114,12 @@ class FileCatalog implements ToolCatalog {
   /** The end of the work in progress: a reload and a second try of refused tools must not overtake each other. */
   #busy: Promise<void> = Promise.resolve();
 
-  constructor(options: CatalogOptions, known: FileState, parsed: Manifest, manifest: Manifest) {
+  constructor(
+    options: CatalogOptions,
+    known: FileState,
+    parsed: ParsedManifest,
+    manifest: Manifest,
+  ) {
     this.#options = options;
     this.#parsed = parsed;
     this.#opened = manifest;
@@ -124,6 +131,10 @@ class FileCatalog implements ToolCatalog {
 
   get manifest(): Manifest {
     return this.#manifest;
+  }
+
+  get warnings(): readonly string[] {
+    return linesOf(this.#parsed.warnings, this.#options);
   }
 
   get changes(): AsyncIterable<ManifestChange> {
@@ -181,21 +192,22 @@ class FileCatalog implements ToolCatalog {
     for (;;) {
       await clock.sleep(intervals?.recheckMs ?? recheckMs, this.#closing.signal);
       await this.#alone(async () => {
-        if (this.#manifest.tools.size < this.#parsed.tools.size) await this.#serve(this.#parsed);
+        const { size } = this.#parsed.manifest.tools;
+        if (this.#manifest.tools.size < size) await this.#serve(this.#parsed);
       });
     }
   }
 
   async #load(state: FileState): Promise<void> {
-    const { log, path } = this.#options;
+    const { log } = this.#options;
     try {
-      const { manifest, warnings } = parseState(state, this.#options);
+      const parsed = parseState(state, this.#options);
       if (!this.#isUsable) {
         this.#isUsable = true;
-        log.info({ revision: manifest.revision }, "manifest usable again");
+        log.info({ revision: parsed.manifest.revision }, "manifest usable again");
       }
-      logWarnings(log, path, warnings);
-      await this.#serve(manifest);
+      logWarnings(log, linesOf(parsed.warnings, this.#options));
+      await this.#serve(parsed);
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       this.#isUsable = false;
@@ -204,10 +216,10 @@ class FileCatalog implements ToolCatalog {
     }
   }
 
-  async #serve(parsed: Manifest): Promise<void> {
+  async #serve(parsed: ParsedManifest): Promise<void> {
     const { log, admit = () => undefined } = this.#options;
     const before = this.#manifest;
-    const manifest = await withoutRefused(parsed, before, admit, this.#closing.signal);
+    const manifest = await withoutRefused(parsed.manifest, before, admit, this.#closing.signal);
     this.#parsed = parsed;
     this.#manifest = manifest;
     logServed(log, before, manifest);
@@ -227,10 +239,12 @@ function parseState(state: FileState, options: CatalogOptions): ParsedManifest {
   throw new ManifestError(options.path, [problemOfFile(state.reason)]);
 }
 
-function logWarnings(log: ManifestLog, path: string, problems: readonly FileProblem[]): void {
-  if (problems.length === 0) return;
-  const warnings = problems.map((problem) => formatProblem(path, problem));
-  log.warn({ warnings }, "manifest has warnings");
+function linesOf(problems: readonly FileProblem[], { path }: CatalogOptions): readonly string[] {
+  return problems.map((problem) => formatProblem(path, problem));
+}
+
+function logWarnings(log: ManifestLog, warnings: readonly string[]): void {
+  if (warnings.length > 0) log.warn({ warnings }, "manifest has warnings");
 }
 
 function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void {

@@ -10,6 +10,7 @@ import {
   type FileProblem,
   problemsAt,
 } from "../support/file-problems.ts";
+import { nearest } from "../support/near-miss.ts";
 import {
   isRecord,
   type Path,
@@ -93,8 +94,9 @@ class ManifestWalk {
       this.found.add([], expectation('a map with "version" and "tools"', file));
       return;
     }
-    this.#warnOfUnusedKeys([], file, ["version", "tools"]);
+    this.#lookAtKeys([], file, ["version", "tools"]);
     this.found.addIssues(["version"], versionSchema.safeParse(file["version"]).error);
+    if (isAbsent(file["version"])) this.found.warn(["version"], "missing, taken for 1");
     const tools = file["tools"];
     if (!isRecord(tools)) {
       this.found.add(["tools"], expectation("a map of tool names, or {} for no tools", tools));
@@ -119,19 +121,28 @@ class ManifestWalk {
     }
     const schema =
       this.#schemas[isRecord(fields) && fields["runtime"] === "node" ? "node" : "python"];
-    if (isRecord(fields)) this.#warnOfUnusedKeys(path, fields, Object.keys(schema.shape));
+    if (isRecord(fields)) this.#lookAtKeys(path, fields, Object.keys(schema.shape));
     const checked = schema.safeParse(fields);
     this.found.addIssues(path, checked.error);
-    if (checked.success) this.tools.set(name, toEntry(name, checked.data));
+    if (!checked.success) return;
+    const { function: ofFunction, class_name: ofClass } = checked.data;
+    if (!isAbsent(ofFunction) && !isAbsent(ofClass))
+      this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
+    this.tools.set(name, toEntry(name, checked.data));
   }
 
-  #warnOfUnusedKeys(path: Path, map: Record<string, unknown>, known: readonly string[]): void {
+  /** A key that is nearly a known one is wrong: the tool would run without what its operator wrote. */
+  #lookAtKeys(path: Path, map: Record<string, unknown>, known: readonly string[]): void {
     for (const key of Object.keys(map)) {
       if (known.includes(key)) continue;
-      const message = foreignKeys.has(key)
-        ? "not used by this worker"
-        : `unknown key, not used; the keys are ${known.join(", ")}`;
-      this.found.warn([...path, key], message);
+      const meant = foreignKeys.has(key) ? undefined : nearest(key, known);
+      if (meant !== undefined)
+        this.found.add([...path, key], `unknown key; is "${meant}" meant?`, "key");
+      else if (foreignKeys.has(key)) this.found.warn([...path, key], "not used by this worker");
+      else {
+        const message = `unknown key, not used; the keys are ${known.join(", ")}`;
+        this.found.warn([...path, key], message);
+      }
     }
   }
 }
@@ -169,7 +180,7 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
   };
 }
 
-/** The schema has made sure that there is one of them. */
+/** The schema has made sure that there is one of them; a class goes before a function. */
 function toCallable({ function: name, class_name: className }: ToolFields): ToolCallable {
   return typeof className === "string"
     ? { kind: "class", name: className }

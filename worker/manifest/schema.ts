@@ -5,7 +5,13 @@ import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
-import { accepts, describeValue, expectation, whenFineSoFar } from "../support/expectation.ts";
+import {
+  accepts,
+  describeValue,
+  expectation,
+  unquoted,
+  whenFineSoFar,
+} from "../support/expectation.ts";
 import { devicesField, mountsField } from "./host-fields.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./warm-field.ts";
@@ -68,11 +74,13 @@ const envReserved = {
     `${describeValue(input)} cannot be passed on: it is set by the sandbox or changes how programs load in it`,
 };
 
-/** `version:` of the file. */
-export const versionSchema = z.literal(
-  1,
-  accepts("1, the version of the manifest format that this worker reads"),
-);
+/** `version:` of the file; the only one, so that a file may leave it out. */
+export const versionSchema = z
+  .preprocess(
+    unquoted,
+    z.literal(1, accepts("1, the version of the manifest format that this worker reads")),
+  )
+  .nullish();
 
 /** Where a Python tool is. One of `function` and `class_name` is given. */
 function pythonShape() {
@@ -94,7 +102,7 @@ function pythonShape() {
       .string(className)
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, className)
       .nullish()
-      .describe("Class whose instance runs the call, in place of `function`."),
+      .describe("Class whose instance runs the call. Goes before `function`."),
     package: z
       .string(packageName)
       .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, packageName)
@@ -136,9 +144,7 @@ function commonShape(profile: ProfileSchema) {
   return {
     description: z.string(text).nullish().describe("What the tool does, for people and agents."),
     timeout_seconds: z
-      .number(seconds)
-      .gt(0, seconds)
-      .lte(maxTimeoutSeconds, seconds)
+      .preprocess(unquoted, z.number(seconds).gt(0, seconds).lte(maxTimeoutSeconds, seconds))
       .nullish()
       .describe("Seconds a call may take. A request can ask for less, never for more."),
     sandbox_profile: profile.nullish().describe("Sandbox profile of the tool."),
@@ -215,11 +221,6 @@ function pythonSchema(profile: ProfileSchema) {
       path: ["function"],
       error: expectation("the name of a Python function, or class_name in its place", undefined),
       when: isObject,
-    })
-    .refine(({ function: name, class_name: other }) => !isGiven(name) || !isGiven(other), {
-      path: ["class_name"],
-      error: 'allowed only without "function"',
-      when: isObject,
     });
 }
 
@@ -243,7 +244,7 @@ function isGiven(value: unknown): boolean {
 export function manifestJsonSchema(profileNames: readonly string[]): object {
   const { python, node } = schemasWith(z.union([z.enum(profileNames), entryNameSchema]));
   const file = z.object({
-    version: versionSchema.describe("Version of the manifest format."),
+    version: versionSchema.describe("Version of the manifest format. Default: 1."),
     tools: z.record(entryNameSchema, z.union([python, node])).describe("The tools, by name."),
   });
   return z.toJSONSchema(file, { io: "input" });

@@ -2,7 +2,13 @@
  * The field `warm` of a tool: how many of its sandboxes wait for calls.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys, expectation, whenFineSoFar } from "../support/expectation.ts";
+import {
+  accepts,
+  acceptsKeys,
+  expectation,
+  unquoted,
+  whenFineSoFar,
+} from "../support/expectation.ts";
 import type { WarmBounds } from "./manifest.ts";
 
 /** Sandboxes of one tool that may wait at once. */
@@ -11,7 +17,8 @@ export const maxWarm = 64;
 export const defaultWarm: WarmBounds = { min: 0, max: 16 };
 
 const count = accepts(`a whole number from 0 to ${maxWarm}`);
-const bound = z.number(count).int(count).min(0, count).max(maxWarm, count).nullish();
+const number = z.number(count).int(count).min(0, count).max(maxWarm, count);
+const bound = z.preprocess(unquoted, number).nullish();
 
 /** The field `warm`. */
 export const warmField = z

@@ -2,7 +2,7 @@
  * Fields that mean the same in every file of the operator's: the bounds of a sandbox, and its network.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys, whenFineSoFar } from "../support/expectation.ts";
+import { accepts, acceptsKeys, unquoted, whenFineSoFar } from "../support/expectation.ts";
 import { type LimitName, type Limits, limitFacts, limitNames } from "./resource-limits.ts";
 import { toolNameProblem } from "./topics.ts";
 
@@ -27,12 +27,14 @@ function boundField(name: LimitName) {
   const { min, max, description } = limitFacts[name];
   const whole = accepts(`a whole number, ${min} to ${max}`);
   // Not `z.int`, whose refusal keeps other checks of the entry from being made.
-  return z
+  const bound = z
     .number(whole)
     .refine(Number.isInteger, whole)
     .min(min, { ...whole, ...whenFineSoFar })
     .max(max, { ...whole, ...whenFineSoFar })
-    .meta({ type: "integer" })
+    .meta({ type: "integer" });
+  return z
+    .preprocess(unquoted, bound)
     .nullish()
     .describe(`Bound of: ${description.replaceAll("`", "")}.`);
 }

@@ -49,6 +49,14 @@ export const whenFineSoFar = {
   when: ({ issues }: { readonly issues: readonly unknown[] }): boolean => issues.length === 0,
 } as const;
 
+/** A number as people write it in text. */
+const plainNumber = /^-?\d+(?:\.\d+)?$/;
+
+/** The number that a text in quotes holds; any other value as it is. For fields whose quotes nobody means. */
+export function unquoted(value: unknown): unknown {
+  return typeof value === "string" && plainNumber.test(value) ? Number(value) : value;
+}
+
 /** The message for a map that has no other keys than `keys`. */
 export function acceptsKeys(
   what: string,

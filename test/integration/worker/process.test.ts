@@ -140,12 +140,15 @@ describe("the worker process", () => {
   });
 
   test("--check says what it found and leaves nothing behind", async () => {
+    const manifest = environment["MANIFEST_PATH"]!;
+    await writeFile(manifest, manifestText(tools).replace("{", '{"owner": "me",'));
     await using worker = new WorkerProcess({ ...environment, LOG_LEVEL: "silent" }, ["--check"]);
     const { code, output } = await exitOf(worker);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({
       namespace,
       topics: Object.keys(tools).map((tool) => invokeTopic(namespace, tool)),
+      warnings: [expect.stringContaining("owner: unknown key, not used")],
       store: "filesystem",
       storeAccess: { base: { uid: expect.any(Number) }, problems: [] },
       sandboxes: {
@@ -159,6 +162,20 @@ describe("the worker process", () => {
       profiles: [{ name: "restrictive" }, { name: "standard" }, { name: "permissive" }],
     });
     expect(await readdir(join(base, "work"))).toEqual([]);
+  });
+
+  test("--check --strict fails for warnings of the manifest, and for tools that are not served", async () => {
+    const manifest = environment["MANIFEST_PATH"]!;
+    const gone = "{module: misbehaving, function: well, package: no-such-package}";
+    await writeFile(manifest, `owner: me\nversion: 1\ntools: {gone: ${gone}}\n`);
+    const quiet = { ...environment, LOG_LEVEL: "silent" };
+    await using worker = new WorkerProcess(quiet, ["--check", "--strict"]);
+    const { code, output } = await exitOf(worker);
+    expect(code).toBe(78);
+    expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
+      `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
+      expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
+    ]);
   });
 
   test("says namespace, topics, store and profiles when it is ready, and nothing secret", async () => {

@@ -118,6 +118,39 @@ describe("a good manifest", () => {
     expect(parse("version: 1\ntools: {}\n").manifest.tools.size).toBe(0);
   });
 
+  test("may leave out its version, which is a warning", () => {
+    for (const text of ["tools: {}\n", "version:\ntools: {}\n"]) {
+      expect(parse(text).manifest.tools.size).toBe(0);
+      expect(warningsOf(text)).toEqual(["m.yaml:1:1: version: missing, taken for 1"]);
+    }
+  });
+
+  test("may have its numbers in quotes", () => {
+    const text = `version: "1"
+tools:
+  a:
+    module: m
+    function: f
+    timeout_seconds: "1.5"
+    limits: {memory_mb: "512"}
+    warm: {min: "1", max: '2'}
+`;
+    expect(parse(text).manifest.tools.get("a")).toMatchObject({
+      timeoutSeconds: 1.5,
+      limits: { memoryBytes: 512 * 1024 * 1024 },
+      warm: { min: 1, max: 2 },
+    });
+    expect(warningsOf(text)).toEqual([]);
+  });
+
+  test("may have a function beside a class, which goes before it, with a warning", () => {
+    const text = "version: 1\ntools:\n  a:\n    module: m\n    function: f\n    class_name: C\n";
+    expect(parse(text).manifest.tools.get("a")?.callable).toEqual({ kind: "class", name: "C" });
+    expect(warningsOf(text)).toEqual([
+      'm.yaml:5:5: tool "a": function: not used, since there is a "class_name"',
+    ]);
+  });
+
   test("takes an empty optional value for an absent one", () => {
     const text = `version: 1
 tools:
@@ -276,7 +309,6 @@ describe("a file that is no manifest is refused with the place:", () => {
     ],
     ["a list", "- a\n", ['1:1: expected a map with "version" and "tools", found a list']],
     ["text", "hello", ['1:1: expected a map with "version" and "tools", found "hello"']],
-    ["no version", "tools: {}", [`1:1: version: required: ${aVersion}`]],
     ["no tools", "version: 1", [`1:1: tools: required: ${aMap}`]],
     ["cut after tools", "version: 1\ntools:\n", [`2:1: tools: expected ${aMap}, found nothing`]],
     ["a list of tools", "version: 1\ntools: []", [`2:1: tools: expected ${aMap}, found a list`]],
@@ -287,13 +319,21 @@ describe("a file that is no manifest is refused with the place:", () => {
     ],
     [
       "version as text",
-      'version: "1"\ntools: {}',
-      [`1:10: version: expected ${aVersion}, found "1"`],
+      'version: "2"\ntools: {}',
+      [`1:10: version: expected ${aVersion}, found 2`],
     ],
     [
       "two documents",
       "version: 1\n---\nx",
       ["2:1: expected one YAML document, found the start of another"],
+    ],
+    [
+      "a misspelt key",
+      "versoin: 1\ntool: {}\ntools: {}",
+      [
+        '1:1: versoin: unknown key; is "version" meant?',
+        '2:1: tool: unknown key; is "tools" meant?',
+      ],
     ],
     [
       "a key twice",
@@ -424,7 +464,6 @@ describe("a wrong field is refused with what is accepted and what was found:", (
 
   test.for<[string, string]>([
     ["runtime: go", '6:14: tool "x": runtime: expected one of python, node, found "go"'],
-    ["class_name: C", '6:17: tool "x": class_name: allowed only without "function"'],
     ["idempotent: no way", '6:17: tool "x": idempotent: expected true or false, found "no way"'],
     [
       "start: hot",
@@ -438,7 +477,8 @@ describe("a wrong field is refused with what is accepted and what was found:", (
     ["warm: {min: 1.5}", `6:17: tool "x": warm.min: expected ${aCount}, found 1.5`],
     ["warm: {max: -1}", `6:17: tool "x": warm.max: expected ${aCount}, found -1`],
     ["warm: {max: 65}", `6:17: tool "x": warm.max: expected ${aCount}, found 65`],
-    ['warm: {min: "1"}', `6:17: tool "x": warm.min: expected ${aCount}, found "1"`],
+    ['warm: {min: "-1"}', `6:17: tool "x": warm.min: expected ${aCount}, found -1`],
+    ['warm: {min: "1 "}', `6:17: tool "x": warm.min: expected ${aCount}, found "1 "`],
     [
       "warm: {min: 5, max: 4}",
       '6:17: tool "x": warm.min: expected at most max, which is 4, found 5',
@@ -459,7 +499,17 @@ describe("a wrong field is refused with what is accepted and what was found:", (
     ],
     ["description: [a]", '6:5: tool "x": description: expected text, found a list'],
     ["timeout_seconds: abc", `6:22: tool "x": timeout_seconds: expected ${aTime}, found "abc"`],
-    ['timeout_seconds: "60"', `6:22: tool "x": timeout_seconds: expected ${aTime}, found "60"`],
+    ['timeout_seconds: "60s"', `6:22: tool "x": timeout_seconds: expected ${aTime}, found "60s"`],
+    ['timeout_seconds: "0"', `6:22: tool "x": timeout_seconds: expected ${aTime}, found 0`],
+    [
+      "sandbox_profle: x",
+      '6:5: tool "x": sandbox_profle: unknown key; is "sandbox_profile" meant?',
+    ],
+    ["netwrk: none", '6:5: tool "x": netwrk: unknown key; is "network" meant?'],
+    [
+      "timeoutSeconds: 5",
+      '6:5: tool "x": timeoutSeconds: unknown key; is "timeout_seconds" meant?',
+    ],
     ["timeout_seconds: 0", `6:22: tool "x": timeout_seconds: expected ${aTime}, found 0`],
     ["timeout_seconds: 86401", `6:22: tool "x": timeout_seconds: expected ${aTime}, found 86401`],
     ["timeout_seconds: .nan", `6:22: tool "x": timeout_seconds: expected ${aTime}, found NaN`],
@@ -749,18 +799,18 @@ describe("what a tool has in place of its profile's, or of the host,", () => {
 
   test.each([
     "env: [A=B]",
-    'version: ""',
+    "timeout_seconds: x",
     "devices: [/x]",
     "mounts: [{source: x}]",
     "limits: {cpus: 1.5}",
   ])("hides nothing else that is wrong with the tool: %s", (field) => {
     let message = "";
     try {
-      parsed(`class_name: G\n    ${field}`)();
+      parsed(`version: ">=1"\n    ${field}`)();
     } catch (error) {
       ({ message } = error as Error);
     }
-    expect(message).toContain('class_name: allowed only without "function"');
+    expect(message).toContain('version: allowed only together with "package"');
     expect(message).toContain(`tool "x": ${field.split(":")[0]!}`);
   });
 

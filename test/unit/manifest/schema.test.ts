@@ -20,7 +20,7 @@ describe("the JSON Schema of the manifest", () => {
   test("describes every field of a tool, by language", () => {
     expect(schema).toMatchObject({
       properties: {
-        version: { const: 1 },
+        version: { anyOf: [{ const: 1 }, { type: "null" }] },
         tools: {
           additionalProperties: {
             anyOf: [
@@ -39,7 +39,7 @@ describe("the JSON Schema of the manifest", () => {
           },
         },
       },
-      required: ["version", "tools"],
+      required: ["tools"],
     });
   });
 
