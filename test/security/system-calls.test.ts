@@ -163,6 +163,7 @@ describe("a tool", () => {
       async (profile) => {
         expect(await attempt("asks_for_more", profile)).toEqual({
           "a thread with descriptors of its own": "EPERM",
+          "a thread with a directory of its own": "EPERM",
           // The kernel's own word for it.
           "a thread that shares them": "EINVAL",
           "descriptors of its own": "ENOSYS",

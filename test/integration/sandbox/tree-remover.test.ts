@@ -4,8 +4,9 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { access, chown, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import {
@@ -14,7 +15,7 @@ import {
   maxRemovalProcesses,
 } from "../../../worker/sandbox/work/tree-remover.ts";
 import { makeFiles } from "./many-files.ts";
-import { temporaryDirectory } from "./sandbox-host.ts";
+import { requireRoot, sandboxUid, temporaryDirectory } from "./sandbox-host.ts";
 
 async function exists(path: string): Promise<boolean> {
   return access(path).then(
@@ -51,6 +52,25 @@ async function processesFor(trees: readonly string[], remover: TreeRemover): Pro
   return most;
 }
 
+/** Makes directories, keeps them open, and says what it can make in each of them after it was told to. */
+const holding = `
+import errno, os, sys
+held = []
+for name in ("one", "one/two", "one/two/three", "closed", "other"):
+    path = os.path.join(sys.argv[1], name)
+    os.mkdir(path)
+    os.chmod(path, 0 if name == "closed" else 0o777)
+    held.append(os.open(path, os.O_PATH))
+print("holds", flush=True)
+sys.stdin.readline()
+for directory in held:
+    try:
+        os.mkdir("more", dir_fd=directory)
+        print("made")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+`;
+
 /** Exchanges two entries of a directory, over and over. See rename(2), RENAME_EXCHANGE. */
 const exchanging = `
 import ctypes, os, sys
@@ -70,6 +90,21 @@ async function exchange(directory: string, one: string, other: string): Promise<
       const exit = once(child, "exit");
       child.kill("SIGKILL");
       await exit;
+    },
+  };
+}
+
+function startHolder(directory: string) {
+  const child = spawn("/usr/bin/python3", ["-I", "-c", holding, directory], {
+    uid: sandboxUid,
+    gid: sandboxUid,
+  });
+  const exited = once(child, "exit");
+  return {
+    child,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await exited;
     },
   };
 }
@@ -141,6 +176,25 @@ describe("trees", () => {
     },
     30_000,
   );
+
+  test("that somebody holds open are closed to him before they are removed at another attempt", async (context) => {
+    requireRoot(context);
+    const tree = await temporaryDirectory();
+    await makeFiles(tree, 2 * maxEntriesForNode);
+    await chown(tree, sandboxUid!, sandboxUid!);
+    await using holder = startHolder(tree);
+    await once(holder.child.stdout, "data");
+    // rm(1) refuses to remove that.
+    await expect(new TreeRemover(sandboxUid).remove(`${tree}/.`)).rejects.toThrow("rm ended");
+    holder.child.stdin.end("try\n");
+    const said = await text(holder.child.stdout);
+    expect(said.trim().split("\n")).toEqual(Array(5).fill("EACCES"));
+    // However deep they were.
+    const left = await readdir(tree, { withFileTypes: true });
+    const directories = left.filter((entry) => entry.isDirectory());
+    expect(directories).toHaveLength(5);
+    for (const { name } of directories) expect(await readdir(join(tree, name))).toEqual([]);
+  });
 
   test("that are not there are removed already", async () => {
     const parent = await temporaryDirectory();

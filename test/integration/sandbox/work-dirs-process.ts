@@ -13,6 +13,7 @@
 import { createInterface } from "node:readline";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { WorkDirs } from "../../../worker/sandbox/work/work-dirs.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 
 let workDirs: WorkDirs | undefined;
@@ -21,7 +22,13 @@ let workDir: WorkDir | undefined;
 async function carryOut(command: string, argument: string): Promise<string> {
   switch (command) {
     case "open":
-      workDirs = await WorkDirs.open({ base: argument, ownerId: undefined, newId, onRemoveFailed });
+      workDirs = await WorkDirs.open({
+        base: argument,
+        ownerId: undefined,
+        newId,
+        clock: systemClock,
+        onRemoveFailed,
+      });
       return `opened ${workDirs.root}`;
     case "take":
       workDir = await workDirs?.take();

@@ -28,6 +28,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import type { LeftFile, WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { WorkDirs } from "../../../worker/sandbox/work/work-dirs.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { makeFiles } from "./many-files.ts";
 import {
@@ -49,6 +50,7 @@ async function openWorkDirs(base: string, removeFailures: unknown[] = []): Promi
     base,
     ownerId: sandboxUid,
     newId,
+    clock: systemClock,
     onRemoveFailed: (error) => void removeFailures.push(error),
   });
   onTestFinished(() => workDirs[Symbol.asyncDispose]());
@@ -518,6 +520,28 @@ describe("a tree that a tool left", () => {
     expect(worker.unremovable.length).toBeGreaterThan(0);
     expect(await exists(join(path, "output/of root/file"))).toBe(true);
   });
+
+  test("and that cannot be removed at first is removed as soon as it can be, and told of once", async (context) => {
+    requireOtherUser(context);
+    const base = await temporaryDirectory();
+    await chown(base, 60_002, 60_002);
+    const worker = new OtherWorker(60_002);
+    await worker.open(base);
+    const path = (await worker.say("take")).slice("took ".length);
+    await mkdir(join(path, "output/of root"));
+    await writeFile(join(path, "output/of root/file"), "x");
+    expect(await worker.say("dispose")).toBe("disposed");
+    await vi.waitFor(async () => {
+      // What it tells comes with its answers.
+      await worker.say("take");
+      expect(worker.unremovable).toHaveLength(1);
+    }, patience);
+    await rm(join(path, "output/of root"), { recursive: true });
+    await vi.waitFor(async () => expect(await exists(path)).toBe(false), patience);
+    expect(await worker.say("close")).toBe("closed");
+    expect(worker.unremovable).toHaveLength(1);
+    expect(await readdir(base)).toEqual([]);
+  });
 });
 
 describe("the directory of a worker that is gone", () => {
@@ -637,6 +661,7 @@ describe("a directory that cannot hold work directories", () => {
       base,
       ownerId: sandboxUid,
       newId: makeId,
+      clock: systemClock,
       onRemoveFailed: () => undefined,
     }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(SandboxError);

@@ -53,7 +53,7 @@ async function heldBy(script: string) {
   const search = new HeldFilesSearch(device);
   search.goOn(processes, mappings.files, Infinity);
   const [whole] = search.uses;
-  return [...whole!.values()].map((bytes) => Math.floor(bytes / MiB));
+  return [...whole!.files.values()].map((bytes) => Math.floor(bytes / MiB));
 }
 
 type Places = readonly ReturnType<typeof placeOf>[];
@@ -126,10 +126,10 @@ describe("the search for them", () => {
     const search = new HeldFilesSearch(statSync(".").dev);
     const nothing = new Map();
     search.goOn([placeOf(process.pid)], nothing, -Infinity);
-    expect(search.uses.map(({ size }) => size)).toEqual([0, 0]);
+    expect(search.uses.map(({ files }) => files.size)).toEqual([0, 0]);
     search.goOn([placeOf(2 ** 22 + 1)], nothing, Infinity);
     search.goOn([placeOf(2 ** 22 + 1)], nothing, Infinity);
-    expect(search.uses.map(({ size }) => size)).toEqual([0, 0]);
+    expect(search.uses.map(({ files }) => files.size)).toEqual([0, 0]);
   });
 });
 

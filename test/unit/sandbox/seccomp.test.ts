@@ -143,13 +143,15 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
   });
 
   test.each(Object.entries({ glibc: ordinaryCloneFlags.thread, ...otherThreadFlags }))(
-    "lets a thread of %s share descriptors, and none have its own",
+    "lets a thread of %s share descriptors and directory, and none have its own",
     (_, flags) => {
-      const CLONE_FILES = 0x400n;
-      expect(flags & CLONE_FILES).toBe(CLONE_FILES);
+      const [CLONE_FILES, CLONE_FS] = [0x400n, 0x200n];
       expect(decide(inspected.clone, flags)).toBe("allowed");
-      expect(decide(inspected.clone, flags & ~CLONE_FILES)).toBe("EPERM");
-      expect(decide(inspected.clone, (flags & ~CLONE_FILES) | (CLONE_FILES << 32n))).toBe("EPERM");
+      for (const flag of [CLONE_FILES, CLONE_FS]) {
+        expect(flags & flag).toBe(flag);
+        expect(decide(inspected.clone, flags & ~flag)).toBe("EPERM");
+        expect(decide(inspected.clone, (flags & ~flag) | (flag << 32n))).toBe("EPERM");
+      }
     },
   );
 

@@ -98,7 +98,9 @@ async function prepare(
   const { uid, clock, newId, onRemoveFailed } = options;
   const version = await identify(options, signal);
   const base = options.workBase;
-  const workDirs = opened.use(await WorkDirs.open({ base, ownerId: uid, newId, onRemoveFailed }));
+  const workDirs = opened.use(
+    await WorkDirs.open({ base, ownerId: uid, newId, clock, onRemoveFailed }),
+  );
   opened.use(await guardOrphans(workDirs.sandboxMark, clock, options.onGuardLost));
   const found = options.withoutCgroups === true ? undefined : await openCgroups(options, signal);
   if (found?.cgroups !== undefined) opened.use(found.cgroups);

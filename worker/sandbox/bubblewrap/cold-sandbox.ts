@@ -147,11 +147,10 @@ export class ColdSandbox implements Sandbox {
 
   async #openTotals(): Promise<Totals> {
     const { guard, cgroups } = this.#parts;
-    const { profile } = this.#request;
     return Totals.open(guard, cgroups, {
       limits: this.limits,
       workDir: this.workDir.path,
-      privateMemory: privateMemoryOf(profile, this.workDir.path),
+      privateMemory: privateMemoryOf(this.#request, this.workDir.path),
       commandIsChild: true,
     });
   }
@@ -174,11 +173,20 @@ function templateFilter(): Uint8Array | undefined {
   return isFilteredArch(process.arch) ? seccompProgram(process.arch, "template") : undefined;
 }
 
-/** Where a sandbox has memory file systems. */
-export function privateMemoryOf({ hasVar }: Profile, workDir: string): PrivateMemory {
+/** Paths inside of memory file systems that a tool can write to. */
+export function memoryDirectories({ hasVar }: Pick<Profile, "hasVar">): readonly string[] {
+  return ["/tmp", "/dev/shm", ...(hasVar ? ["/var"] : [])];
+}
+
+/** What is known of them before a sandbox starts. */
+export function privateMemoryOf(
+  { profile, devices }: Pick<SandboxRequest, "profile" | "devices">,
+  workDir: string,
+): PrivateMemory {
   return {
-    directories: ["/tmp", "/dev/shm", ...(hasVar ? ["/var"] : [])],
+    directories: memoryDirectories(profile),
     workDirInside: insidePaths.work,
     workDir,
+    hasDevices: devices.length > 0,
   };
 }

@@ -60,11 +60,11 @@ const x32Bit = 0x4000_0000;
 const namespaceFlags = 0x7e02_0000;
 
 /**
- * Flags of clone(2) for a thread, and for sharing the descriptors. A thread shares them: what a process has open is what any
- * of its threads has open, so that who counts need look at one. A process that shares memory with another (CLONE_VM, as vfork
+ * Flags of clone(2) for a thread, and for sharing descriptors and the current directory. A thread shares them: what a process
+ * has open is what any of its threads has open, so that who counts need look at one. A process that shares memory with another (CLONE_VM, as vfork
  * does for a moment) is counted once more, so there is nothing to hide in that.
  */
-const threadFlags = { thread: 0x0001_0000, files: 0x0000_0400 } as const;
+const threadFlags = { thread: 0x0001_0000, files: 0x0000_0400, directory: 0x0000_0200 } as const;
 
 /** Flag of close_range(2) that gives the calling thread descriptors of its own. Callers close one after the other instead. */
 const closeRangeUnshare = 0x2;
@@ -221,7 +221,7 @@ function oneTable(): readonly Instruction[] {
   return [
     load(offsets.argument(0)),
     ...onAnyBit(threadFlags.thread, [
-      ...onAnyBit(threadFlags.files, [giveBack(actions.allow)]),
+      ...onAnyBit(threadFlags.files, onAnyBit(threadFlags.directory, [giveBack(actions.allow)])),
       giveBack(actions.fail(errnos.EPERM)),
     ]),
     giveBack(actions.allow),

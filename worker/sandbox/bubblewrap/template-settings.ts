@@ -4,7 +4,7 @@
 import type { Limits } from "../../protocol/resource-limits.ts";
 import { rlimitsFor } from "../rlimits.ts";
 import { SandboxError, type SandboxRequest } from "../sandbox.ts";
-import { privateMemoryOf } from "./cold-sandbox.ts";
+import { memoryDirectories } from "./cold-sandbox.ts";
 import type { HostFacts } from "./probe.ts";
 
 /** Files that a memory file system takes more than the sandbox may have, so that whoever watches that sees it exceeded. */
@@ -21,7 +21,7 @@ export function templateSettings(
   if (host.proc !== "fresh")
     throw unfit("the children of a template cannot have a /proc of their own");
   const size = `mode=0755,size=${limits.tmpBytes},nr_inodes=${limits.files + spareFiles}`;
-  const { directories } = privateMemoryOf(profile, "");
+  const directories = memoryDirectories(profile);
   const rlimits = rlimitsFor(limits, memoryBound, host.hardLimits);
   return JSON.stringify({
     network: profile.network === "host",

@@ -194,7 +194,7 @@ class OpenTemplate implements Template {
     const totals = await Totals.open(guard, cgroups, {
       limits: this.#limits,
       workDir: workDir.path,
-      privateMemory: privateMemoryOf(this.#request.profile, workDir.path),
+      privateMemory: privateMemoryOf(this.#request, workDir.path),
       commandIsChild: true,
       isForked: true,
     });

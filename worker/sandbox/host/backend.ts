@@ -61,6 +61,7 @@ export async function openHost(options: BackendOptions): Promise<SandboxBackend>
       base: options.workBase,
       ownerId: options.uid,
       newId: options.newId,
+      clock: options.clock,
       onRemoveFailed: options.onRemoveFailed,
     }),
   );

@@ -5,6 +5,7 @@
 import { type Stats, statSync } from "node:fs";
 import { blockBytes } from "./disk-use.ts";
 import { linesOfProc } from "../proc/files.ts";
+import type { OwnMounts } from "./own-mounts.ts";
 import type { SeenProcess } from "./process-tree.ts";
 
 /** Looks in a row at the same sandbox of which one begins a search: these lists are long. */
@@ -29,6 +30,7 @@ type SeenPlace = Pick<SeenProcess, "place">;
 interface Found {
   readonly files: Map<string, Size>;
   readonly shared: Map<string, Size>;
+  hasForeign: boolean;
 }
 
 /**
@@ -74,6 +76,11 @@ export class MappingsSearch implements Disposable {
     return this.#lastingSharedBytes;
   }
 
+  /** Whether another sandbox's memory was found, by the last search through all processes, or this one. */
+  get hasForeign(): boolean {
+    return this.#last.hasForeign || this.#found.hasForeign;
+  }
+
   /** Whether a search has begun and not ended. */
   get isUnderWay(): boolean {
     return this.#search !== undefined;
@@ -84,11 +91,15 @@ export class MappingsSearch implements Disposable {
     return Math.max(this.#lastMappings, this.#foundMappings) * bytesPerMapping;
   }
 
-  /** Begins a search if it is time for one, and goes on to its end, or until `performance.now()` is `untilMs`. */
-  goOn(processes: readonly SeenPlace[], untilMs: number): void {
+  /**
+   * Begins a search if it is time for one, and goes on to its end, or until `performance.now()` is `untilMs`.
+   *
+   * @param mounts the sandbox's, when it has been set up; without them nothing is told from others'
+   */
+  goOn(processes: readonly SeenPlace[], untilMs: number, mounts?: OwnMounts): void {
     if (this.#hasEnded) this.#keepFound();
     if (this.#search === undefined && this.#looks++ % looksPerSearch !== 0) return;
-    this.#search ??= this.#begin(processes);
+    this.#search ??= this.#begin(processes, mounts);
     do {
       if (this.#search.next().done !== true) continue;
       this.#search = undefined;
@@ -113,11 +124,15 @@ export class MappingsSearch implements Disposable {
     this.#foundMappings = 0;
   }
 
-  *#begin(processes: readonly SeenPlace[]): Generator<undefined, void> {
+  *#begin(
+    processes: readonly SeenPlace[],
+    mounts: OwnMounts | undefined,
+  ): Generator<undefined, void> {
     for (const { place } of processes) {
       for (const lines of linesOfProc(`${place}/maps`)) {
         this.#foundMappings += lines.split("\n").length - 1;
         for (const line of lines.matchAll(unnamedLines)) this.#add(place, line);
+        this.#found.hasForeign ||= mounts?.mapsForeign(place, lines) === true;
         yield;
       }
     }
@@ -161,7 +176,7 @@ export class MappingsSearch implements Disposable {
 }
 
 function nothing(): Found {
-  return { files: new Map(), shared: new Map() };
+  return { files: new Map(), shared: new Map(), hasForeign: false };
 }
 
 function inodeOf(key: string): number {

@@ -32,6 +32,8 @@ export interface CountedMemory {
   readonly tree: ProcessTree;
   /** Its memory file systems, if it has some of its own. */
   readonly files: PrivateMemoryView | undefined;
+  /** Bytes that they hold of other sandboxes' memory. */
+  foreignBytes(): number;
   /** Finds memory that they share. It goes on after each look, if at all. */
   readonly mappings: Pick<
     MappingsSearch,
@@ -75,11 +77,11 @@ export class MemoryTotal {
   /**
    * Takes note of a look; tells when it shows too much. May begin a count that takes long.
    *
-   * @param inFiles bytes that no process shows: in memory file systems, and what the kernel holds for mappings
+   * @param filesBytes that are in memory file systems of its own
    */
-  look(processes: readonly SeenProcess[], inFiles: number): LimitReached | undefined {
+  look(processes: readonly SeenProcess[], filesBytes: number): LimitReached | undefined {
     const { mappings, boundBytes: bound } = this.#counted;
-    const now = { processes, inFiles };
+    const now = { processes, inFiles: this.#unshown(filesBytes) };
     const most = mostOf(now, mappings.sharedBytes);
     const certain = this.#certainSinceCounted(now);
     const own = Math.max(leastOf(now), certain.own);
@@ -91,8 +93,12 @@ export class MemoryTotal {
   }
 
   #inFiles(): number {
-    const { files, mappings } = this.#counted;
-    return (files?.read()?.bytes ?? 0) + mappings.kernelBytes;
+    return this.#unshown(this.#counted.files?.read()?.bytes ?? 0);
+  }
+
+  /** What no process shows: that, what the kernel holds for mappings, and what is others'. */
+  #unshown(filesBytes: number): number {
+    return filesBytes + this.#counted.mappings.kernelBytes + this.#counted.foreignBytes();
   }
 
   #holds(bytes: number): LimitReached | undefined {

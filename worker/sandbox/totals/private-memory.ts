@@ -10,6 +10,8 @@ export interface PrivateMemory {
   /** Where the work directory is inside, and on the host: what is in between is not the sandbox yet. */
   readonly workDirInside: string;
   readonly workDir: string;
+  /** Whether the sandbox has devices of the host's, whose drivers map memory that is in no file system of either. */
+  readonly hasDevices: boolean;
 }
 
 /** What is in them. */
@@ -21,11 +23,11 @@ export interface PrivateMemoryUse {
 /** Looks at the memory file systems of one sandbox. */
 export class PrivateMemoryView {
   readonly #root: string;
-  readonly #place: PrivateMemory;
+  readonly #place: Omit<PrivateMemory, "hasDevices">;
   #devices: readonly number[] = [];
 
   /** @param firstPid a process that has the sandbox's root directory, or will have */
-  constructor(firstPid: number, place: PrivateMemory) {
+  constructor(firstPid: number, place: Omit<PrivateMemory, "hasDevices">) {
     this.#root = `/proc/${firstPid}/root`;
     this.#place = place;
   }

@@ -8,6 +8,7 @@ import type { Amount, DiskWalk } from "./disk-use.ts";
 import { HeldFilesSearch } from "./held-files.ts";
 import { MappingsSearch } from "./mappings.ts";
 import { type InTurn, MemoryTotal } from "./memory-total.ts";
+import { OwnMounts } from "./own-mounts.ts";
 import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./private-memory.ts";
 import { ProcessTree, type SeenProcess } from "./process-tree.ts";
 import type { Usage } from "../sandbox.ts";
@@ -52,6 +53,7 @@ export class Watched implements Disposable {
   readonly #mappings: MappingsSearch;
   readonly #heldFiles: HeldFilesSearch;
   readonly #private: PrivateMemoryView | undefined;
+  readonly #mounts: OwnMounts;
   /** Undefined where the control group counts it. */
   readonly #memory: MemoryTotal | undefined;
   /** What is in the work directory and was not made inside. */
@@ -72,11 +74,13 @@ export class Watched implements Disposable {
     this.#mappings = new MappingsSearch(disk.device);
     this.#heldFiles = new HeldFilesSearch(disk.device);
     this.#private = privateMemory && new PrivateMemoryView(firstPid, privateMemory);
+    this.#mounts = new OwnMounts(firstPid, () => [disk.device, ...this.#ownMemory]);
     if (group?.controls.memory === true) return;
     this.#memory = new MemoryTotal({
       boundBytes: sandbox.limits.memoryBytes,
       tree: this.#tree,
       files: this.#private,
+      foreignBytes: () => this.#foreignBytes,
       mappings: this.#mappings,
       inTurn,
       onExceeded: (limit) => this.#tell(limit),
@@ -141,8 +145,8 @@ export class Watched implements Disposable {
     this.#tell(
       this.#processesReached(processes) ??
         this.#beyond("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
-        (counted && this.#memoryRefused(counted)) ??
-        this.#memory?.look(processes, (memory?.bytes ?? 0) + this.#mappings.kernelBytes) ??
+        this.#memoryRefused(counted) ??
+        this.#memory?.look(processes, memory?.bytes ?? 0) ??
         this.#filesReached(processes, memory, share),
     );
   }
@@ -191,11 +195,31 @@ export class Watched implements Disposable {
     return this.#beyond("processes", count);
   }
 
-  /** Where memory is used up, the kernel may kill one process only, and the others go on without it. */
-  #memoryRefused({ memoryKills, peakMemoryBytes }: CgroupUsage): LimitReached | undefined {
-    if (memoryKills === 0) return undefined;
+  /**
+   * Where memory is used up, the kernel may kill one process only, and the others go on without it. What is others' is in no
+   * group's account, and of what is mapped of it nobody can say how much that is.
+   */
+  #memoryRefused(counted: CgroupUsage | undefined): LimitReached | undefined {
     const bound = this.#sandbox.limits.memoryBytes;
+    const { memoryKills = 0, peakMemoryBytes } = counted ?? {};
+    const foreign = this.#foreignBytes;
+    const peak = foreign > 0 && peakMemoryBytes !== undefined ? peakMemoryBytes + foreign : 0;
+    if (peak > bound) return { limit: "memoryBytes", bound, peak };
+    if (memoryKills === 0 && !this.#mappings.hasForeign) return undefined;
     return { limit: "memoryBytes", bound, peak: peakMemoryBytes };
+  }
+
+  /** Bytes in memory file systems of other sandboxes that are there because of this one. */
+  get #foreignBytes(): number {
+    const sums = this.#heldFiles.uses.map(({ foreignMemory }) =>
+      [...foreignMemory.values()].reduce((sum, bytes) => sum + bytes, 0),
+    );
+    return Math.max(...sums);
+  }
+
+  /** Devices of its memory file systems; none before it has been set up. */
+  get #ownMemory(): readonly number[] {
+    return this.#private?.devices ?? [];
   }
 
   #filesReached(
@@ -208,14 +232,17 @@ export class Watched implements Disposable {
     // Counted from here: looking at many processes takes long, and is none of the files' time.
     const untilMs = performance.now() + filesMs;
     const shareMs = filesMs / 3;
-    this.#mappings.goOn(processes, untilMs - 2 * shareMs);
-    this.#heldFiles.goOn(processes, this.#mappings.files, untilMs - shareMs);
+    const mounts = this.#ownMemory.length > 0 ? this.#mounts : undefined;
+    const mapped = this.#sandbox.privateMemory?.hasDevices === true ? undefined : mounts;
+    this.#mappings.goOn(processes, untilMs - 2 * shareMs, mapped);
+    this.#heldFiles.goOn(processes, this.#mappings.files, untilMs - shareMs, mounts);
     if (mayBegin || disk.isUnderWay) disk.goOn(untilMs + walkMs);
     let [bytes, files] = [0, 0];
     for (const named of disk.uses) {
-      if (named.isUncountable) return { limit: "files", bound: limits.files, peak: undefined };
       for (const held of this.#heldFiles.uses) {
-        const unnamed = [...held].filter(([inode]) => !named.inodes.has(inode));
+        if (named.isUncountable || held.isUncountable)
+          return { limit: "files", bound: limits.files, peak: undefined };
+        const unnamed = [...held.files].filter(([inode]) => !named.inodes.has(inode));
         const unnamedBytes = unnamed.reduce((sum, [, heldBytes]) => sum + heldBytes, 0);
         bytes = Math.max(bytes, named.bytes + unnamedBytes - staged.bytes);
         files = Math.max(files, named.files + unnamed.length - staged.files);

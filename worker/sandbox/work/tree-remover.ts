@@ -6,6 +6,7 @@ import { open, opendir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Slots } from "../../support/slots.ts";
 import { startSubprocess } from "../subprocess.ts";
+import { closeTree } from "./close-tree.ts";
 import { workDirNames } from "./work-dir.ts";
 
 /** Entries up to which this process removes a tree by itself, one after the other; more are quicker for a program. */
@@ -16,6 +17,8 @@ const maxLevelsForNode = 5;
 export const maxRemovalProcesses = 4;
 /** Milliseconds one of them may take: some millions of files on a slow disk. */
 const processTimeoutMs = 300_000;
+/** The same before it is made sure that nobody fills the tree meanwhile: two hundred thousand files. */
+const trustingTimeoutMs = 1_000;
 
 const neverAborted = new AbortController().signal;
 
@@ -44,15 +47,29 @@ export class TreeRemover {
     await this.#removeWithProcess(path);
   }
 
-  /** rm(1) walks by descriptor, so that no depth is too great; what is locked is opened where the owner may. */
+  /**
+   * rm(1) walks by descriptor, so that no depth is too great. Where it was not enough, what is locked is opened, and who may
+   * still be filling the tree is shut out where this process is another user.
+   */
   async #removeWithProcess(path: string): Promise<void> {
-    const remove = async () => run("/usr/bin/rm", ["-rf", "--", path]);
-    if ((await remove()) === undefined) return;
+    const remove = async (timeoutMs: number) =>
+      run("/usr/bin/rm", ["-rf", "--", path], undefined, timeoutMs);
+    const isOthers = this.#ownerId !== undefined;
+    if ((await remove(isOthers ? trustingTimeoutMs : processTimeoutMs)) === undefined) return;
     // As the owner, since chmod(1) can be made to follow a link.
-    await run("/usr/bin/chmod", ["-R", "u+rwx", "--", path], this.#ownerId);
-    const problem = await remove();
+    if (!isOthers || !(await isClosed(path)))
+      await run("/usr/bin/chmod", ["-R", "u+rwx", "--", path], this.#ownerId);
+    const problem = await remove(processTimeoutMs);
     if (problem !== undefined) throw new Error(`cannot remove ${path}: ${problem}`);
   }
+}
+
+/** Whether nobody fills a tree any more. */
+async function isClosed(path: string): Promise<boolean> {
+  return closeTree(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -110,9 +127,10 @@ async function run(
   file: string,
   argv: readonly string[],
   uid?: number,
+  timeoutMs = processTimeoutMs,
 ): Promise<string | undefined> {
   const child = await startSubprocess({ file, argv, env: {}, uid });
-  const timer = setTimeout(() => child.kill("SIGKILL"), processTimeoutMs);
+  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   try {
     const { exitCode, signal } = await child.exited;
     if (exitCode === 0) return undefined;

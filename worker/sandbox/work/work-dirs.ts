@@ -8,6 +8,8 @@ import { type FileHandle, chmod, mkdir, open, opendir, rename, stat } from "node
 import { createConnection, createServer } from "node:net";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { backoffDelays } from "../../support/backoff.ts";
+import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { endOrphans, sandboxMark } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
@@ -21,6 +23,8 @@ const run = promisify(execFile);
 const batchSize = 32;
 /** Removals that may be under way before a new call waits for one of them. */
 const maxRemovals = 64;
+/** Milliseconds between two attempts to remove a tree that somebody still fills: they double. */
+const retryMs = { baseMs: 100, capMs: 60_000, random: () => 1 } as const;
 /** Milliseconds that a batch may take. */
 const batchTimeoutMs = 60_000;
 /**
@@ -56,7 +60,8 @@ export interface WorkDirsOptions {
   /** Host uid and gid of the sandboxes, or undefined when they run as the worker's own. */
   readonly ownerId: number | undefined;
   readonly newId: NewId;
-  /** Told of a tree that could not be removed; nothing else fails because of it. */
+  readonly clock: Pick<Clock, "sleep">;
+  /** Told once of a tree that could not be removed at once; nothing else fails because of it. */
   onRemoveFailed(error: unknown): void;
 }
 
@@ -77,6 +82,9 @@ export class WorkDirs implements AsyncDisposable {
   readonly #remover: TreeRemover;
   readonly #ready: string[] = [];
   readonly #removals = new Set<Promise<void>>();
+  /** Removals that have failed and are tried again, for which no call waits. */
+  readonly #retries = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
   #making: Promise<void> | undefined;
 
   private constructor(options: WorkDirsOptions, root: string, alive: Alive, remover: TreeRemover) {
@@ -166,6 +174,8 @@ export class WorkDirs implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#making?.catch(() => undefined);
     await Promise.all(this.#removals);
+    this.#closing.abort();
+    await Promise.all(this.#retries);
     await this.#alive[Symbol.asyncDispose]();
     await this.#remover
       .remove(this.root)
@@ -195,9 +205,34 @@ export class WorkDirs implements AsyncDisposable {
   #removeLater(path: string, before: Promise<unknown> = Promise.resolve()): void {
     const removal = before
       .then(() => this.#remover.remove(path))
-      .catch((error: unknown) => this.#options.onRemoveFailed(error))
+      .catch((error: unknown) => {
+        this.#options.onRemoveFailed(error);
+        this.#removeInTheEnd(path);
+      })
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
+  }
+
+  /**
+   * Tries until it is gone: who got a descriptor of a directory may fill it as long as he lives. What is still there when the
+   * worker's own directory is removed goes with that, or by the sweep of a later worker.
+   */
+  #removeInTheEnd(path: string): void {
+    const retry = this.#retry(path).finally(() => this.#retries.delete(retry));
+    this.#retries.add(retry);
+  }
+
+  async #retry(path: string): Promise<void> {
+    const { signal } = this.#closing;
+    for (const pauseMs of backoffDelays(retryMs)) {
+      await this.#options.clock.sleep(pauseMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      const isGone = await this.#remover.remove(path).then(
+        () => true,
+        () => false,
+      );
+      if (isGone) return;
+    }
   }
 }
 
