@@ -8,9 +8,9 @@ import { lookup } from "mime-types";
 export const defaultMimeType = "application/octet-stream";
 
 /**
- * What tools produce and the general table does not know, or takes for something else: `.ts` for a video, `.rs` for a resource
- * list. Source code has the types of the original's own table. Agents of the original show a model only what is `text/…`, or one
- * of a few others such as `application/json`: so does JSON in lines, for which no type is registered.
+ * Types of what tools produce where the general table has none or another: to it `.ts` is a video. Those of source code are the
+ * original's. Its agents show a model `text/…`, `application/json` and little else, so JSON lines, which have no registered type,
+ * are `text/…` too.
  */
 const producedTypes: ReadonlyMap<string, string> = new Map(
   Object.entries({

@@ -8,13 +8,13 @@ import type { StoreAccess } from "../store.ts";
 import type { Base } from "./directories.ts";
 
 /** Directories of a store that are looked at, nearest to the base first. */
-export const maxExamined = 10_000;
+const maxExamined = 10_000;
 
 /** Levels below the base on which somebody saves: scope, user, session, name. */
 const savingLevels = 4;
 
 /** Who a process is to the file system. */
-export interface Identity {
+interface Identity {
   readonly uid: number;
   readonly gids: ReadonlySet<number>;
 }
@@ -24,8 +24,7 @@ interface Directory {
   readonly status: Stats;
 }
 
-/** Who this process is. */
-export function ownIdentity(): Identity {
+function ownIdentity(): Identity {
   const gids = [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])];
   return { uid: process.geteuid?.() ?? 0, gids: new Set(gids) };
 }
