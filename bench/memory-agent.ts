@@ -1,11 +1,12 @@
 /**
  * An agent on a broker inside this process.
  */
-import { type Answer, decodeAnswer, defaultUserId, encodeRequest } from "../harness/messages.ts";
+import { type Answer, decodeAnswer, encodeRequest } from "../harness/messages.ts";
 import type { MemoryBroker } from "../worker/broker/memory/broker.ts";
 import type { MemorySubscription } from "../worker/broker/memory/subscription.ts";
 import { invokeTopic, responseTopic } from "../worker/protocol/topics.ts";
 import { newUuid } from "../worker/support/ids.ts";
+import { defaultUserId } from "../harness/defaults.ts";
 import { callTimeoutSeconds } from "./environment.ts";
 
 const agentName = "bench";

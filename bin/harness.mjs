@@ -2,4 +2,4 @@
 /** The command of whatever stands on the other side of the broker; `harness/cli.ts` is the program. */
 import { launch } from "./launch.mjs";
 
-launch("harness/cli");
+launch("harness/cli", true);

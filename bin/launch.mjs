@@ -9,7 +9,8 @@
  */
 import { spawn } from "child_process";
 import { existsSync, readFileSync, realpathSync } from "fs";
-import { constants } from "os";
+import module from "module";
+import { constants, homedir } from "os";
 import { dirname, join, sep } from "path";
 import { fileURLToPath, pathToFileURL } from "url";
 
@@ -25,10 +26,14 @@ const launchedMark = "STR_LAUNCHED";
 
 const packageDirectory = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Runs `entry`, a path without its extension such as "worker/main", in this process or under a newer Node. */
-export function launch(entry) {
+/**
+ * Runs `entry`, a path without its extension such as "worker/main", in this process or under a newer Node. Who types
+ * commands waits for each: `keepsCompiled` has Node keep what it compiles in the user's cache directory.
+ */
+export function launch(entry, keepsCompiled) {
   if (majorOf(process.versions.node) >= oldestMajor) {
     endWithLauncher();
+    if (keepsCompiled) module.enableCompileCache(compileCache());
     import(pathToFileURL(findEntry(entry)).href);
     return;
   }
@@ -38,6 +43,12 @@ export function launch(entry) {
     process.exit(exitUnavailable);
   }
   runUnder(node);
+}
+
+/** Nobody else may write there: Node runs what it finds. */
+function compileCache() {
+  const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+  return join(caches, "secure-tool-runtime", "compiled");
 }
 
 function findEntry(entry) {

@@ -1,8 +1,8 @@
 /**
  * A DevBroker inside a command, and what can be said of the clients it saw.
  */
-import { defaultPort } from "./client/broker-choice.ts";
 import { CommandError } from "./context.ts";
+import { defaultPort } from "./defaults.ts";
 import { type ClientSubscriptions, type DevBroker, startDevBroker } from "./dev-broker.ts";
 import { reachable } from "./worker-command.ts";
 

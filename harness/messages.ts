@@ -17,12 +17,12 @@ import {
   isJsonObject,
   parseJson,
 } from "../worker/support/json.ts";
-
-/** What agents grant a tool that their configuration does not say otherwise of. */
-export const defaultTimeoutSeconds = 300;
-
-/** The profile that agents ask for when their configuration names none. */
-export const defaultProfile = "standard";
+import {
+  defaultProfile,
+  defaultSessionId,
+  defaultTimeoutSeconds,
+  defaultUserId,
+} from "./defaults.ts";
 
 /** Bounds of an answer: a message of 10 MB can hold many small values. */
 const answerLimits: JsonLimits = { depth: 200, values: 5_000_000 };
@@ -44,10 +44,6 @@ export interface ToolCall {
   /** `defaultProfile` unless given. */
   readonly profile?: string;
 }
-
-/** Who calls when the call does not say. */
-export const defaultUserId = "harness";
-export const defaultSessionId = "harness";
 
 /**
  * What an agent subscribes to: the pattern of the answers and of the statuses of all its calls. It is one, since only the

@@ -3,9 +3,8 @@
  */
 import { Option } from "commander";
 import { namespaceProblem } from "../worker/protocol/topics.ts";
-import { acceptedBrokers, defaultPort } from "./client/broker-choice.ts";
 import { type Context, UsageError } from "./context.ts";
-import { defaultProfile, defaultTimeoutSeconds } from "./messages.ts";
+import { acceptedBrokers, defaultPort, defaultProfile, defaultTimeoutSeconds } from "./defaults.ts";
 import {
   collectAssignment,
   parseJsonObject,

@@ -1,18 +1,17 @@
 /**
- * The command line of the harness: commands, options, help, and exit codes of failures.
+ * The command line of the harness: commands, options, help, and exit codes of failures. Only the command that is typed is
+ * loaded, which is most of the time that a quick one takes.
  */
 import { inspect } from "node:util";
 import { Command, CommanderError, Option } from "commander";
 import { StoreError } from "../worker/artifacts/store.ts";
 import { BrokerError } from "../worker/broker/broker.ts";
-import { defaultPort } from "./client/broker-choice.ts";
 import { CommandError, type Context, Interruption, UsageError, exit } from "./context.ts";
-import { demo } from "./demo.ts";
-import { type DevOptions, dev } from "./dev/dev.ts";
-import { type DevBrokerOptions, runDevBroker } from "./dev-broker-command.ts";
-import { type InvokeOptions, invoke } from "./invoke.ts";
-import { type ListenOptions, listen } from "./listen.ts";
-import { defaultSessionId, defaultUserId } from "./messages.ts";
+import { defaultPort, defaultSessionId, defaultUserId } from "./defaults.ts";
+import type { DevOptions } from "./dev/dev.ts";
+import type { DevBrokerOptions } from "./dev-broker-command.ts";
+import type { InvokeOptions } from "./invoke.ts";
+import type { ListenOptions } from "./listen.ts";
 import { parseNonEmpty, parsePort, parseToolName } from "./option-values.ts";
 import {
   argsOption,
@@ -32,7 +31,7 @@ import {
 import { packageVersion } from "./package.ts";
 import { addQueues } from "./queues/commands.ts";
 import { printable } from "./screen.ts";
-import { type SmfBrokerCommandOptions, runSmfBroker } from "./smf-broker-command.ts";
+import type { SmfBrokerCommandOptions } from "./smf-broker-command.ts";
 import { addTool } from "./tool/commands.ts";
 
 /** Runs a command line, without the program's name. Returns the exit code; never throws. */
@@ -123,6 +122,7 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addHelpText("after", invokeHelp)
     .action(async (options: InvokeOptions) => {
       checkNamespace(options.namespace);
+      const { invoke } = await import("./invoke.ts");
       finish(await invoke(options, context));
     });
 }
@@ -156,6 +156,7 @@ function addDevBroker(
     .addHelpText("after", "\nExample:\n  harness dev-broker --port 55554")
     .action(async (options: DevBrokerOptions) => {
       checkNamespace(options.namespace);
+      const { runDevBroker } = await import("./dev-broker-command.ts");
       finish(await runDevBroker(options, context));
     });
 }
@@ -185,9 +186,10 @@ function addSmfBroker(
       parsePort,
     )
     .addHelpText("after", "\nExample:\n  harness smf-broker --port 55554")
-    .action(async (options: SmfBrokerCommandOptions) =>
-      finish(await runSmfBroker(options, context)),
-    );
+    .action(async (options: SmfBrokerCommandOptions) => {
+      const { runSmfBroker } = await import("./smf-broker-command.ts");
+      finish(await runSmfBroker(options, context));
+    });
 }
 
 function addListen(program: Command, context: Context, finish: (exitCode: number) => void): void {
@@ -201,6 +203,7 @@ function addListen(program: Command, context: Context, finish: (exitCode: number
     .addHelpText("after", "\nExample:\n  harness listen 'ed_test/a2a/v1/sam_remote_tool/>' --json")
     .action(async (pattern: string, options: ListenOptions) => {
       checkNamespace(options.namespace);
+      const { listen } = await import("./listen.ts");
       finish(await listen(pattern, options, context));
     });
 }
@@ -210,7 +213,10 @@ function addDemo(program: Command, context: Context, finish: (exitCode: number) 
     .command("demo")
     .description("Start a broker and a worker, call the example tools, and show what happens.")
     .addHelpText("after", "\nExample:\n  harness demo")
-    .action(async () => finish(await demo(context)));
+    .action(async () => {
+      const { demo } = await import("./demo.ts");
+      finish(await demo(context));
+    });
 }
 
 function addDev(program: Command, context: Context, finish: (exitCode: number) => void): void {
@@ -228,6 +234,7 @@ function addDev(program: Command, context: Context, finish: (exitCode: number) =
     .addHelpText("after", devHelp)
     .action(async (options: DevOptions) => {
       checkNamespace(options.namespace);
+      const { dev } = await import("./dev/dev.ts");
       finish(await dev(options, context));
     });
 }

@@ -10,9 +10,7 @@ import { ConfigError, type Environment, readConfig } from "../../worker/config.t
 import { readSecretFiles } from "../../worker/secret-files.ts";
 import { underOwnNames } from "../../worker/variable-aliases.ts";
 import { newId } from "../../worker/support/ids.ts";
-
-/** The port of a DevBroker that nobody said the port of. */
-export const defaultPort = 55_555;
+import { acceptedBrokers, defaultPort } from "../defaults.ts";
 
 /** Where a DevBroker listens. */
 export interface BrokerAddress {
@@ -62,11 +60,6 @@ const kinds: Readonly<Record<string, Kind>> = {
     },
   },
 };
-
-/** What {@link chooseBroker} accepts, for help and errors. */
-export const acceptedBrokers =
-  "HOST:PORT of a DevBroker, dev://HOST:PORT, amqp[s]://USER:PASSWORD@HOST:PORT/VHOST, " +
-  "tcp[s]:// or ws[s]://USER:PASSWORD@HOST:PORT/VPN for Solace, or dev, amqp or solace by the worker's variables";
 
 /** How it was said which broker is meant. */
 export interface ChoiceOptions {

@@ -5,7 +5,6 @@ import { relative, resolve, sep } from "node:path";
 import type { Environment } from "../../worker/config.ts";
 import type { JsonObject } from "../../worker/support/json.ts";
 import { parseInvokeTopic } from "../../worker/protocol/topics.ts";
-import { defaultPort } from "../client/broker-choice.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import type { DevBroker } from "../dev-broker.ts";
 import { listen } from "../embedded-broker.ts";
@@ -24,6 +23,7 @@ import {
 } from "../tools-layout.ts";
 import { quote, reachable, shortPath } from "../worker-command.ts";
 import { WorkerProcess } from "../worker-process.ts";
+import { defaultPort } from "../defaults.ts";
 import { DevLog } from "./dev-log.ts";
 import { SourceChanges } from "./source-changes.ts";
 import { workerEnvironment } from "./worker-environment.ts";

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { parseSeconds, parseToolName } from "../option-values.ts";
 import { checkNamespace, namespaceOption } from "../options.ts";
-import { type PruneOptions, prune } from "./prune.ts";
+import type { PruneOptions } from "./prune.ts";
 import { quietSeconds } from "./quiet.ts";
 
 /** Twice the longest time for which a worker leaves a queue alone that it could not have. */
@@ -47,6 +47,7 @@ export function addQueues(
     .addHelpText("after", help)
     .action(async (options: PruneOptions) => {
       checkNamespace(options.namespace);
+      const { prune } = await import("./prune.ts");
       finish(await prune(options, context));
     });
 }

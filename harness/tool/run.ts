@@ -20,14 +20,13 @@ import {
   RequestTooLargeError,
   type ToolCall,
   decodeAnswer,
-  defaultSessionId,
-  defaultUserId,
   encodeRequest,
 } from "../messages.ts";
 import type { Assignment } from "../option-values.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
+import { defaultSessionId, defaultUserId } from "../defaults.ts";
 import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
 import { OutputView } from "./output-view.ts";

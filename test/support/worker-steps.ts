@@ -8,16 +8,10 @@ import { type AddressInfo, type Server, type Socket, connect, createServer } fro
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, onTestFinished, vi } from "vitest";
+import { defaultSessionId, defaultUserId } from "../../harness/defaults.ts";
 import { DevClient } from "./dev-client.ts";
 import { startDevBroker } from "../../harness/dev-broker.ts";
-import {
-  type Answer,
-  type ToolCall,
-  decodeAnswer,
-  defaultSessionId,
-  defaultUserId,
-  encodeRequest,
-} from "../../harness/messages.ts";
+import { type Answer, type ToolCall, decodeAnswer, encodeRequest } from "../../harness/messages.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
 import { readConfig } from "../../worker/config.ts";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
