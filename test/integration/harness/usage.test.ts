@@ -1,7 +1,7 @@
 /**
  * What the command line refuses, and what help shows: no broker, no worker.
  */
-import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -213,4 +213,18 @@ describe("help", { timeout: 60_000 }, () => {
     const { exitCode, stdout } = await runCli(["--version"]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${packageJson.version}\n` });
   });
+});
+
+test("a command loads its own parts only, and Node keeps what it compiled of them for the next time", async () => {
+  const cache = join(directory, "cache");
+  const harness = join(import.meta.dirname, "../../../bin/harness.mjs");
+  const environment = { XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: "" };
+  const { exitCode } = await runCli(["--version"], environment, {
+    command: [process.execPath, harness],
+  });
+  expect(exitCode).toBe(0);
+  const kept = await readdir(join(cache, "secure-tool-runtime", "compiled"), { recursive: true });
+  const entries = kept.filter((path) => path.includes("/"));
+  expect(entries.length).toBeGreaterThan(5);
+  expect(entries.length).toBeLessThan(80);
 });
