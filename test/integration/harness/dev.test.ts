@@ -130,13 +130,13 @@ describe("harness dev", { timeout: timeoutMs }, () => {
     const tools = join(home.path, "corrected");
     await mkdir(join(tools, "python"), { recursive: true });
     const manifest = join(tools, "manifest.yaml");
-    await writeFile(manifest, "tools: {}\n");
+    await writeFile(manifest, "version: 2\ntools: {}\n");
     await using dev = await startDev(
       ["--tools", tools],
       {},
       /The worker ended with exit code 78\./,
     );
-    await dev.cli.said("stdout", /manifest\.yaml:1:1: version: required/);
+    await dev.cli.said("stdout", /manifest\.yaml:1:10: version: expected 1,/);
     await writeFile(manifest, "version: 1\ntools:\n  say: {module: words, function: say}\n");
     await dev.cli.said("stdout", /The worker serves say\./);
   });
