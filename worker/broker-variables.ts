@@ -97,8 +97,8 @@ export const brokerVariables = {
   ),
   AMQP_URL: secret(
     text.refine(isAmqpUrl),
-    "`amqp://user:password@host:port/vhost`, or `amqps`, with `%` escapes in user, password and virtual host and no query",
-    "The RabbitMQ broker. Without a user it is `guest`, or with `AMQP_CERT_FILE` the certificate's.",
+    "`amqp://user:password@host:port/vhost`, or `amqps`, with up to 16 `host:port` and `,` between them, `%` escapes in user, password and virtual host and no query",
+    "The RabbitMQ broker. Several hosts are tried in their order. Without a user it is `guest`, or with `AMQP_CERT_FILE` the certificate's.",
   ),
   AMQP_CA_FILE: optional(
     absolutePath,

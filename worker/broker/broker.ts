@@ -31,6 +31,8 @@ export interface Delivery {
   readonly properties: Readonly<Record<string, string>>;
   /** Epoch milliseconds by the broker's own clock when it took the message; missing where it does not tell. */
   readonly brokerTimeMs?: number;
+  /** By what its sender tells answers apart, where the broker's messages have a place for that. */
+  readonly correlationId?: string;
   /** Whether its connection is gone by now, and the broker hands the message out again: to settle this tells it nothing. */
   readonly isLost?: boolean;
   /** Tells the broker how the message ended. Idempotent: the first outcome wins. */
@@ -43,6 +45,8 @@ export interface OutboundMessage {
   /** UTF-8 JSON. */
   readonly payload: Uint8Array;
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
+  /** That of the message which it answers. */
+  readonly correlationId?: string;
   /** Whether it tells of progress only: an operator may have it sent without confirmation, so that some get lost. */
   readonly isStatus?: boolean;
   /**

@@ -29,6 +29,12 @@ export interface Reply {
   readonly payload: Uint8Array;
 }
 
+/** Where an answer goes, as its request says. */
+export interface Recipient {
+  readonly topic: string;
+  readonly correlationId?: string;
+}
+
 /** What became of an answer. */
 export interface Published {
   /** How the deliveries of its call are to be settled; undefined: not at all, the session has ended. */
@@ -71,23 +77,24 @@ export class Answers {
   }
 
   /** Never throws. When the signal aborts it gives up. */
-  async publish(topic: string, reply: Reply, signal: AbortSignal): Promise<Published> {
-    const settlement = await this.#send(topic, reply, signal);
+  async publish(to: Recipient, reply: Reply, signal: AbortSignal): Promise<Published> {
+    const settlement = await this.#send(to, reply, signal);
     if (settlement !== "rejected") return { settlement, reply };
     const instead = refusedReply(reply);
-    return { settlement: await this.#send(topic, instead, signal), reply: instead };
+    return { settlement: await this.#send(to, instead, signal), reply: instead };
   }
 
   /** How a call is to be settled that is answered so: `rejected` when the broker will never take the answer. */
   async #send(
-    topic: string,
+    to: Recipient,
     { payload }: Reply,
     signal: AbortSignal,
   ): Promise<Settlement | undefined> {
+    const { topic } = to;
     const delays = retryDelaysMs.values();
     for (;;) {
       try {
-        const outcome = await this.#session.publish({ topic, payload }, signal);
+        const outcome = await this.#session.publish({ ...to, payload }, signal);
         if (outcome === "unroutable") this.#countUnroutable(topic);
         return "accepted";
       } catch (error) {

@@ -4,7 +4,7 @@
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { Answers, Reply } from "./answers.ts";
+import type { Answers, Recipient, Reply } from "./answers.ts";
 import { type CallParts, type CallSignals, runCall } from "./call.ts";
 import { type Ledger, callKey } from "./ledger.ts";
 import { poisonOf } from "./redelivery.ts";
@@ -49,8 +49,8 @@ export async function handleDelivery(
       return undefined;
     case "answered": {
       parts.log.info({ topic, deliveryCount }, "call was delivered again after its answer");
-      const { replyTo } = address;
-      const { settlement } = await parts.answers.publish(replyTo, known.reply, signals.publish);
+      const to = recipientOf(delivery, address);
+      const { settlement } = await parts.answers.publish(to, known.reply, signals.publish);
       return settle([delivery], settlement, parts.log);
     }
     case "new": {
@@ -68,6 +68,10 @@ export function runsHere(ledger: Pick<Ledger, "isRunning">, delivery: Delivery):
   return address !== undefined && ledger.isRunning(callKey(delivery, address.replyTo));
 }
 
+function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Recipient {
+  return { topic: replyTo, ...(correlationId !== undefined && { correlationId }) };
+}
+
 async function handleNew(
   parts: HandlerParts,
   delivery: Delivery,
@@ -78,7 +82,8 @@ async function handleNew(
   const decision = await runCall(parts, delivery, address, signals, poison);
   if (decision === undefined) return { settlement: "failed" };
   const { isFinal } = decision;
-  const published = await parts.answers.publish(address.replyTo, decision.reply, signals.publish);
+  const to = recipientOf(delivery, address);
+  const published = await parts.answers.publish(to, decision.reply, signals.publish);
   const { settlement, reply } = published;
   // Not remembered: an operator who puts it back into its queue wants it tried again.
   if (poison !== undefined)

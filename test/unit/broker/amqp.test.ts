@@ -29,7 +29,7 @@ describe("the URL of a broker", () => {
     ["amqps://[::1]/", { host: "::1", port: 5_671, virtualHost: "/" }],
     ["amqp://u@h/%2F", { virtualHost: "/", user: { name: "u", password: "" } }],
   ])("%s is read", (text, address) => {
-    expect(parseAmqpUrl(text)).toMatchObject(address);
+    expect(parseAmqpUrl(text)).toMatchObject([address]);
     expect(isAmqpUrl(text)).toBe(true);
   });
 
@@ -76,21 +76,34 @@ describe("a connection without TLS", () => {
   });
 });
 
+test("a URL with several hosts is an address for each, with one user and virtual host", () => {
+  const addresses = parseAmqpUrl("amqp://me:a,b@one,two:5673,[::1]/tools");
+  expect(addresses?.map(({ name }) => name)).toEqual([
+    "amqp://one:5672/tools",
+    "amqp://two:5673/tools",
+    "amqp://[::1]:5672/tools",
+  ]);
+  const users = new Set(addresses?.map(({ user }) => JSON.stringify(user)));
+  expect([...users]).toEqual([JSON.stringify({ name: "me", password: "a,b" })]);
+  expect(parseAmqpUrl("amqp://one,,two/tools")).toBeUndefined();
+  expect(parseAmqpUrl(`amqp://${Array(17).fill("host").join()}/tools`)).toBeUndefined();
+});
+
 describe("a password", () => {
-  const piece = fc.string({ unit: fc.constantFrom(..."1/@:a?#é"), maxLength: 4 });
+  const piece = fc.string({ unit: fc.constantFrom(..."1/@:a?#é,"), maxLength: 4 });
   const path = fc.constantFrom("", "/", "/vhost", "/a%2Fb");
 
   test.prop([piece, piece, fc.constantFrom("amqp", "amqps"), path], { numRuns: 5_000 })(
     "that is not escaped is refused or read, and never shown as a part of the address",
     (before, after, scheme, rest) => {
       const text = `${scheme}://user:${before}Hush7${after}@rabbit${rest}`;
-      expect(parseAmqpUrl(text)?.name ?? "").not.toMatch(/hush7/i);
+      for (const { name } of parseAmqpUrl(text) ?? []) expect(name).not.toMatch(/hush7/i);
     },
   );
 
   test.prop([fc.string({ unit: "binary" })])("that is escaped is read as it is", (password) => {
     fc.pre(password.isWellFormed());
-    const address = parseAmqpUrl(`amqp://user:${encodeURIComponent(password)}@rabbit/v`);
+    const [address] = parseAmqpUrl(`amqp://user:${encodeURIComponent(password)}@rabbit/v`) ?? [];
     expect(address?.user).toEqual({ name: "user", password });
     expect(address?.name).toBe("amqp://rabbit:5672/v");
   });
@@ -136,7 +149,7 @@ describe("headers", () => {
 });
 
 describe("a failure", () => {
-  const address = parseAmqpUrl("amqps://worker:secret@rabbit/tools")!;
+  const address = parseAmqpUrl("amqps://worker:secret@rabbit/tools")![0]!;
   const coded = (code: string | number, message = "it says"): Error =>
     Object.assign(new Error(message), { code });
   const vhost = new Error("Expected ConnectionOpenOk; got <ConnectionClose channel:0>");

@@ -42,7 +42,7 @@ async function publish(
   const sleep = async (ms: number) => void waits.push(ms);
   const log = createLogger("debug", new Writable({ write }));
   const answers = new Answers(session, { sleep }, log);
-  const published = await answers.publish(topic, reply, never);
+  const published = await answers.publish({ topic }, reply, never);
   return { published, sent, answers, waits, logged: logged.join("") };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Where a RabbitMQ broker is and as whom to log in, read from a URL.
+ * Where the nodes of a RabbitMQ broker are and as whom to log in, read from a URL.
  */
 
 /** An AMQP URL in parts, without its password where people read it. */
@@ -17,11 +17,24 @@ export interface AmqpAddress {
 const amqpPort = 5_672;
 const amqpsPort = 5_671;
 
+/** Nodes that a URL may name. */
+const maxHosts = 16;
+
 /**
- * Reads `amqp[s]://user:password@host:port/vhost`; every part but the host may be missing. Undefined when the text is
- * something else, a URL with a query included: what would be asked for there is fixed here.
+ * Reads `amqp[s]://user:password@host:port,host:port/vhost`; every part but one host may be missing. Undefined when the text
+ * is something else, a URL with a query included: what would be asked for there is fixed here.
+ *
+ * @returns an address for each host, in their order
  */
-export function parseAmqpUrl(text: string): AmqpAddress | undefined {
+export function parseAmqpUrl(text: string): readonly AmqpAddress[] | undefined {
+  const [, before = "", hosts = "", after = ""] =
+    /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const addresses = hosts.split(",").map((host) => parseAddress(`${before}${host}${after}`));
+  const known = addresses.filter((address) => address !== undefined);
+  return known.length === addresses.length && known.length <= maxHosts ? known : undefined;
+}
+
+function parseAddress(text: string): AmqpAddress | undefined {
   try {
     const url = new URL(text);
     const isEncrypted = url.protocol === "amqps:";

@@ -12,9 +12,8 @@ import { type SessionOptions, openSession } from "./session.ts";
 
 /** Makes the adapter. Nothing is opened before `connect`. */
 export function createAmqpBroker(options: SessionOptions): Broker {
-  const address = parseAmqpUrl(options.url);
-  if (address !== undefined && !address.isEncrypted && !isLoopback(address.host)) {
-    warnOfClearText(options.log, address.name);
+  for (const { isEncrypted, host, name } of parseAmqpUrl(options.url) ?? []) {
+    if (!isEncrypted && !isLoopback(host)) warnOfClearText(options.log, name);
   }
   return {
     kind: "amqp",

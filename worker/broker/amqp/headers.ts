@@ -2,6 +2,8 @@
  * Message headers as user properties. Peers write them with the types of their own language.
  */
 
+import { queueAddress } from "./routing-keys.ts";
+
 /** Headers that the broker adds when it hands a message out again or puts it aside. */
 const brokerHeader =
   /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-(?:exchange|queue|reason))$/;
@@ -17,6 +19,23 @@ export function toProperties(headers: Headers | undefined): Record<string, strin
       return text === undefined ? [] : [[name, text] as const];
     }),
   );
+}
+
+/** What a call's message says of its answer, beside its headers: `reply_to` counts where no header `replyTo` is. */
+export function answerProperties({ headers, replyTo, correlationId }: AnswerFields): {
+  readonly properties: Record<string, string>;
+  readonly correlationId?: string;
+} {
+  const properties = toProperties(headers);
+  if (replyTo) properties["replyTo"] ??= queueAddress(replyTo);
+  return { properties, ...(correlationId && { correlationId }) };
+}
+
+/** Properties of a message as amqplib reads them. */
+export interface AnswerFields {
+  readonly headers?: Headers;
+  readonly replyTo?: string;
+  readonly correlationId?: string;
 }
 
 /** How often the broker has handed a message out, this time included. Only quorum queues count. */

@@ -6,7 +6,7 @@ import type { CarriedWork, Delivery } from "../broker.ts";
 import { mayHandBack } from "../hand-back.ts";
 import { Room } from "../room.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { brokerTimeOf, deliveryCount, toProperties } from "./headers.ts";
+import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./headers.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Tap, TapOptions } from "./tap.ts";
 import type { Topology } from "./topology.ts";
@@ -126,7 +126,7 @@ export class Intake {
       ...countsOf(call),
       ...brokerTimeOf(call.properties.headers),
       maxDeliveries: this.#options.maxDeliveries,
-      properties: toProperties(call.properties.headers),
+      ...answerProperties(call.properties as AnswerFields),
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;

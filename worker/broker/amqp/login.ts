@@ -30,13 +30,29 @@ export interface Login {
   readonly socket: AbortController;
 }
 
-/** Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+/**
+ * Connects to the first of the hosts that can be reached, and logs in. Throws BrokerError of the last of them, or of one that
+ * refuses for good, or the signal's reason when it aborts; leaves nothing open then.
+ */
 export async function logIn(options: LoginOptions, signal: AbortSignal): Promise<Login> {
-  signal.throwIfAborted();
-  const address = parseAmqpUrl(options.url);
-  if (address === undefined) {
-    throw new BrokerError("The URL of the broker is none of RabbitMQ", { transient: false });
+  let failure = new BrokerError("The URL of the broker is none of RabbitMQ", { transient: false });
+  for (const address of parseAmqpUrl(options.url) ?? []) {
+    try {
+      return await logInAt(address, options, signal);
+    } catch (error) {
+      if (!(error instanceof BrokerError) || !error.transient) throw error;
+      failure = error;
+    }
   }
+  throw failure;
+}
+
+async function logInAt(
+  address: AmqpAddress,
+  options: LoginOptions,
+  signal: AbortSignal,
+): Promise<Login> {
+  signal.throwIfAborted();
   // amqplib knows no signals; the socket beneath it does.
   const socket = new AbortController();
   const timeout = AbortSignal.timeout(connectTimeoutMs);

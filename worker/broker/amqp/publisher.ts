@@ -10,7 +10,7 @@ import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broke
 import { stamped } from "../timestamp.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { commandFailure, replyCodeOf, replyCodes, textOf } from "./failures.ts";
-import { routingKey } from "./routing-keys.ts";
+import { type Destination, destinationOf, isDirectReply } from "./routing-keys.ts";
 
 /**
  * Messages without a confirmation; further ones are refused. amqplib keeps what the socket does not take, so this and
@@ -34,7 +34,7 @@ const confirmTimeoutMs = 60_000;
 interface Unconfirmed {
   readonly id: string;
   readonly message: OutboundMessage;
-  readonly key: string;
+  readonly destination: Destination;
   readonly properties: NonNullable<OutboundMessage["properties"]>;
   wasSent: boolean;
   wasReturned: boolean;
@@ -87,11 +87,11 @@ export class Publisher {
     this.#connection.ended.throwIfAborted();
     const sizeBytes = message.payload.byteLength;
     this.#checkRoom(sizeBytes);
-    const key = routingKey(message.topic);
+    const destination = destinationOf(message.topic, this.#exchange);
     const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
     const [id, properties] = [newId(), stamped(message.properties, this.#clock.nowMs())];
     const states = { wasSent: false, wasReturned: false, refusals: 0 };
-    const unconfirmed = { id, message, key, properties, ...states, resolve, reject };
+    const unconfirmed = { id, message, destination, properties, ...states, resolve, reject };
     this.#unconfirmed.set(id, unconfirmed);
     this.#unconfirmedBytes += sizeBytes;
     if (this.#channel !== undefined) this.#send(unconfirmed, this.#channel);
@@ -114,22 +114,24 @@ export class Publisher {
   }
 
   #send(unconfirmed: Unconfirmed, channel: ConfirmChannel): void {
-    const { id, key, properties, wasSent, message } = unconfirmed;
-    const { payload } = message;
+    const { id, destination, properties, wasSent, message } = unconfirmed;
+    const { payload, correlationId } = message;
     const content = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
     // The broker may have the first copy: to it and its consumers, both are messages of their own.
     const resent = wasSent ? { [resentProperty]: true } : {};
+    const { exchange, key } = destination;
     const options = {
-      mandatory: true,
+      mandatory: !isDirectReply(key),
       persistent: true,
       messageId: id,
       contentType: "application/json",
       headers: { ...properties, ...resent },
+      ...(correlationId !== undefined && { correlationId }),
     };
     unconfirmed.wasSent = true;
     unconfirmed.wasReturned = false;
     try {
-      channel.publish(this.#exchange, key, content, options, (error: unknown) => {
+      channel.publish(exchange, key, content, options, (error: unknown) => {
         if (channel === this.#channel) this.#confirmed(id, error);
       });
     } catch (error) {
@@ -231,9 +233,13 @@ function refusedBy(error: unknown): (unconfirmed: Unconfirmed) => boolean {
     return ({ message }) => message.payload.byteLength === sizeBytes;
   }
   if (code !== replyCodes.accessRefused) return () => false;
+  const refused = /access to exchange '(.*?)' in vhost/s.exec(text)?.[1];
+  if (refused !== undefined) {
+    return ({ destination }) => (destination.exchange || "amq.default") === refused;
+  }
   const named = /access to topic '(.*?)(?:' in exchange|\.\.\.|$)/s.exec(text)?.[1];
   if (named === undefined) return () => true;
   // Long reasons are cut off.
   const isWhole = text.includes(`'${named}' in exchange`);
-  return ({ key }) => (isWhole ? key === named : key.startsWith(named));
+  return ({ destination: { key } }) => (isWhole ? key === named : key.startsWith(named));
 }

@@ -15,6 +15,31 @@ export function routingKey(topic: string): string {
   return checkLength(topic.split("/").map(escapeLevel).join("."), topic);
 }
 
+/** Begins an address that names a queue and is no topic, as `reply_to` does. */
+const queueScheme = "amqp-queue:";
+
+/** Where a message goes. */
+export interface Destination {
+  readonly exchange: string;
+  readonly key: string;
+}
+
+/** The address of a queue, for messages that go to it alone. */
+export function queueAddress(queue: string): string {
+  return `${queueScheme}${queue}`;
+}
+
+/** Where what is published to a topic of an exchange, or to the address of a queue, goes. Throws BrokerError when it is too long. */
+export function destinationOf(topic: string, exchange: string): Destination {
+  if (!topic.startsWith(queueScheme)) return { exchange, key: routingKey(topic) };
+  return { exchange: "", key: checkLength(topic.slice(queueScheme.length), topic) };
+}
+
+/** Whether a key is a direct reply-to, which the broker calls unroutable though it delivers what is sent there. */
+export function isDirectReply(key: string): boolean {
+  return key.startsWith("amq.rabbitmq.reply-to.");
+}
+
 /** The topic of a routing key. What `routingKey` made comes back as it was. */
 export function topicOf(key: string): string {
   return key.split(".").map(unescapeLevel).join("/");

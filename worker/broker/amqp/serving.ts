@@ -10,6 +10,7 @@ import { QueueWatch } from "../queue-watch.ts";
 import { serveAll } from "../serve-all.ts";
 import { Strays } from "../strays.ts";
 import type { AmqpConnection } from "./connection.ts";
+import { BindingWatch } from "./binding-watch.ts";
 import { ConsumerEndedError, isConsumerTimeout, isNotFound } from "./failures.ts";
 import type { Intake } from "./intake.ts";
 import { Restoring } from "./restoring.ts";
@@ -43,6 +44,7 @@ export class Serving {
   readonly #restoring: Restoring;
   readonly #watch: QueueWatch;
   readonly #strays: Strays;
+  readonly #bindings: BindingWatch;
   #exchanges: Promise<void> | undefined;
 
   constructor(parts: ServingParts) {
@@ -58,6 +60,13 @@ export class Serving {
       log,
     });
     this.#watch = new QueueWatch({ clock, ended, giveUp: (cause) => connection.lose(cause) });
+    this.#bindings = new BindingWatch({
+      check: (signal) => this.#checkExchange(signal),
+      bind: (signal) => this.#bindAgain(signal),
+      over: this.#over,
+      clock,
+      log,
+    });
     this.#strays = new Strays({ isServed: (tool) => this.#tools.has(tool), log, ended });
   }
 
@@ -83,6 +92,11 @@ export class Serving {
   /** Whether there are tools to serve, and calls of none of them can come. */
   get isWithoutQueue(): boolean {
     return !this.#stopping.signal.aborted && this.#tools.size > 0 && this.#open.size === 0;
+  }
+
+  /** Whether calls of no tool can come because an operator removed what they come through. */
+  get isWithoutBindings(): boolean {
+    return this.#bindings.isMissing;
   }
 
   /** Serves a tool, unless nothing is to be served any more. Idempotent. Throws BrokerError, or the signal's reason. */
@@ -144,6 +158,27 @@ export class Serving {
     const unbind = (channel: Channel): Promise<void> => topology.unbindQueue(channel, tool);
     const doing = `take ${tool} from the queue ${topology.queueOf(tool)}`;
     await connection.onChannel(doing, unbind, signal);
+  }
+
+  async #checkExchange(signal: AbortSignal): Promise<void> {
+    const { topology, connection } = this.#parts;
+    if (this.#tools.size === 0) return;
+    const check = (channel: Channel): Promise<void> => topology.checkExchange(channel);
+    await connection.onChannel(`find the exchange ${topology.exchange}`, check, signal);
+  }
+
+  /** Declares anew what the open queues need. What is there stays as it is. */
+  async #bindAgain(signal: AbortSignal): Promise<void> {
+    const { topology, connection } = this.#parts;
+    const tools = Array.from(this.#tools).filter((tool) => this.#taps.has(topology.queueOf(tool)));
+    if (tools.length === 0) return;
+    this.#exchanges = undefined;
+    await this.#declareExchanges(signal);
+    for (const tool of tools) {
+      const declare = (channel: Channel): Promise<void> => topology.declareQueue(channel, tool);
+      await connection.onChannel(`bind the queue ${topology.queueOf(tool)}`, declare, signal);
+      if (!this.#tools.has(tool) && topology.hasOneQueue) await this.#drop(tool, signal);
+    }
   }
 
   /** Once for a session that serves; what went wrong is tried again. */

@@ -105,6 +105,7 @@ class AmqpSession implements BrokerSession {
     return [
       ...(publishing.isBlocked ? ["broker takes no messages"] : []),
       ...(serving.isWithoutQueue ? [withoutQueue] : []),
+      ...(serving.isWithoutBindings ? ["exchange or bindings are missing"] : []),
     ];
   }
 

@@ -1,0 +1,136 @@
+/**
+ * Calls as clients of AMQP make them, and what comes between them and their queues.
+ */
+import type { ConsumeMessage } from "amqplib";
+import { describe, expect, test, vi } from "vitest";
+import { bindingCheckMs } from "../../../worker/broker/amqp/binding-watch.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { keyOf } from "../../conformance/amqp-peer.ts";
+import { pull, textOf } from "../../conformance/broker.ts";
+import { HandClock } from "../../unit/broker/hand-clock.ts";
+import { patience } from "../../support/patience.ts";
+import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { freePorts } from "../../support/rabbitmq-ports.ts";
+import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+
+const node = useRabbitMQ(async () => ({}));
+
+/** RabbitMQ's direct reply-to: a queue that is no queue, for one consumer. */
+const directReplyTo = "amq.rabbitmq.reply-to";
+
+describe("a call with reply_to and correlation_id", () => {
+  test("is answered to that queue, under that id", async () => {
+    const namespace = newNamespace();
+    const url = node().url;
+    await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
+    await using client = await connectOperator(url);
+    const answered = Promise.withResolvers<ConsumeMessage | null>();
+    await client.channel.consume(directReplyTo, answered.resolve, { noAck: true });
+    const key = keyOf(invokeTopic(namespace, "tool"));
+    const options = { replyTo: directReplyTo, correlationId: "mine" };
+    client.channel.publish(namespace, key, Buffer.from("{}"), options);
+    const delivery = await pull(session).next();
+    expect(delivery.correlationId).toBe("mine");
+    const answer = {
+      topic: delivery.properties["replyTo"]!,
+      payload: Buffer.from("done"),
+      correlationId: "mine",
+    };
+    expect(await session.publish(answer, never)).toBe("confirmed");
+    const message = await answered.promise;
+    expect(message?.content.toString()).toBe("done");
+    expect(message?.properties.correlationId).toBe("mine");
+    await delivery.settle("accepted");
+  });
+
+  test("is answered by its header replyTo where it has one", async () => {
+    const namespace = newNamespace();
+    const url = node().url;
+    await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
+    await using client = await connectOperator(url);
+    const key = keyOf(invokeTopic(namespace, "tool"));
+    const options = { replyTo: "a-queue", headers: { replyTo: "a/topic" } };
+    client.channel.publish(namespace, key, Buffer.from("{}"), options);
+    const delivery = await pull(session).next();
+    expect(delivery.properties["replyTo"]).toBe("a/topic");
+  });
+
+  test("fails alone where the worker may not publish to queues", async () => {
+    const namespace = newNamespace();
+    const url = await addUser(node(), "no-direct-replies", [".*", "^(?!amq\\.default).*", ".*"]);
+    await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
+    const payload = Buffer.from("{}");
+    const refused = session.publish({ topic: "amqp-queue:somebody", payload }, never);
+    const others = [1, 2, 3].map((n) => session.publish({ topic: `other/${n}`, payload }, never));
+    await expect(refused).rejects.toMatchObject({ transient: false });
+    expect(await Promise.all(others)).toEqual(["unroutable", "unroutable", "unroutable"]);
+  });
+});
+
+test("hosts that cannot be reached are passed over", async () => {
+  const namespace = newNamespace();
+  const [closed] = await freePorts(1);
+  const url = node().url.replace("@", `@127.0.0.1:${closed},`);
+  await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
+  expect(session.impediments).toEqual([]);
+});
+
+describe("what an operator removes is made again:", () => {
+  async function prepare() {
+    const namespace = newNamespace();
+    const url = node().url;
+    const [clock, log] = [new HandClock(), keptLog()];
+    const stack = new AsyncDisposableStack();
+    const broker = amqpBroker({ url, namespace, clock, log });
+    const session = stack.use(await broker.connect(["tool"], never));
+    const operator = stack.use(await connectOperator(url));
+    const key = keyOf(invokeTopic(namespace, "tool"));
+    const publish = (text: string): boolean =>
+      operator.channel.publish(namespace, key, Buffer.from(text));
+    return { stack, namespace, session, operator, key, publish, clock, log };
+  }
+
+  test("a binding", async () => {
+    const { stack, namespace, session, operator, key, publish, clock } = await prepare();
+    await using _owned = stack;
+    const queue = `${namespace}/q/sandbox/tool/tool`;
+    await operator.channel.unbindQueue(queue, namespace, key);
+    await clock.advance(bindingCheckMs);
+    const deliveries = pull(session);
+    const next = deliveries.next();
+    const calls = setInterval(() => publish("call"), 50);
+    expect(textOf(await next)).toBe("call");
+    clearInterval(calls);
+  });
+
+  test("the exchange, without which the worker is not ready", async () => {
+    const { stack, namespace, session, operator, publish, clock, log } = await prepare();
+    await using _owned = stack;
+    await operator.channel.deleteExchange(namespace);
+    await clock.advance(bindingCheckMs);
+    await vi.waitFor(
+      () => expect(log.events).toContain("exchange and bindings are there again"),
+      patience,
+    );
+    expect(log.events).toContain("exchange is missing");
+    expect(session.impediments).toEqual([]);
+    const next = pull(session).next();
+    publish("call");
+    expect(textOf(await next)).toBe("call");
+  });
+
+  test("the exchange, of another kind, keeps the worker from being ready until it goes", async () => {
+    const { stack, namespace, session, operator, clock, log } = await prepare();
+    await using _owned = stack;
+    await operator.channel.deleteExchange(namespace);
+    await operator.channel.assertExchange(namespace, "fanout");
+    await clock.advance(bindingCheckMs);
+    const isNotReady = (): void =>
+      expect(session.impediments).toEqual(["exchange or bindings are missing"]);
+    await vi.waitFor(isNotReady, patience);
+    await operator.channel.deleteExchange(namespace);
+    await clock.advance(bindingCheckMs);
+    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+    expect(log.events).toContain("bindings cannot be made");
+  });
+});
