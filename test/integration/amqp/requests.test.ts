@@ -95,7 +95,7 @@ describe("what an operator removes is made again:", () => {
     await using _owned = stack;
     const queue = `${namespace}/q/sandbox/tool/tool`;
     await operator.channel.unbindQueue(queue, namespace, key);
-    await clock.advance(bindingCheckMs);
+    clock.advance(bindingCheckMs);
     const deliveries = pull(session);
     const next = deliveries.next();
     const calls = setInterval(() => publish("call"), 50);
@@ -107,7 +107,7 @@ describe("what an operator removes is made again:", () => {
     const { stack, namespace, session, operator, publish, clock, log } = await prepare();
     await using _owned = stack;
     await operator.channel.deleteExchange(namespace);
-    await clock.advance(bindingCheckMs);
+    clock.advance(bindingCheckMs);
     await vi.waitFor(
       () => expect(log.events).toContain("exchange and bindings are there again"),
       patience,
@@ -124,12 +124,12 @@ describe("what an operator removes is made again:", () => {
     await using _owned = stack;
     await operator.channel.deleteExchange(namespace);
     await operator.channel.assertExchange(namespace, "fanout");
-    await clock.advance(bindingCheckMs);
+    clock.advance(bindingCheckMs);
     const isNotReady = (): void =>
       expect(session.impediments).toEqual(["exchange or bindings are missing"]);
     await vi.waitFor(isNotReady, patience);
     await operator.channel.deleteExchange(namespace);
-    await clock.advance(bindingCheckMs);
+    clock.advance(bindingCheckMs);
     await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
     expect(log.events).toContain("bindings cannot be made");
   });
