@@ -40,6 +40,12 @@ describe("a tool", () => {
     expect(await say(context, script, "permissive")).toBe("1000\n");
   });
 
+  test("has nothing of its memory in a core dump, and cannot change that", async (context) => {
+    const script =
+      "echo 0x33 2> /dev/null > /proc/self/coredump_filter; cat /proc/self/coredump_filter";
+    expect(await say(context, script, "permissive")).toBe("00000000\n");
+  });
+
   test("has no message queues, few timers, little locked memory and no priority", async (context) => {
     const said = await say(context, `/usr/bin/python3 -c '${attempts}'`);
     expect(said.trim().split("\n")).toEqual([

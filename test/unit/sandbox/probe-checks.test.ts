@@ -186,6 +186,15 @@ describe("a check is not held when", () => {
 });
 
 describe("a check is held also when", () => {
+  test("the host hands core dumps to a program, and says so: rlimits", () => {
+    const piped = { circumstances: circumstances({ pipesCoreDumps: true }) };
+    expect(checkOf("rlimits", piped)).toMatchObject({
+      state: "held",
+      finding: expect.stringContaining("kernel.core_pattern") as unknown,
+    });
+    expect(checkOf("rlimits", {}).finding).not.toContain("core");
+  });
+
   test("/proc is empty: proc", () => {
     const changes = { ...all({ proc: "empty" }), refusals: { freshProc: "refused" } };
     expect(checkOf("proc", changes)).toMatchObject({ state: "held", finding: "empty inside" });

@@ -35,6 +35,7 @@ export function circumstances(changes: Partial<Circumstances> = {}): Circumstanc
     maxUserNamespaces: 15_000,
     unprivilegedUsernsClone: undefined,
     appArmorRestrictsUserns: undefined,
+    pipesCoreDumps: false,
     ...changes,
   };
 }

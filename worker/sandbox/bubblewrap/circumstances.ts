@@ -1,5 +1,5 @@
 /**
- * Facts about this host that tell why bubblewrap was refused something. What is allowed is never concluded from them: that
+ * Facts about this host that tell why bubblewrap was refused something, or that an operator should know. What is allowed is never concluded from them: that
  * is tried.
  */
 import { access, readFile } from "node:fs/promises";
@@ -18,6 +18,8 @@ export interface Circumstances {
   readonly unprivilegedUsernsClone: number | undefined;
   /** `kernel.apparmor_restrict_unprivileged_userns`, of Ubuntu 23.10 and later. */
   readonly appArmorRestrictsUserns: number | undefined;
+  /** Whether `kernel.core_pattern` is a program, which gets core dumps whatever RLIMIT_CORE is: core(5). */
+  readonly pipesCoreDumps: boolean;
 }
 
 /** What a container was started by. */
@@ -32,12 +34,13 @@ const signs: readonly (readonly [ContainerKind, string])[] = [
 
 /** Reads them. Never rejects: what cannot be read is not known. */
 export async function readCircumstances(): Promise<Circumstances> {
-  const [status, maxUserNamespaces, unprivilegedUsernsClone, restricts, container] =
+  const [status, maxUserNamespaces, unprivilegedUsernsClone, restricts, corePattern, container] =
     await Promise.all([
       text("/proc/self/status"),
       number("/proc/sys/user/max_user_namespaces"),
       number("/proc/sys/kernel/unprivileged_userns_clone"),
       number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+      text("/proc/sys/kernel/core_pattern"),
       containerKind(),
     ]);
   return {
@@ -47,6 +50,7 @@ export async function readCircumstances(): Promise<Circumstances> {
     maxUserNamespaces,
     unprivilegedUsernsClone,
     appArmorRestrictsUserns: restricts,
+    pipesCoreDumps: corePattern?.startsWith("|") === true,
   };
 }
 

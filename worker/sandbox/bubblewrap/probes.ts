@@ -55,6 +55,9 @@ const missing = (finding: string, remedy?: string): Finding => ({
   remedy,
 });
 
+const pipedCoreDumps =
+  "; kernel.core_pattern hands core dumps to a program of the host's all the same, those of sandboxes without their memory";
+
 const foreignProc = "it shows processes that are not of the sandbox";
 
 /** Every check, in their order. */
@@ -168,7 +171,9 @@ function judgeRlimits({ looks, circumstances }: Evidence): Finding {
   const sum = started.reduce<number>((total, count) => total + (count ?? 0), 0);
   // They are alive together, so that a count over all of them would have stopped them earlier.
   return looks.length === 1 || sum > tightLimits.processes
-    ? held("in force, and processes are counted for each sandbox")
+    ? held(
+        `in force, and processes are counted for each sandbox${circumstances.pipesCoreDumps ? pipedCoreDumps : ""}`,
+      )
     : finding("in force, but processes of all sandboxes are counted together");
 }
 

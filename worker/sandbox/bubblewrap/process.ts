@@ -13,7 +13,7 @@ import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
 import type { Amount } from "../totals/disk-use.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
-import { awaitEnd, endFirstWithoutMemory } from "./sandbox-processes.ts";
+import { awaitEnd, putLast } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
@@ -69,7 +69,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       inputs: seccomp === undefined ? [options] : [options, seccomp],
       // bubblewrap makes no process before it has its options. It can load meanwhile.
       beforeInputs: async (pid) => {
-        endFirstWithoutMemory(pid);
+        putLast(pid);
         totals = await command.openTotals?.();
         await totals?.enter(pid);
       },

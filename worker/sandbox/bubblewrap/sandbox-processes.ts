@@ -1,5 +1,5 @@
 /**
- * Processes of a sandbox, seen from the host: the first to go when memory is short, waited for until they are gone.
+ * Processes of a sandbox, seen from the host: what holds for them from their beginning on, and waiting until they are gone.
  */
 import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
@@ -14,15 +14,25 @@ const goneLookMs = 1;
 /** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
 const goneTimeoutMs = 5_000;
 
+/** Files of a process's directory in /proc that what it starts inherits, and what is written there. */
+const settings = {
+  // The first to be ended when the host or the container runs out of memory: better a tool than the worker.
+  oom_score_adj: "1000",
+  // Nothing of its memory in a core dump: where `kernel.core_pattern` is a program that gets one whatever RLIMIT_CORE is.
+  coredump_filter: "0",
+} as const;
+
 /**
- * Has the kernel end a process, and those that it will have, before any other when the host or the container runs out of
- * memory: better a tool than the worker. Where that is not allowed nothing changes. See proc_pid_oom_score_adj(5).
+ * Has the kernel end a process, and those that it will have, before any other where memory is short, and write none of its
+ * memory into core dumps: proc_pid_oom_score_adj(5), core(5). Where that is not allowed nothing changes.
  */
-export function endFirstWithoutMemory(pid: number): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
-  } catch {
-    // A worker that is root and may not write what is not its own; or the process is gone, and its exit says why.
+export function putLast(pid: number): void {
+  for (const [file, value] of Object.entries(settings)) {
+    try {
+      writeFileSync(`/proc/${pid}/${file}`, value);
+    } catch {
+      // A worker that is root and may not write what is not its own; or the process is gone, and its exit says why.
+    }
   }
 }
 
