@@ -3,14 +3,12 @@
  */
 import { backoffDelays } from "../support/backoff.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
+import { createRepeatFilter } from "../support/repeat-filter.ts";
 import { BrokerError } from "./broker.ts";
-import { type BrokerLog, withoutStack } from "./log.ts";
+import { type BrokerLog, reasonOf } from "./log.ts";
 
 /** Milliseconds a connection must have lived for its loss to start the delays from the beginning again. */
 const steadyMs = 10_000;
-
-/** Milliseconds between two log lines about the same failure: the first interval, which doubles, and the longest. */
-const reportIntervalMs = { first: 1_000, longest: 300_000 } as const;
 
 /** How patiently to try. */
 export interface DiallerOptions {
@@ -44,7 +42,7 @@ export class Dialler {
    */
   async dial<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const broker = this.#kind;
-    const isNews = this.#newsFilter();
+    const isNews = createRepeatFilter(this.#clock);
     for (let attempt = 1; ; attempt++) {
       try {
         const opened = await open();
@@ -55,9 +53,9 @@ export class Dialler {
         signal.throwIfAborted();
         if (this.#isFinal(error) || attempt === this.#options.maxAttempts) throw error;
         const delayMs = Math.round(this.#delays.next().value);
-        if (isNews(error)) {
-          const facts = { broker, attempt, delayMs, err: withoutStack(error) };
-          this.#options.log.warn(facts, "broker not reached");
+        const reason = reasonOf(error);
+        if (isNews(reason)) {
+          this.#options.log.warn({ broker, attempt, delayMs, reason }, "broker not reached");
         }
         await this.#clock.sleep(delayMs, signal);
       }
@@ -73,22 +71,6 @@ export class Dialler {
   #isFinal(error: unknown): boolean {
     if (!(error instanceof BrokerError)) return true;
     return !error.transient && !this.#hasConnected;
-  }
-
-  /** Whether a failure of this outage is to be logged: with another text, or when an interval has passed. */
-  #newsFilter(): (error: unknown) => boolean {
-    let last = "";
-    let intervalMs: number = reportIntervalMs.first;
-    let dueAtMs = -Infinity;
-    return (error) => {
-      const text = String(error);
-      const nowMs = this.#clock.monotonicMs();
-      if (text === last && nowMs < dueAtMs) return false;
-      last = text;
-      dueAtMs = nowMs + intervalMs;
-      intervalMs = Math.min(intervalMs * 2, reportIntervalMs.longest);
-      return true;
-    };
   }
 
   #freshDelays(): Generator<number, never, void> {

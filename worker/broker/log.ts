@@ -8,8 +8,7 @@ export interface BrokerLog {
   warn(facts: object, event: string): void;
 }
 
-/** An error of the broker or the network for the log: where our code met it helps no operator. */
-export function withoutStack(error: unknown): { readonly type: string; readonly message: string } {
-  if (error instanceof Error) return { type: error.name, message: error.message };
-  return { type: typeof error, message: String(error) };
+/** What an error of the broker or the network says, for the log: where our code met it helps no operator. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ import {
 import { CarriedCalls } from "./carried-calls.ts";
 import { Dialler, type DiallerOptions } from "./dialler.ts";
 import { LastingSubscription } from "./lasting-subscription.ts";
-import { withoutStack } from "./log.ts";
+import { reasonOf } from "./log.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
 /** How to reconnect, and who is told. */
@@ -213,7 +213,7 @@ class SupervisedSession implements ReconnectingSession {
         this.#carried.connectionLost();
         await session[Symbol.asyncDispose]();
         this.#stopping.signal.throwIfAborted();
-        const facts = { broker: this.#broker.kind, err: withoutStack(cause) };
+        const facts = { broker: this.#broker.kind, reason: reasonOf(cause) };
         this.#options.log.warn(facts, "broker connection lost");
         session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
       }

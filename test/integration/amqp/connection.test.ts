@@ -64,7 +64,7 @@ describe("a broker that refuses", () => {
       () =>
         expect(log.factsOf("broker not reached")).toContainEqual(
           expect.objectContaining({
-            err: { type: "BrokerError", message: expect.stringContaining("refused the login") },
+            reason: expect.stringContaining("refused the login"),
           }),
         ),
       patience,

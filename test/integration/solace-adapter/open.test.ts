@@ -56,7 +56,7 @@ test.each([
   expect(log.told).toContainEqual({
     event: "broker not reached",
     facts: expect.objectContaining({
-      err: { type: "BrokerError", message: expect.stringContaining(refusal.text) as string },
+      reason: expect.stringContaining(refusal.text) as string,
     }) as object,
   });
   server.faults.login = undefined;

@@ -2,6 +2,8 @@
  * The client library, set up once for the process, and what its types leave out.
  */
 import solace from "solclientjs";
+import { systemClock } from "../../support/clock.ts";
+import { createRepeatFilter } from "../../support/repeat-filter.ts";
 import type { BrokerLog } from "../log.ts";
 
 /** Characters of a library message that are logged: some of them quote whole lines of its code. */
@@ -18,8 +20,12 @@ let isReady = false;
 export function library(log: BrokerLog): typeof solace {
   if (isReady) return solace;
   isReady = true;
-  const warn = (...words: readonly unknown[]): void =>
-    log.warn({ message: words.map(String).join(" ").slice(0, maxLogCharacters) }, "solclientjs");
+  // It says the same at every attempt to connect.
+  const isNews = createRepeatFilter(systemClock);
+  const warn = (...words: readonly unknown[]): void => {
+    const message = words.map(String).join(" ").slice(0, maxLogCharacters);
+    if (isNews(message)) log.warn({ message }, "solclientjs");
+  };
   const ignore = (): void => {};
   solace.SolclientFactory.init({
     profile: solace.SolclientFactoryProfiles.version10_5,

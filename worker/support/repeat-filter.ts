@@ -1,0 +1,36 @@
+/**
+ * Says the same thing less and less often.
+ */
+import type { Clock } from "./clock.ts";
+
+/** Milliseconds between two times that the same text is news: the first interval, which doubles, and the longest. */
+const intervalMs = { first: 1_000, longest: 300_000 } as const;
+
+/** Texts that are remembered; of more, the oldest go. */
+const maxTexts = 100;
+
+/** When a text is news again, and for how long it then is none. */
+interface Heard {
+  readonly dueAtMs: number;
+  readonly nextMs: number;
+}
+
+/** Whether a text is news: the first time, at growing intervals while it is repeated, and after it was not for long. */
+export function createRepeatFilter(clock: Pick<Clock, "monotonicMs">): (text: string) => boolean {
+  const texts = new Map<string, Heard>();
+  return (text) => {
+    const nowMs = clock.monotonicMs();
+    const heard = texts.get(text);
+    if (heard !== undefined && nowMs < heard.dueAtMs) return false;
+    const isRepeated = heard !== undefined && nowMs < heard.dueAtMs + intervalMs.longest;
+    const nowQuietMs = isRepeated ? heard.nextMs : intervalMs.first;
+    texts.delete(text);
+    texts.set(text, {
+      dueAtMs: nowMs + nowQuietMs,
+      nextMs: Math.min(nowQuietMs * 2, intervalMs.longest),
+    });
+    const [oldest] = texts.keys();
+    if (texts.size > maxTexts && oldest !== undefined) texts.delete(oldest);
+    return true;
+  };
+}
