@@ -3,9 +3,10 @@
  */
 import { once } from "node:events";
 import { styleText } from "node:util";
+import type { Style } from "../worker/telemetry/pretty-log.ts";
 
-/** Styles by name, as `util.styleText` knows them. */
-export type Style = Parameters<typeof styleText>[0];
+export { printable } from "../worker/support/printable.ts";
+export type { Style };
 
 /** Standard output or standard error. */
 export class Screen {
@@ -34,15 +35,4 @@ export class Screen {
   paint(style: Style, text: string): string {
     return styleText(style, text, { stream: this.#stream });
   }
-}
-
-/**
- * Text of others with its control characters spelled out: a tool's message must not move the cursor, change colours or
- * reverse the reading direction of what stands beside it. Newlines and tabs stay; JSON stays the same JSON.
- */
-export function printable(text: string): string {
-  return text.replace(
-    /[^\P{Cc}\n\t]|\p{Bidi_Control}/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }

@@ -45,7 +45,8 @@ export class WorkerProcess implements AsyncDisposable {
   constructor(environment: Environment, options: WorkerProcessOptions = {}) {
     // In a session of its own: a terminal's Ctrl-C is for us, and the signal that we then send is its first.
     const child = spawn(process.execPath, [workerProgram], {
-      env: { ...leanMemory, ...environment },
+      // What comes is read by programs, whatever the operator's own workers write.
+      env: { ...leanMemory, ...environment, LOG_FORMAT: "json" },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });

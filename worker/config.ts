@@ -8,7 +8,7 @@ import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "./broker/open.ts";
 import type { CheckName } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
-import type { logLevels } from "./telemetry/logger.ts";
+import type { logFormats, logLevels } from "./telemetry/logger.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
@@ -35,6 +35,7 @@ export interface Config {
   readonly healthHost: string | undefined;
   readonly drainTimeoutSeconds: number;
   readonly logLevel: (typeof logLevels)[number];
+  readonly logFormat: (typeof logFormats)[number];
 }
 
 /** How tools are run. */
@@ -111,7 +112,7 @@ export function readConfig(environment: Environment): Config {
  */
 export function readSandboxConfig(environment: Environment): Config {
   const own = Object.entries(environment).filter(
-    ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL",
+    ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL" || name === "LOG_FORMAT",
   );
   const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "nobody" };
   return readConfig({ ...Object.fromEntries(own), ...nobody });
@@ -191,6 +192,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     healthHost: values.HEALTH_HOST,
     drainTimeoutSeconds: values.DRAIN_TIMEOUT_SECONDS,
     logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT,
   };
 }
 

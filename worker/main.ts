@@ -10,12 +10,9 @@ import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./
 import { standBehindInit } from "./init.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
-import { createLogger } from "./telemetry/logger.ts";
+import { createLogger, logDestination } from "./telemetry/logger.ts";
 import { describeVariables } from "./variables.ts";
 import { Worker } from "./worker.ts";
-
-/** Descriptors: the log is the worker's output, but only a companion to a check's. */
-const [stdout, stderr] = [1, 2];
 
 const usage = `Usage: str-worker [--check [--strict] | --help | --version]
        str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
@@ -29,7 +26,7 @@ Runs tools for agents. Everything is configured by environment variables.
   --version  print the version
 
   doctor            say what this host allows sandboxes, and how to give what is missing; reads
-                    no other variables than LOG_LEVEL and those called SANDBOX_...
+                    no other variables than LOG_LEVEL, LOG_FORMAT and those called SANDBOX_...
   --json            for machines
   --attack          run hostile tools in this host's sandboxes instead, and say what was held
   --profile NAME    under this profile only
@@ -64,9 +61,14 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${readVersion()}\n`);
       return exit.ok;
     case "--check":
-      return withConfig(readConfig, (config, host) => runCheck(config, host, isStrict), stderr);
+      return withConfig(
+        readConfig,
+        (config, host) => runCheck(config, host, isStrict),
+        process.stderr,
+      );
     case undefined:
-      return withConfig(readConfig, runWorker, stdout);
+      // The log is the worker's output, but only a companion to a check's.
+      return withConfig(readConfig, runWorker, process.stdout);
     default:
       return refuseUsage(`there is no argument "${option}"`);
   }
@@ -81,12 +83,14 @@ function refuseUsage(problem: string): number {
 async function withConfig(
   read: (environment: Environment) => Config,
   run: (config: Config, host: Host) => Promise<number>,
-  logDescriptor: number,
+  logStream: typeof process.stdout | typeof process.stderr,
 ): Promise<number> {
   try {
     const config = read(process.env);
     closeInheritedDescriptors();
-    const host = createHost(createLogger(config.logLevel, logDescriptor), process.env);
+    const { logLevel, logFormat } = config;
+    const destination = logDestination(logStream, logFormat, logLevel);
+    const host = createHost(createLogger(logLevel, destination), process.env);
     return await run(config, host);
   } catch (error) {
     process.stderr.write(`str-worker: ${explain(error)}\n`);
@@ -116,7 +120,7 @@ async function runDoctor(options: readonly string[]): Promise<number> {
       process.stdout.write(`${text}\n`);
       return isGood ? exit.ok : exit.unfit;
     });
-  return withConfig(readSandboxConfig, consult, stderr);
+  return withConfig(readSandboxConfig, consult, process.stderr);
 }
 
 /** Runs what a first SIGTERM or SIGINT has given up and cleaned up; a second one ends the process at once. */
@@ -170,7 +174,9 @@ async function runWorker(config: Config, host: Host): Promise<number> {
     worker.failed.then((error) => ({ error })),
   ]);
   if (cause !== undefined) {
-    log.fatal({ err: cause.error }, "worker cannot go on");
+    const isForeseen = exitCodeOf(cause.error) !== exit.software;
+    const facts = isForeseen ? { reason: explain(cause.error) } : { err: cause.error };
+    log.fatal(facts, "worker cannot go on");
     // Also what the broker holds for this worker already is answered.
     await worker.drain(0);
     return exitCodeOf(cause.error);

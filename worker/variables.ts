@@ -8,7 +8,7 @@ import { entryNameSchema } from "./protocol/operator-fields.ts";
 import { namespaceProblem } from "./protocol/topics.ts";
 import { checkNames, defaultMinimum } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
-import { logLevels } from "./telemetry/logger.ts";
+import { logFormats, logLevels } from "./telemetry/logger.ts";
 import {
   type VariableFacts,
   absolutePath,
@@ -198,6 +198,12 @@ export const variables = z.object({
     `one of ${logLevels.join(", ")}`,
     "info",
     "Least level that is logged.",
+  ),
+  LOG_FORMAT: withDefault(
+    z.enum(logFormats),
+    `one of ${logFormats.join(", ")}`,
+    "auto",
+    "How lines of the log look: `json` for programs, `pretty` for people, `auto` is `pretty` on a terminal and `json` elsewhere.",
   ),
 });
 

@@ -2,7 +2,13 @@
  * The log of a worker as authors of tools want it: what tools print at every level, and nothing of the worker's own stack.
  */
 import type { JsonObject } from "../../worker/support/json.ts";
-import { type LogEntry, readLogEntry, showEntry, showProblem, showText } from "../log-view.ts";
+import {
+  type LogEntry,
+  readLogEntry,
+  showEntry,
+  showProblem,
+  showText,
+} from "../../worker/telemetry/pretty-log.ts";
 import { type Screen, printable } from "../screen.ts";
 import { type ToolsDirs, toHostPaths } from "../tool/host-paths.ts";
 

@@ -47,6 +47,8 @@ export function workerEnvironment(
       TOOLS_NODE_DIR: layout.nodeDir,
     }),
     SAM_NAMESPACE: namespace,
+    // Of all brokers that the environment may name it gets ours.
+    ...{ AMQP_URL: "", SOLACE_HOST: "", SOLACE_BROKER_URL: "" },
     DEV_BROKER_HOST: reachable(broker.host),
     DEV_BROKER_PORT: String(broker.port),
     // A worker whose supervisor was killed loses its broker with it, and gives up within seconds.

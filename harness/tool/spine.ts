@@ -14,7 +14,7 @@ import { SandboxError, type SandboxSetting } from "../../worker/sandbox/sandbox.
 import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
 import { CommandError, type Context, UsageError } from "../context.ts";
-import { showLogLine } from "../log-view.ts";
+import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import type { Programs } from "../prerequisites.ts";
 import { type SandboxObserver, observed } from "./observed-backend.ts";
 import { profilesVariable } from "./profiles.ts";

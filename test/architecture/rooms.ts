@@ -52,6 +52,7 @@ export const harnessMayImport: readonly string[] = [
   "worker/artifacts/open.ts",
   "worker/artifacts/scope.ts",
   "worker/artifacts/store.ts",
+  "worker/telemetry/pretty-log.ts",
   "worker/config.ts",
   "worker/secret-files.ts",
   "worker/variable-aliases.ts",

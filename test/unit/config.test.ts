@@ -69,6 +69,7 @@ describe("a configuration of nothing but what is required", () => {
       healthHost: undefined,
       drainTimeoutSeconds: 30,
       logLevel: "info",
+      logFormat: "auto",
     });
   });
 
@@ -354,6 +355,7 @@ describe("every variable", () => {
       HEALTH_HOST: "::1",
       DRAIN_TIMEOUT_SECONDS: "0",
       LOG_LEVEL: "debug",
+      LOG_FORMAT: "pretty",
     });
     expect(config).toEqual({
       namespace: "prod/eu",
@@ -394,6 +396,7 @@ describe("every variable", () => {
       healthHost: "::1",
       drainTimeoutSeconds: 0,
       logLevel: "debug",
+      logFormat: "pretty",
     });
   });
 
@@ -433,6 +436,7 @@ describe("a variable that cannot be used", () => {
     ["SOLACE_TRUST_STORE_PATH", "ca.pem", path],
     ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],
     ["SOLACE_RECONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
+    ["LOG_FORMAT", "text", "one of auto, json, pretty"],
     ["CONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["CONNECT_RETRIES", "10001", "a whole number, 0 to 10000"],
     ["CONNECT_RETRY_DELAY_MS", "0", "milliseconds, 1 to 3600000"],

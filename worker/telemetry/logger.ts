@@ -2,12 +2,16 @@
  * The log: pino with one redaction list.
  */
 import { type DestinationStream, type Logger as PinoLogger, pino } from "pino";
+import { prettyDestination } from "./pretty-log.ts";
 
 /** A logger. Events, not sentences about code; keys are camelCase with units; errors go under `err`. */
 export type Logger = PinoLogger;
 
 /** Levels that can be configured. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+/** How a line of the log can look. */
+export const logFormats = ["auto", "json", "pretty"] as const;
 
 /** Paths whose values never reach the log at any level: at the top of what is logged, or up to two levels below. */
 export const redactedPaths: readonly string[] = [
@@ -25,6 +29,17 @@ export const redactedPaths: readonly string[] = [
     "properties.authToken",
   ],
 ];
+
+/** Where lines go: as they are, or made for people where the format says so or a terminal shows them. */
+export function logDestination(
+  stream: NodeJS.WriteStream & { readonly fd: number },
+  format: (typeof logFormats)[number],
+  level: (typeof logLevels)[number],
+): DestinationStream | number {
+  const isPretty = format === "pretty" || (format === "auto" && stream.isTTY);
+  const isVerbose = level === "debug" || level === "trace";
+  return isPretty ? prettyDestination(stream, isVerbose) : stream.fd;
+}
 
 /**
  * Creates the root logger: JSON lines, with time as ISO text.

@@ -210,8 +210,12 @@ tools:
     expect(JSON.parse(stdout)).toMatchObject({ echoed_message: "hello" });
   });
 
-  test("shows the log by lines for people", async () => {
-    await using dev = await startDev([], { LOG_LEVEL: "info" });
+  test("shows the log by lines for people, whatever the environment says for other workers", async () => {
+    await using dev = await startDev([], {
+      LOG_LEVEL: "info",
+      LOG_FORMAT: "pretty",
+      SOLACE_BROKER_URL: "tcp://broker.of.others.invalid",
+    });
     await dev.cli.said("stdout", /^\d\d:\d\d:\d\d info {2}worker ready .*store=filesystem/m);
     expect(dev.cli.output).not.toContain('{"level"');
   });

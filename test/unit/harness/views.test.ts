@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { DevLog } from "../../../harness/dev/dev-log.ts";
-import { showLogLine } from "../../../harness/log-view.ts";
+import { showLogLine } from "../../../worker/telemetry/pretty-log.ts";
 import { Screen } from "../../../harness/screen.ts";
 import { OutputView } from "../../../harness/tool/output-view.ts";
 import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";

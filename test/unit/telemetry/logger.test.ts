@@ -2,8 +2,14 @@
  * What the log says, and what it never says.
  */
 import { Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { type Logger, createLogger, redactedPaths } from "../../../worker/telemetry/logger.ts";
+import {
+  type Logger,
+  createLogger,
+  logDestination,
+  redactedPaths,
+} from "../../../worker/telemetry/logger.ts";
 
 const secret = "hunter2-must-not-be-seen";
 
@@ -139,5 +145,54 @@ describe("a line of the log", () => {
     const { log, lines } = recordingLogger("silent");
     log.fatal("nobody hears");
     expect(lines).toEqual([]);
+  });
+});
+
+describe("where the log goes", () => {
+  /** Standard output that is a terminal or not, and what was written to it. */
+  function output(isTTY: boolean) {
+    let text = "";
+    const write = (chunk: Buffer, _encoding: string, done: () => void): void => {
+      text += chunk.toString();
+      done();
+    };
+    const stream = Object.assign(new Writable({ write }), { isTTY, fd: 1 });
+    return { stream: stream as unknown as typeof process.stdout, text: () => text };
+  }
+
+  test.each([
+    ["auto", true, true],
+    ["auto", false, false],
+    ["json", true, false],
+    ["pretty", false, true],
+  ] as const)(
+    "with the format %s, a terminal: %j, is for people: %j",
+    (format, isTTY, isPretty) => {
+      const { stream, text } = output(isTTY);
+      const destination = logDestination(stream, format, "info");
+      if (!isPretty) return expect(destination).toBe(1);
+      const log = createLogger("info", destination);
+      log.child({ part: "broker" }).warn({ attempt: 3, token: secret }, "broker not reached");
+      expect(stripVTControlCharacters(text())).toMatch(
+        /^\d\d:\d\d:\d\d warn {2}broker not reached attempt=3 token=\S+\n$/,
+      );
+      expect(text()).not.toContain(secret);
+    },
+  );
+
+  test("has the stack of an error for people at debug only", () => {
+    for (const [level, hasStack] of [
+      ["info", false],
+      ["debug", true],
+    ] as const) {
+      const { stream, text } = output(false);
+      createLogger(level, logDestination(stream, "pretty", level)).error(
+        new Error("broken"),
+        "bad",
+      );
+      expect(text()).toContain("    ");
+      expect(text()).toContain("broken");
+      expect(text().includes("\n        at ")).toBe(hasStack);
+    }
   });
 });

@@ -1,9 +1,21 @@
 /**
- * A worker's log for people: a line of JSON becomes a line of time, level, event and facts. Long texts stand below it, and so
+ * The log for people: a line of JSON becomes a line of time, level, event and facts. Long texts stand below it, and so
  * does everything long that belongs to a warning.
  */
-import { JsonError, type JsonObject, isJsonObject, parseJson } from "../worker/support/json.ts";
-import { type Screen, type Style, printable } from "./screen.ts";
+import { styleText } from "node:util";
+import type { DestinationStream } from "pino";
+import { JsonError, type JsonObject, isJsonObject, parseJson } from "../support/json.ts";
+import { printable } from "../support/printable.ts";
+
+/** Styles by name, as `util.styleText` knows them. */
+export type Style = Parameters<typeof styleText>[0];
+
+/** Where people read. */
+export interface Screen {
+  line(text: string): void;
+  /** The text in a style, or as it is where no styles are shown. */
+  paint(style: Style, text: string): string;
+}
 
 /** Characters of a fact that stands in the line; a longer one stands below it. */
 const maxInlineCharacters = 100;
@@ -31,11 +43,23 @@ export interface LogEntry {
   readonly members: JsonObject;
 }
 
+/** A destination of a logger that writes to a stream, in colours where that is a terminal. `isVerbose` as for `showEntry`. */
+export function prettyDestination(
+  stream: NodeJS.WriteStream,
+  isVerbose: boolean,
+): DestinationStream {
+  const screen: Screen = {
+    line: (text) => void stream.write(`${text}\n`),
+    paint: (style, text) => styleText(style, text, { stream }),
+  };
+  return { write: (line) => showLogLine(line.trimEnd(), screen, isVerbose) };
+}
+
 /** Shows a line of the log; what is no log line, such as the last words of a crash, as it is. */
-export function showLogLine(line: string, screen: Screen): void {
+export function showLogLine(line: string, screen: Screen, isVerbose = false): void {
   const entry = readLogEntry(line);
   if (entry === undefined) showText(line, screen);
-  else showEntry(entry, screen, false);
+  else showEntry(entry, screen, isVerbose);
 }
 
 /** Shows text that is no log line. */
@@ -60,9 +84,9 @@ export function showEntry(entry: LogEntry, screen: Screen, isVerbose: boolean): 
     screen.paint("dim", time),
     screen.paint(styles[level] ?? "dim", level.padEnd(5)),
     printable(event),
-    screen.paint("dim", printable(inline.map((fact) => `${fact.name}=${quoted(fact)}`).join(" "))),
+    ...inline.map((fact) => screen.paint("dim", printable(`${fact.name}=${quoted(fact)}`))),
   ];
-  screen.line(words.join(" ").trimEnd());
+  screen.line(words.join(" "));
   for (const { name, text } of below) showBelow(`${name}: ${text}`, screen);
   showProblem(entry, screen, isVerbose);
 }
