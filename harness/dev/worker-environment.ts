@@ -12,6 +12,14 @@ import { reachable } from "../worker-command.ts";
 /** Seconds that running calls get when the worker is to start anew, unless the environment says. */
 const drainSeconds = 5;
 
+/** The worker gets our broker, whichever others the environment names, by themselves or by files. */
+const withoutOtherBrokers: Environment = Object.fromEntries(
+  ["AMQP_URL", "SOLACE_HOST", "SOLACE_BROKER_URL"].flatMap((name) => [
+    [name, ""],
+    [`${name}_FILE`, ""],
+  ]),
+);
+
 /** What the worker's surroundings are. */
 export interface Surroundings {
   /** Undefined for what the environment says, or the examples. */
@@ -47,8 +55,7 @@ export function workerEnvironment(
       TOOLS_NODE_DIR: layout.nodeDir,
     }),
     SAM_NAMESPACE: namespace,
-    // Of all brokers that the environment may name it gets ours.
-    ...{ AMQP_URL: "", SOLACE_HOST: "", SOLACE_BROKER_URL: "" },
+    ...withoutOtherBrokers,
     DEV_BROKER_HOST: reachable(broker.host),
     DEV_BROKER_PORT: String(broker.port),
     // A worker whose supervisor was killed loses its broker with it, and gives up within seconds.
