@@ -117,6 +117,25 @@ def run():
     ]);
   });
 
+  test("ends a child without finalizing what libraries and modules hold", async (context) => {
+    const source = `
+import sys
+class WantsToKnow:
+    def __del__(self, print=print):
+        print("told")
+imported = WantsToKnow()
+sys.modules["other"] = type(sys)("other")
+sys.modules["other"].__file__ = "/other.so"
+def run():
+    global made
+    made = WantsToKnow()
+    return {}
+`;
+    const { host, template } = await open(context, source);
+    const { report } = await host.call(template, "run");
+    expect(report).toMatchObject({ exitCode: 0, stdout: { text: "" }, stderr: { text: "" } });
+  });
+
   test("sees a call end that is over before the first process of its sandbox has run again", async (context) => {
     const late =
       "import os, time\nos.register_at_fork(after_in_parent=lambda: time.sleep(0.3))\ndef run():\n    return {}\n";

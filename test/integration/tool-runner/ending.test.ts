@@ -3,6 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import { type RunOptions, type ToolRun, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
 
@@ -37,16 +38,33 @@ describe("what ends soon is waited for", () => {
     expect(await output(run, "unclosed.txt")).toBe("buffered");
   });
 
-  test("objects that are slow to go, for as long as they take", async () => {
-    const run = await leave("slow_to_go");
+  test.for([
+    ["a compressed file", "unclosed_compressed", (bytes: Buffer) => gunzipSync(bytes).toString()],
+    // What is behind its last file.
+    ["an archive", "unclosed_archive", (bytes: Buffer) => bytes.toString("latin1").slice(-22, -18)],
+    ["a file of a library", "unclosed_library_file", String],
+  ] as const)("%s that the tool did not close is complete", async ([, name, read]) => {
+    const run = await leave(name);
+    expect(run).toMatchObject(ok);
+    const written = await readFile(join(run.workDir, "output", "unclosed"));
+    expect(read(written)).toBe(name === "unclosed_archive" ? "PK\u0005\u0006" : "buffered");
+  });
+
+  test.for(["thread", "process"])("work of a pool with a %s", async (kind) => {
+    const run = await leave("pool_with_work", { args: { kind } });
     expect(run).toMatchObject({ ...ok, stderr: "" });
-    expect(await output(run, "gone.txt")).toBe("gone");
+    expect(await output(run, "late.txt")).toBe("late");
   });
 
   test.for(["daemon_thread", "idle_pool"])("%s does not delay the end", async (name) => {
     // Had its time run out, stderr would say so.
     expect(await leave(name)).toMatchObject({ exitCode: 0, stderr: "" });
   });
+});
+
+test("objects that still live are not told of the end", async () => {
+  const run = await leave("object_that_wants_to_know");
+  expect(run).toMatchObject({ ...ok, stdout: "", stderr: "" });
 });
 
 describe("what does not end is ended two seconds after the answer", () => {

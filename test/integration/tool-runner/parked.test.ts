@@ -186,10 +186,6 @@ describe("what the module has made before the call is finished after it", () => 
     ],
     ["an exit handler", "import atexit; atexit.register(lambda: open('output/left', 'w').close())"],
     [
-      "a generator that has begun",
-      "def writes(open=open):\n  try:\n    yield\n  finally:\n    open('output/left', 'w').close()\nwriter = writes(); next(writer)",
-    ],
-    [
       "a thread",
       "import threading, time; threading.Thread(target=lambda: (time.sleep(0.3), open('output/left', 'w').close())).start()",
     ],
@@ -218,44 +214,44 @@ describe("what the module has made before the call is finished after it", () => 
   });
 });
 
-describe("a process ends at once", () => {
+describe("a process ends without taking the interpreter apart", () => {
   const quick = 7;
   const usual = 8;
-
-  test.for([
-    ["when nothing is left", "", quick],
-    ["with data", "data = [{'a': [1, 'b', None]}, {2.5, b'c'}, lambda: data]", quick],
-    ["with a generator that has not begun", "later = (x for x in 'ab')", quick],
-    [
-      "with files that only wait to be collected",
-      "a = {}; a['a'] = a; a['f'] = open('/dev/null'); del a",
-      quick,
-    ],
-    ["with more modules of the standard library", "import json, random, logging, asyncio", quick],
-    ["not with a file", "file = open('/dev/null')", usual],
-    [
-      "not with an object that wants to know",
-      "class A:\n  def __del__(self): pass\na = A()",
-      usual,
-    ],
-    ["not with a generator that has begun", "begun = (x for x in 'ab'); next(begun)", usual],
-    [
-      "not with a thread",
-      "import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
-      usual,
-    ],
-    ["with what may have loaded any library", "import ctypes; ctypes.CDLL(None).getpid()", quick],
-    [
-      "not with libraries that are not Python's own",
-      "sys.modules['other'] = type(sys)('other'); sys.modules['other'].__file__ = '/other.so'",
-      usual,
-    ],
-    ["not when its output is broken", "import sys; sys.stdout = None", usual],
-  ] as const)("%s", async ([, left, status]) => {
+  const endOf = async (left: string, status: number): Promise<void> => {
     const path = `import sys; sys.path[:0] = [${JSON.stringify(runnerDir)}]`;
-    const end = "from tool_runner.leaving import QuickEnd; end = QuickEnd()";
-    const script = [path, end, left, `end.leave(${quick})`, `sys.exit(${usual})`].join("\n");
+    const end = "from tool_runner.leaving import leave";
+    const script = [path, end, left, `leave(${quick})`, `sys.exit(${usual})`].join("\n");
     const run = promisify(execFile)(python, ["-I", "-B", "-c", script]);
     await expect(run).rejects.toMatchObject({ code: status });
-  });
+  };
+
+  test.for([
+    ["when nothing is left", ""],
+    ["with objects that want to know", "class A:\n  def __del__(self): print('gone')\na = A()"],
+    ["with a generator that has begun", "begun = (x for x in 'ab'); next(begun)"],
+    ["with a file that is read", "file = open('/usr/bin/env')"],
+    ["with a socket", "import socket; pair = socket.socketpair()"],
+    [
+      "with a daemon",
+      "import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
+    ],
+    [
+      "with libraries that are not Python's own",
+      "other = type(sys)('other'); other.__file__ = '/other.so'; sys.modules['other'] = other",
+    ],
+    ["when an exit handler fails", "import atexit; atexit.register(lambda: 1 / 0)"],
+    [
+      "where there is no /proc",
+      "import os\ndef gone(path): raise FileNotFoundError\nos.listdir = gone",
+    ],
+  ] as const)("%s", ([, left]) => endOf(left, quick));
+
+  test.for([
+    ["a file that is written", "import tempfile; file = tempfile.TemporaryFile('w')"],
+    [
+      "the same, where there is no /proc",
+      "import os, tempfile; file = tempfile.TemporaryFile()\ndef gone(path): raise FileNotFoundError\nos.listdir = os.lstat = gone",
+    ],
+    ["output that is broken", "sys.stdout = None"],
+  ] as const)("but not with %s", ([, left]) => endOf(left, usual));
 });

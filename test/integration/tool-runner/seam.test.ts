@@ -140,6 +140,7 @@ test("starting imports only what the runner consists of: every module counts in 
     "__main__.protocol",
     "__main__.signatures",
     "__main__.calling",
+    "__main__.leaving",
     "__main__.runner",
     "light_tool",
   ]);

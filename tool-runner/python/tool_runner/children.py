@@ -14,7 +14,6 @@ from _socket import AF_UNIX, SOCK_STREAM, socket
 from .fork_mask import ForkMask
 from .generators import Generators
 from .isolation import TEMPLATE_DIRECTORY, Isolation, close_all_but
-from .leaving import QuickEnd
 from .parked import say, serve
 from .protocol import describe
 from .rehearsal import rehearse
@@ -37,14 +36,13 @@ _SIGNAL_BASE = 128  # 128 + the number of a signal is the exit code for it, as i
 class Children:
     """Makes the children of this process."""
 
-    def __init__(self, settings: dict, channel: int, args_file: str, end: QuickEnd, fork_mask: ForkMask) -> None:
+    def __init__(self, settings: dict, channel: int, args_file: str, fork_mask: ForkMask) -> None:
         """Raises KeyError, ValueError or OSError where the settings are not those of PROTOCOL.md, or children of this
         machine could not be isolated."""
         self._isolation = Isolation(settings)
         self.generators = Generators()
         self._channel = channel
         self._args_file = args_file
-        self._end = end
         self._fork_mask = fork_mask
 
     def make(self, orders: object) -> int:
@@ -52,6 +50,8 @@ class Children:
         self._isolation.lift_limits()
         for _ in range(_REHEARSALS):
             rehearse(_MEMORY)
+        # To look at an object is to write to it, and where it was forked with that costs a page.
+        gc.freeze()
         # The kernel waits for children by itself (wait(2)); they get the module's handler back.
         on_child_end = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         numbers = self._isolation.numbers()
@@ -110,16 +110,12 @@ class Children:
         close_all_but([0, 1, 2, wake])
         self._isolation.limit()
         rehearse(_MEMORY)
-        self._end.rehearse()
         gc.freeze()
-        runner_pid = os.getpid()
         try:
-            status = serve(wake, self._args_file)
-            if os.getpid() == runner_pid:
-                self._end.leave(status, _announce if status == 0 else None)
-            return status
+            return serve(wake, self._args_file, _announce)
         finally:
-            self._end.restore()
+            # Objects that refer to each other go by no other way.
+            gc.unfreeze()
 
 
 def _connect(word: str, role: str) -> int:
@@ -143,9 +139,10 @@ def _expect_signals(fork_mask: ForkMask) -> None:
     signal.sigwait((_DONE,))
 
 
-def _announce() -> None:
+def _announce(status: int) -> None:
     """Says that the runner ends with 0."""
-    os.kill(1, _DONE)
+    if status == 0:
+        os.kill(1, _DONE)
 
 
 def _stay(report: int, runner: int) -> None:

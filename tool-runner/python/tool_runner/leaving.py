@@ -1,140 +1,77 @@
-"""Ends a process at once where all that the interpreter would do besides is to take itself apart.
+"""Ends the process of a call without taking the interpreter apart, which takes up to 200 ms where large packages are loaded.
 
-That takes milliseconds, most of the time of a short call whose module was loaded before. What others can see of an
-interpreter's end happens here, too: threads are joined, exit handlers run, output is flushed. The rest is objects that
-go, and it is left out only where none of them would do anything then: write what it holds back, close, tell somebody.
+What others can see of an interpreter's end happens here, too: threads are joined, exit handlers run, output is flushed.
+Objects that still live are not finalized, unless a file is open for writing: some of them may hold back what belongs in it.
 """
 
-import _thread
 import atexit
-import gc
 import os
+import stat
 import sys
 
+# Of a link in /proc/self/fd: the descriptor was opened for writing (proc_pid_fd(5)).
+_IS_WRITABLE = 0o200
 
-class QuickEnd:
-    """Made when the tool is loaded; what is there by then is looked at once, and not by the garbage collector any more.
 
-    `restore` has to be called before the interpreter ends in the usual way.
+def leave(status: int, announce: object = None) -> None:
+    """Ends the process with a status; returns where the interpreter has to end in its usual way.
+
+    `announce` is called with the status when nothing is left but to go.
     """
-
-    def __init__(self) -> None:
-        gc.collect()
-        self._streams = _layers((sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
-        self._module_count = len(sys.modules)
-        self._is_harmless = _are_known(sys.modules.values()) and self._go_quietly()
-        gc.freeze()
-
-    def know_what_is_loaded(self) -> None:
-        """Counts what was loaded since as the runner's own, which has nothing to do when it goes."""
-        self._module_count = len(sys.modules)
-        gc.collect()
-        gc.freeze()
-
-    def leave(self, status: int, announce: object = None) -> None:
-        """Ends the process with a status; returns where the interpreter has to end in the usual way.
-
-        `announce` is called last, when nothing is left but to go, and not where there may be more.
-        """
-        if not self._is_harmless or _thread._count() > 0:
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()
+        if writes_files():
             return
-        try:
-            if "threading" in sys.modules:
-                sys.modules["threading"]._shutdown()
-            atexit._run_exitfuncs()
-            if self._ends_well():
-                _go(status, announce)
-        except BaseException:
-            return  # The interpreter's own end meets the same, and says so in its way.
-
-    def rehearse(self) -> None:
-        """Does what `leave` does without leaving, so that in the end everything for it is in memory."""
-        try:
-            if self._is_harmless:
-                self._ends_well()
-        except BaseException:
-            pass  # The call's end meets the same.
-
-    def restore(self) -> None:
-        """Has the garbage collector look at everything again: objects that refer to each other go by no other way."""
-        gc.unfreeze()
-
-    def _ends_well(self) -> bool:
-        """Whether what came after the tool was loaded has nothing to do in the end. Flushes what was printed then."""
-        # Not through all modules: to look at an object is to write to it, and where it was forked with that costs a page.
-        count = len(sys.modules) - self._module_count
-        loaded = [module for _, module in zip(range(count), reversed(sys.modules.values()))]
-        if not _are_known(loaded) or not self._young_go_quietly():
-            return False
-        for stream in (sys.stdout, sys.stderr, *self._streams):
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             stream.flush()
-        return True
-
-    def _young_go_quietly(self) -> bool:
-        """Whether what came after the tool was loaded goes quietly, but for what is only waiting to be collected."""
-        if self._go_quietly():
-            return True
-        gc.collect()
-        return self._go_quietly()
-
-    def _go_quietly(self) -> bool:
-        """Whether nothing that is looked at has something to do when it goes; the streams of the process aside."""
-        objects = gc.get_objects()
-        finalizing = {kind for kind in set(map(type, objects)) if _has_finalizer(kind)}
-        return not finalizing or all(
-            any(each is stream for stream in self._streams) or _is_at_rest(each)
-            for each in objects
-            if type(each) in finalizing
-        )
-
-
-def _go(status: int, announce: object) -> None:
-    """Ends the process, as exit(3) does where anything but the interpreter may have to be told."""
-    ctypes = sys.modules.get("_ctypes")
-    if ctypes is not None:
-        # By it, any library may have been loaded, and any function called: some hold text back, some have exit handlers.
-        ctypes.call_function(ctypes.dlsym(ctypes.dlopen(None), "exit"), (status,))
-    if announce is not None:
-        announce()
+        _flush_libraries()
+        if announce is not None:
+            announce(status)
+    except BaseException:
+        return  # The interpreter's own end meets the same, and says so in its way.
     os._exit(status)
 
 
-def _layers(streams: tuple) -> list:
-    """Text streams, where they are some, and what they write to."""
-    buffers = [getattr(stream, "buffer", None) for stream in streams]
-    raws = [getattr(buffer, "raw", None) for buffer in buffers]
-    return [each for each in (*streams, *buffers, *raws) if each is not None]
+def writes_files() -> bool:
+    """Whether a file is open for writing, by whatever library."""
+    return any(map(_is_written, _descriptors()))
 
 
-def _has_finalizer(kind: type) -> bool:
+def _descriptors() -> object:
+    """Numbers of those that may be open, but for the first three."""
     try:
-        return hasattr(kind, "__del__")
-    except BaseException:
-        return True  # A class may answer with whatever it likes.
+        return [int(name) for name in os.listdir("/proc/self/fd") if name not in ("0", "1", "2")]
+    except FileNotFoundError:
+        return range(3, os.sysconf("SC_OPEN_MAX"))
 
 
-def _is_at_rest(each: object) -> bool:
-    """Whether it is a generator that has not begun or has ended. From Python 3.11 on they tell."""
-    return type(each) is _Generator and not getattr(each, "gi_suspended", True) and not each.gi_running
-
-
-_Generator = type(_ for _ in ())
-
-
-def _are_known(modules: object) -> bool:
-    """Whether they are Python code and the standard library: other libraries may have an end of their own."""
-    return all(map(_is_known, modules))
-
-
-def _is_known(module: object) -> bool:
+def _is_written(descriptor: int) -> bool:
     try:
-        # Some are objects that only stand where a module would.
-        place = vars(module).get("__file__") if isinstance(module, _Module) else None
-    except BaseException:
-        return False
-    if place is None or (isinstance(place, str) and place.endswith(".py")):
-        return True
-    return isinstance(place, str) and "/lib-dynload/" in place
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+    except OSError:
+        return False  # It is not open, or was the one that the list was read by.
+    try:
+        return bool(os.lstat(f"/proc/self/fd/{descriptor}").st_mode & _IS_WRITABLE)
+    except FileNotFoundError:
+        return True  # Without /proc nothing tells.
+
+
+def _flush_libraries() -> None:
+    """Flushes what C libraries hold back (fflush(3))."""
+    if "_ctypes" in sys.modules or any(map(_is_library, sys.modules.values())):
+        import _ctypes
+
+        _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None), "fflush"), (None,))
+
+
+def _is_library(module: object) -> bool:
+    """Whether it may print by itself: what is Python's own does not."""
+    # Some are objects that only stand where a module would.
+    place = vars(module).get("__file__") if isinstance(module, _Module) else None
+    return isinstance(place, str) and not place.endswith(".py") and "/lib-dynload/" not in place
 
 
 _Module = type(sys)

@@ -4,7 +4,6 @@ import os
 import sys
 
 from .json_codec import encode
-from .leaving import QuickEnd
 from .protocol import describe
 from .rehearsal import rehearse
 from .runner import answer, prepare, take, unusable
@@ -27,19 +26,11 @@ def park(argv: "list[str]") -> int:
     status = load(module, channel)
     if status is not None:
         return status
-    runner_pid = os.getpid()
     try:
         rehearse(os.path.dirname(args_file))
     except Exception as error:
         refuse(channel, f"the runner cannot work after its import: {describe(error)}")
-    end = QuickEnd()
-    try:
-        status = serve(channel, args_file)
-        if os.getpid() == runner_pid:
-            end.leave(status)
-        return status
-    finally:
-        end.restore()
+    return serve(channel, args_file)
 
 
 def load(module: str, channel: int) -> "int | None":
@@ -63,14 +54,14 @@ def refuse(channel: int, reason: str) -> None:
     os._exit(1)
 
 
-def serve(channel: int, args_file: str) -> int:
-    """Says that everything is ready, and runs one call when it is told to. Returns the process's exit status."""
+def serve(channel: int, args_file: str, announce: object = None) -> int:
+    """Says that everything is ready, and runs one call when it is told to. Otherwise as `answer`."""
     say(channel, {"ready": True})
     if not _is_called(channel):
         os._exit(0)
     os.close(channel)
     call = take(args_file)
-    return 1 if call is None else answer(call)
+    return 1 if call is None else answer(call, announce)
 
 
 def hide_parking(args_file: str) -> None:

@@ -3,6 +3,7 @@
 import os
 
 from .json_codec import encode
+from .leaving import writes_files
 from .protocol import take_call
 from .runner import respond
 
@@ -28,3 +29,4 @@ def rehearse(directory: str) -> None:
         file.write(encode(call))
     respond(take_call(arguments))
     os.unlink(result)
+    writes_files()

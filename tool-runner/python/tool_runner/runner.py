@@ -8,6 +8,7 @@ import sys
 from secure_tool_runtime import ToolContext, ToolError
 
 from .calling import BadArguments, bind
+from .leaving import leave
 from .protocol import (
     Call,
     Failure,
@@ -78,8 +79,11 @@ def prepare(tools_dir: str) -> None:
     os.environ.setdefault("_SAM_SANDBOX_LIGHT", "1")
 
 
-def answer(call: Call) -> int:
-    """Runs a call and writes what became of it. Returns the process's exit status."""
+def answer(call: Call, announce: object = None) -> int:
+    """Runs a call, writes what became of it, and ends the process. `announce` is that of `leave`.
+
+    Returns the exit status where the interpreter has to end in its usual way, and in processes that the tool forked.
+    """
     runner_pid = os.getpid()
     try:
         status = respond(call)
@@ -89,6 +93,7 @@ def answer(call: Call) -> int:
     if os.getpid() == runner_pid:
         limit_the_ending(status)
         flush_output()
+        leave(status, announce)
     return status
 
 
@@ -270,7 +275,7 @@ def _deliver(call: Call, document: bytes) -> int:
 
 
 def limit_the_ending(status: int) -> None:
-    """Lets the interpreter end in the usual way, which joins threads and runs exit handlers, but not for ever.
+    """Lets threads and exit handlers of the tool end, but not for ever.
 
     By a signal and not by a thread: a thread that has just started when the interpreter ends can crash it.
     """

@@ -1,12 +1,12 @@
 """A runner that loads its tool once and makes children that wait for one call each. See tool-runner/PROTOCOL.md."""
 
+import gc
 import os
 import sys
 
 from .fork_mask import ForkMask
 from .fork_safety import close_inherited, why_not_to_fork
 from .json_codec import decode
-from .leaving import QuickEnd
 from .parked import hide_parking, load, refuse, say, take_channel
 from .protocol import describe
 from .runner import prepare, unusable
@@ -34,12 +34,13 @@ def template(argv: "list[str]") -> int:
     status = load(module, channel)
     if status is not None:
         return status
-    end = QuickEnd()
+    # What is only waiting to be collected may have files open.
+    gc.collect()
     try:
         # Not before the module, which may have one of its own by the name of one that this needs.
         from .children import Children
 
-        children = Children(settings, channel, args_file, end, fork_mask)
+        children = Children(settings, channel, args_file, fork_mask)
     except Exception as error:
         refuse(channel, f"children of it cannot be isolated: {describe(error)}")
     places = {path: set() for path in settings["tmpfs"]}
@@ -48,7 +49,6 @@ def template(argv: "list[str]") -> int:
     if reason is not None:
         refuse(channel, f"it cannot be forked after its import: {reason}")
     _flush()
-    end.know_what_is_loaded()
     say(channel, {"ready": True})
     return children.make(orders)
 

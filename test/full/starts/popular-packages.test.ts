@@ -1,5 +1,5 @@
 /**
- * Children of a template that has drawn from the generators of popular packages draw no two alike.
+ * Children of a template that has loaded popular packages draw no two random numbers alike, and end at once.
  */
 import { describe, expect, test } from "vitest";
 import { type Draw, type Draws, alike } from "../../support/draws.ts";
@@ -45,6 +45,21 @@ test("no two of 50 children draw alike from any generator of popular packages", 
   expect(drawn).toHaveLength(51);
   expect(Object.keys(drawn[0]!).length).toBeGreaterThan(30);
   expect(alike(drawn)).toEqual({});
+});
+
+test("a call that does nothing touches little of what pandas has loaded", async (context) => {
+  const source =
+    "import sys\nsys.path.insert(0, '/packages')\nimport pandas\ndef run():\n    return {}\n";
+  const host = await openHost(context, {
+    files: { "tool.py": source },
+    profile,
+    packages: await pypiPackages(context, packages),
+  });
+  await using template = await host.openTemplate();
+  const { report } = await host.call(template, "run");
+  expect(report.exitCode).toBe(0);
+  // The interpreter's end would touch nearly all of it: some 40 MiB.
+  expect(report.usage.peakMemoryBytes ?? 0).toBeLessThan(16 * 1024 * 1024);
 });
 
 describe("there is no template of a module that holds", () => {
