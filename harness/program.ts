@@ -32,7 +32,7 @@ import { packageVersion } from "./package.ts";
 import { addQueues } from "./queues/commands.ts";
 import { printable } from "./screen.ts";
 import type { SmfBrokerCommandOptions } from "./smf-broker-command.ts";
-import { addTool } from "./tool/commands.ts";
+import { addTool, addTools } from "./tool/commands.ts";
 
 /** Runs a command line, without the program's name. Returns the exit code; never throws. */
 export async function run(argv: readonly string[], context: Context): Promise<number> {
@@ -81,6 +81,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addDev(program, context, finish);
   addQueues(program, context, finish);
   addTool(program, context, finish);
+  addTools(program, context, finish);
   return program;
 }
 

@@ -1,20 +1,74 @@
 /**
- * The command line of `harness tool`.
+ * The command lines of `harness tool` and `harness tools`.
  */
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
-import { parseNewToolName, parseNonEmpty } from "../option-values.ts";
+import { parseNewToolName, parseNonEmpty, parseSeconds, parseToolName } from "../option-values.ts";
 import {
   argsOption,
+  brokerOption,
+  checkNamespace,
   configOption,
   filesOption,
   jsonOption,
+  namespaceOption,
   outOption,
   profileOption,
   timeoutOption,
 } from "../options.ts";
 import type { ToolNewOptions } from "./new.ts";
 import type { ToolRunOptions } from "./run.ts";
+import type { ToolsOptions } from "./tools.ts";
+
+/** Seconds that a worker gets to answer whether it serves a tool. */
+const answerSeconds = 5;
+
+/** Adds `tools`. */
+export function addTools(
+  program: Command,
+  context: Context,
+  finish: (exitCode: number) => void,
+): void {
+  program
+    .command("tools")
+    .description("List the tools of a manifest: which are served, which not and why.")
+    .option(
+      "--tools <dir>",
+      "directory of the manifest and its tools (default: MANIFEST_PATH, else as for dev)",
+      parseNonEmpty,
+    )
+    .addOption(brokerOption("ask the workers of a running broker instead of trying on this host"))
+    .addOption(
+      new Option("--tool <name>", "with --broker: ask for this tool; repeat")
+        .argParser((name: string, previous: readonly string[]) => [
+          ...previous,
+          parseToolName(name),
+        ])
+        .default([], "those of the manifest"),
+    )
+    .addOption(namespaceOption(context))
+    .addOption(
+      new Option("--timeout <seconds>", "with --broker: time for an answer")
+        .argParser(parseSeconds)
+        .default(answerSeconds),
+    )
+    .option("--json", "print each tool as one line of JSON")
+    .addHelpText("after", toolsHelp)
+    .action(async (options: ToolsOptions) => {
+      checkNamespace(options.namespace);
+      const { listTools } = await import("./tools.ts");
+      finish(await listTools(options, context));
+    });
+}
+
+const toolsHelp = `
+Without --broker it opens sandbox and interpreters as a worker with this environment does, and connects to nobody.
+
+Exit codes: 0 all are served, 1 some are not, 2 usage.
+
+Examples:
+  harness tools --tools my-tools
+  harness tools --broker 127.0.0.1 --namespace ed_test --tool weather`;
 
 /** Adds `tool` with its commands. */
 export function addTool(

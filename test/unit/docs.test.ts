@@ -359,6 +359,7 @@ describe("a command that a page gives exists:", () => {
     "demo",
     "dev",
     "queues prune",
+    "tools",
     "tool run",
     "tool new",
   ];

@@ -1,0 +1,183 @@
+/**
+ * `harness tools`: which tools of a manifest are served, which are not and why; by this host, or by the workers of a broker.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createHost, openFoundation } from "../../worker/app.ts";
+import { type Config, ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import { type Manifest, ManifestError } from "../../worker/manifest/manifest.ts";
+import { parseManifest } from "../../worker/manifest/parse.ts";
+import { invokeTopic } from "../../worker/protocol/topics.ts";
+import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
+import { SandboxError } from "../../worker/sandbox/sandbox.ts";
+import { createLogger } from "../../worker/telemetry/logger.ts";
+import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
+import { Agent, defaultAgentName } from "../agent.ts";
+import { openToldBroker } from "../broker-option.ts";
+import { CommandError, type Context, UsageError, exit } from "../context.ts";
+import { findPrograms } from "../prerequisites.ts";
+import { printable } from "../screen.ts";
+import { createPassableDirectory } from "../temporary.ts";
+import { layoutOf, usualToolsDir } from "../tools-layout.ts";
+import { readProfiles } from "./profiles.ts";
+import { withCauses } from "./spine.ts";
+
+/** The command line. */
+export interface ToolsOptions {
+  /** Directory of the manifest; else the environment's, or the usual one. */
+  readonly tools?: string;
+  /** With `broker`: names to ask for in place of the manifest's. */
+  readonly tool: readonly string[];
+  readonly namespace: string;
+  /** A running broker, whose workers are asked. */
+  readonly broker?: string;
+  /** Seconds for an answer. */
+  readonly timeout: number;
+  readonly json?: boolean;
+}
+
+/** What is known of a tool. */
+interface ToolRow {
+  readonly tool: string;
+  readonly state: "served" | "not served" | "no answer";
+  readonly description?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Lists them. Returns 0 when all are served, else 1. */
+export async function listTools(options: ToolsOptions, context: Context): Promise<number> {
+  const environment = await toolEnvironment(options, context.environment);
+  const rows =
+    options.broker === undefined
+      ? await servedHere(environment, options, context)
+      : await servedThere(options.broker, environment, options, context);
+  show(rows, options.json ?? false, context);
+  return rows.every(({ state }) => state === "served") ? exit.success : exit.failure;
+}
+
+/** The environment with the places of manifest and tools. */
+async function toolEnvironment({ tools }: ToolsOptions, own: Environment): Promise<Environment> {
+  const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== ""));
+  if (tools === undefined && given["MANIFEST_PATH"] !== undefined) return given;
+  const layout = await layoutOf(tools ?? (await usualToolsDir()));
+  return {
+    ...given,
+    MANIFEST_PATH: layout.manifestPath,
+    TOOLS_PYTHON_DIR: layout.pythonDir,
+    TOOLS_NODE_DIR: layout.nodeDir,
+  };
+}
+
+/** What a worker with this environment would serve on this host: opens what it opens, and connects to nobody. */
+async function servedHere(
+  environment: Environment,
+  { namespace }: ToolsOptions,
+  context: Context,
+): Promise<readonly ToolRow[]> {
+  const programs = await findPrograms(environment);
+  await using home = await createPassableDirectory("str-tools-");
+  const isBrokerSet = ["AMQP_URL", "SOLACE_HOST", "SOLACE_BROKER_URL"].some(
+    (name) => environment[name] ?? environment[`${name}_FILE`],
+  );
+  const settings = {
+    SANDBOX_BWRAP_BIN: programs.bwrapBin,
+    SANDBOX_PYTHON_BIN: programs.pythonBin,
+    ...environment,
+    ...(!isBrokerSet && { DEV_BROKER_HOST: "nobody" }),
+    SAM_NAMESPACE: namespace,
+    SANDBOX_WORK_DIR: join(home.path, "work"),
+    SANDBOX_MIN_FREE_DISK_MB: "0",
+    ARTIFACT_SERVICE_TYPE: "memory",
+  };
+  // Why a tool is not served stands in its row.
+  const write = (line: string): void => showLogLine(line.trimEnd(), context.err);
+  const host = createHost(createLogger("error", { write }), context.environment);
+  try {
+    const config: Config = readConfig(settings);
+    await using foundation = await openFoundation(config, host, context.signal);
+    return rowsOf(foundation.catalog.manifest);
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+function rowsOf({ tools, unavailable }: Manifest): readonly ToolRow[] {
+  return [
+    ...Array.from(tools.values(), ({ name, description }) => {
+      return { tool: name, state: "served", description } as const;
+    }),
+    ...Array.from(unavailable, ([tool, { reason, entry }]) => {
+      return { tool, state: "not served", description: entry?.description, reason } as const;
+    }),
+  ];
+}
+
+/** What the workers of a broker answer for each tool. */
+async function servedThere(
+  broker: string,
+  environment: Environment,
+  { namespace, tool: names, timeout }: ToolsOptions,
+  context: Context,
+): Promise<readonly ToolRow[]> {
+  const known =
+    names.length > 0
+      ? names.map((tool) => ({ tool, description: undefined }))
+      : rowsOf(await readManifest(environment));
+  const told = await openToldBroker(broker, { namespace, name: defaultAgentName }, context);
+  await using agent = await Agent.on(told.broker, { namespace }, context.signal);
+  const over = AbortSignal.timeout(timeout * 1000);
+  return await Promise.all(
+    known.map(async ({ tool, description }): Promise<ToolRow> => {
+      const row = { tool, description };
+      try {
+        const answer = await agent.ask(tool, AbortSignal.any([context.signal, over]));
+        const isRefused = answer.kind === "error" && answer.code === "TOOL_NOT_AVAILABLE";
+        if (!isRefused) return { ...row, state: "served" };
+        return { ...row, state: "not served", reason: answer.message };
+      } catch (error) {
+        context.signal.throwIfAborted();
+        if (!over.aborted) throw error;
+        const reason = `no worker answers on ${invokeTopic(namespace, tool)}`;
+        return { ...row, state: "no answer", reason };
+      }
+    }),
+  );
+}
+
+async function readManifest(environment: Environment): Promise<Manifest> {
+  const path = environment["MANIFEST_PATH"] ?? "";
+  const profileNames = [...(await readProfiles(environment)).keys()];
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw new UsageError(`${path} cannot be read; name the tools with --tool`, { cause: error });
+  });
+  try {
+    return parseManifest(bytes, { path, profileNames }).manifest;
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+/** An error that is told without a stack, if it is one of those that opening foresees. */
+function translated(error: unknown): unknown {
+  const isInput = [ConfigError, ManifestError, ProfilesError].some((kind) => error instanceof kind);
+  const text = withCauses(error).join("\n  because: ");
+  if (isInput) return new UsageError(text, { cause: error });
+  return error instanceof SandboxError ? new CommandError(text, { cause: error }) : error;
+}
+
+function show(rows: readonly ToolRow[], isJson: boolean, { out }: Context): void {
+  const width = Math.max(0, ...rows.map(({ tool }) => tool.length));
+  const stateWidth = Math.max(0, ...rows.map(({ state }) => state.length));
+  for (const row of rows) {
+    if (isJson) {
+      out.line(JSON.stringify(row));
+      continue;
+    }
+    const { tool, state, description, reason } = row;
+    const colour = state === "served" ? "green" : "yellow";
+    const painted = out.paint(colour, state.padEnd(stateWidth));
+    const text = [reason, description].filter((part) => part !== undefined).join(". ");
+    out.line(`${tool.padEnd(width)}  ${painted}  ${printable(text)}`.trimEnd());
+  }
+  if (rows.length === 0 && !isJson) out.line("The manifest has no tools.");
+}
