@@ -1,15 +1,17 @@
 /**
- * `str-worker --check`: opens everything but the broker, says what it found, and closes again.
+ * `str-worker --check`: opens everything but the broker, loads each tool, says what it found, and closes again.
  */
 import { type Host, openFoundation } from "./app.ts";
 import type { Config } from "./config.ts";
+import { checkLoading } from "./load-check.ts";
+import { unknownVariables } from "./variable-names.ts";
 import { startupFacts } from "./worker.ts";
 
 /** What a check found. */
 export interface CheckReport {
   /** The findings as indented JSON. */
   readonly text: string;
-  /** What a strict check refuses, one line each: of manifest and store, and tools that are not served. */
+  /** What a strict check refuses, one line each: of variables, manifest, tools and store. */
   readonly problems: readonly string[];
 }
 
@@ -18,11 +20,25 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
   await using foundation = await openFoundation(config, host, signal);
   const { manifest, warnings } = foundation.catalog;
   const storeAccess = await foundation.store.access?.(signal);
-  const facts = { ...startupFacts(config, foundation), warnings, storeAccess };
+  const unknown = unknownVariables(host.environment);
+  const unloadable = await checkLoading(config, foundation, signal);
+  const facts = {
+    ...startupFacts(config, foundation),
+    unloadableTools: Object.fromEntries(unloadable),
+    warnings: [...unknown, ...warnings],
+    storeAccess,
+  };
   const notServed = Array.from(
     manifest.unavailable,
     ([tool, { reason }]) => `tool "${tool}" is not served: ${reason}`,
   );
-  const problems = [...warnings, ...notServed, ...(storeAccess?.problems ?? [])];
+  const notLoaded = Array.from(
+    unloadable,
+    ([tool, { problem }]) => `tool "${tool}" does not load: ${problem}`,
+  );
+  const problems = [
+    ...[...unknown, ...warnings, ...notServed, ...notLoaded],
+    ...(storeAccess?.problems ?? []),
+  ];
   return { text: JSON.stringify(facts, undefined, 2), problems };
 }

@@ -19,9 +19,11 @@ const usage = `Usage: str-worker [--check [--strict] | --help | --version]
 
 Runs tools for agents. Everything is configured by environment variables.
 
-  --check    validate configuration, manifest, sandbox and store, print what was found, exit
-  --strict   with --check: exit with 78 also for warnings of the manifest, tools that are not
-             served, and problems with the access of others to the store
+  --check    validate configuration, manifest, sandbox and store, load each tool in its
+             sandbox, print what was found, exit
+  --strict   with --check: exit with 78 also for unknown variables, warnings of the manifest,
+             tools that are not served or do not load, and problems with the access of others
+             to the store
   --help     print this text; -h does, too
   --version  print the version
 

@@ -186,6 +186,7 @@ class Run {
   async #outcome() {
     try {
       const tool = await loadTool(this.#call, this.#loaded);
+      if (this.#call.load_only) return resultDocument({}, [], this.#call);
       this.#stage = "running";
       const returned = await tool(this.#call.args, this.#context);
       return resultDocument(returned, this.#context.describedOutputs(), this.#call);

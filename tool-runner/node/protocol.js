@@ -42,6 +42,7 @@ const limitCodes = new Map([
  * @property {string} app_name
  * @property {string} task_id
  * @property {number} max_result_bytes
+ * @property {boolean} load_only
  */
 
 /** What a member is when it is absent or null; its type is the type it must have. */
@@ -61,6 +62,7 @@ const defaults = /** @type {const} */ ({
   app_name: "",
   task_id: "",
   max_result_bytes: 10_000_000,
+  load_only: false,
 });
 
 const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);

@@ -215,7 +215,21 @@ class PythonRunner implements ToolRunner {
         publicReason: "one of its mounts overlaps the Python interpreter",
       };
     }
-    return publicRefusal(await this.#packageProblem(tool, signal));
+    return publicRefusal(
+      (await this.#moduleProblem(tool)) ?? (await this.#packageProblem(tool, signal)),
+    );
+  }
+
+  /** The name of a file reads like the module `py` of a package. */
+  async #moduleProblem({ module }: ToolEntry): Promise<string | undefined> {
+    const { toolsDir } = this.#options;
+    const name = /^(.+)\.py$/.exec(module)?.[1];
+    if (name === undefined || (await pythonModuleFiles(toolsDir, module)).length > 0)
+      return undefined;
+    const isFile = (await pythonModuleFiles(toolsDir, name)).length > 0;
+    return isFile
+      ? `module "${module}" is the name of a file; the module in it is called "${name}"`
+      : undefined;
   }
 
   async #packageProblem(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {

@@ -73,7 +73,7 @@ export interface ToolRunner extends AsyncDisposable {
  */
 export function runnerArgs(
   tool: ToolEntry,
-  invocation: Invocation,
+  invocation: Pick<Invocation, "args" | "toolConfig" | "taskId" | "caller">,
   artifacts: ReadonlyMap<string, StagedArtifact>,
   paths: { readonly tools: string } & Pick<Sandbox, "locate">,
   maxResultBytes: number,

@@ -1,7 +1,7 @@
 /**
  * The worker as a process: configuration, checks, health, signals, exit codes.
  */
-import { readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -149,6 +149,7 @@ describe("the worker process", () => {
       namespace,
       topics: Object.keys(tools).map((tool) => invokeTopic(namespace, tool)),
       warnings: [expect.stringContaining("owner: unknown key, not used")],
+      unloadableTools: {},
       store: "filesystem",
       storeAccess: { base: { uid: expect.any(Number) }, problems: [] },
       sandboxes: {
@@ -175,6 +176,63 @@ describe("the worker process", () => {
     expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
       `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
       expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
+    ]);
+  });
+
+  test("--check loads each tool in its sandbox and calls none, and --strict fails for one that does not load", async () => {
+    const entries = {
+      loads: { module: "loads", function: "run" },
+      Counter: { module: "loads", class_name: "Counter" },
+      misnamed: { module: "loads", function: "walk" },
+      broken: { module: "broken", function: "run" },
+      file_name: { module: "loads.py", function: "run" },
+      script: { runtime: "node", module: "script.js", function: "run" },
+      imports: { runtime: "node", module: "imports.js", function: "run" },
+    } as const;
+    const files = {
+      "loads.py": "class Counter: ...\n\ndef run():\n    raise SystemExit(3)\n",
+      "broken.py": "import os\n\nlimit = undefined_name\n",
+      "script.js": "export function run() { process.exit(3); }\n",
+      "imports.js": 'import "./nowhere.js";\nexport function run() {}\n',
+    };
+    const toolsDir = join(base, "own-tools");
+    await mkdir(toolsDir);
+    for (const [name, text] of Object.entries(files)) await writeFile(join(toolsDir, name), text);
+    await writeFile(environment["MANIFEST_PATH"]!, manifestText(entries));
+    const places = { TOOLS_PYTHON_DIR: toolsDir, TOOLS_NODE_DIR: toolsDir };
+    const own = { ...environment, ...places, LOG_LEVEL: "silent", SANDBOX_COLOUR: "blue" };
+    await using worker = new WorkerProcess(own, ["--check", "--strict"]);
+    const { code, output } = await exitOf(worker);
+    expect(code).toBe(78);
+    const end = output.lastIndexOf("\n}\n") + 3;
+    const report = JSON.parse(output.slice(0, end)) as {
+      unloadableTools: Record<string, { problem: string; output: string[] }>;
+    };
+    const misnamed = 'TOOL_NOT_FOUND: Module "loads" has no function "walk"';
+    const [broken, imports] = [
+      "IMPORT_ERROR: Module \"broken\" cannot be imported: NameError: name 'undefined_name' is not defined",
+      'IMPORT_ERROR: Module "imports.js" cannot be imported: ',
+    ];
+    const fileName = 'module "loads.py" is the name of a file; the module in it is called "loads"';
+    expect(report).toMatchObject({
+      warnings: ["SANDBOX_COLOUR: there is no such variable of the worker; it is not used"],
+      unavailableTools: { file_name: fileName },
+      unloadableTools: {
+        misnamed: { problem: misnamed },
+        broken: { problem: broken },
+        imports: { problem: expect.stringContaining(imports) },
+      },
+    });
+    expect(Object.keys(report.unloadableTools)).toEqual(["misnamed", "broken", "imports"]);
+    const traceback = report.unloadableTools["broken"]!.output;
+    expect(traceback).toContainEqual(expect.stringMatching(/broken\.py", line 3/));
+    expect(traceback).toContain("    limit = undefined_name");
+    expect(output.slice(end).trim().split("\n")).toEqual([
+      "str-worker: SANDBOX_COLOUR: there is no such variable of the worker; it is not used",
+      `str-worker: tool "file_name" is not served: ${fileName}`,
+      `str-worker: tool "misnamed" does not load: ${misnamed}`,
+      `str-worker: tool "broken" does not load: ${broken}`,
+      expect.stringContaining(`str-worker: tool "imports" does not load: ${imports}`),
     ]);
   });
 

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { publicRefusal } from "../../../worker/protocol/refusal.ts";
 import { type PythonRunnerOptions, openPythonRunner } from "../../../worker/runners/python.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
@@ -319,6 +320,21 @@ describe("an interpreter outside /usr", () => {
       expect(await refusal("loud_package.inner")).toBe(
         'package "loud_package.inner" is not installed',
       );
+    });
+
+    test("unless its module is named as its file is", async () => {
+      const toolsDir = await mkdtemp(join(base, "tools-"));
+      const { options } = await newOptions({ pythonBin: python, toolsDir });
+      await using runner = await openPythonRunner(options);
+      await writeFile(join(toolsDir, "words.py"), "");
+      await mkdir(join(toolsDir, "package"));
+      await writeFile(join(toolsDir, "package", "py.py"), "");
+      const reason = 'module "words.py" is the name of a file; the module in it is called "words"';
+      expect(await runner.refuse(tool({ module: "words.py" }), never)).toEqual(
+        publicRefusal(reason),
+      );
+      expect(await runner.refuse(tool({ module: "package.py" }), never)).toBeUndefined();
+      expect(await runner.refuse(tool({ module: "missing.py" }), never)).toBeUndefined();
     });
 
     test("or is no longer asked about it", async () => {

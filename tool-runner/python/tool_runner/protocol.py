@@ -28,6 +28,7 @@ _DEFAULTS = {
     "task_id": "",
     "tools_dir": "",
     "max_result_bytes": 10_000_000,
+    "load_only": False,
 }
 
 

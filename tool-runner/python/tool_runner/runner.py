@@ -165,6 +165,8 @@ def _error(call: Call, failure: Failure) -> bytes:
 def _run_tool(call: Call, context: ToolContext) -> object:
     """What the tool returned. Whatever the tool raises, this raises Failure or a SystemExit."""
     tool = _load(call)
+    if call.load_only:
+        return {}
     try:
         if call.class_name:
             from .class_tool import bind_class

@@ -1,0 +1,94 @@
+/**
+ * Loads each tool in its own sandbox, as a call does, and calls none: for `str-worker --check`.
+ */
+import type { Foundation } from "./app.ts";
+import type { Config } from "./config.ts";
+import { resolveProfile } from "./invocation/resolve.ts";
+import { readResult } from "./invocation/result.ts";
+import { runToExit } from "./invocation/run-to-exit.ts";
+import type { ToolEntry } from "./manifest/manifest.ts";
+import { InvocationError } from "./protocol/errors.ts";
+import { maxMessageBytes } from "./protocol/limits.ts";
+import { runnerArgs } from "./runners/runner.ts";
+import type { Profile } from "./sandbox/profile.ts";
+import type { ExitReport } from "./sandbox/sandbox.ts";
+import { ColdStarts } from "./starts/cold.ts";
+import { Slots } from "./support/slots.ts";
+
+/** Milliseconds that a tool may take to load. */
+const loadTimeoutMs = 60_000;
+/** Last lines of standard error that are told. */
+const maxOutputLines = 20;
+
+/** Why a tool does not load. */
+export interface LoadProblem {
+  /** What its calls would be answered. */
+  readonly problem: string;
+  /** The end of what it wrote to standard error: for an exception the traceback, with the author's lines. */
+  readonly output: readonly string[];
+}
+
+/** What is not a call's. */
+const nobody = {
+  args: {},
+  toolConfig: {},
+  taskId: "check",
+  caller: { appName: "check", userId: "check", sessionId: "check" },
+};
+
+/**
+ * The served tools whose module cannot be imported, or does not have what the manifest names. Their modules run, with what a
+ * call's sandbox has. Rejects with the signal's reason.
+ */
+export async function checkLoading(
+  { sandbox }: Config,
+  foundation: Foundation,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, LoadProblem>> {
+  const { catalog, profiles } = foundation;
+  const starts = new ColdStarts(foundation);
+  const resolving = { resolve: () => undefined, profiles, defaultProfile: sandbox.defaultProfile };
+  const slots = new Slots({ capacity: sandbox.maxConcurrent, maxWaiting: Infinity });
+  const found = await Promise.all(
+    Array.from(catalog.manifest.tools.values(), async (tool) => {
+      using _slot = await slots.acquire(signal);
+      const profile = resolveProfile(resolving, tool, { requestedProfile: undefined });
+      const problem = await load(tool, profile, starts, signal);
+      return problem === undefined ? [] : [[tool.name, problem] as const];
+    }),
+  );
+  return new Map(found.flat());
+}
+
+async function load(
+  tool: ToolEntry,
+  profile: Profile,
+  starts: ColdStarts,
+  signal: AbortSignal,
+): Promise<LoadProblem | undefined> {
+  await using acquired = await starts.acquire(tool, profile, signal);
+  const { sandbox } = acquired;
+  const { workDir } = sandbox;
+  const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
+  const args = runnerArgs(tool, nobody, new Map(), paths, maxMessageBytes);
+  const written = workDir.writeArguments(JSON.stringify({ ...args, load_only: true }));
+  // The runner ends where nobody reads its statuses.
+  using _status = workDir.readStatuses(() => undefined);
+  await written;
+  const execution = await acquired.start();
+  const { cause, report } = await runToExit(execution, loadTimeoutMs, signal);
+  if (cause === "time-limit") {
+    return { problem: `is not loaded within ${loadTimeoutMs / 1000} s`, output: endOf(report) };
+  }
+  try {
+    await readResult(workDir, report, sandbox.limits, signal);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof InvocationError)) throw error;
+    return { problem: `${error.code}: ${error.message}`, output: endOf(report) };
+  }
+}
+
+function endOf({ stderr }: ExitReport): readonly string[] {
+  return stderr.text.trimEnd().split("\n").slice(-maxOutputLines);
+}
