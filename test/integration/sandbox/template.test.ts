@@ -282,6 +282,23 @@ def run():
     expect(await processesWith(module)).toEqual([]);
   });
 
+  test("gives no process id twice: when it has given out all, it makes no more, and its children go on", async (context) => {
+    const source = `
+import builtins, io, os
+real = builtins.open
+def few(path, *more, **named):
+    return io.StringIO("5") if path == "/proc/sys/kernel/pid_max" else real(path, *more, **named)
+builtins.open = few
+def run():
+    return {"pid": os.getpid()}
+`;
+    const { host, template } = await open(context, source);
+    expect((await host.call(template, "run")).result).toEqual({ pid: 3 });
+    await using last = await template.park(never);
+    await expect(template.park(never)).rejects.toThrow("given out all process ids");
+    expect(await (await host.wake(last, "run")).exited).toMatchObject({ exitCode: 0 });
+  });
+
   test("that is lost takes its children along, says so, and makes no more", async (context) => {
     const { host, template } = await open(context, working);
     await using parked = await template.park(never);
