@@ -8,14 +8,13 @@ import type { Config } from "./config.ts";
 import type { AttackReport } from "./doctor/attack-report.ts";
 import type { AttackedOptions, AttackedWorker, Readiness } from "./doctor/attacked-worker.ts";
 import { type AttackOptions, runAttacks } from "./doctor/run-attacks.ts";
+import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
 /** Calls that run at once while attacks do: the attack and its neighbour. */
 const concurrency = 2;
 /** Bytes for what waits for calls: a few sandboxes that an attack has to itself. */
 const maxWarmBytes = 512 * 1024 * 1024;
-/** Outside of what sandboxes have of their own; where it cannot be written to, as in many containers, the work directory. */
-const plantsDir = "/var/tmp";
 const programsFromSource = "../attacks";
 const programsFromDist = "../../attacks";
 
@@ -35,7 +34,8 @@ export function attackHost(
   return runAttacks(
     {
       programsDir: programsDir(),
-      plantsDirs: [plantsDir, workDir],
+      // Where the first cannot be written to, as in many containers, the work directory.
+      plantsDirs: [scratchBases.plants, workDir],
       bwrapBin,
       workDir,
       uid: process.getuid?.() === 0 ? uid : undefined,

@@ -1,8 +1,6 @@
 /**
  * `str-worker doctor`: what this host allows sandboxes, and with `--attack` whether they hold.
  */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { type Host, examineSandboxes, readProfiles } from "./app.ts";
 import { attackHost } from "./attack-host.ts";
 import type { Config } from "./config.ts";
@@ -13,9 +11,7 @@ import type { DoctorOptions } from "./doctor/command-line.ts";
 import { AttackProgress, type Screen } from "./doctor/progress.ts";
 import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";
 import type { Profiles } from "./sandbox/profile.ts";
-
-/** Where sandboxes are tried when the operator has named no work directory: every user can pass it. */
-const scratchBase = "/tmp";
+import { ScratchDir, scratchBases } from "./sandbox/work/scratch-dirs.ts";
 
 /** What the doctor is asked. */
 export interface DoctorChoice extends DoctorOptions {
@@ -44,7 +40,7 @@ export async function consultDoctor(
   const profiles = await readProfiles(config);
   await using scratch = await openScratch(host);
   const { sandbox } = config;
-  const placed = { ...config, sandbox: { ...sandbox, workDir: scratch.path ?? sandbox.workDir } };
+  const placed = { ...config, sandbox: { ...sandbox, workDir: scratch?.path ?? sandbox.workDir } };
   // Awaited here: until then the directory is needed.
   return await (choice.isAttack
     ? attack(placed, host, profiles, choice, signal)
@@ -79,17 +75,7 @@ async function attack(
 }
 
 /** A work directory for as long as this takes; none where the operator has named one. */
-async function openScratch({ environment }: Host): Promise<Scratch> {
-  if ((environment["SANDBOX_WORK_DIR"] ?? "") !== "")
-    return { path: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
-  const path = await mkdtemp(join(scratchBase, "str-doctor-"));
-  await chmod(path, 0o711);
-  return {
-    path,
-    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
-  };
-}
-
-interface Scratch extends AsyncDisposable {
-  readonly path: string | undefined;
+async function openScratch({ environment }: Host): Promise<ScratchDir | undefined> {
+  if ((environment["SANDBOX_WORK_DIR"] ?? "") !== "") return undefined;
+  return ScratchDir.make("work", scratchBases.work, 0o711);
 }

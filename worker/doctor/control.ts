@@ -12,10 +12,9 @@ import {
 } from "../protocol/resource-limits.ts";
 import type { PreparedTool } from "../runners/runner.ts";
 import { markOptions } from "../sandbox/orphans.ts";
-import { knownChildrenOf, signalQuietly } from "../sandbox/proc/processes.ts";
 import { DiskWalk } from "../sandbox/totals/disk-use.ts";
 import { Guard } from "../sandbox/totals/guard.ts";
-import { type Subprocess, startSubprocess } from "../sandbox/subprocess.ts";
+import { type Subprocess, killWithChildren, startSubprocess } from "../sandbox/subprocess.ts";
 import type { Attack } from "./attack.ts";
 import type { Plants } from "./plants.ts";
 import { parseProgramAnswer, withPythonNames } from "./program.ts";
@@ -77,7 +76,8 @@ export async function runControl(
     uid: parts.uid,
     inputs: [JSON.stringify(orderFor(attack, plants, parts.limits))],
   });
-  const kill = (): void => endControl(child);
+  // The first process inside does not die with bubblewrap before it has asked for that.
+  const kill = (): void => killWithChildren(child);
   signal.addEventListener("abort", kill, { once: true });
   try {
     const timeoutMs = (attack.rounds ?? 1) * controlTimeoutMs;
@@ -127,19 +127,13 @@ async function endedWithin(
     group: undefined,
     onExceeded: (limit) => {
       exceeded = limit;
-      endControl(child);
+      killWithChildren(child);
     },
-    onFailed: () => endControl(child),
+    onFailed: () => killWithChildren(child),
   });
-  if (!(await settlesWithin(child.exited, timeoutMs, systemClock))) endControl(child);
+  if (!(await settlesWithin(child.exited, timeoutMs, systemClock))) killWithChildren(child);
   await child.exited;
   return exceeded;
-}
-
-/** The first process inside does not die with bubblewrap before it has asked for that. */
-function endControl(child: Subprocess): void {
-  for (const pid of knownChildrenOf(child.pid)) signalQuietly(pid, "SIGKILL");
-  child.kill("SIGKILL");
 }
 
 function readAnswer(stdout: string, stderr: string): Pick<ControlRun, "reached" | "evidence"> {

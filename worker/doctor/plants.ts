@@ -3,11 +3,12 @@
  */
 import { randomBytes } from "node:crypto";
 import { getServers } from "node:dns";
-import { chmod, mkdir, mkdtemp, readlink, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readlink, writeFile } from "node:fs/promises";
 import { type AddressInfo, type ListenOptions, type Server, createServer, isIP } from "node:net";
 import { join } from "node:path";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { type Subprocess, startSubprocess } from "../sandbox/subprocess.ts";
+import { ScratchDir } from "../sandbox/work/scratch-dirs.ts";
 import type { Target } from "./attack.ts";
 
 /** Where clouds tell machines about themselves. */
@@ -34,8 +35,7 @@ export interface Plants extends AsyncDisposable {
 export async function plant(bases: readonly string[], uid: number | undefined): Promise<Plants> {
   await using planted = new AsyncDisposableStack();
   const token = randomBytes(16).toString("hex");
-  const directory = await makeDirectory(bases);
-  planted.defer(() => rm(directory, { recursive: true, force: true }));
+  const { path: directory } = planted.use(await makeDirectory(bases, uid));
 
   const secretFile = join(directory, "secret");
   await writeFile(secretFile, token);
@@ -95,13 +95,14 @@ async function ownNamespaces(): Promise<Readonly<Record<string, string>>> {
   );
 }
 
-async function makeDirectory(bases: readonly string[]): Promise<string> {
+async function makeDirectory(
+  bases: readonly string[],
+  uid: number | undefined,
+): Promise<ScratchDir> {
   const failures: unknown[] = [];
   for (const base of bases) {
     try {
-      const directory = await mkdtemp(join(base, "str-attack-"));
-      await chmod(directory, 0o755);
-      return directory;
+      return await ScratchDir.make("plants", base, 0o755, uid);
     } catch (error) {
       failures.push(error);
     }

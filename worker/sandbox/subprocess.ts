@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
+import { knownChildrenOf, signalQuietly } from "./proc/processes.ts";
 import { settlesWithin } from "../support/within.ts";
 import type { CapturedOutput, OutputListener } from "./sandbox.ts";
 
@@ -128,6 +129,15 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       for (const stream of child.stdio) stream?.destroy();
     },
   };
+}
+
+/**
+ * Kills a child and its children. It is stopped first: from then on it starts no further one, which would be nobody's.
+ */
+export function killWithChildren(child: Pick<Subprocess, "pid" | "kill">): void {
+  child.kill("SIGSTOP");
+  for (const pid of knownChildrenOf(child.pid)) signalQuietly(pid, "SIGKILL");
+  child.kill("SIGKILL");
 }
 
 /**

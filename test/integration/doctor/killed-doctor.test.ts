@@ -1,12 +1,28 @@
 /**
- * A `str-worker doctor --attack` that is killed leaves none of its weak sandboxes behind.
+ * A doctor that is killed leaves none of its sandboxes behind, and what starts next removes its directories.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  mkdtemp,
+  readFile,
+  readdir,
+  readlink,
+  rm,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
+import { sandboxMark } from "../../../worker/sandbox/orphans.ts";
+import {
+  childrenOf,
+  knownChildrenOf,
+  signalQuietly,
+} from "../../../worker/sandbox/proc/processes.ts";
+import { HeldSandboxes } from "../../support/held-sandboxes.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 
 const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
@@ -62,4 +78,81 @@ test("a control of a doctor that is killed does not outlive it, however young it
   doctor.kill("SIGKILL");
   await ended;
   await vi.waitFor(async () => expect(await processesWith(bwrap)).toEqual([]), patience);
+});
+
+/** Runs a doctor to its end. */
+async function consult(bwrapBin: string): Promise<number | null> {
+  const environment = { PATH: process.env["PATH"], SANDBOX_BWRAP_BIN: bwrapBin };
+  const doctor = spawn(process.execPath, [entry, "doctor"], { env: environment, stdio: "ignore" });
+  onTestFinished(() => void doctor.kill("SIGKILL"));
+  await once(doctor, "exit");
+  return doctor.exitCode;
+}
+
+/** The scratch directory of a doctor, which it has open. */
+async function scratchOf(pid: number): Promise<string> {
+  const names = await readdir(`/proc/${pid}/fd`);
+  const paths = await Promise.all(
+    names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")),
+  );
+  const found = paths.find((path) => /^\/tmp\/str-doctor-\w{6}$/.test(path));
+  expect(found).toBeDefined();
+  return found!;
+}
+
+test("the next start ends trials of a doctor that died with its guard, and removes its directory", async () => {
+  const base = await reachableDirectory();
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const held = await HeldSandboxes.in(base);
+  await held.holdAt("born");
+  const environment = { PATH: process.env["PATH"], SANDBOX_BWRAP_BIN: held.bwrapBin };
+  const doctor = spawn(process.execPath, [entry, "doctor"], { env: environment, stdio: "ignore" });
+  onTestFinished(() => void doctor.kill("SIGKILL"));
+  const ended = once(doctor, "exit");
+  const [scratch, mark] = await vi.waitFor(async () => {
+    const path = await scratchOf(doctor.pid!);
+    const worker = (await readdir(path)).find((name) => name.startsWith("worker-"));
+    expect(worker).toBeDefined();
+    return [path, sandboxMark(worker!)] as const;
+  }, patience);
+  onTestFinished(() => rm(scratch, { recursive: true, force: true }));
+  onTestFinished(async () => {
+    for (const [pid] of await processesWith(mark)) signalQuietly(pid, "SIGKILL");
+  });
+  // What bubblewrap has made, and has not let go yet.
+  const born = await vi.waitFor(async () => {
+    const marked = (await processesWith(mark)).map(([pid]) => pid);
+    const found = marked.flatMap((pid) => knownChildrenOf(pid));
+    expect(found.length).toBeGreaterThan(0);
+    return found;
+  }, patience);
+  // The guard first: nobody is left who could end them.
+  for (const pid of childrenOf(doctor.pid!))
+    if ((await readFile(`/proc/${pid}/cmdline`, "latin1")).includes("str-orphans"))
+      signalQuietly(pid, "SIGKILL");
+  doctor.kill("SIGKILL");
+  await ended;
+  await held.forget();
+
+  const left = (await processesWith(mark)).map(([pid]) => pid);
+  expect(born.filter((pid) => left.includes(pid)).length).toBeGreaterThan(0);
+  expect(await consult("/usr/bin/bwrap")).toBe(0);
+  expect(await processesWith(mark)).toEqual([]);
+  await expect(access(scratch)).rejects.toThrow("ENOENT");
+});
+
+test("the next start removes what a doctor of its user has left, and nothing else", async () => {
+  const dead = await mkdtemp("/var/tmp/str-attack-");
+  const starting = await mkdtemp("/var/tmp/str-attack-");
+  const others = await mkdtemp("/var/tmp/str-other-");
+  for (const path of [dead, starting, others])
+    onTestFinished(() => rm(path, { recursive: true, force: true }));
+  await writeFile(join(dead, "secret"), "");
+  await utimes(dead, 0, 0);
+  await utimes(others, 0, 0);
+
+  expect(await consult("/usr/bin/bwrap")).toBe(0);
+  await expect(access(dead)).rejects.toThrow("ENOENT");
+  await access(starting);
+  await access(others);
 });

@@ -5,9 +5,11 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import {
   type Subprocess,
   type SubprocessOptions,
+  killWithChildren,
   maxOutputBytes,
   startSubprocess,
 } from "../../../worker/sandbox/subprocess.ts";
@@ -201,5 +203,23 @@ describe("the descriptors of a child", () => {
       await child.closed;
     }
     await vi.waitFor(async () => expect(await openDescriptors()).toBe(before), patience);
+  });
+});
+
+describe("a child that is killed with its children", () => {
+  test("leaves none behind, also of those that it was about to start", async () => {
+    const word = `61${process.pid}`;
+    onTestFinished(async () => {
+      for (const pid of await processesWith(`sleep\0${word}`)) signalQuietly(pid, "SIGKILL");
+    });
+    const isStill = async () => (await processesWith(`sleep\0${word}`)).length;
+    for (let round = 0; round < 4; round++) {
+      // Each is there for a moment only, and the next one is always about to be born.
+      const child = await startScript(`while :; do sleep ${word} & done`);
+      await vi.waitFor(async () => expect(await isStill()).toBeGreaterThan(3), patience);
+      killWithChildren(child);
+      await child.exited;
+      await vi.waitFor(async () => expect(await isStill()).toBe(0), patience);
+    }
   });
 });

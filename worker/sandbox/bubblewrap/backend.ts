@@ -27,6 +27,7 @@ import {
   type Unenforced,
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
+import { scratchBases, sweepScratch } from "../work/scratch-dirs.ts";
 import { WorkDirs } from "../work/work-dirs.ts";
 import { BubblewrapAhead } from "./ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
@@ -98,6 +99,7 @@ async function prepare(
   const { uid, clock, newId, onRemoveFailed } = options;
   const version = await identify(options, signal);
   const base = options.workBase;
+  await sweepScratch([...Object.values(scratchBases), base], uid, onRemoveFailed);
   const workDirs = opened.use(
     await WorkDirs.open({ base, ownerId: uid, newId, clock, onRemoveFailed }),
   );

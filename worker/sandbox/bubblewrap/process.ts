@@ -10,7 +10,7 @@ import { markOptions } from "../orphans.ts";
 import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
-import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
+import { type Subprocess, awaitOutput, killWithChildren, startSubprocess } from "../subprocess.ts";
 import type { Amount } from "../totals/disk-use.ts";
 import type { TotalUsage, Totals } from "../totals/totals.ts";
 import { awaitEnd, putLast } from "./sandbox-processes.ts";
@@ -184,8 +184,9 @@ export class BwrapExecution implements Execution {
   #killAll(): void {
     if (this.#isGone) return;
     const first = this.#report.childPid;
-    const roots = first === undefined ? knownChildrenOf(this.#child.pid) : [first];
-    for (const pid of roots) signalQuietly(pid, "SIGKILL");
+    if (first !== undefined) signalQuietly(first, "SIGKILL");
+    // One that is born now would wait for bubblewrap for ever.
+    else killWithChildren(this.#child);
     this.#totals?.kill();
     this.#child.kill("SIGKILL");
   }

@@ -59,9 +59,12 @@ export class Trials {
     const profiles = [...builtInProfiles.values()]
       .filter(({ network }) => network === "host" || variant.hasNetworkNamespace)
       .map(trialProfile);
-    const [nestedWithoutFilter, ...trials] = await Promise.all([
+    const [nestedWithoutFilter, ...trials] = await allEnded([
       variant.limitsNested ? this.#nestInside(variant) : undefined,
-      ...profiles.map((profile) => this.#open(profile, variant)),
+      ...profiles.map(async (profile) => {
+        const trial = await this.#open(profile, variant);
+        return "refusal" in trial ? trial : open.use(trial);
+      }),
     ]);
     const ready: { readonly profile: Profile; readonly trial: OpenTrial }[] = [];
     let refusal: string | undefined;
@@ -69,7 +72,7 @@ export class Trials {
       const trial = trials[index];
       if (trial === undefined) continue;
       if ("refusal" in trial) refusal ??= `profile ${profile.name}: ${trial.refusal}`;
-      else ready.push({ profile, trial: open.use(trial) });
+      else ready.push({ profile, trial });
     }
     this.#host.signal.throwIfAborted();
     if (refusal !== undefined) return { refusal };
@@ -97,7 +100,7 @@ export class Trials {
     const userNamespaces = await ask([]);
     this.#host.signal.throwIfAborted();
     if (userNamespaces !== undefined) return { userNamespaces };
-    const [nestedLimit, freshProc, network, ownName, filter] = await Promise.all([
+    const [nestedLimit, freshProc, network, ownName, filter] = await allEnded([
       ask(["--disable-userns"]),
       ask(["--proc", "/proc"]),
       ask(["--unshare-net"]),
@@ -146,4 +149,12 @@ export class Trials {
   #limits(profile: Profile): readonly string[] {
     return limitPrefix(profile.limits, "address-space", this.#base.hardLimits);
   }
+}
+
+/** As Promise.all, but after all have ended: what goes on when one has failed would be nobody's. */
+async function allEnded<const Work extends readonly unknown[]>(
+  work: Work,
+): Promise<{ -readonly [Index in keyof Work]: Awaited<Work[Index]> }> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
 }

@@ -3,9 +3,7 @@
  * directories and processes.
  */
 import { execFile } from "node:child_process";
-import { constants } from "node:fs";
-import { type FileHandle, chmod, mkdir, open, opendir, rename, stat } from "node:fs/promises";
-import { createConnection, createServer } from "node:net";
+import { chmod, mkdir, opendir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { backoffDelays } from "../../support/backoff.ts";
@@ -13,6 +11,7 @@ import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { endOrphans, sandboxMark } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
+import { type Liveness, isInUse, showAlive } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
@@ -48,10 +47,6 @@ mkfifo -- $pipes
 /** Names of workers' own directories; a sweep touches nothing else in a directory that may be shared. */
 const workerPrefix = "worker-";
 const workerName = /^worker-[0-9a-f]{24}$/;
-/** Name of the socket that tells other workers that this one is alive. */
-const aliveName = "alive";
-/** Age in milliseconds under which a directory without a socket belongs to a worker that is just starting. */
-const startingMs = 60_000;
 
 /** Options of WorkDirs. */
 export interface WorkDirsOptions {
@@ -78,7 +73,7 @@ export class WorkDirs implements AsyncDisposable {
   readonly #options: WorkDirsOptions;
   /** The worker's own directory, on the host; the sandbox's uid can pass it. */
   readonly root: string;
-  readonly #alive: Alive;
+  readonly #alive: Liveness;
   readonly #remover: TreeRemover;
   readonly #ready: string[] = [];
   readonly #removals = new Set<Promise<void>>();
@@ -87,7 +82,12 @@ export class WorkDirs implements AsyncDisposable {
   readonly #closing = new AbortController();
   #making: Promise<void> | undefined;
 
-  private constructor(options: WorkDirsOptions, root: string, alive: Alive, remover: TreeRemover) {
+  private constructor(
+    options: WorkDirsOptions,
+    root: string,
+    alive: Liveness,
+    remover: TreeRemover,
+  ) {
     this.#options = options;
     this.root = root;
     this.#alive = alive;
@@ -104,7 +104,7 @@ export class WorkDirs implements AsyncDisposable {
     const remover = new TreeRemover(options.ownerId);
     try {
       await prepareWorkBase(options.base, options.ownerId);
-      await sweep(options, remover);
+      await sweepWorkers(options.base, remover, options.onRemoveFailed);
       return await WorkDirs.#openRoot(options, remover);
     } catch (error) {
       throw new SandboxError(`cannot use the work directory ${options.base}`, {
@@ -121,7 +121,7 @@ export class WorkDirs implements AsyncDisposable {
     try {
       // mkdir's mode is subject to the umask.
       await chmod(root, passable);
-      workDirs = new WorkDirs(options, root, await listenAlive(root), remover);
+      workDirs = new WorkDirs(options, root, await showAlive(root), remover);
       await workDirs.#make();
       return workDirs;
     } catch (error) {
@@ -236,76 +236,18 @@ export class WorkDirs implements AsyncDisposable {
   }
 }
 
-/** Ends the sandboxes of workers that are gone, and removes their directories. */
-async function sweep(options: WorkDirsOptions, remover: TreeRemover): Promise<void> {
-  for await (const entry of await opendir(options.base)) {
+/** Ends the sandboxes of workers that are gone, and removes their directories in `base`. Rejects when it cannot be listed. */
+export async function sweepWorkers(
+  base: string,
+  remover: TreeRemover,
+  onRemoveFailed: (error: unknown) => void,
+): Promise<void> {
+  for await (const entry of await opendir(base)) {
     if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
-    const path = join(options.base, entry.name);
+    const path = join(base, entry.name);
     if (await isInUse(path)) continue;
     await endOrphans(sandboxMark(entry.name))
       .then(() => remover.remove(path))
-      .catch((error: unknown) => options.onRemoveFailed(error));
+      .catch(onRemoveFailed);
   }
-}
-
-async function isInUse(path: string): Promise<boolean> {
-  const answer = await knock(path).catch(answerOf);
-  if (answer !== "absent") return answer === "alive";
-  const stats = await stat(path).catch(() => undefined);
-  return stats !== undefined && Date.now() - stats.mtimeMs < startingMs;
-}
-
-/** What a failure says. Anything but a clear no, such as a full backlog or a permission, is a live worker. */
-function answerOf(error: unknown): "alive" | "dead" | "absent" {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case "ECONNREFUSED":
-      return "dead";
-    case "ENOENT":
-    case "ENOTSOCK":
-      return "absent";
-    default:
-      return "alive";
-  }
-}
-
-/** Asks the socket of a worker's directory whether somebody listens; rejects when nobody can be asked. */
-async function knock(directory: string): Promise<"alive"> {
-  await using handle = await openDirectory(directory);
-  return await new Promise((resolve, reject) => {
-    const socket = createConnection(socketIn(handle));
-    socket.once("error", reject);
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve("alive");
-    });
-  });
-}
-
-/** The sign of life of this worker. */
-type Alive = AsyncDisposable;
-
-async function listenAlive(root: string): Promise<Alive> {
-  // The descriptor stays open as long as the server: closing the server unlinks the path that goes through it.
-  const handle = await openDirectory(root);
-  const server = createServer((socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(socketIn(handle), resolve);
-  });
-  server.unref();
-  return {
-    async [Symbol.asyncDispose]() {
-      await new Promise((resolve) => server.close(resolve));
-      await handle.close();
-    },
-  };
-}
-
-async function openDirectory(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-}
-
-/** The path of a socket may have 107 bytes only (unix(7)); through a descriptor any directory fits. */
-function socketIn(directory: FileHandle): string {
-  return `/proc/self/fd/${directory.fd}/${aliveName}`;
 }

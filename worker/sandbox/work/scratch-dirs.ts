@@ -1,0 +1,93 @@
+/**
+ * Directories of the doctor in places that all users share. A doctor that is killed leaves its own, and whatever starts next
+ * removes it, with the sandboxes of the worker in it.
+ */
+import { chmod, lstat, mkdtemp, opendir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Liveness, isInUse, showAlive } from "./liveness.ts";
+import { TreeRemover } from "./tree-remover.ts";
+import { sweepWorkers } from "./work-dirs.ts";
+
+/** Where scratch directories are made unless the operator names a work directory; every user can pass both. */
+export const scratchBases = { work: "/tmp", plants: "/var/tmp" } as const;
+
+/** The kinds, by the beginnings of their names. */
+const prefixes = { work: "str-doctor-", plants: "str-attack-" } as const;
+const scratchName = /^str-(doctor|attack)-[A-Za-z0-9]{6}$/;
+
+/** A directory of this process. Disposing it removes it; rejects when something remains. */
+export class ScratchDir implements AsyncDisposable {
+  readonly path: string;
+  readonly #remover: TreeRemover;
+  readonly #alive: Liveness;
+
+  private constructor(path: string, remover: TreeRemover, alive: Liveness) {
+    this.path = path;
+    this.#remover = remover;
+    this.#alive = alive;
+  }
+
+  /**
+   * Makes one in `base`. Rejects with the system's error.
+   *
+   * @param ownerId host uid of the sandboxes that write below it, or undefined for the worker's own
+   */
+  static async make(
+    kind: keyof typeof prefixes,
+    base: string,
+    mode: number,
+    ownerId?: number,
+  ): Promise<ScratchDir> {
+    const remover = new TreeRemover(ownerId);
+    const path = await mkdtemp(join(base, prefixes[kind]));
+    try {
+      await chmod(path, mode);
+      return new ScratchDir(path, remover, await showAlive(path));
+    } catch (error) {
+      await remover.remove(path);
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#alive[Symbol.asyncDispose]();
+    await this.#remover.remove(this.path);
+  }
+}
+
+/**
+ * Removes the scratch directories in `bases` that processes of this user have left, and ends the sandboxes of their workers.
+ * Never rejects: `onRemoveFailed` is told of what remains.
+ */
+export async function sweepScratch(
+  bases: readonly string[],
+  ownerId: number | undefined,
+  onRemoveFailed: (error: unknown) => void,
+): Promise<void> {
+  const remover = new TreeRemover(ownerId);
+  for (const base of new Set(bases))
+    for (const path of await leftIn(base))
+      await sweepWorkers(path, remover, onRemoveFailed)
+        .then(() => remover.remove(path))
+        .catch(onRemoveFailed);
+}
+
+async function leftIn(base: string): Promise<readonly string[]> {
+  const left: string[] = [];
+  try {
+    for await (const entry of await opendir(base)) {
+      const path = join(base, entry.name);
+      // In a directory that others write to, what is not this user's may be a trap.
+      if (entry.isDirectory() && scratchName.test(entry.name) && (await isOwn(path)))
+        if (!(await isInUse(path))) left.push(path);
+    }
+  } catch {
+    // A host may have no such place, or hide it from this user.
+  }
+  return left;
+}
+
+async function isOwn(path: string): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined);
+  return stats?.uid === process.getuid?.();
+}
