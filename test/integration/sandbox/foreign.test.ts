@@ -1,7 +1,6 @@
 /**
  * What a sandbox holds of others that have ended, by descriptors that it got over a socket of their common network: it counts
- * with its own, and what nobody can count ends it. The programs run without the tool runner, which keeps such sockets apart
- * where the kernel can.
+ * with its own, and what nobody can count ends it.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
