@@ -12,6 +12,9 @@ const root = dirname(import.meta.dirname);
 /** What npm installs: the checkout itself, or the directory that `dist/`, examples and tool runner are in. */
 const packageRoot = extension === ".ts" ? root : dirname(root);
 
+/** Whether this is a checkout, with the sources, and not what npm installs. */
+export const isCheckout = extension === ".ts";
+
 /** The worker's program; the Node that runs us runs it too. */
 export const workerProgram = join(root, "worker", `main${extension}`);
 

@@ -1,10 +1,11 @@
 /**
- * Command lines to be pasted: the one that starts a worker for a broker of ours, and what others are made of.
+ * The command line that starts a worker for a broker of ours, to be pasted.
  */
-import { join, relative, sep } from "node:path";
+import { join } from "node:path";
 import type { Environment } from "../worker/config.ts";
 import { exampleManifest, exampleNodeDir, examplePythonDir, workerCommandPath } from "./package.ts";
 import { passableTemporaryDirectory } from "./temporary.ts";
+import { quote, typedCommand } from "./typed-command.ts";
 
 /** What a worker must have in common with us. */
 export interface WorkerMatch {
@@ -43,22 +44,14 @@ export async function workerCommand(match: WorkerMatch): Promise<string> {
     if (value) variables.set(name, value);
   }
   const assignments = [...variables].map(([name, value]) => `  ${name}=${quote(value)} \\`);
-  return [...assignments, `  ${quote(workerCommandPath)}`].join("\n");
+  return [
+    ...assignments,
+    `  ${typedCommand("str-worker", workerCommandPath, match.environment)}`,
+  ].join("\n");
 }
 
 /** Where to connect to a broker that listens on `host`, which may mean every interface. */
 export function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;
-}
-
-/** One word of a POSIX shell command. */
-export function quote(text: string): string {
-  return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-/** A path as one types it in the current directory: relative where it lies below, else absolute. */
-export function shortPath(path: string): string {
-  const short = relative("", path);
-  return short === "" || short.startsWith(`..${sep}`) || short === ".." ? path : short;
 }

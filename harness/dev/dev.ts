@@ -21,7 +21,8 @@ import {
   makeLanguageDirs,
   usualToolsDir,
 } from "../tools-layout.ts";
-import { quote, reachable, shortPath } from "../worker-command.ts";
+import { quote, shortPath, typedCommand } from "../typed-command.ts";
+import { reachable } from "../worker-command.ts";
 import { WorkerProcess } from "../worker-process.ts";
 import { defaultPort } from "../defaults.ts";
 import { DevLog } from "./dev-log.ts";
@@ -178,7 +179,7 @@ function howToCall(
   const [host, port] = [reachable(broker.host), broker.port];
   const isUsual = host === loopback && port === defaultPort;
   const command = [
-    `${quote(shortPath(harnessCommandPath))} invoke`,
+    `${typedCommand("harness", harnessCommandPath, environment)} invoke`,
     ...(isUsual ? [] : [`--broker ${quote(`${host}:${port}`)}`]),
     ...(namespace === fallbackNamespace ? [] : [`--namespace ${quote(namespace)}`]),
     `--tool ${tool} --args ${quote(args)}`,

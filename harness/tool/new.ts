@@ -7,11 +7,18 @@ import { dirname, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Runtime } from "../../worker/manifest/manifest.ts";
 import { type Context, UsageError, exit } from "../context.ts";
-import { harnessCommandPath, nodeToolHook, nodeToolPackage, pythonToolPath } from "../package.ts";
+import {
+  harnessCommandPath,
+  isCheckout,
+  nodeToolHook,
+  nodeToolPackage,
+  packageVersion,
+  pythonToolPath,
+} from "../package.ts";
 import { findPython } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
-import { quote, shortPath } from "../worker-command.ts";
+import { quote, shortPath, typedCommand } from "../typed-command.ts";
 import { withEntry } from "./manifest-entry.ts";
 import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
 import { readProfiles } from "./profiles.ts";
@@ -75,7 +82,8 @@ export async function newTool(
   const isUsual = relative(await usualToolsDir(), dir) === "";
   const serveOptions = isUsual ? "" : ` --tools ${quote(dir)}`;
   const target = `${toolPath}:${maker.names.callable}`;
-  out.line(nextSteps(tool, serveOptions, target, maker, testPath));
+  const harness = typedCommand("harness", harnessCommandPath, context.environment);
+  out.line(nextSteps(harness, tool, serveOptions, target, maker, testPath));
   return exit.success;
 }
 
@@ -105,7 +113,9 @@ async function makerOf(tool: string, runtime: Runtime, { environment }: Context)
       },
       typesCommand: (path) => {
         if (resolves(path, runtimeModule) && resolves(path, nodeTypesFile)) return undefined;
-        const packages = `${quote(nodeToolPackage)} ${nodeTypes}`;
+        // A team shares the entry of package.json: a version, but in a checkout, which knows no other than itself.
+        const own = isCheckout ? quote(nodeToolPackage) : `secure-tool-runtime@${packageVersion()}`;
+        const packages = `${own} ${nodeTypes}`;
         return `npm install --prefix ${quote(dirname(path))} --save-dev ${packages}`;
       },
     };
@@ -184,6 +194,7 @@ function alreadyThere(path: string): UsageError {
 }
 
 function nextSteps(
+  harness: string,
   tool: string,
   serveOptions: string,
   target: string,
@@ -191,7 +202,6 @@ function nextSteps(
   testPath: string,
 ): string {
   const types = maker.typesCommand(testPath);
-  const harness = quote(shortPath(harnessCommandPath));
   const args = quote(exampleArgs);
   return [
     "",

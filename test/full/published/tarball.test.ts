@@ -208,6 +208,31 @@ describe("a program that imports secure-tool-runtime/client", () => {
   });
 });
 
+describe("what is printed to be typed names the command", () => {
+  const makeTool = async (command: string, cwd: string, more: string): Promise<string> => {
+    const path = [more, dirname(ownNode), userEnvironment()["PATH"]].join(delimiter);
+    const args = ["tool", "new", "typed", "--runtime", "node", "--dir", join(cwd, "typed")];
+    const env = userEnvironment({ PATH: path });
+    return (await runWell(command, args, { cwd, env })).stdout;
+  };
+
+  test("as npx finds it in the project", async () => {
+    const local = join(project(), "node_modules", ".bin");
+    expect(await makeTool(join(local, "harness"), project(), local)).toMatch(
+      /^ {2}npx harness dev/m,
+    );
+  });
+
+  test("as the shell finds it, with a dependency that a team can share", async () => {
+    const [elsewhere, bin] = [mkdtempSync(join(base, "elsewhere-")), join(prefix(), "bin")];
+    const printed = await makeTool("harness", elsewhere, bin);
+    expect(printed).toMatch(/^ {2}harness dev/m);
+    expect(printed).toMatch(
+      new RegExp(`^ {2}npm install .* secure-tool-runtime@${version} @types/node@24$`, "m"),
+    );
+  });
+});
+
 describe.each(["python", "node"])("a new %s tool of the installed package", (runtime) => {
   test.for(["beside it", "elsewhere"])(
     "is tested and run by the commands that are printed, %s",
@@ -217,7 +242,8 @@ describe.each(["python", "node"])("a new %s tool of the installed package", (run
       const args = ["tool", "new", `my-${runtime}`, "--runtime", runtime];
       const { stdout } = await runWell(harness, args, { cwd: directory, env: withNode24() });
       const typed = [...stdout.matchAll(/^ {2}(\S.*)$/gm)].map(([, command]) => command!);
-      const [testCommand, runCommand] = typed;
+      const runCommand = typed.find((command) => command.includes(" tool run "));
+      const testCommand = typed[typed.indexOf(runCommand!) + 1];
       // As in a shell of a user whose own Node is another one.
       const shell = (command: string): Promise<Ending> =>
         runWell("sh", ["-c", command], { cwd: directory, env: userEnvironment() });

@@ -2,7 +2,7 @@
  * The commands of the README do what it says, in its order, in a directory that has nothing but this checkout's programs.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { readFile, symlink } from "node:fs/promises";
+import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
@@ -25,23 +25,29 @@ const commands = blocks("sh").flatMap((text) =>
     .split("\n"),
 );
 
+/** What makes tools, and serves and calls them. */
+const ours = commands.filter((command) => /^harness (?!demo)/.test(command));
+
 let home: Awaited<ReturnType<typeof createPassableDirectory>>;
 let dev: CliProcess;
 /** The usual port may be taken on this machine. */
 let port: string;
 
+const environment = (): Record<string, string> => ({
+  HOME: home.path,
+  PATH: `${join(home.path, "bin")}:${process.env["PATH"]}`,
+});
 const start = (command: string): CliProcess =>
-  new CliProcess(
-    ["-c", `exec ${command}`],
-    { HOME: home.path },
-    { cwd: home.path, command: ["sh"] },
-  );
+  new CliProcess(["-c", `exec ${command}`], environment(), { cwd: home.path, command: ["sh"] });
 const type = (command: string): Promise<CliResult> =>
-  runCli(["-c", command], { HOME: home.path }, { cwd: home.path, command: ["sh"] });
+  runCli(["-c", command], environment(), { cwd: home.path, command: ["sh"] });
 
 beforeAll(async () => {
   home = await createPassableDirectory("str-readme-test-");
-  await symlink(join(checkout, "bin"), join(home.path, "bin"));
+  await mkdir(join(home.path, "bin"));
+  for (const name of ["harness", "str-worker"]) {
+    await symlink(join(checkout, "bin", `${name}.mjs`), join(home.path, "bin", name));
+  }
 });
 afterAll(async () => {
   dev.child.kill("SIGINT");
@@ -51,16 +57,17 @@ afterAll(async () => {
 
 describe("the commands of the README", { timeout: timeoutMs }, () => {
   test("are no others than those below, the demo and these tests", () => {
-    expect(commands.filter((command) => !command.startsWith("bin/"))).toEqual([
+    expect(commands.filter((command) => !ours.includes(command))).toEqual([
+      "npm install --global secure-tool-runtime",
+      "harness demo",
       "npm run demo",
       "npm test",
-      expect.stringMatching(/^SAM_NAMESPACE=.* bin\/str-worker\.mjs --check$/),
+      expect.stringMatching(/^SAM_NAMESPACE=.* str-worker --check$/),
     ]);
-    expect(commands).toHaveLength(8);
+    expect(ours).toHaveLength(5);
   });
 
   test("make tools and serve and call them", async () => {
-    const ours = commands.filter((command) => command.startsWith("bin/"));
     const [newPython = "", serve = "", callPython = "", newNode = "", callNode = ""] = ours;
     expect(await type(newPython)).toMatchObject({ exitCode: 0 });
     dev = start(`${serve} --port 0`);
