@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { type Host, createHost } from "./app.ts";
 import { check } from "./check.ts";
 import { type Config, type Environment, readConfig, readSandboxConfig } from "./config.ts";
-import { readDoctorOptions } from "./doctor/command-line.ts";
+import { doctorUsage, readDoctorOptions } from "./doctor/command-line.ts";
 import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./exit.ts";
 import { standBehindInit } from "./init.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
@@ -29,11 +29,7 @@ Runs tools for agents. Everything is configured by environment variables.
 
   doctor            say what this host allows sandboxes, and how to give what is missing; reads
                     no other variables than LOG_LEVEL, LOG_FORMAT and those called SANDBOX_...
-  --json            for machines
-  --attack          run hostile tools in this host's sandboxes instead, and say what was held
-  --profile NAME    under this profile only
-  --start KIND      by one start of calls: cold, pool, template, or all; otherwise cold and
-                    what tools of the profile get
+  doctor --help     its arguments and exit codes
 
 Example:
   SAM_NAMESPACE=ed_test DEV_BROKER_HOST=127.0.0.1 MANIFEST_PATH=/tools/manifest.yaml str-worker
@@ -50,18 +46,16 @@ ${describeVariables()
 async function main(argv: readonly string[]): Promise<number> {
   standBehindInit(process.env);
   const wantsHelp = argv.includes("--help") || argv.includes("-h");
+  if (argv[0] === "doctor") return wantsHelp ? print(doctorUsage) : runDoctor(argv.slice(1));
   const [option, ...rest] = wantsHelp ? ["--help"] : argv;
-  if (option === "doctor") return runDoctor(rest);
   const isStrict = option === "--check" && rest.length === 1 && rest[0] === "--strict";
   if (option !== undefined && rest.length > 0 && !isStrict)
     return refuseUsage(`"${rest.join(" ")}" is too much: there is one argument at most`);
   switch (option) {
     case "--help":
-      process.stdout.write(usage);
-      return exit.ok;
+      return print(usage);
     case "--version":
-      process.stdout.write(`${readVersion()}\n`);
-      return exit.ok;
+      return print(`${readVersion()}\n`);
     case "--check":
       return withConfig(
         readConfig,
@@ -76,9 +70,17 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** @param problem a sentence that names the argument */
-function refuseUsage(problem: string): number {
-  process.stderr.write(`str-worker: ${problem}; str-worker --help says what there is\n`);
+function print(text: string): number {
+  process.stdout.write(text);
+  return exit.ok;
+}
+
+/**
+ * @param problem a sentence that names the argument
+ * @param command what has a help of its own
+ */
+function refuseUsage(problem: string, command = "str-worker"): number {
+  process.stderr.write(`str-worker: ${problem}; ${command} --help says what there is\n`);
   return exit.usage;
 }
 
@@ -112,7 +114,7 @@ async function runCheck(config: Config, host: Host, isStrict: boolean): Promise<
 
 async function runDoctor(options: readonly string[]): Promise<number> {
   const asked = readDoctorOptions(options);
-  if (typeof asked === "string") return refuseUsage(asked);
+  if (typeof asked === "string") return refuseUsage(asked, "str-worker doctor");
   const choice = { ...asked, screen: process.stderr };
   const consult = (config: Config, host: Host): Promise<number> =>
     untilStopped(host, async (signal) => {

@@ -27,6 +27,32 @@ const starts = startChoices.filter((choice) => choice !== "usual");
 /** What options need that take a value. */
 const valued = { profile: "the name of a profile", start: `one of ${starts.join(", ")}` } as const;
 
+/** What `str-worker doctor --help` prints. */
+export const doctorUsage = `Usage: str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
+
+Says what this host allows sandboxes, and how to give what is missing. With --attack it runs
+hostile tools in this host's sandboxes instead, and says what was held. It needs neither broker,
+manifest nor tools, and reads no other variables than LOG_LEVEL, LOG_FORMAT and those called
+SANDBOX_...: str-worker --help lists them.
+
+  --json            for machines
+  --attack          run hostile tools; it takes some minutes, and needs Python
+  --profile NAME    under this profile only; without it under each that has a sandbox
+  --start KIND      by one start of calls: cold, pool, template, or all; otherwise cold and
+                    what tools of the profile get
+  --help            print this text; -h does, too
+
+Exit codes:
+  0                 what SANDBOX_MINIMUM asks for is held; every attack is held that should be
+  1                 it is not
+  64                an argument is not understood
+  78                a variable or the profiles file is not accepted, there is no such profile,
+                    or bubblewrap or, with --attack, Python cannot be used
+  130, 143          stopped by SIGINT or SIGTERM
+
+docs/doctor.md and docs/attacks.md tell how to read what it prints.
+`;
+
 /** Reads what comes after `doctor`. A string says, in a sentence, what cannot be understood. */
 export function readDoctorOptions(argv: readonly string[]): DoctorOptions | string {
   // Not strict: its own messages are about options in general.

@@ -17,6 +17,7 @@ import {
 } from "../sandbox/sandbox.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
+import { missingProgram } from "../support/install-hint.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
@@ -136,7 +137,7 @@ async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpr
     return interpreterFacts.parse(JSON.parse(stdout));
   } catch (error) {
     throw new SandboxError(`cannot use ${pythonBin} as the Python interpreter`, {
-      cause: error,
+      cause: (await missingProgram(pythonBin, "python")) ?? error,
       setting: "pythonBin",
     });
   }

@@ -403,8 +403,8 @@ function templateFilter()`,
     edits: [
       {
         file: seccomp,
-        from: "socket: [...oneNetlinkProtocol(), ...allowFamilies()],",
-        to: "socket: [...oneNetlinkProtocol(), giveBack(actions.allow)],",
+        from: "    ...allowFamilies(),\n",
+        to: "    giveBack(actions.allow),\n",
       },
     ],
     named: { attacks: ["socket_families"] },
@@ -504,8 +504,8 @@ function templateFilter()`,
     edits: [
       {
         file: bwrapProcess,
-        from: "    if (this.#isGone) return;\n    const first = this.#report.childPid;\n    const roots",
-        to: "    if (!this.#isGone) return;\n    const first = this.#report.childPid;\n    const roots",
+        from: "    if (this.#isGone) return;\n    const first = this.#report.childPid;\n    if (first !== undefined) s",
+        to: "    if (!this.#isGone) return;\n    const first = this.#report.childPid;\n    if (first !== undefined) s",
       },
     ],
     named: { attacks: ["ignore_end"] },

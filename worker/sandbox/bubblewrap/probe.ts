@@ -3,6 +3,7 @@
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import type { LimitName } from "../../protocol/resource-limits.ts";
+import { missingProgram } from "../../support/install-hint.ts";
 import { settlesWithin } from "../../support/within.ts";
 import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import type { HostCheck } from "../host-check.ts";
@@ -202,7 +203,7 @@ export async function identify(
         { cause: error },
       );
     throw new SandboxError(`cannot use ${bwrapBin} as bubblewrap`, {
-      cause: error,
+      cause: (await missingProgram(bwrapBin, "bubblewrap")) ?? error,
       setting: "bwrapBin",
     });
   }
