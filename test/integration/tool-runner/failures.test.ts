@@ -169,7 +169,7 @@ describe("the state of the output streams does not matter to the answer", () => 
       exitCode: 0,
       document: { error: "Tool raised BrokenPipeError: [Errno 32] Broken pipe" },
     });
-    expect(await runTool("failing_tools", "prints", { isStdoutClosed: true })).toMatchObject({
+    expect(await fail("prints_no_line", { isStdoutClosed: true })).toMatchObject({
       exitCode: 0,
       document: { error: "Tool raised ValueError: after printing" },
     });
