@@ -503,9 +503,9 @@ function templateFilter()`,
     what: "what goes on after its time limit is not killed",
     edits: [
       {
-        file: bwrapProcess,
-        from: "    if (this.#isGone) return;\n    const first = this.#report.childPid;\n    if (first !== undefined) s",
-        to: "    if (!this.#isGone) return;\n    const first = this.#report.childPid;\n    if (first !== undefined) s",
+        file: "worker/sandbox/stopping.ts",
+        from: "    this.#command.kill();",
+        to: "    if (graceMs === 0) this.#command.kill();",
       },
     ],
     named: { attacks: ["ignore_end"] },
