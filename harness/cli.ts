@@ -13,9 +13,11 @@ const signalBase = 128;
 
 const stopping = new AbortController();
 const isNews = createSignalFilter(systemClock);
+let isLeftToOthers = false;
 
 /** A first signal ends what is going on in good order, a second one at once. */
 function interrupt(name: "SIGINT" | "SIGTERM"): void {
+  if (name === "SIGINT" && isLeftToOthers) return;
   if (!isNews(name)) return;
   if (stopping.signal.aborted) process.exit(exitCodeOf(name));
   stopping.abort(new Interruption(`ended by ${name}`, exitCodeOf(name)));
@@ -23,6 +25,12 @@ function interrupt(name: "SIGINT" | "SIGTERM"): void {
 
 function exitCodeOf(name: NodeJS.Signals): number {
   return signalBase + constants.signals[name];
+}
+
+/** A terminal sends Ctrl-C to a command that we have given it to as well. */
+function leaveInterrupts(): Disposable {
+  isLeftToOthers = true;
+  return { [Symbol.dispose]: () => void (isLeftToOthers = false) };
 }
 
 process.on("SIGINT", () => interrupt("SIGINT"));
@@ -40,4 +48,5 @@ process.exitCode = await run(process.argv.slice(2), {
   err: new Screen(process.stderr),
   signal: stopping.signal,
   clock: systemClock,
+  leaveInterrupts,
 });

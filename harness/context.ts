@@ -26,6 +26,8 @@ export interface Context {
   /** Aborts with an Interruption when the program has to stop. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** Leaves Ctrl-C to the command that has the terminal, until disposed. */
+  leaveInterrupts(): Disposable;
 }
 
 /** Why the program has to stop before it is done. */

@@ -1,6 +1,7 @@
 /**
  * Values of command line options: text becomes typed, or a message says what would be accepted.
  */
+import { readFileSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
 import { maxTimeoutSeconds } from "../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../worker/protocol/topics.ts";
@@ -19,6 +20,21 @@ export function parsePort(text: string): number {
 
 export function parseSeconds(text: string): number {
   return wholeNumber(text, 1, maxTimeoutSeconds, `whole seconds, 1 to ${maxTimeoutSeconds}`);
+}
+
+/** Arguments: JSON, `@FILE` that has it, or `-` for standard input. */
+export function parseArguments(text: string): JsonObject {
+  if (text === "-") return parseJsonObject(readText(0, "standard input"));
+  return parseJsonObject(text.startsWith("@") ? readText(text.slice(1), text.slice(1)) : text);
+}
+
+function readText(file: string | number, name: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new InvalidArgumentError(`${name} cannot be read: ${code ?? String(error)}.`);
+  }
 }
 
 export function parseJsonObject(text: string): JsonObject {

@@ -7,6 +7,7 @@ import { type Context, UsageError } from "./context.ts";
 import { acceptedBrokers, defaultPort, defaultProfile, defaultTimeoutSeconds } from "./defaults.ts";
 import {
   collectAssignment,
+  parseArguments,
   parseJsonObject,
   parseNamespace,
   parseNonEmpty,
@@ -21,8 +22,11 @@ export const loopback = "127.0.0.1";
 export const fallbackNamespace = "harness";
 
 export function argsOption(): Option {
-  return new Option("--args <json>", "arguments, a JSON object")
-    .argParser(parseJsonObject)
+  return new Option(
+    "--args <json>",
+    "arguments, a JSON object; @FILE takes it from a file, - from standard input",
+  )
+    .argParser(parseArguments)
     .default({});
 }
 

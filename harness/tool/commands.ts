@@ -3,7 +3,13 @@
  */
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
-import { parseNewToolName, parseNonEmpty, parseSeconds, parseToolName } from "../option-values.ts";
+import {
+  parseNewToolName,
+  parseNonEmpty,
+  parsePort,
+  parseSeconds,
+  parseToolName,
+} from "../option-values.ts";
 import {
   argsOption,
   brokerOption,
@@ -70,6 +76,9 @@ Examples:
   harness tools --tools my-tools
   harness tools --broker 127.0.0.1 --namespace ed_test --tool weather`;
 
+/** Where debuggers look for Node (node(1), "--inspect"). */
+const defaultInspectPort = 9229;
+
 /** Adds `tool` with its commands. */
 export function addTool(
   program: Command,
@@ -116,6 +125,22 @@ function addRun(tool: Command, context: Context, finish: (exitCode: number) => v
         ])
         .default([], "none"),
     )
+    .addOption(
+      new Option(
+        "--debug",
+        "for Python: run without a sandbox on this terminal, so that breakpoint() opens pdb",
+      ).conflicts(["profile", "inspect"]),
+    )
+    .addOption(
+      new Option(
+        "--inspect [port]",
+        "for Node: run without a sandbox, and wait for a debugger on this port of 127.0.0.1; 0 takes a free one",
+      )
+        .argParser(parsePort)
+        .preset(String(defaultInspectPort))
+        .conflicts("profile"),
+    )
+    .option("--watch", "run again whenever something in the tool's directory changes")
     .option("--keep", "keep a copy of the work directory, and say where")
     .addOption(outOption())
     .addOption(jsonOption())
@@ -135,7 +160,8 @@ Exit codes: 0 result, 1 error of the tool or the sandbox, 2 usage, 124 the tool 
 Examples:
   harness tool run my-tools/python/words.py:count_words --args '{"text": "one two"}'
   harness tool run my-tools/node/words.ts:countWords --artifact input=README.md --out results
-  harness tool run words.py:Counter --profile restrictive --keep`;
+  harness tool run words.py:Counter --profile restrictive --keep
+  harness tool run words.py:count_words --args @args.json --debug`;
 
 function addNew(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool

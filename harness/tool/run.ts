@@ -5,6 +5,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Caller, Invocation } from "../../worker/protocol/invocation.ts";
+import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { InvocationError } from "../../worker/protocol/errors.ts";
 import { decodeRequest } from "../../worker/protocol/request.ts";
 import { encodeResponse } from "../../worker/protocol/response.ts";
@@ -27,17 +28,20 @@ import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { defaultSessionId, defaultUserId } from "../defaults.ts";
+import { type DebugFlags, isDebugged, readDebugOptions } from "./debug-options.ts";
 import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
+import type { SandboxObserver } from "./observed-backend.ts";
 import { OutputView } from "./output-view.ts";
 import { type Spine, openSpine, toolName, withCauses } from "./spine.ts";
 import { type Target, findTarget } from "./target.ts";
+import { runAtChanges } from "./watch.ts";
 
 /** Names of what a kept work directory lacks that are shown. */
 const maxShownNames = 10;
 
 /** The command line, without the target. */
-export interface ToolRunOptions {
+export interface ToolRunOptions extends DebugFlags {
   readonly class?: boolean;
   readonly toolsDir?: string;
   readonly args: JsonObject;
@@ -47,6 +51,7 @@ export interface ToolRunOptions {
   readonly timeout: number;
   readonly profile: string;
   readonly env: readonly string[];
+  readonly watch?: boolean;
   readonly keep?: boolean;
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
@@ -70,36 +75,49 @@ export async function runTool(
     isClass: options.class ?? false,
     ...(options.toolsDir !== undefined && { toolsDir: options.toolsDir }),
   });
-  const inputs = await readInputs(options);
-  refuseReferences(inputs);
+  const debug = readDebugOptions(tool, options, context);
   refuseUnset(options.env, context);
   const programs = await findPrograms(context.environment);
   closeInheritedDescriptors();
 
   await using stack = new AsyncDisposableStack();
   const home = stack.use(await createPassableDirectory("str-tool-run-"));
+  const observer = createObserver(tool, options, context);
+  const { profile, env } = options;
+  const spine = stack.use(
+    await openSpine(
+      { target: tool, profile, env, caller, programs, home: home.path, observer, debug },
+      context,
+    ),
+  );
+  using _interrupts = options.debug ? context.leaveInterrupts() : undefined;
+  const run = (): Promise<number> => runOnce(tool, options, spine, context);
+  return await (options.watch ? runAtChanges(tool.toolsDir, run, context) : run());
+}
+
+function createObserver(tool: Target, options: ToolRunOptions, context: Context): SandboxObserver {
   const dirs = { pythonDir: tool.toolsDir, nodeDir: tool.toolsDir };
   const output = new OutputView(context.err, (text) => toHostPaths(text, dirs));
-  const observer = {
+  return {
     onOutput: output.take.bind(output),
-    onEnd: async ({ path }: { readonly path: string }) => {
+    onEnd: async ({ path }) => {
       output.finish();
       if (options.keep) await keep(path, context);
     },
   };
-  const { profile, env } = options;
-  const spine = stack.use(
-    await openSpine(
-      { target: tool, profile, env, caller, programs, home: home.path, observer },
-      context,
-    ),
-  );
+}
+
+async function runOnce(
+  tool: Target,
+  options: ToolRunOptions,
+  spine: Spine,
+  context: Context,
+): Promise<number> {
+  const inputs = await readInputs(options);
+  refuseReferences(inputs);
   const staged = await stageInputs(inputs, options.args, spine.artifacts, context.signal);
-  const { answer, cause, executionTimeMs, unenforced } = await call(
-    spine,
-    { ...staged, ...fixedPart(options) },
-    context,
-  );
+  const toolCall = { ...staged, ...fixedPart(options) };
+  const { answer, cause, executionTimeMs, unenforced } = await call(spine, toolCall, context);
   tellResult(answer, options.json ?? false, context);
   // What agents are not told, and who runs the tool on this host needs.
   for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
@@ -109,7 +127,7 @@ export async function runTool(
       context.err.line(`saved ${printable(path)}`);
     }
   }
-  tellOfRun(tool, executionTimeMs, profile, unenforced, context);
+  tellOfRun(tool, executionTimeMs, options.profile, unenforced, context);
   return exitCodeOf(answer);
 }
 
@@ -134,7 +152,8 @@ function fixedPart(options: ToolRunOptions): ToolCall {
   return {
     tool: toolName,
     toolConfig: options.config,
-    timeoutSeconds: options.timeout,
+    // Nobody counts the time at a debugger's prompt.
+    timeoutSeconds: isDebugged(options) ? maxTimeoutSeconds : options.timeout,
     profile: options.profile,
   };
 }

@@ -9,6 +9,7 @@ import { type Config, ConfigError, type Environment, readConfig } from "../../wo
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
+import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
 import { SandboxError, type SandboxSetting } from "../../worker/sandbox/sandbox.ts";
 import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
@@ -17,6 +18,7 @@ import { CommandError, type Context, UsageError } from "../context.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import type { Programs } from "../prerequisites.ts";
 import { type SandboxObserver, observed } from "./observed-backend.ts";
+import { type DebugOptions, debugged } from "./debugged-backend.ts";
 import { profilesVariable } from "./profiles.ts";
 import type { Target } from "./target.ts";
 
@@ -51,6 +53,8 @@ export interface SpineOptions {
   /** A directory that sandboxes can reach; whoever made it removes it afterwards. */
   readonly home: string;
   readonly observer: SandboxObserver;
+  /** Undefined in a sandbox. */
+  readonly debug: DebugOptions | undefined;
 }
 
 /** An open spine. Its owner disposes it. */
@@ -70,10 +74,12 @@ export async function openSpine(options: SpineOptions, context: Context): Promis
   const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
   const host = createHost(log, context.environment);
   await using stack = new AsyncDisposableStack();
-  const foundation = stack.use(await open(config, host, context.signal));
+  const given = options.debug && profilesToDebug(options.profile);
+  const foundation = stack.use(await open(config, host, context.signal, given));
+  const backend = options.debug ? debugged(foundation.backend, options.debug) : foundation.backend;
   const { invoker, starts } = wireInvoker(config, host, {
     ...foundation,
-    backend: observed(foundation.backend, observer),
+    backend: observed(backend, observer),
   });
   stack.use(starts);
   const scope = artifactScope(config.artifacts.scope, caller);
@@ -84,6 +90,13 @@ export async function openSpine(options: SpineOptions, context: Context): Promis
     log,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** The profile without what isolates: nobody can debug through that. */
+function profilesToDebug(name: string): Profiles {
+  const profile = builtInProfiles.get(name);
+  if (profile === undefined) throw new UsageError(`there is no profile ${name}`);
+  return new Map([[name, { ...profile, backend: "host" }]]);
 }
 
 /** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */
@@ -102,7 +115,7 @@ function manifestText({ target, profile, env }: SpineOptions): string {
 function readSettings(
   { runtime, toolsDir }: Target,
   manifestPath: string,
-  { programs, home }: SpineOptions,
+  { programs, home, debug }: SpineOptions,
   own: Environment,
 ): Config {
   try {
@@ -118,6 +131,7 @@ function readSettings(
       TOOLS_NODE_DIR: runtime === "node" ? toolsDir : join(home, "none"),
       SANDBOX_WORK_DIR: join(home, "work"),
       SANDBOX_MIN_FREE_DISK_MB: "0",
+      ...(debug && { SANDBOX_ALLOW_UNSAFE: "1" }),
     });
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
@@ -129,9 +143,10 @@ async function open(
   config: Config,
   host: Parameters<typeof openFoundation>[1],
   signal: AbortSignal,
+  given: Profiles | undefined,
 ): Promise<Foundation> {
   try {
-    return await openFoundation(config, host, signal);
+    return await openFoundation(config, host, signal, given);
   } catch (error) {
     if (error instanceof ManifestError) {
       // The manifest is ours, so its places mean nothing to anybody.

@@ -438,6 +438,7 @@ async function helpOf(command: string): Promise<string> {
     err: screen,
     signal,
     clock: systemClock,
+    leaveInterrupts: () => ({ [Symbol.dispose]() {} }),
   });
   return text;
 }

@@ -32,6 +32,7 @@ export class Pruning {
       err: new Screen(this.#err as unknown as NodeJS.WriteStream),
       signal: new AbortController().signal,
       clock: this.#clock,
+      leaveInterrupts: () => ({ [Symbol.dispose]() {} }),
     }).then((exitCode) => {
       this.#exitCode = exitCode;
     });
