@@ -65,8 +65,7 @@ export type OpenTemplateHost = (
 ) => Promise<TemplateHost>;
 
 /** Template hosts for the tests of a file, on backends that they share. */
-export function templateHosts(): OpenTemplateHost {
-  const open = sharedBackends();
+export function templateHosts(open = sharedBackends()): OpenTemplateHost {
   return async (context, options) =>
     openTemplateHost(await open(context, options.withoutCgroups), options);
 }

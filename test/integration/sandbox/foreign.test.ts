@@ -3,11 +3,13 @@
  * with its own, and what nobody can count ends it.
  */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { type TestContext, describe, expect, test, vi } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { patience } from "../../support/patience.ts";
+import { slowPlace } from "../../support/quick-place.ts";
+import { templateHosts } from "../../support/template-host.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, Sandbox } from "../../../worker/sandbox/sandbox.ts";
 import { isRoot, never, outputFile, request, sharedBackends } from "./sandbox-host.ts";
@@ -15,6 +17,7 @@ import { isRoot, never, outputFile, request, sharedBackends } from "./sandbox-ho
 const MiB = 1024 * 1024;
 
 const open = sharedBackends();
+const openOnDisk = templateHosts(sharedBackends(slowPlace));
 const standard = builtInProfiles.get("standard")!;
 
 /** A sandbox in the host's network, where abstract sockets of others can be reached. */
@@ -49,8 +52,10 @@ print("went on")
 /** Gives a descriptor away, and ends when the other one has it, or has ended. */
 const giver = (address: string, make: string, until: "kept" | "over") => `
 import os, socket
-def filled(path, mebibytes):
+def filled(path, mebibytes, beginning=os.devnull):
     with open(path, "wb", buffering=0) as file:
+        file.write(open(beginning, "rb").read())
+        os.fchmod(file.fileno(), 0o755)
         for _ in range(mebibytes): file.write(bytes(1 << 20))
     return os.open(path, os.O_RDONLY)
 descriptor = ${make}
@@ -132,18 +137,29 @@ describe.each([
     },
   );
 
-  test("that holds a file of others' work directories is ended for too much disk", async (context) => {
-    const held = await hold(context, withoutCgroups, {
-      limits: { diskBytes: 30 * MiB },
-      others: 2,
-      make: "filled('output/file', 20)",
-      keep: "kept.append(descriptor)",
-    });
-    expect(held).toMatchObject({
-      signal: "SIGKILL",
-      exceeded: { limit: "diskBytes", bound: 30 * MiB },
-    });
-  });
+  test.for([
+    ["open", "kept.append(descriptor)"],
+    [
+      "as the program that it runs",
+      `os.set_inheritable(descriptor, False)
+    if os.fork() == 0: os.execve(descriptor, ["sleep", "30"], {})
+    os.close(descriptor)`,
+    ],
+  ] as const)(
+    "that holds a file of others' work directories is ended for too much disk: %s",
+    async ([, keep], context) => {
+      const held = await hold(context, withoutCgroups, {
+        limits: { diskBytes: 30 * MiB },
+        others: 2,
+        make: "filled('output/file', 20, '/usr/bin/sleep')",
+        keep,
+      });
+      expect(held).toMatchObject({
+        signal: "SIGKILL",
+        exceeded: { limit: "diskBytes", bound: 30 * MiB },
+      });
+    },
+  );
 
   test.for([
     ["open", "kept.append(descriptor)"],
@@ -212,4 +228,23 @@ print("went on")
       stderr: { text: "" },
     });
   });
+
+  test.for([
+    ["template", MiB],
+    ["cold", MiB / 32],
+  ] as const)(
+    "whose work directory is on the disk of its programs is not charged for them: %s",
+    async ([startMode, diskBytes], context) => {
+      const isOneDisk = statSync(slowPlace).dev === statSync("/usr/bin").dev;
+      context.skip(!isOneDisk, `${slowPlace} is on another disk than /usr`);
+      const host = await openOnDisk(context, {
+        files: { "tool.py": "import time\ndef run():\n    time.sleep(0.5)\n    return {}\n" },
+        limits: { diskBytes },
+        withoutCgroups,
+      });
+      await using template = startMode === "template" ? await host.openTemplate() : undefined;
+      const { report } = await host.call(template, "run");
+      expect(report).toMatchObject({ exitCode: 0, exceeded: undefined });
+    },
+  );
 });

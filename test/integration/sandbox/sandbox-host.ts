@@ -54,8 +54,11 @@ export function requireOtherUser(context: TestContext): void {
 }
 
 /** A temporary directory that other users can reach, removed after the test unless said otherwise. */
-export async function temporaryDirectory(whenOver: WhenOver = onTestFinished): Promise<string> {
-  const directory = await mkdtemp(join(quickPlace, "str-sandbox-"));
+export async function temporaryDirectory(
+  whenOver: WhenOver = onTestFinished,
+  place = quickPlace,
+): Promise<string> {
+  const directory = await mkdtemp(join(place, "str-sandbox-"));
   await chmod(directory, 0o755);
   whenOver(() => rm(directory, { recursive: true, force: true }));
   return directory;
@@ -95,21 +98,21 @@ export async function openBackend(
   context: TestContext,
   changes: Partial<BubblewrapOptions> = {},
   whenOver: WhenOver = onTestFinished,
+  place = quickPlace,
 ): Promise<BubblewrapBackend> {
   const problem = await bubblewrapProblem();
   context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
-  const workBase = join(await temporaryDirectory(whenOver), "work");
+  const workBase = join(await temporaryDirectory(whenOver, place), "work");
   return openBubblewrap({ ...backendOptions(workBase), bwrapBin, ...changes });
 }
 
 /** Backends for all tests of a file, with control groups where there are some and without; see `shared`. */
-export function sharedBackends(): (
-  context: TestContext,
-  withoutCgroups?: boolean,
-) => Promise<BubblewrapBackend> {
-  const usual = shared((context, whenOver) => openBackend(context, {}, whenOver));
+export function sharedBackends(
+  place = quickPlace,
+): (context: TestContext, withoutCgroups?: boolean) => Promise<BubblewrapBackend> {
+  const usual = shared((context, whenOver) => openBackend(context, {}, whenOver, place));
   const other = shared((context, whenOver) =>
-    openBackend(context, { withoutCgroups: true }, whenOver),
+    openBackend(context, { withoutCgroups: true }, whenOver, place),
   );
   return (context, withoutCgroups = false) => (withoutCgroups ? other : usual)(context);
 }

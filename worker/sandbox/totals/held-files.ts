@@ -106,8 +106,8 @@ export class HeldFilesSearch {
     if (isHere && stats.nlink === 0) this.#found.add(stats);
     else if (mounts !== undefined && isTree(stats) && isForeign(mounts)) {
       if (!isHere) this.#found.addMemory(path, stats.dev, mounts);
+      // A file with a name needs no account here: others' lose theirs when their calls end, and the host keeps its programs.
       else if (stats.isDirectory()) this.#found.isUncountable = true;
-      else this.#found.add(stats);
     }
   }
 }
