@@ -49,7 +49,7 @@ const maxStagings = 10;
  *
  * Every file system will do that has link(2): local ones, NFS, CephFS; not SMB, and not FUSE over an
  * object store. `check` says so. Only peers that are trusted with everybody's artifacts write there: links that
- * somebody planted are not followed, but one who exchanges directories during a call is not defended against.
+ * somebody planted are not followed, but who exchanges directories during a call may have it save elsewhere.
  */
 export function createFilesystemStore(options: { basePath: string }): ArtifactStore {
   return new FilesystemStore(resolve(options.basePath));
@@ -186,8 +186,9 @@ class FilesystemStore implements ArtifactStore {
       const directory = await ensureDirectory(base, directoryLevels(key));
       const version = await claimVersion(directory, staged, await nextVersion(directory), key);
       if (version === undefined) return undefined;
-      await syncDirectory(directory);
-      return { version, sizeBytes: source.sizeBytes, etag };
+      const saved = { version, sizeBytes: source.sizeBytes, etag };
+      await keepVersion(directory, saved);
+      return saved;
     } catch (error) {
       // Somebody removed the artifact, or the whole session, and with it what was staged.
       if (errorCode(error) === "ENOENT") return undefined;
@@ -223,6 +224,18 @@ async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void
       "The artifact store cannot be used: its file system makes no hard links.",
       { cause: error },
     );
+  }
+}
+
+/** Waits until a version that was claimed is safe from a crash, or takes it back: nobody is told of what was not saved. */
+async function keepVersion(directory: string, { version, etag }: SavedArtifact): Promise<void> {
+  try {
+    await syncDirectory(directory);
+  } catch (error) {
+    // A disk that fails may fail at this too. The first failure is the one that tells why.
+    await removeVersion(directory, version, etag).catch(() => false);
+    await removeEmptyDirectory(directory).catch(() => undefined);
+    throw error;
   }
 }
 
