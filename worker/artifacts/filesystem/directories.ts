@@ -1,9 +1,10 @@
 /**
  * Keys as directories: which levels a key has on disk, and how they are walked without following links.
  */
-import type { Stats } from "node:fs";
-import { chmod, chown, lstat, mkdir, rmdir, stat } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { chmod, chown, type FileHandle, lstat, mkdir, open, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { O_PATH } from "../../support/open-flags.ts";
 import { errorCode } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
@@ -11,6 +12,8 @@ import { StoreError } from "../store.ts";
 /** Members of the owner's group may write, as far as the umask allows. Under a base that a group shares, see `share`. */
 export const directoryMode = 0o775;
 
+/** Needs no right to read the directory, which savers below it do not need either. */
+const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const groupWrites = 0o020;
 /** What a directory has of its base: the permissions, the group for what is made in it, and who may remove there. */
 const sharedBits = 0o3777;
@@ -52,26 +55,38 @@ export async function findDirectory(
 
 /**
  * The path of `levels` below `base`, whose missing levels are made.
- * Throws StoreError `unavailable` when a level is taken by something else: a link, for example.
+ * Throws StoreError `unavailable` when a level is taken by something else: a link, for example. Nothing outside the base
+ * is made or changed, also while others exchange directories of the base for links.
  */
 export async function ensureDirectory(base: Base, levels: readonly string[]): Promise<string> {
-  let { path } = base;
+  await using held = new AsyncDisposableStack();
+  let parent = base.path;
   for (const level of levels) {
-    path = join(path, level);
+    const path = join(parent, level);
     await makeDirectory(path);
-    // Rejects with ENOENT when another saver has just deleted the only version of the artifact.
-    const status = await lstat(path);
-    if (!status.isDirectory()) {
-      throw new StoreError("unavailable", `"${level}" is not a directory in the artifact store.`);
-    }
-    await share(path, status, base);
+    const directory = held.use(await openLevel(path, level));
+    // The kernel resolves it from the descriptor: whoever exchanges the name of the directory exchanges nothing here.
+    parent = `/proc/self/fd/${directory.fd}`;
+    await share(parent, await directory.stat(), base);
   }
-  return path;
+  return join(base.path, ...levels);
+}
+
+/** Rejects with ENOENT when another saver has just deleted the only version of the artifact. */
+async function openLevel(path: string, level: string): Promise<FileHandle> {
+  try {
+    return await open(path, enter);
+  } catch (error) {
+    if (errorCode(error) !== "ENOTDIR") throw error;
+    throw new StoreError("unavailable", `"${level}" is not a directory in the artifact store.`, {
+      cause: error,
+    });
+  }
 }
 
 /**
  * Gives a directory of the worker's group and mode of a base that a group shares, whatever the umask is: others of the group
- * save there too. Also one from before the base was shared.
+ * save there too. Also one from before the base was shared. `path` follows links, so it has to be that of a descriptor.
  */
 async function share(path: string, status: Stats, base: Base): Promise<void> {
   if (!base.isShared || status.uid !== process.geteuid?.()) return;

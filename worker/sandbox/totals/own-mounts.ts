@@ -3,11 +3,9 @@
  * of a network that both have: it stays with who holds it, and no account of the other call's is left that it could be on.
  */
 import { closeSync, openSync, statSync } from "node:fs";
+import { O_PATH } from "../../support/open-flags.ts";
 import { readProc, readProcRecord, throwIfExhausted } from "../proc/files.ts";
 import { deviceName } from "./mappings.ts";
-
-/** open(2): a descriptor that names something without opening it. Node has no name for it; it is one everywhere. */
-const O_PATH = 0x20_0000;
 
 /** Lines of proc_pid_mountinfo(5): number of the mount, and device. */
 const mountLines = /^(\d+) \d+ (\d+):(\d+) /gm;

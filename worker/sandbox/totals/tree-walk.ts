@@ -13,6 +13,7 @@ import {
   opendirSync,
   readdirSync,
 } from "node:fs";
+import { O_PATH } from "../../support/open-flags.ts";
 import { throwIfExhausted } from "../proc/files.ts";
 
 /** Directories in each other that are looked into: a walk keeps so many descriptors, and one more. */
@@ -22,8 +23,6 @@ const maxBytesAtOnce = 4096;
 /** Looks in a row into a directory that somebody closes again and again. */
 const maxAttempts = 16;
 
-/** open(2): a descriptor that names a directory without reading it. Node has no name for it; it is one everywhere. */
-const O_PATH = 0x20_0000;
 const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** What its owner needs of a directory to look at all that is in it, and to remove it. */
 const lookable = 0o700;
