@@ -11,7 +11,7 @@ import { InvocationError } from "./protocol/errors.ts";
 import { maxMessageBytes } from "./protocol/limits.ts";
 import { runnerArgs } from "./runners/runner.ts";
 import type { Profile } from "./sandbox/profile.ts";
-import type { ExitReport } from "./sandbox/sandbox.ts";
+import { type ExitReport, SandboxError } from "./sandbox/sandbox.ts";
 import { ColdStarts } from "./starts/cold.ts";
 import { Slots } from "./support/slots.ts";
 
@@ -53,7 +53,12 @@ export async function checkLoading(
     Array.from(catalog.manifest.tools.values(), async (tool) => {
       using _slot = await slots.acquire(signal);
       const profile = resolveProfile(resolving, tool, { requestedProfile: undefined });
-      const problem = await load(tool, profile, starts, signal);
+      const problem = await load(tool, profile, starts, signal).catch((error: unknown) => {
+        if (error instanceof InvocationError || error instanceof SandboxError) {
+          return { problem: error.message, output: [] };
+        }
+        throw error;
+      });
       return problem === undefined ? [] : [[tool.name, problem] as const];
     }),
   );

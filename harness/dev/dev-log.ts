@@ -26,6 +26,9 @@ export interface DevLogOptions {
   readonly onReady?: (facts: JsonObject) => void;
 }
 
+/** After it, what a tool prints is shown no more. */
+const outputLimit = "tool prints too much for the log";
+
 /** Shows a worker's log. */
 export class DevLog {
   /** What the worker has to log for us: `LOG_LEVEL`. A level that it does not know is its to refuse. */
@@ -49,7 +52,7 @@ export class DevLog {
     if (entry?.event === "worker ready") this.#onReady(entry.members);
     if (entry === undefined) showText(line, this.#screen);
     else if (entry.event === "tool output") this.#showOutput(entry);
-    else if (this.#isShown(entry))
+    else if (this.#isShown(entry) || entry.event === outputLimit)
       showEntry(entry, this.#screen, this.#isShown({ level: "debug" }));
     // The line before says that the call failed; these are the tool's own words.
     else if (entry.event === "why the invocation failed") showProblem(entry, this.#screen, false);

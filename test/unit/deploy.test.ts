@@ -44,6 +44,18 @@ const named = (kind: string, name: string): Resource =>
 const pod = named("Deployment", "str-worker").spec!.template!.spec;
 const [container] = pod.containers;
 
+test("the image takes nothing from the package that Docker is told to ignore", () => {
+  const copied = [...read("Dockerfile").matchAll(/^COPY --from=build (.*) \S+$/gm)].flatMap(
+    ([, sources = ""]) => sources.split(" ").map((source) => source.replace("/build/", "")),
+  );
+  const made = ["node_modules"];
+  const ignored = read(".dockerignore")
+    .split("\n")
+    .map((line) => line.replace("**/", ""));
+  expect(copied).toContain("dist");
+  expect(copied.filter((source) => !made.includes(source) && ignored.includes(source))).toEqual([]);
+});
+
 describe("the deployment for Kubernetes", () => {
   const secret = named("Secret", container.envFrom[0]!.secretRef.name).stringData;
   const environment = {

@@ -26,7 +26,7 @@ const maxFieldLength = 200;
  * Epoch milliseconds (2000-01-01) before which no call was sent. A smaller number is no time in milliseconds: some senders
  * count in seconds.
  */
-const earliestSentAtMs = 946_684_800_000;
+export const earliestSentAtMs = 946_684_800_000;
 /** The `id` of an answer to a request whose own could not be read; agents match answers by topic. */
 export const unknownId = "unknown";
 

@@ -1,6 +1,7 @@
 /**
  * Calls as clients of AMQP make them, and what comes between them and their queues.
  */
+import { type AddressInfo, type Socket, createServer } from "node:net";
 import type { ConsumeMessage } from "amqplib";
 import { describe, expect, test, vi } from "vitest";
 import { bindingCheckMs } from "../../../worker/broker/amqp/binding-watch.ts";
@@ -74,6 +75,43 @@ test("hosts that cannot be reached are passed over", async () => {
   await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
   expect(session.impediments).toEqual([]);
 });
+
+test("a host that refuses the login keeps nobody from the next one", async () => {
+  const namespace = newNamespace();
+  await using foreign = await startForeignServer();
+  const refusing = `amqp://guest:guest@127.0.0.1:${foreign.port}`;
+  const alone = amqpBroker({ url: refusing, namespace }).connect(["tool"], never);
+  await expect(alone).rejects.toMatchObject({ transient: false });
+  const url = node().url.replace("@", `@127.0.0.1:${foreign.port},`);
+  await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
+  expect(session.impediments).toEqual([]);
+});
+
+/** Lets in by a mechanism only that nobody knows, which is a refusal for good. */
+async function startForeignServer(): Promise<AsyncDisposable & { readonly port: number }> {
+  const text = (value: string): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(value.length);
+    return Buffer.concat([length, Buffer.from(value)]);
+  };
+  // Connection.Start of AMQP 0-9-1, version 0-9, without properties.
+  const method = Buffer.from([0, 10, 0, 10, 0, 9, 0, 0, 0, 0]);
+  const payload = Buffer.concat([method, text("UNKNOWN"), text("en_US")]);
+  const header = Buffer.from([1, 0, 0, 0, 0, 0, payload.length]);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => {}));
+    socket.once("data", () => socket.write(Buffer.concat([header, payload, Buffer.of(0xce)])));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+  return { port, [Symbol.asyncDispose]: close };
+}
 
 describe("what an operator removes is made again:", () => {
   async function prepare() {

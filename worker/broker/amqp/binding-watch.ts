@@ -2,14 +2,15 @@
  * Looks after what a session serves through: an operator may remove the exchange or a binding, of which the broker tells nobody.
  */
 import type { Clock } from "../../support/clock.ts";
-import type { BrokerLog } from "../log.ts";
+import { createRepeatFilter } from "../../support/repeat-filter.ts";
+import { type BrokerLog, reasonOf } from "../log.ts";
 
 /** Milliseconds between two looks. */
 export const bindingCheckMs = 15_000;
 
 /** What is looked after. */
 export interface BindingWatchParts {
-  /** Rejects with a reason when there is no exchange. */
+  /** Rejects when there is no exchange; a look that fails tells nothing. */
   check(signal: AbortSignal): Promise<void>;
   /** Makes exchanges and bindings that are not there, and changes nothing that is. Throws BrokerError. */
   bind(signal: AbortSignal): Promise<void>;
@@ -21,10 +22,12 @@ export interface BindingWatchParts {
 /** The watch of one session. Ends with it. */
 export class BindingWatch {
   readonly #parts: BindingWatchParts;
+  readonly #isNews: (text: string) => boolean;
   #isMissing = false;
 
   constructor(parts: BindingWatchParts) {
     this.#parts = parts;
+    this.#isNews = createRepeatFilter(parts.clock);
     void this.#run();
   }
 
@@ -49,7 +52,8 @@ export class BindingWatch {
     } catch (error) {
       if (over.aborted) return;
       this.#isMissing = true;
-      log.warn({ err: error }, "exchange is missing");
+      const reason = reasonOf(error);
+      if (this.#isNews(reason)) log.warn({ reason }, "exchange is missing");
     }
     try {
       await bind(over);
@@ -58,7 +62,8 @@ export class BindingWatch {
     } catch (error) {
       if (over.aborted) return;
       this.#isMissing = true;
-      log.warn({ err: error }, "bindings cannot be made");
+      const reason = reasonOf(error);
+      if (this.#isNews(reason)) log.warn({ reason }, "bindings cannot be made");
     }
   }
 }

@@ -2,7 +2,8 @@
  * Message headers as user properties. Peers write them with the types of their own language.
  */
 
-import { queueAddress } from "./routing-keys.ts";
+import { earliestSentAtMs } from "../../protocol/request.ts";
+import { isQueueAddress, queueAddress } from "./routing-keys.ts";
 
 /** Headers that the broker adds when it hands a message out again or puts it aside. */
 const brokerHeader =
@@ -21,12 +22,17 @@ export function toProperties(headers: Headers | undefined): Record<string, strin
   );
 }
 
+/** User properties in which senders name topics. */
+const topicProperties = ["replyTo", "statusTo", "a2aStatusTopic"];
+
 /** What a call's message says of its answer, beside its headers: `reply_to` counts where no header `replyTo` is. */
 export function answerProperties({ headers, replyTo, correlationId }: AnswerFields): {
   readonly properties: Record<string, string>;
   readonly correlationId?: string;
 } {
   const properties = toProperties(headers);
+  // Who may name a queue is for the broker to say, which knows of the field only.
+  for (const name of topicProperties) if (isQueueAddress(properties[name])) delete properties[name];
   if (replyTo) properties["replyTo"] ??= queueAddress(replyTo);
   return { properties, ...(correlationId && { correlationId }) };
 }
@@ -51,8 +57,9 @@ export function deliveryCount(headers: Headers | undefined, redelivered: boolean
  * configured.
  */
 export function brokerTimeOf(headers: Headers | undefined): { readonly brokerTimeMs?: number } {
-  const brokerTimeMs = Number(headers?.["timestamp_in_ms"]);
-  return Number.isSafeInteger(brokerTimeMs) ? { brokerTimeMs } : {};
+  const brokerTimeMs = headers?.["timestamp_in_ms"];
+  const isTime = typeof brokerTimeMs === "number" && brokerTimeMs >= earliestSentAtMs;
+  return isTime ? { brokerTimeMs } : {};
 }
 
 function toText(value: unknown): string | undefined {

@@ -31,20 +31,23 @@ export interface Login {
 }
 
 /**
- * Connects to the first of the hosts that can be reached, and logs in. Throws BrokerError of the last of them, or of one that
- * refuses for good, or the signal's reason when it aborts; leaves nothing open then.
+ * Connects to the first of the hosts that accepts the login. Throws a BrokerError of theirs, one that is transient if there is
+ * one, or the signal's reason when it aborts; leaves nothing open then.
  */
 export async function logIn(options: LoginOptions, signal: AbortSignal): Promise<Login> {
-  let failure = new BrokerError("The URL of the broker is none of RabbitMQ", { transient: false });
+  const failures: BrokerError[] = [];
   for (const address of parseAmqpUrl(options.url) ?? []) {
     try {
       return await logInAt(address, options, signal);
     } catch (error) {
-      if (!(error instanceof BrokerError) || !error.transient) throw error;
-      failure = error;
+      if (!(error instanceof BrokerError)) throw error;
+      failures.push(error);
     }
   }
-  throw failure;
+  const unusable = new BrokerError("The URL of the broker is none of RabbitMQ", {
+    transient: false,
+  });
+  throw failures.find(({ transient }) => transient) ?? failures[0] ?? unusable;
 }
 
 async function logInAt(

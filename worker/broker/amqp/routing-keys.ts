@@ -29,6 +29,11 @@ export function queueAddress(queue: string): string {
   return `${queueScheme}${queue}`;
 }
 
+/** Whether a text is the address of a queue. */
+export function isQueueAddress(text: string | undefined): boolean {
+  return text?.startsWith(queueScheme) === true;
+}
+
 /** Where what is published to a topic of an exchange, or to the address of a queue, goes. Throws BrokerError when it is too long. */
 export function destinationOf(topic: string, exchange: string): Destination {
   if (!topic.startsWith(queueScheme)) return { exchange, key: routingKey(topic) };

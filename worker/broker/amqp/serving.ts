@@ -164,7 +164,11 @@ export class Serving {
     const { topology, connection } = this.#parts;
     if (this.#tools.size === 0) return;
     const check = (channel: Channel): Promise<void> => topology.checkExchange(channel);
-    await connection.onChannel(`find the exchange ${topology.exchange}`, check, signal);
+    try {
+      await connection.onChannel(`find the exchange ${topology.exchange}`, check, signal);
+    } catch (error) {
+      if (isNotFound(error)) throw error;
+    }
   }
 
   /** Declares anew what the open queues need. What is there stays as it is. */
