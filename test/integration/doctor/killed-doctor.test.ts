@@ -3,6 +3,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import {
   access,
   chmod,
@@ -100,6 +101,14 @@ async function scratchOf(pid: number): Promise<string> {
   return found!;
 }
 
+function programOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return undefined; // it has ended
+  }
+}
+
 test("the next start ends trials of a doctor that died with its guard, and removes its directory", async () => {
   const base = await reachableDirectory();
   onTestFinished(() => rm(base, { recursive: true, force: true }));
@@ -122,7 +131,9 @@ test("the next start ends trials of a doctor that died with its guard, and remov
   // What bubblewrap has made, and has not let go yet.
   const born = await vi.waitFor(async () => {
     const marked = (await processesWith(mark)).map(([pid]) => pid);
-    const found = marked.flatMap((pid) => knownChildrenOf(pid));
+    // Not what the shell in front of bubblewrap starts, which ends by itself.
+    const children = marked.flatMap((pid) => knownChildrenOf(pid));
+    const found = children.filter((pid) => programOf(pid) === "bwrap");
     expect(found.length).toBeGreaterThan(0);
     return found;
   }, patience);
