@@ -3,7 +3,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import {
   access,
   chmod,
@@ -101,11 +101,13 @@ async function scratchOf(pid: number): Promise<string> {
   return found!;
 }
 
-function programOf(pid: number): string | undefined {
+/** Whether a process reads an eventfd, by which bubblewrap lets it go: it waits for ever if nobody does. */
+function waitsForBubblewrap(pid: number): boolean {
   try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+    const [, descriptor = ""] = readFileSync(`/proc/${pid}/syscall`, "utf8").split(" ");
+    return readlinkSync(`/proc/${pid}/fd/${Number(descriptor)}`) === "anon_inode:[eventfd]";
   } catch {
-    return undefined; // it has ended
+    return false; // it has ended, or is on its way
   }
 }
 
@@ -131,9 +133,9 @@ test("the next start ends trials of a doctor that died with its guard, and remov
   // What bubblewrap has made, and has not let go yet.
   const born = await vi.waitFor(async () => {
     const marked = (await processesWith(mark)).map(([pid]) => pid);
-    // Not what the shell in front of bubblewrap starts, which ends by itself.
+    // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that is just born runs on.
     const children = marked.flatMap((pid) => knownChildrenOf(pid));
-    const found = children.filter((pid) => programOf(pid) === "bwrap");
+    const found = children.filter((pid) => waitsForBubblewrap(pid));
     expect(found.length).toBeGreaterThan(0);
     return found;
   }, patience);

@@ -6,8 +6,7 @@ import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { namespace, reachableDirectory, startRig } from "../../support/rig.ts";
+import { reachableDirectory, startRig } from "../../support/rig.ts";
 
 const run = promisify(execFile);
 
@@ -52,15 +51,14 @@ describe("a virtual environment", () => {
     });
   });
 
-  test("decides which tools are announced: a version that does not fit is not", async () => {
+  test("decides which tools are served: a version that does not fit is not", async () => {
     await using rig = await startRig({
       tools: { fits: tool, too_old: { ...tool, version: ">=2.0" } },
       files,
       environment: { SANDBOX_PYTHON_BIN: python },
     });
-    const topics = rig.broker.subscriptions.flatMap(({ patterns }) => [...patterns]);
-    expect(topics).toContain(invokeTopic(namespace, "fits"));
-    expect(topics).not.toContain(invokeTopic(namespace, "too_old"));
+    expect(await rig.call("fits")).toMatchObject({ kind: "success" });
+    expect(await rig.call("too_old")).toMatchObject({ code: "TOOL_NOT_AVAILABLE" });
     expect(rig.logLines.join("\n")).toMatch(/too_old.*version 1\.4.*>=2\.0/);
   });
 });
