@@ -2,7 +2,7 @@
  * The test projects, in order of speed: what a quick look wants first runs first.
  */
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
-import { PlainCountReporter } from "./test/reporter.ts";
+import { PlainCountReporter, fullTag } from "./test/reporter.ts";
 
 // Tests start Node some hundred times, half of which is compiling: Node keeps what came of it.
 process.env["NODE_COMPILE_CACHE"] ??= new URL(
@@ -47,6 +47,12 @@ export default defineConfig({
     // Most tests wait for processes: more files at once than cores.
     maxWorkers: 3,
     reporters: ["default", new PlainCountReporter()],
+    tags: [
+      {
+        name: fullTag,
+        description: "takes over 3 s, or is a race, a flood, a restart: npm run test:full",
+      },
+    ],
     projects: Object.entries(projects).map(toConfiguration),
   },
 });

@@ -3,6 +3,7 @@
  */
 import { constants } from "node:os";
 import { systemClock } from "../worker/support/clock.ts";
+import { closeInheritedDescriptors } from "../worker/support/inherited-descriptors.ts";
 import { createSignalFilter } from "../worker/support/signal-filter.ts";
 import { Interruption } from "./context.ts";
 import { run } from "./program.ts";
@@ -10,6 +11,9 @@ import { Screen } from "./screen.ts";
 
 /** A shell's number for a signal is this plus the signal's. */
 const signalBase = 128;
+
+// A tool or a worker that a command starts must have none of them.
+closeInheritedDescriptors();
 
 const stopping = new AbortController();
 const isNews = createSignalFilter(systemClock);

@@ -2,6 +2,7 @@
  * A stream that people read: lines, styles where the stream can show them, and text that cannot take over a terminal.
  */
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { Style } from "../worker/telemetry/pretty-log.ts";
 
@@ -10,9 +11,9 @@ export type { Style };
 
 /** Standard output or standard error. */
 export class Screen {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Writable;
 
-  constructor(stream: NodeJS.WriteStream) {
+  constructor(stream: Writable) {
     this.#stream = stream;
   }
 

@@ -1,8 +1,9 @@
 /**
- * Ends every test run with the plain line `N passed, N failed, N skipped`, after a list of what was skipped and why.
+ * Ends every test run with the plain line `N passed, N failed, N skipped`, after its slowest tests and a list of what was
+ * skipped and why.
  *
  * Everything that makes a run fail is counted as failed: a file that did not load, a hook that threw, an unhandled
- * error, a test that never ended.
+ * error, a test that never ended. Tests that a tag leaves to the other run are not counted.
  */
 import type {
   Reporter,
@@ -13,13 +14,27 @@ import type {
   Vitest,
 } from "vitest/node";
 
+/** The tag of tests that only `npm run test:full` runs. */
+export const fullTag = "full";
+
+/** How many of the slowest tests are shown. */
+const maxShown = 10;
+/** A test of `npm test` that takes longer on an idle machine belongs to `npm run test:full`. */
+const quickTestMs = 3_000;
+
 export class PlainCountReporter implements Reporter {
+  #runsFull = false;
+  #leavesFull = false;
+  readonly #timed: { readonly ms: number; readonly title: string }[] = [];
   #passed = 0;
   #failed = 0;
   /** How many tests were skipped, by the line that tells file and reason. */
   readonly #skipped = new Map<string, number>();
 
   onInit(vitest: Vitest): void {
+    const filter = vitest.config.tagsFilter ?? [];
+    this.#runsFull = filter.includes(fullTag);
+    this.#leavesFull = filter.includes(`!${fullTag}`);
     // Nothing prints after the exit handlers, and they run for a run that broke off, too.
     if (!vitest.config.watch) process.once("exit", (code) => this.#end(code));
   }
@@ -33,7 +48,11 @@ export class PlainCountReporter implements Reporter {
     const suites = [module, ...module.children.allSuites()];
     this.#failed += suites.filter((suite) => suite.errors().length > 0).length;
     for (const test of module.children.allTests()) {
+      const isFull = test.tags.includes(fullTag);
+      if (isFull ? this.#leavesFull : this.#runsFull) continue;
       const result = test.result();
+      const ms = test.diagnostic()?.duration ?? 0;
+      this.#timed.push({ ms, title: `${test.module.relativeModuleId}: ${test.fullName}` });
       if (result.state === "passed") this.#passed += 1;
       else if (result.state === "skipped") this.#countSkipped(test, result.note);
       else this.#failed += 1;
@@ -52,10 +71,20 @@ export class PlainCountReporter implements Reporter {
     if (this.#failed > 0 && code === 0) process.exitCode = 1;
     const skipped = [...this.#skipped.values()].reduce((sum, count) => sum + count, 0);
     const lines = [
+      "slowest tests:",
+      ...this.#slowest(),
       ...[...this.#skipped].map(([line, count]) => `skipped ${count} in ${line}`),
       `${this.#passed} passed, ${this.#failed} failed, ${skipped} skipped`,
     ];
     process.stdout.write(`\n${lines.join("\n")}\n`);
+  }
+
+  #slowest(): readonly string[] {
+    const slowest = this.#timed.toSorted((one, other) => other.ms - one.ms).slice(0, maxShown);
+    return slowest.map(({ ms, title }) => {
+      const advice = this.#leavesFull && ms > quickTestMs ? " (slow: npm run test:full?)" : "";
+      return `${(ms / 1_000).toFixed(1).padStart(6)} s ${title}${advice}`;
+    });
   }
 }
 

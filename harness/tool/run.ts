@@ -11,7 +11,6 @@ import { decodeRequest } from "../../worker/protocol/request.ts";
 import { encodeResponse } from "../../worker/protocol/response.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { newUuid } from "../../worker/support/ids.ts";
-import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import { JsonError, type JsonObject, parseJson } from "../../worker/support/json.ts";
 import { exitCodeOf, statusTeller, tellResult } from "../answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../call-inputs.ts";
@@ -78,7 +77,6 @@ export async function runTool(
   const debug = readDebugOptions(tool, options, context);
   refuseUnset(options.env, context);
   const programs = await findPrograms(context.environment);
-  closeInheritedDescriptors();
 
   await using stack = new AsyncDisposableStack();
   const home = stack.use(await createPassableDirectory("str-tool-run-"));

@@ -1,6 +1,8 @@
 /**
  * Every attack under every profile, as `str-worker doctor --attack` runs them, by every kind of worker: root, an ordinary
  * user, and an ordinary user in what a container makes of /proc; by the first two also through every start of calls.
+ *
+ * @module-tag full
  */
 import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";

@@ -1,5 +1,7 @@
 /**
  * A thousand calls while workers are ended, connections cut, manifests changed and the broker is restarted.
+ *
+ * @module-tag full
  */
 import { describe, test } from "vitest";
 import { newNamespace, useRabbitMQ } from "../integration/amqp/node.ts";

@@ -1,5 +1,7 @@
 /**
  * The image is built and runs the demo, and a worker, in every way that docs/containers.md speaks of, where there is an engine.
+ *
+ * @module-tag full
  */
 import { join } from "node:path";
 import { expect, test } from "vitest";

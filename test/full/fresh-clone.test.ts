@@ -1,5 +1,7 @@
 /**
  * What is committed is complete: in a fresh clone that only its owner may enter, with a fresh home, every command works.
+ *
+ * @module-tag full
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,7 @@
 /**
  * A worker under a long mixed load: everything is answered exactly once, and nothing is left behind.
+ *
+ * @module-tag full
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { readdir, rm, writeFile } from "node:fs/promises";

@@ -1,5 +1,7 @@
 /**
  * The programs of docs/wire.md call a tool as they stand, and what comes to them has the fields that the page says.
+ *
+ * @module-tag full
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,7 @@
 /**
  * The last line of a test run is the plain count, and nothing that fails a run is missing from it.
+ *
+ * @module-tag full
  */
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +17,8 @@ beforeEach(() => {
   writeFileSync(
     join(directory, "vitest.config.ts"),
     `import { PlainCountReporter } from ${JSON.stringify(join(root, "test", "reporter.ts"))};
-     export default { test: { reporters: ["default", new PlainCountReporter()] } };`,
+     const tags = [{ name: "full" }];
+     export default { test: { reporters: ["default", new PlainCountReporter()], tags } };`,
   );
 });
 
@@ -44,6 +47,21 @@ test("a run that passes ends with its counts", async () => {
   });
   expect(lines.at(-1)).toBe("3 passed, 0 failed, 0 skipped");
   expect(status).toBe(0);
+});
+
+test.for([
+  ["!full", ["one"]],
+  ["full", ["two"]],
+] as const)("with %s, tests that a tag leaves to the other run are not counted", async (row) => {
+  const [filter, expected] = row;
+  const { lines } = await runTests(
+    { "a.test.ts": `test("one", () => {}); test("two", { tags: "full" }, () => {});` },
+    "--tagsFilter",
+    filter,
+  );
+  const slowest = lines.slice(lines.indexOf("slowest tests:") + 1, -1);
+  expect(slowest.map((line) => line.split(": ").at(-1))).toEqual(expected);
+  expect(lines.at(-1)).toBe("1 passed, 0 failed, 0 skipped");
 });
 
 test("a failed test is counted", async () => {

@@ -16,7 +16,8 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ownNode, root, run, userEnvironment, type Ending } from "./processes.ts";
+import { setUpFrom } from "./checkout-to-set-up.ts";
+import { ownNode, root, userEnvironment, type Ending } from "./processes.ts";
 
 /** What npm does in these tests once it has got a signal. */
 const npmThatEndsLate = (base: string): string => `#!/bin/sh
@@ -133,27 +134,14 @@ test("the lock lives as long as npm, though setup was killed", async () => {
   expect(calls().slice(1)).toEqual(["end"]);
 });
 
-test("a registry that cannot be reached is told at once, with what to look at", async () => {
-  rmSync(join(base, "tools", "npm"));
-  const { cwd, env } = options();
-  const npm = {
-    npm_config_registry: "http://127.0.0.1:1/",
-    npm_config_cache: join(base, "cache"),
-    npm_config_proxy: "",
-    npm_config_https_proxy: "",
-  };
-  const dependencies = { node: "24.0.0" };
-  writeFileSync(join(base, "checkout", "package.json"), JSON.stringify({ dependencies }));
-  const resolved = "https://registry.npmjs.org/node/-/node-24.0.0.tgz";
-  const packages = {
-    "": { dependencies },
-    "node_modules/node": { version: "24.0.0", resolved, integrity: "sha512-AAAA" },
-  };
-  const lock = JSON.stringify({ lockfileVersion: 3, requires: true, packages });
-  writeFileSync(join(base, "checkout", "package-lock.json"), lock);
-  const ending = await run(ownNode, command, { cwd, env: { ...env, ...npm } });
-  expect(ending).toMatchObject({ status: 69 });
-  expect(ending.stderr).toContain("the npm registry does not answer, and npm's cache does not");
-  expect(ending.stderr).toContain("connect ECONNREFUSED 127.0.0.1:1");
-  expect(ending.stderr).toContain("npm config get registry");
-});
+test(
+  "a registry that cannot be reached is told at once, with what to look at",
+  { tags: "full" },
+  async () => {
+    const ending = await setUpFrom("http://127.0.0.1:1/", base);
+    expect(ending).toMatchObject({ status: 69 });
+    expect(ending.stderr).toContain("the npm registry does not answer, and npm's cache does not");
+    expect(ending.stderr).toContain("connect ECONNREFUSED 127.0.0.1:1");
+    expect(ending.stderr).toContain("npm config get registry");
+  },
+);

@@ -39,7 +39,7 @@ export function describeEnding(open: OpenBackend): void {
 
     test.for(ways)("%s", async ([, start], context) => {
       const backend = await open(context);
-      for (let runNumber = 0; runNumber < 10; runNumber++) {
+      for (let runNumber = 0; runNumber < 4; runNumber++) {
         const { marker, command } = uniqueSleep();
         await using sandbox = await backend.acquire(request(), never);
         const execution = await sandbox.start(

@@ -1,6 +1,8 @@
 /**
  * Attacks by way of sandboxes that waited for their calls: that they are made there, that they are held there, and that a
  * hole there is found.
+ *
+ * @module-tag full
  */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,7 @@
 /**
  * The doctor against copies of this project with a known weakness each: it has to name every one.
+ *
+ * @module-tag full
  */
 import { execFile } from "node:child_process";
 import { cp, readFile, rm, symlink, writeFile } from "node:fs/promises";

@@ -1,5 +1,7 @@
 /**
  * What `npm pack` makes is complete: installed elsewhere, it runs in each way in which people call a command.
+ *
+ * @module-tag full
  */
 import {
   existsSync,

@@ -1,6 +1,8 @@
 /**
  * A worker that is killed leaves no tool running, at whatever step of a call it dies, and the next one leaves nothing of
  * it at all.
+ *
+ * @module-tag full
  */
 import { constants } from "node:fs";
 import { open, readFile, readdir } from "node:fs/promises";

@@ -5,6 +5,8 @@
  * What is exchanged bears a number, and a call answers with the one that it found. Two lines of the log, one after the other,
  * each say that a change was seen; the second was looked for after the first was written. So once the second is there, a call
  * that begins answers with no number lower than the one that was in place before the first.
+ *
+ * @module-tag full
  */
 import { rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,24 +1,21 @@
 /**
  * Children of a template that has loaded popular packages draw no two random numbers alike, and end at once.
+ *
+ * @module-tag full
  */
 import { describe, expect, test } from "vitest";
 import { type Draw, type Draws, alike } from "../../support/draws.ts";
 import { pypiPackages } from "../../support/pypi-packages.ts";
 import { templateHosts } from "../../support/template-host.ts";
 
+/** Versions of one day, so that a failure is ours. */
 const packages = [
-  ...["aiohttp", "apsw", "bcrypt", "cryptography", "faker", "fastuuid", "httpx", "networkx"],
-  ...["numpy>=2", "pandas", "paramiko", "pillow", "psycopg2-binary", "pycryptodome", "pymongo"],
-  ...[
-    "pynacl",
-    "python-ulid",
-    "randomgen",
-    "requests",
-    "shortuuid",
-    "sqlalchemy",
-    "ulid-transform",
-  ],
-  "uuid-utils",
+  ...["aiohttp==3.14.5", "apsw==3.54.1.0", "bcrypt==5.0.0", "cryptography==50.0.2"],
+  ...["faker==40.54.0", "fastuuid==0.14.0", "httpx==0.28.1", "networkx==3.6.1", "numpy==2.4.6"],
+  ...["pandas==3.1.1", "paramiko==5.1.0", "pillow==13.0.0", "psycopg2-binary==2.9.13"],
+  ...["pycryptodome==4.4.0", "pymongo==4.20.0", "pynacl==1.6.2", "python-ulid==4.1.0"],
+  ...["randomgen==2.5.1", "requests==2.34.2", "shortuuid==1.0.13", "sqlalchemy==2.1.9"],
+  ...["ulid-transform==2.2.9", "uuid-utils==1.2.0"],
 ];
 
 const openHost = templateHosts();

@@ -1,5 +1,7 @@
 /**
  * The original's own packages, from PyPI, do what was recorded of them, which is what the stand-ins are tested with.
+ *
+ * @module-tag full
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,5 +1,7 @@
 /**
  * SIGTERM at every step of a call: each call is answered once, and neither a process nor a directory is left.
+ *
+ * @module-tag full
  */
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,7 @@
 /**
  * Calls that an administrator has Solace replay, on whole workers.
+ *
+ * @module-tag full
  */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { namespace, openPlace, queueOf } from "../../integration/solace-adapter/place.ts";

@@ -10,6 +10,10 @@ import { newNamespace, useRabbitMQ } from "./node.ts";
 
 const node = useRabbitMQ(async () => ({}));
 
-test("every call is answered, and none runs twice that must not, whoever is killed meanwhile", async () => {
-  expectPromisesKept(await makeChaos(chaosRabbitMQ(node()), newNamespace(), littleChaos));
-}, 240_000);
+test(
+  "every call is answered, and none runs twice that must not, whoever is killed meanwhile",
+  { tags: "full", timeout: 240_000 },
+  async () => {
+    expectPromisesKept(await makeChaos(chaosRabbitMQ(node()), newNamespace(), littleChaos));
+  },
+);

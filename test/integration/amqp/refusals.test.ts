@@ -70,49 +70,57 @@ describe("a queue that is there with other arguments", () => {
 });
 
 describe("a queue that does not answer", () => {
-  test("keeps no other waiting, and is served as soon as it answers", async () => {
-    const namespace = newNamespace();
-    const log = keptLog();
-    const broker = amqpBroker({ url: node().url, namespace, log });
-    {
-      await using _queues = await broker.connect(["fine", "stuck"], never);
-    }
-    await using stuck = await suspendQueue(node(), `${namespace}/q/sandbox/tool/stuck`);
-    const startedAtMs = performance.now();
-    await using session = await broker.connect(["fine", "stuck"], never);
-    // The broker may take 30 seconds for the answer to a command.
-    expect(performance.now() - startedAtMs).toBeLessThan(20_000);
-    await using peer = await connectAmqpPeer(node().url, namespace);
-    const deliveries = pull(session);
-    await peer.publish(invokeTopic(namespace, "fine"), "1");
-    expect(textOf(await deliveries.next())).toBe("1");
-    expect(log.factsOf(cannotBeUsed)[0]).toMatchObject({ tools: ["stuck"] });
-    await stuck[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
-    await peer.publish(invokeTopic(namespace, "stuck"), "2");
-    expect(textOf(await deliveries.next())).toBe("2");
-  });
+  test(
+    "keeps no other waiting, and is served as soon as it answers",
+    { tags: "full" },
+    async () => {
+      const namespace = newNamespace();
+      const log = keptLog();
+      const broker = amqpBroker({ url: node().url, namespace, log });
+      {
+        await using _queues = await broker.connect(["fine", "stuck"], never);
+      }
+      await using stuck = await suspendQueue(node(), `${namespace}/q/sandbox/tool/stuck`);
+      const startedAtMs = performance.now();
+      await using session = await broker.connect(["fine", "stuck"], never);
+      // The broker may take 30 seconds for the answer to a command.
+      expect(performance.now() - startedAtMs).toBeLessThan(20_000);
+      await using peer = await connectAmqpPeer(node().url, namespace);
+      const deliveries = pull(session);
+      await peer.publish(invokeTopic(namespace, "fine"), "1");
+      expect(textOf(await deliveries.next())).toBe("1");
+      expect(log.factsOf(cannotBeUsed)[0]).toMatchObject({ tools: ["stuck"] });
+      await stuck[Symbol.asyncDispose]();
+      await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
+      await peer.publish(invokeTopic(namespace, "stuck"), "2");
+      expect(textOf(await deliveries.next())).toBe("2");
+    },
+  );
 });
 
 describe("the only queue", () => {
-  test("that is lost and cannot be had again is named as what is missing, until it is had", async () => {
-    const namespace = newNamespace();
-    const user = "forsaken";
-    const url = await addUser(node(), user, [".*", ".*", ".*"]);
-    await using operator = await connectOperator(node().url);
-    await using session = await amqpBroker({ url, namespace }).connect(["only"], never);
-    expect(session.impediments).toEqual([]);
-    await node().control("clear_permissions", user);
-    await operator.channel.deleteQueue(`${namespace}/q/sandbox/tool/only`);
-    await vi.waitFor(
-      () => expect(session.impediments).toEqual(["no queue of the tools can be used"]),
-      patience,
-    );
-    await node().control("set_permissions", user, ".*", ".*", ".*");
-    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
-    await session.leave("only", never);
-    expect(session.impediments).toEqual([]);
-  });
+  test(
+    "that is lost and cannot be had again is named as what is missing, until it is had",
+    { tags: "full" },
+    async () => {
+      const namespace = newNamespace();
+      const user = "forsaken";
+      const url = await addUser(node(), user, [".*", ".*", ".*"]);
+      await using operator = await connectOperator(node().url);
+      await using session = await amqpBroker({ url, namespace }).connect(["only"], never);
+      expect(session.impediments).toEqual([]);
+      await node().control("clear_permissions", user);
+      await operator.channel.deleteQueue(`${namespace}/q/sandbox/tool/only`);
+      await vi.waitFor(
+        () => expect(session.impediments).toEqual(["no queue of the tools can be used"]),
+        patience,
+      );
+      await node().control("set_permissions", user, ".*", ".*", ".*");
+      await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+      await session.leave("only", never);
+      expect(session.impediments).toEqual([]);
+    },
+  );
 
   test("that is missing for a minute ends the session, so that connecting is tried anew", async () => {
     const namespace = newNamespace();
@@ -162,7 +170,7 @@ describe("the only queue", () => {
 });
 
 describe("a queue that the user may not read", () => {
-  test("leaves its tool unserved, and all others served", async () => {
+  test("leaves its tool unserved, and all others served", { tags: "full" }, async () => {
     const namespace = newNamespace();
     const log = keptLog();
     const url = await addUser(node(), "half-blind", [".*", ".*", "^(?!.*secret$).*$"]);
@@ -187,42 +195,46 @@ describe("a queue that the user may not read", () => {
   });
 });
 
-test("an answer to a topic that the user may not write to fails alone", async () => {
-  const namespace = newNamespace();
-  const url = await addUser(node(), "mute", [".*", ".*", ".*"]);
-  const allowed = "^test\\.place.*\\.allowed\\..*$";
-  await using session = await amqpBroker({ url, namespace }).connect([], never);
-  // Newer servers want the exchange to be there.
-  await node().control("set_topic_permissions", "mute", namespace, allowed, ".*");
-  const heard = await session.subscribe(`${namespace}/allowed/>`, never);
-  const answer = (topic: string): { topic: string; payload: Buffer } => ({
-    topic: `${namespace}/${topic}`,
-    payload: Buffer.from(topic),
-  });
-  const numbers = Array.from({ length: 20 }, (_, n) => `allowed/${n}`);
-  const before = numbers.slice(0, 10).map((topic) => session.publish(answer(topic), never));
-  const refused = session.publish(answer("forbidden/1"), never);
-  const after = numbers.slice(10).map((topic) => session.publish(answer(topic), never));
-  await expect(refused).rejects.toMatchObject({
-    transient: false,
-    message: expect.stringContaining("forbidden"),
-  });
-  const outcomes = await Promise.all([...before, ...after]);
-  expect(new Set(outcomes)).toEqual(new Set(["confirmed"]));
-  const arrived: string[] = [];
-  for await (const { payload, properties } of heard) {
-    const text = Buffer.from(payload).toString();
-    // A second copy says that it may be one.
-    if (arrived.includes(text)) expect(properties["resent"]).toBe("true");
-    else arrived.push(text);
-    if (arrived.length === numbers.length) break;
-  }
-  expect(arrived).toEqual(numbers);
-  expect(await session.publish(answer("allowed/later"), never)).toBe("confirmed");
-});
+test(
+  "an answer to a topic that the user may not write to fails alone",
+  { tags: "full" },
+  async () => {
+    const namespace = newNamespace();
+    const url = await addUser(node(), "mute", [".*", ".*", ".*"]);
+    const allowed = "^test\\.place.*\\.allowed\\..*$";
+    await using session = await amqpBroker({ url, namespace }).connect([], never);
+    // Newer servers want the exchange to be there.
+    await node().control("set_topic_permissions", "mute", namespace, allowed, ".*");
+    const heard = await session.subscribe(`${namespace}/allowed/>`, never);
+    const answer = (topic: string): { topic: string; payload: Buffer } => ({
+      topic: `${namespace}/${topic}`,
+      payload: Buffer.from(topic),
+    });
+    const numbers = Array.from({ length: 20 }, (_, n) => `allowed/${n}`);
+    const before = numbers.slice(0, 10).map((topic) => session.publish(answer(topic), never));
+    const refused = session.publish(answer("forbidden/1"), never);
+    const after = numbers.slice(10).map((topic) => session.publish(answer(topic), never));
+    await expect(refused).rejects.toMatchObject({
+      transient: false,
+      message: expect.stringContaining("forbidden"),
+    });
+    const outcomes = await Promise.all([...before, ...after]);
+    expect(new Set(outcomes)).toEqual(new Set(["confirmed"]));
+    const arrived: string[] = [];
+    for await (const { payload, properties } of heard) {
+      const text = Buffer.from(payload).toString();
+      // A second copy says that it may be one.
+      if (arrived.includes(text)) expect(properties["resent"]).toBe("true");
+      else arrived.push(text);
+      if (arrived.length === numbers.length) break;
+    }
+    expect(arrived).toEqual(numbers);
+    expect(await session.publish(answer("allowed/later"), never)).toBe("confirmed");
+  },
+);
 
 describe("a client that serves nothing", () => {
-  test("needs no permission to declare what workers use", async () => {
+  test("needs no permission to declare what workers use", { tags: "full" }, async () => {
     const namespace = newNamespace();
     const url = await addUser(node(), "agent", [
       "^amq\\.gen-.*$",

@@ -56,7 +56,7 @@ describe("a call with reply_to and correlation_id", () => {
     expect(delivery.properties["replyTo"]).toBe("a/topic");
   });
 
-  test("fails alone where the worker may not publish to queues", async () => {
+  test("fails alone where the worker may not publish to queues", { tags: "full" }, async () => {
     const namespace = newNamespace();
     const url = await addUser(node(), "no-direct-replies", [".*", "^(?!amq\\.default).*", ".*"]);
     await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);

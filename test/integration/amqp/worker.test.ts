@@ -107,26 +107,30 @@ test("a call whose worker is killed is answered by the next one", async () => {
   expect(decodeAnswer(Buffer.from(answer.payload))).toMatchObject({ kind: "success" });
 });
 
-test("the permissions that docs/brokers.md gives are enough for a worker and for an agent", async () => {
-  const document = await readFile(new URL("../../../docs/brokers.md", import.meta.url), "utf8");
-  const commands = document.matchAll(/^rabbitmqctl (add_vhost|add_user|set_permissions) (.*)$/gm);
-  const quoted = /'([^']*)'|(\S+)/g;
-  for (const [, command = "", rest = ""] of commands) {
-    const words = Array.from(rest.matchAll(quoted), ([, text, word]) => text ?? word ?? "");
-    await node().control(command, ...words);
-  }
-  const urlOf = (user: string): string =>
-    node()
-      .url.replace(/\/\/.*@/, `//${user}@`)
-      .replace(/\/?$/, "/tools");
-  const url = urlOf("worker:a%20long%20password");
-  const environment = { ...(await surround("ed_test")), AMQP_URL: url };
-  await using worker = new WorkerProcess(environment);
-  await worker.says("worker ready");
-  const broker = urlOf("agent:another%20password");
-  await using client = await ToolClient.connect({ broker, namespace: "ed_test" });
-  expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
-});
+test(
+  "the permissions that docs/brokers.md gives are enough for a worker and for an agent",
+  { tags: "full" },
+  async () => {
+    const document = await readFile(new URL("../../../docs/brokers.md", import.meta.url), "utf8");
+    const commands = document.matchAll(/^rabbitmqctl (add_vhost|add_user|set_permissions) (.*)$/gm);
+    const quoted = /'([^']*)'|(\S+)/g;
+    for (const [, command = "", rest = ""] of commands) {
+      const words = Array.from(rest.matchAll(quoted), ([, text, word]) => text ?? word ?? "");
+      await node().control(command, ...words);
+    }
+    const urlOf = (user: string): string =>
+      node()
+        .url.replace(/\/\/.*@/, `//${user}@`)
+        .replace(/\/?$/, "/tools");
+    const url = urlOf("worker:a%20long%20password");
+    const environment = { ...(await surround("ed_test")), AMQP_URL: url };
+    await using worker = new WorkerProcess(environment);
+    await worker.says("worker ready");
+    const broker = urlOf("agent:another%20password");
+    await using client = await ToolClient.connect({ broker, namespace: "ed_test" });
+    expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
+  },
+);
 
 test("a tool that may run longer than the broker waits is not served, and the log says why", async () => {
   const environment = await surround(newNamespace());
@@ -138,18 +142,22 @@ test("a tool that may run longer than the broker waits is not served, and the lo
   expect(worker.output).toContain('"topics":[]');
 });
 
-test("a worker without the permission to declare its queues ends at once and says why", async () => {
-  await node().control("add_user", "reader", "hush");
-  await node().control("set_permissions", "reader", "^none$", ".*", ".*");
-  const url = node().url.replace("guest:guest", "reader:hush");
-  await using worker = new WorkerProcess({
-    ...(await surround(newNamespace())),
-    AMQP_URL: url,
-  });
-  expect(await worker.exited).toMatchObject({ code: 78 });
-  expect(worker.output).toContain("ACCESS_REFUSED");
-  expect(worker.output).not.toContain("hush");
-});
+test(
+  "a worker without the permission to declare its queues ends at once and says why",
+  { tags: "full" },
+  async () => {
+    await node().control("add_user", "reader", "hush");
+    await node().control("set_permissions", "reader", "^none$", ".*", ".*");
+    const url = node().url.replace("guest:guest", "reader:hush");
+    await using worker = new WorkerProcess({
+      ...(await surround(newNamespace())),
+      AMQP_URL: url,
+    });
+    expect(await worker.exited).toMatchObject({ code: 78 });
+    expect(worker.output).toContain("ACCESS_REFUSED");
+    expect(worker.output).not.toContain("hush");
+  },
+);
 
 test("a queue that cannot be had costs a worker its tool, and nothing else", async () => {
   const namespace = newNamespace();
@@ -165,28 +173,32 @@ test("a queue that cannot be had costs a worker its tool, and nothing else", asy
   expect(worker.output).toMatch(/"tools":\["taken"\].*"code":406.*rabbitmqctl delete_queue/);
 });
 
-test("a worker whose broker takes no messages is not ready until it does, and answers then", async () => {
-  const namespace = newNamespace();
-  const [port] = await freePorts(1);
-  const environment = { ...(await surround(namespace)), HEALTH_PORT: String(port) };
-  await using worker = new WorkerProcess(environment);
-  await worker.says("worker ready");
-  const missing = async (): Promise<unknown> => {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
-    return ((await answer.json()) as { missing?: unknown }).missing;
-  };
-  await using client = await ToolClient.connect({ broker: node().url, namespace });
-  // Longer than rabbitmqctl takes: the broker tells whoever publishes.
-  const calling = client.invoke("sleeps", { seconds: 10 });
-  await worker.says("invocation received");
-  await using stack = new AsyncDisposableStack();
-  stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
-  await node().control("set_vm_memory_high_watermark", "0.000001");
-  await vi.waitFor(
-    async () => expect(await missing()).toEqual(["broker takes no messages"]),
-    patience,
-  );
-  await stack.disposeAsync();
-  expect(await calling).toBeDefined();
-  await vi.waitFor(async () => expect(await missing()).toBeUndefined(), patience);
-});
+test(
+  "a worker whose broker takes no messages is not ready until it does, and answers then",
+  { tags: "full" },
+  async () => {
+    const namespace = newNamespace();
+    const [port] = await freePorts(1);
+    const environment = { ...(await surround(namespace)), HEALTH_PORT: String(port) };
+    await using worker = new WorkerProcess(environment);
+    await worker.says("worker ready");
+    const missing = async (): Promise<unknown> => {
+      const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+      return ((await answer.json()) as { missing?: unknown }).missing;
+    };
+    await using client = await ToolClient.connect({ broker: node().url, namespace });
+    // Longer than rabbitmqctl takes: the broker tells whoever publishes.
+    const calling = client.invoke("sleeps", { seconds: 10 });
+    await worker.says("invocation received");
+    await using stack = new AsyncDisposableStack();
+    stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
+    await node().control("set_vm_memory_high_watermark", "0.000001");
+    await vi.waitFor(
+      async () => expect(await missing()).toEqual(["broker takes no messages"]),
+      patience,
+    );
+    await stack.disposeAsync();
+    expect(await calling).toBeDefined();
+    await vi.waitFor(async () => expect(await missing()).toBeUndefined(), patience);
+  },
+);

@@ -136,7 +136,7 @@ describe("a hole", () => {
     ],
   ];
 
-  test.each(holes)("is found: %s", async (_what, weakness, found, held) => {
+  test.each(holes)("is found: %s", { tags: "full" }, async (_what, weakness, found, held) => {
     const report = await attackHere(
       { attacks: named(...found, ...held), profiles: ["restrictive"], bwrapBin: "/usr/bin/bwrap" },
       { SANDBOX_BWRAP_BIN: await weakBubblewrap(directory, weakness) },

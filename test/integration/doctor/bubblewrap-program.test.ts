@@ -69,7 +69,7 @@ describe("a worker that is root", () => {
     context.skip(!isRoot, "needs root");
   }
 
-  test("refuses a program that the user of sandboxes owns", async (context) => {
+  test("refuses a program that the user of sandboxes owns", { tags: "full" }, async (context) => {
     requireRoot(context);
     const program = await copyOf(sandboxUid, 0);
     expect(await consult(program)).toEqual(refusal(program, sandboxUid));
@@ -114,9 +114,13 @@ describe("a worker that is an ordinary user", () => {
     expect(await consult(program, asOrdinaryUser)).toEqual(refusal(program, uid));
   });
 
-  test("accepts a script of its own that starts a program of root's: tools do not get to it", async (context) => {
-    const uid = await requireUser(context);
-    const script = await scriptFor("/usr/bin/bwrap", uid);
-    expect(await consult(script, asOrdinaryUser)).toEqual(accepted);
-  });
+  test(
+    "accepts a script of its own that starts a program of root's: tools do not get to it",
+    { tags: "full" },
+    async (context) => {
+      const uid = await requireUser(context);
+      const script = await scriptFor("/usr/bin/bwrap", uid);
+      expect(await consult(script, asOrdinaryUser)).toEqual(accepted);
+    },
+  );
 });

@@ -162,7 +162,7 @@ describe("the doctor", () => {
     });
   });
 
-  test("fails where more is asked for than the host holds", async (context) => {
+  test("fails where more is asked for than the host holds", { tags: "full" }, async (context) => {
     const host = await crippledHost("network namespaces", base);
     const problem = await crippledHostProblem(host);
     context.skip(problem !== undefined, problem);
@@ -314,28 +314,39 @@ describe("on a host without", () => {
     ],
   ];
 
-  test.for(cases)("%s the check %s is missing, and the remedy is named", async (row, context) => {
-    const [lack, name, finding, remedy] = row;
-    const host = await crippledHost(lack, base);
-    const problem = await crippledHostProblem(host);
-    context.skip(problem !== undefined, `such a host cannot be made here: ${problem}`);
-    const consultation = await consult(["--json"], {}, host);
-    expect(checkOf(consultation, name)).toMatchObject({
-      state: "missing",
-      finding: expect.stringMatching(finding) as unknown,
-      remedy: expect.stringMatching(remedy) as unknown,
-    });
-    expect(consultation.code).toBe(defaultMinimum.some((asked) => asked === name) ? 1 : 0);
-  });
+  test.for(cases)(
+    "%s the check %s is missing, and the remedy is named",
+    { tags: "full" },
+    async (row, context) => {
+      const [lack, name, finding, remedy] = row;
+      const host = await crippledHost(lack, base);
+      const problem = await crippledHostProblem(host);
+      context.skip(problem !== undefined, `such a host cannot be made here: ${problem}`);
+      const consultation = await consult(["--json"], {}, host);
+      expect(checkOf(consultation, name)).toMatchObject({
+        state: "missing",
+        finding: expect.stringMatching(finding) as unknown,
+        remedy: expect.stringMatching(remedy) as unknown,
+      });
+      expect(consultation.code).toBe(defaultMinimum.some((asked) => asked === name) ? 1 : 0);
+    },
+  );
 
-  test("a /proc of its own an empty one is enough for the minimum", async (context) => {
-    const host = await crippledHost("a /proc of its own", base);
-    const problem = await crippledHostProblem(host);
-    context.skip(problem !== undefined, problem);
-    const consultation = await consult(["--json"], {}, host);
-    expect(checkOf(consultation, "proc")).toMatchObject({ state: "held", finding: "empty inside" });
-    expect(consultation.code).toBe(0);
-  });
+  test(
+    "a /proc of its own an empty one is enough for the minimum",
+    { tags: "full" },
+    async (context) => {
+      const host = await crippledHost("a /proc of its own", base);
+      const problem = await crippledHostProblem(host);
+      context.skip(problem !== undefined, problem);
+      const consultation = await consult(["--json"], {}, host);
+      expect(checkOf(consultation, "proc")).toMatchObject({
+        state: "held",
+        finding: "empty inside",
+      });
+      expect(consultation.code).toBe(0);
+    },
+  );
 
   test("sysctls to write, as in containers, nested namespaces are refused by the filter alone", async (context) => {
     const host = await crippledHost("sysctls", base);

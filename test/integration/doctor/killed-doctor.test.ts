@@ -49,37 +49,41 @@ async function processesWith(word: string): Promise<readonly (readonly [number, 
     .filter(([, line]) => line.includes(word));
 }
 
-test("a control of a doctor that is killed does not outlive it, however young it is", async () => {
-  const base = await reachableDirectory();
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
-  const bwrap = join(base, "bwrap");
-  await writeFile(bwrap, standsStill);
-  await chmod(bwrap, 0o755);
-  const environment = {
-    PATH: process.env["PATH"],
-    SANDBOX_BWRAP_BIN: bwrap,
-    SANDBOX_WORK_DIR: join(base, "work"),
-  };
-  const argv = [entry, "doctor", "--attack", "--profile", "restrictive"];
-  const doctor = spawn(process.execPath, argv, { env: environment, stdio: "ignore" });
-  const ended = once(doctor, "exit");
-  onTestFinished(async () => {
-    for (const [pid] of await processesWith(bwrap)) signalQuietly(pid, "SIGKILL");
-  });
-  onTestFinished(() => void doctor.kill("SIGKILL"));
+test(
+  "a control of a doctor that is killed does not outlive it, however young it is",
+  { tags: "full" },
+  async () => {
+    const base = await reachableDirectory();
+    onTestFinished(() => rm(base, { recursive: true, force: true }));
+    const bwrap = join(base, "bwrap");
+    await writeFile(bwrap, standsStill);
+    await chmod(bwrap, 0o755);
+    const environment = {
+      PATH: process.env["PATH"],
+      SANDBOX_BWRAP_BIN: bwrap,
+      SANDBOX_WORK_DIR: join(base, "work"),
+    };
+    const argv = [entry, "doctor", "--attack", "--profile", "restrictive"];
+    const doctor = spawn(process.execPath, argv, { env: environment, stdio: "ignore" });
+    const ended = once(doctor, "exit");
+    onTestFinished(async () => {
+      for (const [pid] of await processesWith(bwrap)) signalQuietly(pid, "SIGKILL");
+    });
+    onTestFinished(() => void doctor.kill("SIGKILL"));
 
-  const control = await vi.waitFor(async () => {
-    const [found] = (await processesWith(bwrap)).filter(([, line]) => line.includes("control-"));
-    expect(found).toBeDefined();
-    return found!;
-  }, patience);
-  // What a killed doctor has planted nobody removes.
-  const planted = /\/var\/tmp\/str-attack-\w+/.exec(control[1])![0];
-  onTestFinished(() => rm(planted, { recursive: true, force: true }));
-  doctor.kill("SIGKILL");
-  await ended;
-  await vi.waitFor(async () => expect(await processesWith(bwrap)).toEqual([]), patience);
-});
+    const control = await vi.waitFor(async () => {
+      const [found] = (await processesWith(bwrap)).filter(([, line]) => line.includes("control-"));
+      expect(found).toBeDefined();
+      return found!;
+    }, patience);
+    // What a killed doctor has planted nobody removes.
+    const planted = /\/var\/tmp\/str-attack-\w+/.exec(control[1])![0];
+    onTestFinished(() => rm(planted, { recursive: true, force: true }));
+    doctor.kill("SIGKILL");
+    await ended;
+    await vi.waitFor(async () => expect(await processesWith(bwrap)).toEqual([]), patience);
+  },
+);
 
 /** Runs a doctor to its end. */
 async function consult(bwrapBin: string): Promise<number | null> {
@@ -111,48 +115,56 @@ function waitsForBubblewrap(pid: number): boolean {
   }
 }
 
-test("the next start ends trials of a doctor that died with its guard, and removes its directory", async () => {
-  const base = await reachableDirectory();
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
-  const held = await HeldSandboxes.in(base);
-  await held.holdAt("born");
-  const environment = { PATH: process.env["PATH"], SANDBOX_BWRAP_BIN: held.bwrapBin };
-  const doctor = spawn(process.execPath, [entry, "doctor"], { env: environment, stdio: "ignore" });
-  onTestFinished(() => void doctor.kill("SIGKILL"));
-  const ended = once(doctor, "exit");
-  const [scratch, mark] = await vi.waitFor(async () => {
-    const path = await scratchOf(doctor.pid!);
-    const worker = (await readdir(path)).find((name) => name.startsWith("worker-"));
-    expect(worker).toBeDefined();
-    return [path, sandboxMark(worker!)] as const;
-  }, patience);
-  onTestFinished(() => rm(scratch, { recursive: true, force: true }));
-  onTestFinished(async () => {
-    for (const [pid] of await processesWith(mark)) signalQuietly(pid, "SIGKILL");
-  });
-  // What bubblewrap has made, and has not let go yet.
-  const born = await vi.waitFor(async () => {
-    const marked = (await processesWith(mark)).map(([pid]) => pid);
-    // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that is just born runs on.
-    const children = marked.flatMap((pid) => knownChildrenOf(pid));
-    const found = children.filter((pid) => waitsForBubblewrap(pid));
-    expect(found.length).toBeGreaterThan(0);
-    return found;
-  }, patience);
-  // The guard first: nobody is left who could end them.
-  for (const pid of childrenOf(doctor.pid!))
-    if ((await readFile(`/proc/${pid}/cmdline`, "latin1")).includes("str-orphans"))
-      signalQuietly(pid, "SIGKILL");
-  doctor.kill("SIGKILL");
-  await ended;
-  await held.forget();
+test(
+  "the next start ends trials of a doctor that died with its guard, and removes its directory",
+  { tags: "full" },
+  async () => {
+    const base = await reachableDirectory();
+    onTestFinished(() => rm(base, { recursive: true, force: true }));
+    const held = await HeldSandboxes.in(base);
+    await held.holdAt("born");
+    const environment = { PATH: process.env["PATH"], SANDBOX_BWRAP_BIN: held.bwrapBin };
+    const doctor = spawn(process.execPath, [entry, "doctor"], {
+      env: environment,
+      stdio: "ignore",
+    });
+    onTestFinished(() => void doctor.kill("SIGKILL"));
+    const ended = once(doctor, "exit");
+    const [scratch, mark] = await vi.waitFor(async () => {
+      const path = await scratchOf(doctor.pid!);
+      const worker = (await readdir(path)).find((name) => name.startsWith("worker-"));
+      expect(worker).toBeDefined();
+      return [path, sandboxMark(worker!)] as const;
+    }, patience);
+    onTestFinished(() => rm(scratch, { recursive: true, force: true }));
+    onTestFinished(async () => {
+      for (const [pid] of await processesWith(mark)) signalQuietly(pid, "SIGKILL");
+    });
+    // What bubblewrap has made, and has not let go yet.
+    const born = await vi.waitFor(async () => {
+      const marked = (await processesWith(mark)).map(([pid]) => pid);
+      // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that is just born runs on.
+      const children = marked.flatMap((pid) => knownChildrenOf(pid));
+      const found = children.filter((pid) => waitsForBubblewrap(pid));
+      expect(found.length).toBeGreaterThan(0);
+      return found;
+    }, patience);
+    // The guard first: nobody is left who could end them. A doctor that runs would start another one.
+    doctor.kill("SIGSTOP");
+    for (const pid of childrenOf(doctor.pid!))
+      if ((await readFile(`/proc/${pid}/cmdline`, "latin1")).includes("str-orphans"))
+        signalQuietly(pid, "SIGKILL");
+    doctor.kill("SIGKILL");
+    await ended;
+    await held.forget();
 
-  const left = (await processesWith(mark)).map(([pid]) => pid);
-  expect(born.filter((pid) => left.includes(pid)).length).toBeGreaterThan(0);
-  expect(await consult("/usr/bin/bwrap")).toBe(0);
-  expect(await processesWith(mark)).toEqual([]);
-  await expect(access(scratch)).rejects.toThrow("ENOENT");
-});
+    const left = (await processesWith(mark)).map(([pid]) => pid);
+    expect(born.filter((pid) => left.includes(pid)).length).toBeGreaterThan(0);
+    expect(await consult("/usr/bin/bwrap")).toBe(0);
+    expect(await processesWith(mark)).toEqual([]);
+    await expect(access(scratch)).rejects.toThrow("ENOENT");
+  },
+);
 
 test("the next start removes what a doctor of its user has left, and nothing else", async () => {
   const dead = await mkdtemp("/var/tmp/str-attack-");

@@ -47,48 +47,64 @@ describe("a worker", () => {
     expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
   }
 
-  test("does not start without user namespaces, whatever it asks for", async (context) => {
-    const prefix = await hostWithout("user namespaces", context);
-    for (const minimum of [undefined, "proc", "cgroups"]) {
-      await using worker = await start(prefix, minimum);
-      const output = await refusal(worker);
-      expect(output).toMatch(/^str-worker: SANDBOX_MINIMUM: /);
-      expect(output).toMatch(/user-namespaces is missing: .*ENOSPC/);
-      expect(output).toMatch(/sysctl -w user\.max_user_namespaces=/);
-    }
-  });
+  test(
+    "does not start without user namespaces, whatever it asks for",
+    { tags: "full" },
+    async (context) => {
+      const prefix = await hostWithout("user namespaces", context);
+      for (const minimum of [undefined, "proc", "cgroups"]) {
+        await using worker = await start(prefix, minimum);
+        const output = await refusal(worker);
+        expect(output).toMatch(/^str-worker: SANDBOX_MINIMUM: /);
+        expect(output).toMatch(/user-namespaces is missing: .*ENOSPC/);
+        expect(output).toMatch(/sysctl -w user\.max_user_namespaces=/);
+      }
+    },
+  );
 
-  test("names each check that is not held, with its remedy, and starts when it is not asked for", async (context) => {
-    const prefix = await hostWithout("network namespaces", context);
-    await using refused = await start(prefix);
-    const output = await refusal(refused);
-    expect(output).toMatch(/network-namespace is missing: .*ENOSPC/);
-    expect(output).toMatch(/sysctl -w user\.max_net_namespaces=/);
+  test(
+    "names each check that is not held, with its remedy, and starts when it is not asked for",
+    { tags: "full" },
+    async (context) => {
+      const prefix = await hostWithout("network namespaces", context);
+      await using refused = await start(prefix);
+      const output = await refusal(refused);
+      expect(output).toMatch(/network-namespace is missing: .*ENOSPC/);
+      expect(output).toMatch(/sysctl -w user\.max_net_namespaces=/);
 
-    await using worker = await start(prefix, "user-namespaces,seccomp");
-    await worker.says("worker ready");
-    await callSucceeds();
-    // What is not asked for is told all the same.
-    expect(worker.output).toMatch(/"check":"network-namespace","state":"missing"/);
-  });
+      await using worker = await start(prefix, "user-namespaces,seccomp");
+      await worker.says("worker ready");
+      await callSucceeds();
+      // What is not asked for is told all the same.
+      expect(worker.output).toMatch(/"check":"network-namespace","state":"missing"/);
+    },
+  );
 
-  test("starts with an empty /proc, unless a new one is asked for by name", async (context) => {
-    const prefix = await hostWithout("a /proc of its own", context);
-    await using worker = await start(prefix);
-    await worker.says("worker ready");
-    await callSucceeds();
-    await using refused = await start(prefix, "proc,fresh-proc");
-    expect(await refusal(refused)).toMatch(
-      /fresh-proc is missing: empty inside; bubblewrap says: /,
-    );
-  });
+  test(
+    "starts with an empty /proc, unless a new one is asked for by name",
+    { tags: "full" },
+    async (context) => {
+      const prefix = await hostWithout("a /proc of its own", context);
+      await using worker = await start(prefix);
+      await worker.says("worker ready");
+      await callSucceeds();
+      await using refused = await start(prefix, "proc,fresh-proc");
+      expect(await refusal(refused)).toMatch(
+        /fresh-proc is missing: empty inside; bubblewrap says: /,
+      );
+    },
+  );
 
-  test("runs calls where container engines make sysctls read-only", async (context) => {
-    const prefix = await hostWithout("sysctls", context);
-    await using worker = await start(prefix);
-    await worker.says("worker ready");
-    await callSucceeds();
-  });
+  test(
+    "runs calls where container engines make sysctls read-only",
+    { tags: "full" },
+    async (context) => {
+      const prefix = await hostWithout("sysctls", context);
+      await using worker = await start(prefix);
+      await worker.says("worker ready");
+      await callSucceeds();
+    },
+  );
 
   test("tells the checks as the doctor does", async () => {
     const asked = { SANDBOX_MINIMUM: "seccomp" };

@@ -11,19 +11,23 @@ import { reachableDirectory } from "../../support/rig.ts";
 const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
 const interrupt = "\u0003";
 
-test("attacks say on a terminal how far they are, and leave the output to what came of them", async () => {
-  const base = await reachableDirectory();
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
-  const output = join(base, "output");
-  const command = `${process.execPath} ${entry} doctor --attack --profile restrictive > ${output}`;
-  // Of script(1) its child has a terminal.
-  const terminal = spawnTerminal(`${command}; echo ended with $?`);
-  await terminal.says("1 of ");
-  terminal.type(interrupt);
-  await terminal.says("ended with 130");
-  expect(terminal.text).toMatch(/\u001b\[2K0 of \d+ attacks; making everything ready\r/);
-  expect(await readFile(output, "utf8")).toBe("");
-});
+test(
+  "attacks say on a terminal how far they are, and leave the output to what came of them",
+  { tags: "full" },
+  async () => {
+    const base = await reachableDirectory();
+    onTestFinished(() => rm(base, { recursive: true, force: true }));
+    const output = join(base, "output");
+    const command = `${process.execPath} ${entry} doctor --attack --profile restrictive > ${output}`;
+    // Of script(1) its child has a terminal.
+    const terminal = spawnTerminal(`${command}; echo ended with $?`);
+    await terminal.says("1 of ");
+    terminal.type(interrupt);
+    await terminal.says("ended with 130");
+    expect(terminal.text).toMatch(/\u001b\[2K0 of \d+ attacks; making everything ready\r/);
+    expect(await readFile(output, "utf8")).toBe("");
+  },
+);
 
 function spawnTerminal(command: string) {
   const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {

@@ -1,8 +1,12 @@
 /**
- * The real command line of the harness as a child process.
+ * The command line of the harness, in this process or as a child of it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { run } from "../../../harness/program.ts";
+import { Screen } from "../../../harness/screen.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { programEnvironment } from "../../support/program-environment.ts";
 
 const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
@@ -90,8 +94,36 @@ export class CliProcess implements AsyncDisposable {
   }
 }
 
-/** Runs a command line to its end. */
+/** What a command writes to one of its streams, which is no terminal. */
+class Capture extends Writable {
+  text = "";
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+/** Runs a command line to its end, in this process. */
 export async function runCli(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
+  const stdout = new Capture();
+  const stderr = new Capture();
+  const exitCode = await run(args, {
+    environment: { ...programEnvironment(), ...environment },
+    out: new Screen(stdout),
+    err: new Screen(stderr),
+    signal: new AbortController().signal,
+    clock: systemClock,
+    leaveInterrupts: () => ({ [Symbol.dispose]: () => {} }),
+  });
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** Runs a command line to its end, in a process of its own. */
+export async function runCliProcess(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   options: CliOptions = {},

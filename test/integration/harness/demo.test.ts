@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
-import { CliProcess, runCli } from "./cli-process.ts";
+import { CliProcess, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
 
@@ -37,7 +37,7 @@ async function workersOf(port: string): Promise<readonly string[]> {
 describe("harness demo", { timeout: timeoutMs }, () => {
   test("shows every call, measures, cleans up, and exits with 0", async () => {
     const TMPDIR = await ownTmpdir();
-    const { exitCode, stdout, stderr } = await runCli(["demo"], { TMPDIR });
+    const { exitCode, stdout, stderr } = await runCliProcess(["demo"], { TMPDIR });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toContain("… Echoing message...");
     expect(stdout).toMatch(/artifact summary\.txt, version 0, \d+ bytes:\n {7}Lines: \d+\n/);
@@ -50,11 +50,14 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     expect(await readdir(TMPDIR)).toEqual([]);
   });
 
-  test("says that the network was not refused, and exits with 1, when the sandbox leaks it", async () => {
-    const TMPDIR = await ownTmpdir();
-    const SANDBOX_BWRAP_BIN = await writeProgram(
-      TMPDIR,
-      `#!/bin/sh
+  test(
+    "says that the network was not refused, and exits with 1, when the sandbox leaks it",
+    { tags: "full" },
+    async () => {
+      const TMPDIR = await ownTmpdir();
+      const SANDBOX_BWRAP_BIN = await writeProgram(
+        TMPDIR,
+        `#!/bin/sh
 # The worker does not start where the network leaks, so only tools find it leaking.
 case "$*" in *tool_runner*) ;; *) exec /usr/bin/bwrap "$@" ;; esac
 # The last word on the network comes behind the worker's options.
@@ -65,25 +68,26 @@ for word; do
 done
 exec /usr/bin/bwrap "$@"
 `,
-    );
-    const { exitCode, stdout } = await runCli(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
-    expect(exitCode).toBe(1);
-    expect(stdout).toMatch(
-      /✗ expected that all 2 attempts are refused; .*REACHED \('127\.0\.0\.1'/,
-    );
-    expect(stdout).toMatch(/\n6 of 7 calls ended as they should/);
-    expect(await readdir(TMPDIR)).toEqual(["bwrap"]);
-  });
+      );
+      const { exitCode, stdout } = await runCliProcess(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
+      expect(exitCode).toBe(1);
+      expect(stdout).toMatch(
+        /✗ expected that all 2 attempts are refused; .*REACHED \('127\.0\.0\.1'/,
+      );
+      expect(stdout).toMatch(/\n6 of 7 calls ended as they should/);
+      expect(await readdir(TMPDIR)).toEqual(["bwrap"]);
+    },
+  );
 
-  test("uses colours where it is told that they are welcome", async () => {
+  test("uses colours where it is told that they are welcome", { tags: "full" }, async () => {
     const TMPDIR = await ownTmpdir();
-    const { exitCode, stdout } = await runCli(["demo"], { TMPDIR, FORCE_COLOR: "1" });
+    const { exitCode, stdout } = await runCliProcess(["demo"], { TMPDIR, FORCE_COLOR: "1" });
     expect(exitCode).toBe(0);
     expect(stdout).toContain("\u001b[1mSecure Tool Runtime: the demo\u001b[22m");
   });
 
   test("names what is not installed, and how to install it", async () => {
-    const { exitCode, stderr } = await runCli(["demo"], {
+    const { exitCode, stderr } = await runCliProcess(["demo"], {
       SANDBOX_BWRAP_BIN: "/nonexistent/bwrap",
     });
     expect(exitCode).toBe(1);
@@ -91,13 +95,13 @@ exec /usr/bin/bwrap "$@"
     expect(stderr).toContain("apt-get install bubblewrap");
   });
 
-  test("quotes a worker that cannot start", async () => {
+  test("quotes a worker that cannot start", { tags: "full" }, async () => {
     const TMPDIR = await ownTmpdir();
     const SANDBOX_BWRAP_BIN = await writeProgram(
       TMPDIR,
       '#!/bin/sh\n[ "$1" != --version ] || exec /usr/bin/bwrap "$1"\necho no namespaces here >&2\nexit 1\n',
     );
-    const { exitCode, stderr } = await runCli(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
+    const { exitCode, stderr } = await runCliProcess(["demo"], { TMPDIR, SANDBOX_BWRAP_BIN });
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/error: the worker ended with exit code \d+; its last words:/);
     expect(stderr).toContain("no namespaces here");
@@ -107,19 +111,23 @@ exec /usr/bin/bwrap "$@"
   test.for([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("leaves nothing behind after %s, and exits with %i", async ([signal, code]) => {
-    const TMPDIR = await ownTmpdir();
-    await using cli = new CliProcess(["demo"], { TMPDIR });
-    const [, port = ""] = await cli.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
-    await cli.said("stdout", /2\. /);
-    expect(await workersOf(port)).not.toEqual([]);
-    cli.child.kill(signal);
-    expect((await cli.finished).exitCode).toBe(code);
-    expect(await workersOf(port)).toEqual([]);
-    expect(await readdir(TMPDIR)).toEqual([]);
-  });
+  ] as const)(
+    "leaves nothing behind after %s, and exits with %i",
+    { tags: "full" },
+    async ([signal, code]) => {
+      const TMPDIR = await ownTmpdir();
+      await using cli = new CliProcess(["demo"], { TMPDIR });
+      const [, port = ""] = await cli.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
+      await cli.said("stdout", /2\. /);
+      expect(await workersOf(port)).not.toEqual([]);
+      cli.child.kill(signal);
+      expect((await cli.finished).exitCode).toBe(code);
+      expect(await workersOf(port)).toEqual([]);
+      expect(await readdir(TMPDIR)).toEqual([]);
+    },
+  );
 
-  test("finds another temporary directory when its own is private", async () => {
+  test("finds another temporary directory when its own is private", { tags: "full" }, async () => {
     const TMPDIR = await mkdtemp(join(tmpdir(), "private-"));
     onTestFinished(() => rm(TMPDIR, { recursive: true }));
     await using cli = new CliProcess(["demo"], { TMPDIR });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { Agent } from "../../../harness/agent.ts";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { patience } from "../../support/patience.ts";
-import { CliProcess, runCli } from "./cli-process.ts";
+import { CliProcess, runCli, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
 const root = join(import.meta.dirname, "../../..");
@@ -96,55 +96,70 @@ function pressCtrlC({ cli }: Dev): void {
 }
 
 describe("harness dev", { timeout: timeoutMs }, () => {
-  test("starts the worker anew when its source changes, and connected agents go on", async () => {
-    await using dev = await startDev();
-    await using agent = await connect(dev);
-    const call = { tool: "echo_tool", args: { message: "hello" } };
-    expect(await agent.call(call)).toMatchObject({ kind: "success" });
+  test(
+    "starts the worker anew when its source changes, and connected agents go on",
+    { tags: "full" },
+    async () => {
+      await using dev = await startDev();
+      await using agent = await connect(dev);
+      const call = { tool: "echo_tool", args: { message: "hello" } };
+      expect(await agent.call(call)).toMatchObject({ kind: "success" });
 
-    await appendFile(join(checkout, "worker", "worker.ts"), "\n// changed\n");
-    await dev.cli.said("stdout", /Changed: \S*worker\/worker\.ts\. The worker starts anew\./);
-    await servedTimes(dev, 2);
-    await agent.whenServed("echo_tool", AbortSignal.timeout(30_000));
-    expect(await agent.call(call)).toMatchObject({ kind: "success" });
-    expect(await workersOf(dev)).toHaveLength(1);
+      await appendFile(join(checkout, "worker", "worker.ts"), "\n// changed\n");
+      await dev.cli.said("stdout", /Changed: \S*worker\/worker\.ts\. The worker starts anew\./);
+      await servedTimes(dev, 2);
+      await agent.whenServed("echo_tool", AbortSignal.timeout(30_000));
+      expect(await agent.call(call)).toMatchObject({ kind: "success" });
+      expect(await workersOf(dev)).toHaveLength(1);
 
-    const module = join(checkout, "tool-runner", "python", "tool_runner", "runner.py");
-    await appendFile(module, "\n# changed\n");
-    await servedTimes(dev, 3);
-  });
+      const module = join(checkout, "tool-runner", "python", "tool_runner", "runner.py");
+      await appendFile(module, "\n# changed\n");
+      await servedTimes(dev, 3);
+    },
+  );
 
-  test("tells of a worker that does not start, and tries again at the next change", async () => {
-    await using dev = await startDev();
-    const main = join(checkout, "worker", "main.ts");
-    const source = await readFile(main, "utf8");
-    onTestFinished(() => writeFile(main, source));
-    await writeFile(main, `${source}\nconst =;\n`);
-    await dev.cli.said("stdout", /SyntaxError[^]*The worker ended with exit code 1\./);
-    expect(await workersOf(dev)).toEqual([]);
-    await writeFile(main, source);
-    await servedTimes(dev, 2);
-  });
+  test(
+    "tells of a worker that does not start, and tries again at the next change",
+    { tags: "full" },
+    async () => {
+      await using dev = await startDev();
+      const main = join(checkout, "worker", "main.ts");
+      const source = await readFile(main, "utf8");
+      onTestFinished(() => writeFile(main, source));
+      await writeFile(main, `${source}\nconst =;\n`);
+      await dev.cli.said("stdout", /SyntaxError[^]*The worker ended with exit code 1\./);
+      expect(await workersOf(dev)).toEqual([]);
+      await writeFile(main, source);
+      await servedTimes(dev, 2);
+    },
+  );
 
-  test("tries a worker again when the manifest that it did not start with is corrected", async () => {
-    const tools = join(home.path, "corrected");
-    await mkdir(join(tools, "python"), { recursive: true });
-    const manifest = join(tools, "manifest.yaml");
-    await writeFile(manifest, "version: 2\ntools: {}\n");
-    await using dev = await startDev(
-      ["--tools", tools],
-      {},
-      /The worker ended with exit code 78\./,
-    );
-    await dev.cli.said("stdout", /manifest\.yaml:1:10: version: expected 1,/);
-    await writeFile(manifest, "version: 1\ntools:\n  say: {module: words, function: say}\n");
-    await dev.cli.said("stdout", /The worker serves say\./);
-  });
+  test(
+    "tries a worker again when the manifest that it did not start with is corrected",
+    { tags: "full" },
+    async () => {
+      const tools = join(home.path, "corrected");
+      await mkdir(join(tools, "python"), { recursive: true });
+      const manifest = join(tools, "manifest.yaml");
+      await writeFile(manifest, "version: 2\ntools: {}\n");
+      await using dev = await startDev(
+        ["--tools", tools],
+        {},
+        /The worker ended with exit code 78\./,
+      );
+      await dev.cli.said("stdout", /manifest\.yaml:1:10: version: expected 1,/);
+      await writeFile(manifest, "version: 1\ntools:\n  say: {module: words, function: say}\n");
+      await dev.cli.said("stdout", /The worker serves say\./);
+    },
+  );
 
-  test("shows what tools print, where they fail, and which are not served, for what reason", async () => {
-    const tools = join(home.path, "printing");
-    await mkdir(tools);
-    const source = `import time
+  test(
+    "shows what tools print, where they fail, and which are not served, for what reason",
+    { tags: "full" },
+    async () => {
+      const tools = join(home.path, "printing");
+      await mkdir(tools);
+      const source = `import time
 def fails():
     print("before it fails")
     return {}["missing"]
@@ -152,29 +167,30 @@ def waits():
     print("before it waits")
     time.sleep(60)
 `;
-    await writeFile(join(tools, "printing.py"), source);
-    const manifest = `version: 1
+      await writeFile(join(tools, "printing.py"), source);
+      const manifest = `version: 1
 tools:
   fails: {module: printing, function: fails}
   waits: {module: printing, function: waits, timeout_seconds: 1}
   absent: {module: printing, function: fails, package: ${"no-such-package-".repeat(9)}x}
 `;
-    await writeFile(join(tools, "manifest.yaml"), manifest);
-    await using dev = await startDev(["--tools", tools], { LOG_LEVEL: "warn" });
-    await using agent = await connect(dev);
-    await agent.call({ tool: "fails" });
-    await agent.call({ tool: "waits" });
-    const { output } = dev.cli;
-    expect(output).toMatch(
-      /tool not served tool=absent\n {4}reason: package "(no-such-package-){9}x"/,
-    );
-    expect(output).toMatch(/ stdout fails: before it fails\n/);
-    expect(output).toMatch(/ stderr fails: {3}File "\S*printing\.py", line 4, in fails\n/);
-    expect(output).toContain(` stderr fails:     return {}["missing"]\n`);
-    expect(output).toMatch(/invocation failed .*code=EXECUTION_ERROR\n {4}Tool raised KeyError/);
-    expect(output).toMatch(/ stdout waits: before it waits\n[^]*invocation timed out/);
-    expect(output).not.toMatch(/\bworker\/|tool_runner|[0-9a-f]{32}| info /);
-  });
+      await writeFile(join(tools, "manifest.yaml"), manifest);
+      await using dev = await startDev(["--tools", tools], { LOG_LEVEL: "warn" });
+      await using agent = await connect(dev);
+      await agent.call({ tool: "fails" });
+      await agent.call({ tool: "waits" });
+      const { output } = dev.cli;
+      expect(output).toMatch(
+        /tool not served tool=absent\n {4}reason: package "(no-such-package-){9}x"/,
+      );
+      expect(output).toMatch(/ stdout fails: before it fails\n/);
+      expect(output).toMatch(/ stderr fails: {3}File "\S*printing\.py", line 4, in fails\n/);
+      expect(output).toContain(` stderr fails:     return {}["missing"]\n`);
+      expect(output).toMatch(/invocation failed .*code=EXECUTION_ERROR\n {4}Tool raised KeyError/);
+      expect(output).toMatch(/ stdout waits: before it waits\n[^]*invocation timed out/);
+      expect(output).not.toMatch(/\bworker\/|tool_runner|[0-9a-f]{32}| info /);
+    },
+  );
 
   test("serves tools and manifest as they are now, with the same worker", async () => {
     const tools = join(home.path, "tools");
@@ -202,41 +218,53 @@ tools:
     await servedTimes(dev, 1);
   });
 
-  test("says how to call a tool, and the command works as it is printed", async () => {
-    await using dev = await startDev();
-    const [, command = ""] = await dev.cli.said("stdout", /another terminal:\n\n([^]*?)\n\n/);
-    const { exitCode, stdout } = await runCli(["-c", command], {}, { command: ["sh"] });
-    expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(stdout)).toMatchObject({ echoed_message: "hello" });
-  });
+  test(
+    "says how to call a tool, and the command works as it is printed",
+    { tags: "full" },
+    async () => {
+      await using dev = await startDev();
+      const [, command = ""] = await dev.cli.said("stdout", /another terminal:\n\n([^]*?)\n\n/);
+      const { exitCode, stdout } = await runCliProcess(["-c", command], {}, { command: ["sh"] });
+      expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(stdout)).toMatchObject({ echoed_message: "hello" });
+    },
+  );
 
-  test("shows the log by lines for people, whatever the environment says for other workers", async () => {
-    await using dev = await startDev([], {
-      LOG_LEVEL: "info",
-      LOG_FORMAT: "pretty",
-      SOLACE_BROKER_URL: "tcp://broker.of.others.invalid",
-    });
-    await dev.cli.said("stdout", /^\d\d:\d\d:\d\d info {2}worker ready .*store=filesystem/m);
-    expect(dev.cli.output).not.toContain('{"level"');
-  });
+  test(
+    "shows the log by lines for people, whatever the environment says for other workers",
+    { tags: "full" },
+    async () => {
+      await using dev = await startDev([], {
+        LOG_LEVEL: "info",
+        LOG_FORMAT: "pretty",
+        SOLACE_BROKER_URL: "tcp://broker.of.others.invalid",
+      });
+      await dev.cli.said("stdout", /^\d\d:\d\d:\d\d info {2}worker ready .*store=filesystem/m);
+      expect(dev.cli.output).not.toContain('{"level"');
+    },
+  );
 
-  test("ends at Ctrl-C: running calls finish, the exit code is 0, and nothing is left", async () => {
-    await using dev = await startDev();
-    await using agent = await connect(dev);
-    const begun = Promise.withResolvers<void>();
-    const args = { to: 4, pause_seconds: 0.5 };
-    const onStatus = (): void => begun.resolve();
-    const call = agent.call({ tool: "count_slowly", args }, { onStatus });
-    await begun.promise;
-    pressCtrlC(dev);
-    expect(await call).toMatchObject({ kind: "success", toolResult: { counted_to: 4 } });
-    expect((await dev.cli.finished).exitCode).toBe(0);
-    expect(dev.cli.output).toMatch(/drained finished=1 .*\nStopped\.\n$/);
-    expect(await workersOf(dev)).toEqual([]);
-    expect(await readdir(dev.temporary)).toEqual([]);
-  });
+  test(
+    "ends at Ctrl-C: running calls finish, the exit code is 0, and nothing is left",
+    { tags: "full" },
+    async () => {
+      await using dev = await startDev();
+      await using agent = await connect(dev);
+      const begun = Promise.withResolvers<void>();
+      const args = { to: 4, pause_seconds: 0.5 };
+      const onStatus = (): void => begun.resolve();
+      const call = agent.call({ tool: "count_slowly", args }, { onStatus });
+      await begun.promise;
+      pressCtrlC(dev);
+      expect(await call).toMatchObject({ kind: "success", toolResult: { counted_to: 4 } });
+      expect((await dev.cli.finished).exitCode).toBe(0);
+      expect(dev.cli.output).toMatch(/drained finished=1 .*\nStopped\.\n$/);
+      expect(await workersOf(dev)).toEqual([]);
+      expect(await readdir(dev.temporary)).toEqual([]);
+    },
+  );
 
-  test("leaves no worker behind when it is killed", async () => {
+  test("leaves no worker behind when it is killed", { tags: "full" }, async () => {
     await using dev = await startDev();
     expect(await workersOf(dev)).toHaveLength(1);
     dev.cli.child.kill("SIGKILL");
@@ -255,7 +283,7 @@ tools:
 
 test(
   "npm run dev sets up what is missing and ends at Ctrl-C with 0",
-  { timeout: timeoutMs },
+  { tags: "full", timeout: timeoutMs },
   async () => {
     const cli = new CliProcess(
       [],

@@ -78,17 +78,21 @@ describe("a broker inside harness invoke", { timeout: timeoutMs }, () => {
     expect(stderr).toContain("No client subscribed to anything.");
   });
 
-  test("shows whom it saw instead, and finds the namespace that differs", async () => {
-    await using cli = new CliProcess([...invoke, "--timeout", "3"]);
-    const port = await portOf(cli, "stderr");
-    const other = "ed_test/a2a/v1/sam_remote_tool/invoke/echo_tool";
-    await using _worker = await startScriptedWorker(port, other, () => undefined);
-    const { exitCode, stderr } = await cli.finished;
-    expect(exitCode).toBe(124);
-    expect(stderr).toContain(`No worker subscribed to ${topic} within 3 s.`);
-    expect(stderr).toMatch(new RegExp(`\n  scripted-worker-[0-9a-f]+\n    ${other}\n`));
-    expect(stderr).toContain('in namespace "ed_test", and this call was for "ns"');
-  });
+  test(
+    "shows whom it saw instead, and finds the namespace that differs",
+    { tags: "full" },
+    async () => {
+      await using cli = new CliProcess([...invoke, "--timeout", "3"]);
+      const port = await portOf(cli, "stderr");
+      const other = "ed_test/a2a/v1/sam_remote_tool/invoke/echo_tool";
+      await using _worker = await startScriptedWorker(port, other, () => undefined);
+      const { exitCode, stderr } = await cli.finished;
+      expect(exitCode).toBe(124);
+      expect(stderr).toContain(`No worker subscribed to ${topic} within 3 s.`);
+      expect(stderr).toMatch(new RegExp(`\n  scripted-worker-[0-9a-f]+\n    ${other}\n`));
+      expect(stderr).toContain('in namespace "ed_test", and this call was for "ns"');
+    },
+  );
 
   test("names the port that somebody else listens on, with exit code 1", async () => {
     const server = createServer().listen(0, "127.0.0.1");

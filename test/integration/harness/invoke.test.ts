@@ -124,7 +124,7 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     expect(stderr).toContain("7013 ms");
   });
 
-  test("exits with 124 when nobody answers, and names the topic", async () => {
+  test("exits with 124 when nobody answers, and names the topic", { tags: "full" }, async () => {
     const { run } = await setScene(() => undefined);
     const { exitCode, stdout, stderr } = await run("--tool", "silent", "--timeout", "1");
     expect({ exitCode, stdout }).toEqual({ exitCode: 124, stdout: "" });

@@ -63,19 +63,30 @@ describe("the harness", () => {
     expect(stderr).toContain("status: Thinking");
   });
 
-  test("notices a worker that comes while somebody listens to everything", async () => {
-    const namespace = newNamespace();
-    await using session = await amqpBroker({ url: node().url, namespace }).connect([], never);
-    await using listener = await session.subscribe(`${namespace}/>`, never);
-    const heard = listener[Symbol.asyncIterator]();
-    const args = ["invoke", "--broker", node().url, "--namespace", namespace, "--wait-for-worker"];
-    await using cli = new CliProcess([...args, "--tool", "echo"]);
-    await heard.next();
-    await using _tool = await serveEcho(namespace);
-    expect((await cli.finished).exitCode).toBe(0);
-  });
+  test(
+    "notices a worker that comes while somebody listens to everything",
+    { tags: "full" },
+    async () => {
+      const namespace = newNamespace();
+      await using session = await amqpBroker({ url: node().url, namespace }).connect([], never);
+      await using listener = await session.subscribe(`${namespace}/>`, never);
+      const heard = listener[Symbol.asyncIterator]();
+      const args = [
+        "invoke",
+        "--broker",
+        node().url,
+        "--namespace",
+        namespace,
+        "--wait-for-worker",
+      ];
+      await using cli = new CliProcess([...args, "--tool", "echo"]);
+      await heard.next();
+      await using _tool = await serveEcho(namespace);
+      expect((await cli.finished).exitCode).toBe(0);
+    },
+  );
 
-  test("listens to a call by URL, and shows no password", async () => {
+  test("listens to a call by URL, and shows no password", { tags: "full" }, async () => {
     const namespace = newNamespace();
     await using _tool = await serveEcho(namespace);
     const broker = ["--broker", node().url, "--namespace", namespace];

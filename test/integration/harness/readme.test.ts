@@ -6,7 +6,7 @@ import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
-import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
+import { CliProcess, type CliResult, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
 const checkout = join(import.meta.dirname, "../../..");
@@ -40,7 +40,7 @@ const environment = (): Record<string, string> => ({
 const start = (command: string): CliProcess =>
   new CliProcess(["-c", `exec ${command}`], environment(), { cwd: home.path, command: ["sh"] });
 const type = (command: string): Promise<CliResult> =>
-  runCli(["-c", command], environment(), { cwd: home.path, command: ["sh"] });
+  runCliProcess(["-c", command], environment(), { cwd: home.path, command: ["sh"] });
 
 beforeAll(async () => {
   home = await createPassableDirectory("str-readme-test-");
@@ -92,7 +92,7 @@ describe("the commands of the README", { timeout: timeoutMs }, () => {
     expect(manifest).toContain(blocks("yaml")[0]);
   });
 
-  test("check a configuration", async () => {
+  test("check a configuration", { tags: "full" }, async () => {
     const checked = await type(`HEALTH_PORT=0 ${commands.at(-1)}`);
     expect(checked).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(checked.stdout)).toMatchObject({

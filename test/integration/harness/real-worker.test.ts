@@ -82,7 +82,7 @@ describe("harness invoke at a real worker", { timeout: timeoutMs }, () => {
     expect(await readFile(join(out, "summary.txt"), "utf8")).toBe("Lines: 3\nWords: 3\nChars: 14");
   });
 
-  test("sends a file inside the request", async () => {
+  test("sends a file inside the request", { tags: "full" }, async () => {
     const file = join(directory, "small.txt");
     await writeFile(file, "a b c");
     const call = ["--tool", "process_file", "--preload", `input_file=${file}`];
@@ -91,12 +91,16 @@ describe("harness invoke at a real worker", { timeout: timeoutMs }, () => {
     expect(JSON.parse(stdout)).toMatchObject({ statistics: { word_count: 3 } });
   });
 
-  test("refers to an artifact that is not there, and shows the worker's error", async () => {
-    const call = ["--tool", "process_file", "--artifact", "input_file=nothing.txt:9"];
-    const { exitCode, stderr } = await invoke(...call);
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^ARTIFACT_ERROR: .*"nothing\.txt" version 9/m);
-  });
+  test(
+    "refers to an artifact that is not there, and shows the worker's error",
+    { tags: "full" },
+    async () => {
+      const call = ["--tool", "process_file", "--artifact", "input_file=nothing.txt:9"];
+      const { exitCode, stderr } = await invoke(...call);
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(/^ARTIFACT_ERROR: .*"nothing\.txt" version 9/m);
+    },
+  );
 
   test("shows the error that a tool raised", async () => {
     const args = '{"value": -300, "source": "celsius", "target": "kelvin"}';
@@ -107,15 +111,19 @@ describe("harness invoke at a real worker", { timeout: timeoutMs }, () => {
     expect(stderr).toBe("TOOL_ERROR: -300 celsius is below absolute zero\n");
   });
 
-  test("shows statuses until the worker stops the tool, and exits with 124", async () => {
-    const args = '{"to": 100, "pause_seconds": 0.2}';
-    const { exitCode, stderr } = await invoke(
-      ...["--tool", "count_slowly", "--args", args, "--timeout", "1"],
-    );
-    expect(exitCode).toBe(124);
-    expect(stderr).toContain("status: Counted to 1 of 100\n");
-    expect(stderr).toContain("SANDBOX_TIMEOUT: The worker stopped the tool after");
-  });
+  test(
+    "shows statuses until the worker stops the tool, and exits with 124",
+    { tags: "full" },
+    async () => {
+      const args = '{"to": 100, "pause_seconds": 0.2}';
+      const { exitCode, stderr } = await invoke(
+        ...["--tool", "count_slowly", "--args", args, "--timeout", "1"],
+      );
+      expect(exitCode).toBe(124);
+      expect(stderr).toContain("status: Counted to 1 of 100\n");
+      expect(stderr).toContain("SANDBOX_TIMEOUT: The worker stopped the tool after");
+    },
+  );
 
   test("prints statuses as they come, not when the call is over", async () => {
     const args = ["--tool", "count_slowly", "--args", '{"to": 2, "pause_seconds": 30}'];

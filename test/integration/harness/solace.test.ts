@@ -78,7 +78,7 @@ describe("the harness", () => {
     });
   });
 
-  test("listens to a call by URL, and shows no password", async () => {
+  test("listens to a call by URL, and shows no password", { tags: "full" }, async () => {
     const server = await startBroker();
     await using _tool = await serveEcho(server);
     const broker = ["--broker", urlOf(server), "--namespace", namespace];

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
-import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
+import { CliProcess, type CliResult, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 60_000;
 const cli = join(import.meta.dirname, "../../../harness/cli.ts");
@@ -55,7 +55,7 @@ afterAll(() => home[Symbol.asyncDispose]());
 
 const options = () => ({ cwd: home.path });
 const toolRun = (...args: readonly string[]): Promise<CliResult> =>
-  runCli(["tool", "run", ...args], {}, options());
+  runCliProcess(["tool", "run", ...args], {}, options());
 
 describe("harness tool run", { timeout: timeoutMs }, () => {
   test("--debug gives a Python tool the terminal, so that breakpoint() opens pdb; Ctrl-C is pdb's", async () => {
@@ -67,7 +67,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
       [prompt, "c\n"],
     ];
     const command = [process.execPath, cli, "tool", "run", "stops.py:stops", "--debug"];
-    const { exitCode, stdout } = await runCli(
+    const { exitCode, stdout } = await runCliProcess(
       ["-c", atTerminal, JSON.stringify(steps), ...command, "--args", '{"word": "four"}'],
       { TERM: "xterm" },
       { ...options(), command: ["python3"] },
@@ -123,23 +123,29 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("--args takes arguments from a file, and from standard input", async () => {
-    await writeFile(join(home.path, "args.json"), '{"name": "file"}');
-    expect(await toolRun("hello.ts:hello", "--args", "@args.json")).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringContaining("Hello, file") as string,
-    });
-    const command = `echo '{"name": "input"}' | ${process.execPath} ${cli} tool run hello.ts:hello --args -`;
-    expect(await runCli(["-c", command], {}, { ...options(), command: ["sh"] })).toMatchObject({
-      stdout: expect.stringContaining("Hello, input") as string,
-    });
-    expect(await toolRun("hello.ts:hello", "--args", "@none.json")).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining("none.json cannot be read: ENOENT.") as string,
-    });
-  });
+  test(
+    "--args takes arguments from a file, and from standard input",
+    { tags: "full" },
+    async () => {
+      await writeFile(join(home.path, "args.json"), '{"name": "file"}');
+      expect(await toolRun("hello.ts:hello", "--args", "@args.json")).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining("Hello, file") as string,
+      });
+      const command = `echo '{"name": "input"}' | ${process.execPath} ${cli} tool run hello.ts:hello --args -`;
+      expect(
+        await runCliProcess(["-c", command], {}, { ...options(), command: ["sh"] }),
+      ).toMatchObject({
+        stdout: expect.stringContaining("Hello, input") as string,
+      });
+      expect(await toolRun("hello.ts:hello", "--args", "@none.json")).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining("none.json cannot be read: ENOENT.") as string,
+      });
+    },
+  );
 
-  test("--watch runs the tool again when it changes, until Ctrl-C", async () => {
+  test("--watch runs the tool again when it changes, until Ctrl-C", { tags: "full" }, async () => {
     const args = ["hello.ts:hello", "--watch", "--args", '{"name": "you"}'];
     await using run = new CliProcess(["tool", "run", ...args], {}, options());
     await run.said("stderr", /Waiting for a change below /);

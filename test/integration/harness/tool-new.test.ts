@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { installTypes, typeCheck } from "../../support/type-check.ts";
-import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
+import { CliProcess, type CliResult, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
 const checkout = join(import.meta.dirname, "../../..");
@@ -20,11 +20,11 @@ beforeEach(async () => {
 });
 
 const toolNew = (...args: readonly string[]): Promise<CliResult> =>
-  runCli(["tool", "new", ...args], {}, { cwd: project });
+  runCliProcess(["tool", "new", ...args], {}, { cwd: project });
 
 /** Runs a printed command as it stands. */
 const type = (command: string): Promise<CliResult> =>
-  runCli(["-c", command], { HOME: project }, { cwd: project, command: ["sh"] });
+  runCliProcess(["-c", command], { HOME: project }, { cwd: project, command: ["sh"] });
 
 /** The commands that it prints, by what they are for. */
 function commandsOf(stdout: string): {
@@ -85,67 +85,79 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("says how to serve the tools of a directory with an odd name, and how to call one", async () => {
-    await toolNew("first", "--runtime", "python", "--dir", "it's mine");
-    const { stdout } = await toolNew("second", "--runtime", "node", "--dir", "it's mine");
-    expect(stdout).toContain("extended it's mine/manifest.yaml\n");
-    const commands = commandsOf(stdout);
-    expect(await type(commands.test)).toMatchObject({ exitCode: 0 });
-    expect(await type(commands.run)).toMatchObject({ exitCode: 0 });
+  test(
+    "says how to serve the tools of a directory with an odd name, and how to call one",
+    { tags: "full" },
+    async () => {
+      await toolNew("first", "--runtime", "python", "--dir", "it's mine");
+      const { stdout } = await toolNew("second", "--runtime", "node", "--dir", "it's mine");
+      expect(stdout).toContain("extended it's mine/manifest.yaml\n");
+      const commands = commandsOf(stdout);
+      expect(await type(commands.test)).toMatchObject({ exitCode: 0 });
+      expect(await type(commands.run)).toMatchObject({ exitCode: 0 });
 
-    // The usual port may be taken on this machine.
-    await using dev = new CliProcess(
-      ["-c", `exec ${commands.serve} --port 0`],
-      {},
-      { cwd: project, command: ["sh"] },
-    );
-    const [, port = ""] = await dev.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
-    await dev.said("stdout", /The worker serves first, second\./);
-    const call = `${commands.call} --port ${port}`;
-    for (const command of [call, call.replace("second", "first")]) {
-      const called = await type(command);
-      expect({ ...called, command }).toMatchObject({ exitCode: 0 });
-      expect(JSON.parse(called.stdout)).toEqual({ status: "success", count: 3 });
-    }
-    dev.child.kill("SIGINT");
-    expect((await dev.finished).exitCode).toBe(0);
-  });
+      // The usual port may be taken on this machine.
+      await using dev = new CliProcess(
+        ["-c", `exec ${commands.serve} --port 0`],
+        {},
+        { cwd: project, command: ["sh"] },
+      );
+      const [, port = ""] = await dev.said("stdout", /listens on 127\.0\.0\.1:(\d+)/);
+      await dev.said("stdout", /The worker serves first, second\./);
+      const call = `${commands.call} --port ${port}`;
+      for (const command of [call, call.replace("second", "first")]) {
+        const called = await type(command);
+        expect({ ...called, command }).toMatchObject({ exitCode: 0 });
+        expect(JSON.parse(called.stdout)).toEqual({ status: "success", count: 3 });
+      }
+      dev.child.kill("SIGINT");
+      expect((await dev.finished).exitCode).toBe(0);
+    },
+  );
 
-  test("puts a tool beside the others where they all lie beside their manifest", async () => {
-    const directory = join(project, "flat");
-    await mkdir(directory);
-    await writeFile(join(directory, "manifest.yaml"), "version: 1\ntools: {}\n");
-    const run = (...args: string[]): Promise<CliResult> =>
-      runCli(["tool", "new", ...args], {}, { cwd: directory });
-    const { stdout } = await run("first", "--runtime", "python");
-    expect(commandsOf(stdout).serve).toMatch(/harness\.mjs dev$/);
-    await run("second", "--runtime", "node", "--dir", ".");
-    expect(await filesIn(directory)).toEqual(
-      [
-        ...["first.py", "manifest.yaml", "package.json", "second.test.ts", "second.ts"],
-        ...["test_first.py", "tsconfig.json"],
-      ].sort(),
-    );
-    await using dev = new CliProcess(["dev", "--port", "0"], {}, { cwd: directory });
-    await dev.said("stdout", /The worker serves first, second\./);
-  });
+  test(
+    "puts a tool beside the others where they all lie beside their manifest",
+    { tags: "full" },
+    async () => {
+      const directory = join(project, "flat");
+      await mkdir(directory);
+      await writeFile(join(directory, "manifest.yaml"), "version: 1\ntools: {}\n");
+      const run = (...args: string[]): Promise<CliResult> =>
+        runCliProcess(["tool", "new", ...args], {}, { cwd: directory });
+      const { stdout } = await run("first", "--runtime", "python");
+      expect(commandsOf(stdout).serve).toMatch(/harness\.mjs dev$/);
+      await run("second", "--runtime", "node", "--dir", ".");
+      expect(await filesIn(directory)).toEqual(
+        [
+          ...["first.py", "manifest.yaml", "package.json", "second.test.ts", "second.ts"],
+          ...["test_first.py", "tsconfig.json"],
+        ].sort(),
+      );
+      await using dev = new CliProcess(["dev", "--port", "0"], {}, { cwd: directory });
+      await dev.said("stdout", /The worker serves first, second\./);
+    },
+  );
 
-  test("makes a Node tool and test that pass tsc with its tsconfig.json, which is the guide's", async () => {
-    const { stdout } = await toolNew("my-tool", "--runtime", "node");
-    const directory = join(project, "tools", "node");
-    await installTypes(directory);
-    expect(await typeCheck(directory)).toBe("");
-    const guide = await readFile(join(checkout, "docs/write-a-typescript-tool.md"), "utf8");
-    const config = await readFile(join(directory, "tsconfig.json"), "utf8");
-    expect(guide).toContain(`\`\`\`json\n${config}\`\`\`\n`);
+  test(
+    "makes a Node tool and test that pass tsc with its tsconfig.json, which is the guide's",
+    { tags: "full" },
+    async () => {
+      const { stdout } = await toolNew("my-tool", "--runtime", "node");
+      const directory = join(project, "tools", "node");
+      await installTypes(directory);
+      expect(await typeCheck(directory)).toBe("");
+      const guide = await readFile(join(checkout, "docs/write-a-typescript-tool.md"), "utf8");
+      const config = await readFile(join(directory, "tsconfig.json"), "utf8");
+      expect(guide).toContain(`\`\`\`json\n${config}\`\`\`\n`);
 
-    expect(commandsOf(stdout).types).toBe(
-      `npm install --prefix tools/node --save-dev ${join(checkout, "tool-runner/node")} @types/node@24`,
-    );
-    expect(guide).toMatch(/^npm install --save-dev ".*\/tool-runner\/node" @types\/node@24$/m);
-    const second = await toolNew("second", "--runtime", "node");
-    expect(commandsOf(second.stdout).types).toBeUndefined();
-  });
+      expect(commandsOf(stdout).types).toBe(
+        `npm install --prefix tools/node --save-dev ${join(checkout, "tool-runner/node")} @types/node@24`,
+      );
+      expect(guide).toMatch(/^npm install --save-dev ".*\/tool-runner\/node" @types\/node@24$/m);
+      const second = await toolNew("second", "--runtime", "node");
+      expect(commandsOf(second.stdout).types).toBeUndefined();
+    },
+  );
 
   test("keeps the package.json and the tsconfig.json that are there", async () => {
     const directory = join(project, "tools", "node");
@@ -161,14 +173,18 @@ describe("harness tool new", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("makes Node files that are modules also below a package that is none", async () => {
-    await writeFile(join(project, "package.json"), '{"type": "commonjs"}');
-    const { stdout } = await toolNew("my-tool", "--runtime", "node");
-    const commands = commandsOf(stdout);
-    for (const command of [commands.test, commands.run]) {
-      expect(await type(command)).toMatchObject({ exitCode: 0 });
-    }
-  });
+  test(
+    "makes Node files that are modules also below a package that is none",
+    { tags: "full" },
+    async () => {
+      await writeFile(join(project, "package.json"), '{"type": "commonjs"}');
+      const { stdout } = await toolNew("my-tool", "--runtime", "node");
+      const commands = commandsOf(stdout);
+      for (const command of [commands.test, commands.run]) {
+        expect(await type(command)).toMatchObject({ exitCode: 0 });
+      }
+    },
+  );
 
   test.for([
     ["python", "python/my_tool.py"],

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
-import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
+import { CliProcess, type CliResult, runCli, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 60_000;
 const isRoot = process.getuid?.() === 0;
@@ -129,10 +129,9 @@ async function toolRun(
 ): Promise<CliResult & { readonly left: readonly string[]; readonly temporary: string }> {
   const temporary = await createPassableDirectory("str-tool-run-test-");
   onTestFinished(() => temporary[Symbol.asyncDispose]());
-  const result = await runCli(["tool", "run", join(directory, target), ...args], {
-    TMPDIR: temporary.path,
-    ...environment,
-  });
+  vi.stubEnv("TMPDIR", temporary.path);
+  const result = await runCli(["tool", "run", join(directory, target), ...args], environment);
+  vi.unstubAllEnvs();
   return { ...result, left: await readdir(temporary.path), temporary: temporary.path };
 }
 
@@ -168,15 +167,19 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(JSON.parse(stdout)).toEqual({ text: "Hello, Ada" });
   });
 
-  test("shows what the tool prints, without letting it control the terminal", async () => {
-    const { exitCode, stdout, stderr } = await toolRun("tools.py:talks");
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "{}\n" });
-    expect(stderr).toContain("stdout: to stdout \\u001b[31m\n");
-    expect(stderr).toContain("stderr: to stderr\n");
-    expect(stderr).toContain("stdout: no newline\n");
-  });
+  test(
+    "shows what the tool prints, without letting it control the terminal",
+    { tags: "full" },
+    async () => {
+      const { exitCode, stdout, stderr } = await toolRun("tools.py:talks");
+      expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "{}\n" });
+      expect(stderr).toContain("stdout: to stdout \\u001b[31m\n");
+      expect(stderr).toContain("stderr: to stderr\n");
+      expect(stderr).toContain("stdout: no newline\n");
+    },
+  );
 
-  test("shows it as it comes, and stops the tool at Ctrl-C", async () => {
+  test("shows it as it comes, and stops the tool at Ctrl-C", { tags: "full" }, async () => {
     const temporary = await createPassableDirectory("str-tool-run-test-");
     onTestFinished(() => temporary[Symbol.asyncDispose]());
     const args = ["tool", "run", join(directory, "tools.py:waits")];
@@ -188,7 +191,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(await readdir(temporary.path)).toEqual([]);
   });
 
-  test("stops a tool that runs out of time, and exits with 124", async () => {
+  test("stops a tool that runs out of time, and exits with 124", { tags: "full" }, async () => {
     const { exitCode, stderr, left } = await toolRun("tools.py:waits", ["--timeout", "1"]);
     expect({ exitCode, left }).toEqual({ exitCode: 124, left: [] });
     expect(stderr).toContain("SANDBOX_TIMEOUT: ");
@@ -240,7 +243,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(JSON.parse(stdout)).toEqual({ files: ["from a file"], named: ["from a file"] });
   });
 
-  test("runs under the profile that is asked for", async () => {
+  test("runs under the profile that is asked for", { tags: "full" }, async () => {
     const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await once(server, "listening");
@@ -311,7 +314,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
 
   test("hands no descriptor on that it was started with itself", async () => {
     const cli = join(import.meta.dirname, "../../../harness/cli.ts");
-    const { stdout, stderr } = await runCli(
+    const { stdout, stderr } = await runCliProcess(
       ["tool", "run", join(directory, "tools.py:descriptors")],
       {},
       { command: ["/usr/bin/python3", "-c", withDescriptor, process.execPath, cli] },

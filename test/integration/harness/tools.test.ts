@@ -40,28 +40,32 @@ test("lists what a worker on this host would serve, with the reason for each tha
   expect(exitCode).toBe(1);
 });
 
-test("asks the workers of a broker, which say why they do not serve a tool", async () => {
-  const directory = await toolsDirectory();
-  const broker = await startDevBroker();
-  onTestFinished(() => broker[Symbol.asyncDispose]());
-  const topic = "ns/a2a/v1/sam_remote_tool/invoke/";
-  const reason = `Tool 'weather' is not available on this worker: ${packageReason}`;
-  await using _refusing = await startScriptedWorker(broker.port, `${topic}weather`, (_, reply) =>
-    reply.error("TOOL_NOT_AVAILABLE", reason),
-  );
-  await using _serving = await startScriptedWorker(broker.port, `${topic}words`, (_, reply) =>
-    reply.error("INVALID_REQUEST", "Invalid request: params.task_id: missing"),
-  );
-  const address = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--timeout", "1"];
-  await using cli = new CliProcess(["tools", "--json", "--tools", directory, ...address]);
-  const { stdout, exitCode } = await cli.finished;
-  const rows = stdout.split("\n").slice(0, -1);
-  expect(rows.map((row): unknown => JSON.parse(row))).toEqual([
-    { tool: "words", description: "Counts words", state: "served" },
-    { tool: "weather", description: "Forecast", state: "not served", reason },
-    { tool: "foreign", state: "no answer", reason: `no worker answers on ${topic}foreign` },
-  ]);
-  expect(exitCode).toBe(1);
-  await using named = new CliProcess(["tools", "--tool", "words", ...address]);
-  expect(await named.finished).toMatchObject({ stdout: "words  served\n", exitCode: 0 });
-});
+test(
+  "asks the workers of a broker, which say why they do not serve a tool",
+  { tags: "full" },
+  async () => {
+    const directory = await toolsDirectory();
+    const broker = await startDevBroker();
+    onTestFinished(() => broker[Symbol.asyncDispose]());
+    const topic = "ns/a2a/v1/sam_remote_tool/invoke/";
+    const reason = `Tool 'weather' is not available on this worker: ${packageReason}`;
+    await using _refusing = await startScriptedWorker(broker.port, `${topic}weather`, (_, reply) =>
+      reply.error("TOOL_NOT_AVAILABLE", reason),
+    );
+    await using _serving = await startScriptedWorker(broker.port, `${topic}words`, (_, reply) =>
+      reply.error("INVALID_REQUEST", "Invalid request: params.task_id: missing"),
+    );
+    const address = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--timeout", "1"];
+    await using cli = new CliProcess(["tools", "--json", "--tools", directory, ...address]);
+    const { stdout, exitCode } = await cli.finished;
+    const rows = stdout.split("\n").slice(0, -1);
+    expect(rows.map((row): unknown => JSON.parse(row))).toEqual([
+      { tool: "words", description: "Counts words", state: "served" },
+      { tool: "weather", description: "Forecast", state: "not served", reason },
+      { tool: "foreign", state: "no answer", reason: `no worker answers on ${topic}foreign` },
+    ]);
+    expect(exitCode).toBe(1);
+    await using named = new CliProcess(["tools", "--tool", "words", ...address]);
+    expect(await named.finished).toMatchObject({ stdout: "words  served\n", exitCode: 0 });
+  },
+);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
 import { examplePythonDir } from "../../../harness/package.ts";
-import { runCli } from "./cli-process.ts";
+import { runCli, runCliProcess } from "./cli-process.ts";
 
 let directory = "";
 beforeAll(async () => {
@@ -219,7 +219,7 @@ test("a command loads its own parts only, and Node keeps what it compiled of the
   const cache = join(directory, "cache");
   const harness = join(import.meta.dirname, "../../../bin/harness.mjs");
   const environment = { XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: "" };
-  const { exitCode } = await runCli(["--version"], environment, {
+  const { exitCode } = await runCliProcess(["--version"], environment, {
     command: [process.execPath, harness],
   });
   expect(exitCode).toBe(0);

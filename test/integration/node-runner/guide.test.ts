@@ -52,7 +52,7 @@ async function call(module: string, name: string, options: RunOptions): Promise<
   return runTool(module, name, { ...options, toolsDir: await guideTools() });
 }
 
-test("the first tool counts, and refuses", async () => {
+test("the first tool counts, and refuses", { tags: "full" }, async () => {
   const counted = await call("words.ts", "countWords", { args: { text: "one two three" } });
   expect(counted.document).toMatchObject({ result: { status: "success", count: 3 } });
   expect(statuses(counted)).toEqual(["Counting..."]);
@@ -63,7 +63,7 @@ test("the first tool counts, and refuses", async () => {
   });
 });
 
-test("the tool that looks at its arguments", async () => {
+test("the tool that looks at its arguments", { tags: "full" }, async () => {
   expect(
     (await call("repeat.ts", "repeat", { args: { text: "ab", times: 2 } })).document,
   ).toMatchObject({ result: { text: "abab" } });
@@ -92,7 +92,7 @@ test("the tests of the first tool", async () => {
   expect(stdout).toMatch(/^. pass 2$/m);
 });
 
-test("its tools pass tsc with its tsconfig.json", async () => {
+test("its tools pass tsc with its tsconfig.json", { tags: "full" }, async () => {
   const files = {
     "words.ts": block("ts", "countWords"),
     "repeat.ts": importing + block("ts", "repeat"),

@@ -114,22 +114,26 @@ function requestOf({ mounts, environment, memoryBound }: PreparedTool): SandboxR
 const prepare = (runner: ToolRunner, module: string): Promise<PreparedTool> =>
   runner.prepare(tool("tool", { runtime: "node", module }), profile);
 
-test("every call is answered as in a sandbox that is made for it", async (context) => {
-  await using opened = await openRunner(context);
-  const { backend, runner } = opened;
-  const ahead = backend.aheadOf!(profile);
-  for (const call of calls) {
-    await using prepared = await prepare(runner, call[0]);
-    const request = requestOf(prepared);
-    const fresh = await backend.acquire(request, never);
-    const cold = await make(call, fresh, () => fresh.start(prepared.launch));
-    const parked = await ahead!.park(request, prepared.park!, never);
-    const warm = await make(call, parked, () => parked.wake());
-    expect(warm, JSON.stringify(call)).toEqual(cold);
-  }
-});
+test(
+  "every call is answered as in a sandbox that is made for it",
+  { tags: "full" },
+  async (context) => {
+    await using opened = await openRunner(context);
+    const { backend, runner } = opened;
+    const ahead = backend.aheadOf!(profile);
+    for (const call of calls) {
+      await using prepared = await prepare(runner, call[0]);
+      const request = requestOf(prepared);
+      const fresh = await backend.acquire(request, never);
+      const cold = await make(call, fresh, () => fresh.start(prepared.launch));
+      const parked = await ahead!.park(request, prepared.park!, never);
+      const warm = await make(call, parked, () => parked.wake());
+      expect(warm, JSON.stringify(call)).toEqual(cold);
+    }
+  },
+);
 
-test("a module that cannot wait is refused, with its reason", async (context) => {
+test("a module that cannot wait is refused, with its reason", { tags: "full" }, async (context) => {
   await using opened = await openRunner(context);
   const { backend, runner } = opened;
   await using prepared = await prepare(runner, "fails-on-import.js");

@@ -86,7 +86,7 @@ describe("the backends of a worker", () => {
     await expect(acquiring).rejects.toThrow("no profile of this worker has the backend bubblewrap");
   });
 
-  test("leave nothing when they are closed", async (context) => {
+  test("leave nothing when they are closed", { tags: "full" }, async (context) => {
     await requireBubblewrap(context);
     const base = await temporaryDirectory();
     const backends = await openBackends(options(base, [standard, debug]));

@@ -235,6 +235,7 @@ def run():
     ["without", true],
   ] as const)(
     "of processor time, that of loading included, %s",
+    { tags: "full" },
     async ([, withoutCgroups], context) => {
       const source = `
 import time

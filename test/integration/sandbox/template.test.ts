@@ -161,18 +161,25 @@ def run():
     },
   );
 
-  test("leaves no process of calls that ended together, where no control group ends them", async (context) => {
-    const { host, template } = await open(context, working, { withoutCgroups: true });
-    for (let round = 0; round < 5; round++) {
-      const parked = await Promise.all(Array.from({ length: 6 }, () => template.park(never)));
-      await using held = new AsyncDisposableStack();
-      for (const each of parked) held.use(each);
-      const woken = await Promise.all(parked.map((each) => host.wake(each, "run")));
-      await Promise.all(woken.map(({ exited }) => exited));
-      for (const { workDir } of parked)
-        await vi.waitFor(async () => expect(await processesIn(workDir.path)).toEqual([]), patience);
-    }
-  });
+  test(
+    "leaves no process of calls that ended together, where no control group ends them",
+    { tags: "full" },
+    async (context) => {
+      const { host, template } = await open(context, working, { withoutCgroups: true });
+      for (let round = 0; round < 5; round++) {
+        const parked = await Promise.all(Array.from({ length: 6 }, () => template.park(never)));
+        await using held = new AsyncDisposableStack();
+        for (const each of parked) held.use(each);
+        const woken = await Promise.all(parked.map((each) => host.wake(each, "run")));
+        await Promise.all(woken.map(({ exited }) => exited));
+        for (const { workDir } of parked)
+          await vi.waitFor(
+            async () => expect(await processesIn(workDir.path)).toEqual([]),
+            patience,
+          );
+      }
+    },
+  );
 
   test.for([
     ["has no flush", "class Out:\n    def write(self, text): pass\nsys.stdout = Out()\n"],

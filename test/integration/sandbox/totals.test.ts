@@ -232,7 +232,7 @@ fill("file", 2)`;
   });
 
   describe("goes on when", () => {
-    test("it uses of everything nearly what it may", async (context) => {
+    test("it uses of everything nearly what it may", { tags: "full" }, async (context) => {
       const backend = await backendFor(context);
       const limits = {
         memoryBytes: 256 * MiB,
@@ -379,10 +379,13 @@ assert os.sched_getaffinity(0) == before`;
 });
 
 // Version 1 of control groups does not count it.
-test("a sandbox is ended when the kernel holds too much to know of its mappings, where the guard looks", async (context) => {
-  const backend = await open(context, true);
-  const limits = { memoryBytes: 150 * MiB };
-  const program = `
+test(
+  "a sandbox is ended when the kernel holds too much to know of its mappings, where the guard looks",
+  { tags: "full" },
+  async (context) => {
+    const backend = await open(context, true);
+    const limits = { memoryBytes: 150 * MiB };
+    const program = `
 library = ctypes.CDLL(None)
 library.mmap.restype = ctypes.c_void_p
 library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
@@ -392,7 +395,8 @@ def divide(number):
     for page in range(0, 60000, 2): library.mprotect(area + page * 4096, 4096, 1)
     time.sleep(linger)
 in_processes(8, divide)`;
-  expect(await runBeyond(backend, program, { limits })).toMatchObject(
-    endedFor("memoryBytes", limits.memoryBytes),
-  );
-});
+    expect(await runBeyond(backend, program, { limits })).toMatchObject(
+      endedFor("memoryBytes", limits.memoryBytes),
+    );
+  },
+);

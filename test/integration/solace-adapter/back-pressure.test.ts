@@ -113,29 +113,33 @@ describe("a worker whose slots are busy for long", () => {
     }, patience);
   });
 
-  test("has calls of each queue run in turn, and none come more than twice", async () => {
-    const three = ["a", "b", "c"];
-    await using place = await openPlace({ maxUnsettled: 1, isRepeatable });
-    await using session = await place.broker.connect(three, never);
-    const deliveries = pull(session);
-    const calls = await callAll(place, three, 12);
-    const seen: string[] = [];
-    const turns: string[] = [];
-    while (seen.length < calls.length) {
-      const delivery = await deliveries.next();
-      expect(delivery.deliveryCount).toBeLessThanOrEqual(2);
-      seen.push(textOf(delivery));
-      turns.push(delivery.topic.slice(-1));
-      // As long as it takes to have the other queues let go.
-      if (seen.length < 8) await pass(busyMs);
-      await delivery.settle("accepted");
-    }
-    expect(seen.toSorted()).toEqual(calls.toSorted());
-    for (const tool of three) {
-      expect(turns.slice(0, 4)).toContain(tool);
-      expect(turns.slice(0, 8).filter((turn) => turn === tool).length).toBeGreaterThanOrEqual(2);
-    }
-  });
+  test(
+    "has calls of each queue run in turn, and none come more than twice",
+    { tags: "full" },
+    async () => {
+      const three = ["a", "b", "c"];
+      await using place = await openPlace({ maxUnsettled: 1, isRepeatable });
+      await using session = await place.broker.connect(three, never);
+      const deliveries = pull(session);
+      const calls = await callAll(place, three, 12);
+      const seen: string[] = [];
+      const turns: string[] = [];
+      while (seen.length < calls.length) {
+        const delivery = await deliveries.next();
+        expect(delivery.deliveryCount).toBeLessThanOrEqual(2);
+        seen.push(textOf(delivery));
+        turns.push(delivery.topic.slice(-1));
+        // As long as it takes to have the other queues let go.
+        if (seen.length < 8) await pass(busyMs);
+        await delivery.settle("accepted");
+      }
+      expect(seen.toSorted()).toEqual(calls.toSorted());
+      for (const tool of three) {
+        expect(turns.slice(0, 4)).toContain(tool);
+        expect(turns.slice(0, 8).filter((turn) => turn === tool).length).toBeGreaterThanOrEqual(2);
+      }
+    },
+  );
 
   test("keeps a call that was delivered before, and runs it when it has room", async () => {
     await using place = await openPlace({ maxUnsettled: 1, isRepeatable });
@@ -348,41 +352,45 @@ describe("calls in the hand of a worker that lets their queue go", () => {
   });
 });
 
-test("calls that are held for any time by two workers end once each", async () => {
-  const log = keptLog();
-  const three = ["a", "b", "c"];
-  await using place = await openPlace({ maxUnsettled: 2, isRepeatable, log });
-  const dead = vi.fn();
-  place.server.events.on("dead", dead);
-  const unbound = vi.fn();
-  place.server.events.on("unbound", unbound);
-  await using one = await place.broker.connect(three, never);
-  await using other = await place.broker.connect(three, never);
-  let lost = 0;
-  for (const { closed } of [one, other])
-    void closed.then(({ reason }) => (lost += +(reason === "lost")));
-  const roll = dice(7);
-  const held: Delivery[] = [];
-  const collect = async ({ deliveries }: BrokerSession): Promise<void> => {
-    for await (const delivery of deliveries) held.push(delivery);
-  };
-  void collect(one);
-  void collect(other);
-  const left = new Set(await callAll(place, three, 90));
-  while (left.size > 0) {
-    // Long enough to be parked now and then.
-    await pass(roll(6) === 0 ? busyMs : roll(40));
-    for (let some = roll(held.length + 1); some > 0; some--) {
-      const [delivery] = held.splice(roll(held.length), 1);
-      expect(left.delete(textOf(delivery!))).toBe(true);
-      await delivery!.settle("accepted");
+test(
+  "calls that are held for any time by two workers end once each",
+  { tags: "full" },
+  async () => {
+    const log = keptLog();
+    const three = ["a", "b", "c"];
+    await using place = await openPlace({ maxUnsettled: 2, isRepeatable, log });
+    const dead = vi.fn();
+    place.server.events.on("dead", dead);
+    const unbound = vi.fn();
+    place.server.events.on("unbound", unbound);
+    await using one = await place.broker.connect(three, never);
+    await using other = await place.broker.connect(three, never);
+    let lost = 0;
+    for (const { closed } of [one, other])
+      void closed.then(({ reason }) => (lost += +(reason === "lost")));
+    const roll = dice(7);
+    const held: Delivery[] = [];
+    const collect = async ({ deliveries }: BrokerSession): Promise<void> => {
+      for await (const delivery of deliveries) held.push(delivery);
+    };
+    void collect(one);
+    void collect(other);
+    const left = new Set(await callAll(place, three, 90));
+    while (left.size > 0) {
+      // Long enough to be parked now and then.
+      await pass(roll(6) === 0 ? busyMs : roll(40));
+      for (let some = roll(held.length + 1); some > 0; some--) {
+        const [delivery] = held.splice(roll(held.length), 1);
+        expect(left.delete(textOf(delivery!))).toBe(true);
+        await delivery!.settle("accepted");
+      }
     }
-  }
-  await vi.waitFor(() => {
-    for (const tool of three) expect(place.server.queue(queueOf(tool))?.depth).toBe(0);
-  }, patience);
-  expect(unbound).toHaveBeenCalled();
-  expect(dead).not.toHaveBeenCalled();
-  expect(lost).toBe(0);
-  expect(log.events.filter((event) => event !== "queue made")).toEqual([]);
-});
+    await vi.waitFor(() => {
+      for (const tool of three) expect(place.server.queue(queueOf(tool))?.depth).toBe(0);
+    }, patience);
+    expect(unbound).toHaveBeenCalled();
+    expect(dead).not.toHaveBeenCalled();
+    expect(lost).toBe(0);
+    expect(log.events.filter((event) => event !== "queue made")).toEqual([]);
+  },
+);

@@ -176,24 +176,28 @@ describe("TLS", () => {
     expect(logins).not.toHaveBeenCalled();
   });
 
-  test("shows the worker's certificate to a broker that asks for one", async () => {
-    await using stack = new AsyncDisposableStack();
-    const [authority] = await openAuthority(stack);
-    const tls = await tlsOf(await authority.issue("broker", localNames), authority.cert);
-    const server = stack.use(await startSmfBroker({ tls }));
-    const logins: Login[] = [];
-    server.faults.login = (login) => void logins.push(login);
-    const { cert, key } = await authority.issue("worker", "DNS:worker", "open sesame");
-    const files = {
-      trustStorePath: authority.cert,
-      clientCertPath: cert,
-      clientKeyPath: key,
-      clientKeyPassphrase: "open sesame",
-    };
-    const host = `tcps://127.0.0.1:${server.port}`;
-    await using _session = await solaceBroker({ host, namespace, tls: files }).connect([], never);
-    expect(logins).toMatchObject([{ scheme: "client-certificate", certificateName: "worker" }]);
-  });
+  test(
+    "shows the worker's certificate to a broker that asks for one",
+    { tags: "full" },
+    async () => {
+      await using stack = new AsyncDisposableStack();
+      const [authority] = await openAuthority(stack);
+      const tls = await tlsOf(await authority.issue("broker", localNames), authority.cert);
+      const server = stack.use(await startSmfBroker({ tls }));
+      const logins: Login[] = [];
+      server.faults.login = (login) => void logins.push(login);
+      const { cert, key } = await authority.issue("worker", "DNS:worker", "open sesame");
+      const files = {
+        trustStorePath: authority.cert,
+        clientCertPath: cert,
+        clientKeyPath: key,
+        clientKeyPassphrase: "open sesame",
+      };
+      const host = `tcps://127.0.0.1:${server.port}`;
+      await using _session = await solaceBroker({ host, namespace, tls: files }).connect([], never);
+      expect(logins).toMatchObject([{ scheme: "client-certificate", certificateName: "worker" }]);
+    },
+  );
 
   test("carries an access token", async () => {
     await using stack = new AsyncDisposableStack();

@@ -32,7 +32,7 @@ describe("calls that end in any order and any way", () => {
     { atOnce: 100, tools: ["a", "b", "c"] },
     { atOnce: 12, tools: ["echo"] },
     { atOnce: 1, tools: ["a", "b"] },
-  ])("end once each, $atOnce at once of $tools", async ({ atOnce, tools }) => {
+  ])("end once each, $atOnce at once of $tools", { tags: "full" }, async ({ atOnce, tools }) => {
     const log = keptLog();
     await using place = await openPlace({ maxUnsettled: atOnce, maxDeliveries: 200, log });
     await using session = await place.broker.connect(tools, never);

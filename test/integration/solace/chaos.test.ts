@@ -7,7 +7,11 @@ import { expectPromisesKept } from "../../support/chaos-report.ts";
 import { startChaosSmfBroker } from "../../support/chaos-smf.ts";
 import { makeChaos } from "../../support/chaos.ts";
 
-test("every call is answered, and none runs twice that must not, whoever is killed meanwhile", async () => {
-  await using broker = await startChaosSmfBroker();
-  expectPromisesKept(await makeChaos(broker, "test/chaos", littleChaos));
-}, 240_000);
+test(
+  "every call is answered, and none runs twice that must not, whoever is killed meanwhile",
+  { tags: "full", timeout: 240_000 },
+  async () => {
+    await using broker = await startChaosSmfBroker();
+    expectPromisesKept(await makeChaos(broker, "test/chaos", littleChaos));
+  },
+);

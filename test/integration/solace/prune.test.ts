@@ -227,7 +227,7 @@ describe("harness queues prune", () => {
     });
   });
 
-  test("finds more queues than the broker lists at once", async () => {
+  test("finds more queues than the broker lists at once", { tags: "full" }, async () => {
     await using place = await openPlace();
     for (let n = 0; n < 250; n++) place.broker.createQueue(nameOf(`tool-${n}`));
     const result = await place.prune(["--yes", "--after", "1"]);

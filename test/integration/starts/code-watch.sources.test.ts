@@ -118,7 +118,7 @@ describe("Python in a virtual environment", () => {
     expect(await isSeen(runner, () => appendFile(path, "changed = True\n"))).toBe(true);
   });
 
-  test("has changed when the environment gets another interpreter", async () => {
+  test("has changed when the environment gets another interpreter", { tags: "full" }, async () => {
     await using runner = await open();
     const other = join(base, "python");
     await writeFile(other, "");

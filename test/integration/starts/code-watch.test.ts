@@ -149,7 +149,7 @@ describe.each([byEvents, byPolling])("code in a directory of tools, followed $ho
     expect(watch.versionOf("python")).toBeGreaterThan(after);
   });
 
-  test("has changed when one of 2,000 modules is edited", async () => {
+  test("has changed when one of 2,000 modules is edited", { tags: "full" }, async () => {
     const paths = Array.from({ length: 2_000 }, (_, index) => `package${index % 50}/${index}.py`);
     for (const path of paths) await write(path, "1");
     const watch = await follow(means);
@@ -335,7 +335,7 @@ describe("a look", () => {
     expect(fingerprint).toBeDefined();
   });
 
-  test("lets others have their turn", async () => {
+  test("lets others have their turn", { tags: "full" }, async () => {
     for (let file = 0; file < 2_000; file++) await write(`${file}.py`, "");
     let turns = 0;
     let isOver = false;
@@ -373,19 +373,23 @@ describe("events of the file system", () => {
     return { path, inode: (await stat(path)).ino };
   }
 
-  test("are had of a bounded number of directories, the upper ones, and given back", async () => {
-    const before = await watches();
-    for (let index = 0; index < maxWatchedDirectories + 100; index++)
-      await directory(`node_modules/${index}`);
-    const watch = await follow({ hints: true, pollMs: 50 });
-    expect((await watches()) - before).toBe(maxWatchedDirectories);
-    await seen(watch, () => write("tool.py", ""));
-    expect((await watches()) - before).toBe(maxWatchedDirectories);
-    // Of the last ones there are none: they are polled.
-    await seen(watch, () => write(`node_modules/${maxWatchedDirectories + 99}/index.js`, ""));
-    await watch[Symbol.asyncDispose]();
-    await vi.waitFor(async () => expect(await watches()).toBe(before), patience);
-  });
+  test(
+    "are had of a bounded number of directories, the upper ones, and given back",
+    { tags: "full" },
+    async () => {
+      const before = await watches();
+      for (let index = 0; index < maxWatchedDirectories + 100; index++)
+        await directory(`node_modules/${index}`);
+      const watch = await follow({ hints: true, pollMs: 50 });
+      expect((await watches()) - before).toBe(maxWatchedDirectories);
+      await seen(watch, () => write("tool.py", ""));
+      expect((await watches()) - before).toBe(maxWatchedDirectories);
+      // Of the last ones there are none: they are polled.
+      await seen(watch, () => write(`node_modules/${maxWatchedDirectories + 99}/index.js`, ""));
+      await watch[Symbol.asyncDispose]();
+      await vi.waitFor(async () => expect(await watches()).toBe(before), patience);
+    },
+  );
 
   test("are given back of directories that are not followed any more", async () => {
     const before = await watches();

@@ -97,6 +97,7 @@ describe("while calls follow each other without a gap", () => {
     ["template", ["template", "template", "template", "template", "template"]],
   ] as const)(
     "no sandbox is made ahead by %s, and as soon as none runs all are",
+    { tags: "full" },
     async ([start, kinds], context) => {
       const scene = await openStarts(context, tool("tool", { start, warm }));
       await scene.untilWaiting(count);
@@ -121,6 +122,7 @@ describe("while calls follow each other without a gap", () => {
 
   test.for(["pool", "template"] as const)(
     "one at a time is made by %s, once it has stood back for long enough",
+    { tags: "full" },
     async (start, context) => {
       const scene = await openStarts(context, tool("tool", { start, warm }));
       await scene.untilWaiting(count);
@@ -141,7 +143,7 @@ describe("while sandboxes are made ahead that never get ready", () => {
   const making = (rig: Rig, name: string) =>
     rig.worker.starts?.stats.find((shelf) => shelf.tool === name)?.making;
 
-  test("a worker with one slot answers its calls", async () => {
+  test("a worker with one slot answers its calls", { tags: "full" }, async () => {
     const pool = { start: "pool", warm: { min: 1 } } as const;
     const stuck = Array.from({ length: availableParallelism() }, (_, n) => `stuck_${n}`);
     await using rig = await startRig({

@@ -49,23 +49,27 @@ export const run = ({ name }) => ({ found: [], name });
 `;
 
 describe("a sandbox that waits", () => {
-  test.for(languages)("serves one call of a %s tool, and another one comes", async ([, tool]) => {
-    await using rig = await startRig({
-      tools: { tool },
-      files: { "leaving.py": leaving },
-      nodeFiles: { "leaving.js": nodeLeaving },
-      isWarm: true,
-    });
-    for (const name of ["a", "b", "c"]) {
-      await rig.untilWaiting("tool");
-      expect(await call(rig, "tool", { name })).toEqual({
-        start: "pool",
-        result: { found: [], name },
+  test.for(languages)(
+    "serves one call of a %s tool, and another one comes",
+    { tags: "full" },
+    async ([, tool]) => {
+      await using rig = await startRig({
+        tools: { tool },
+        files: { "leaving.py": leaving },
+        nodeFiles: { "leaving.js": nodeLeaving },
+        isWarm: true,
       });
-    }
-  });
+      for (const name of ["a", "b", "c"]) {
+        await rig.untilWaiting("tool");
+        expect(await call(rig, "tool", { name })).toEqual({
+          start: "pool",
+          result: { found: [], name },
+        });
+      }
+    },
+  );
 
-  test("is never had by two, however many call at once", async () => {
+  test("is never had by two, however many call at once", { tags: "full" }, async () => {
     const tool = { module: "leaving", function: "run", ...pool };
     await using rig = await startRig({
       tools: { tool },
@@ -167,7 +171,7 @@ describe("a sandbox that waits with a part of the host", () => {
     await scene.rig.untilWaiting("tool");
   });
 
-  test("serves none when it is gone", async () => {
+  test("serves none when it is gone", { tags: "full" }, async () => {
     await using scene = await withMount();
     await rm(scene.file);
     expect(await scene.rig.call("tool", args)).toMatchObject({

@@ -42,24 +42,28 @@ describe("a drain", () => {
     expect(await drained).toMatchObject({ abandoned: 0 });
   });
 
-  test("ends the subscriptions while calls still run, so that no call is queued for nobody", async () => {
-    const runs = await ToolRuns.listen();
-    await using rig = await startRig({
-      tools: {
-        well: { function: "well" },
-        announces: { module: "announcing", function: "announces" },
-      },
-      files: { [announcingTool.file]: announcingTool.source },
-    });
-    expect(servedTopics(rig)).toHaveLength(2);
-    const running = rig.call("announces", { port: runs.port });
-    await runs.haveBegun("run");
-    const drained = rig.worker.drain(30_000);
-    await vi.waitFor(() => expect(servedTopics(rig)).toEqual([]), patience);
-    runs.finish();
-    expect(await running).toMatchObject({ kind: "success", toolResult: { told: "done" } });
-    expect(await drained).toEqual({ finished: 1, givenBack: 0, abandoned: 0 });
-  });
+  test(
+    "ends the subscriptions while calls still run, so that no call is queued for nobody",
+    { tags: "full" },
+    async () => {
+      const runs = await ToolRuns.listen();
+      await using rig = await startRig({
+        tools: {
+          well: { function: "well" },
+          announces: { module: "announcing", function: "announces" },
+        },
+        files: { [announcingTool.file]: announcingTool.source },
+      });
+      expect(servedTopics(rig)).toHaveLength(2);
+      const running = rig.call("announces", { port: runs.port });
+      await runs.haveBegun("run");
+      const drained = rig.worker.drain(30_000);
+      await vi.waitFor(() => expect(servedTopics(rig)).toEqual([]), patience);
+      runs.finish();
+      expect(await running).toMatchObject({ kind: "success", toolResult: { told: "done" } });
+      expect(await drained).toEqual({ finished: 1, givenBack: 0, abandoned: 0 });
+    },
+  );
 
   test("with nothing to do ends at once when the broker is away", async () => {
     await using rig = await startRig({ tools });
@@ -108,7 +112,7 @@ describe("calls that were published just before SIGTERM", () => {
   test.each([
     ["are run and answered", 30, "result"],
     ["are answered also when there is no time to run them", 0, "error"],
-  ])("%s", async (_, drainTimeoutSeconds, member) => {
+  ])("%s", { tags: "full" }, async (_, drainTimeoutSeconds, member) => {
     await using owned = new AsyncDisposableStack();
     const base = await reachableDirectory();
     owned.defer(() => rm(base, { recursive: true, force: true }));

@@ -184,32 +184,36 @@ test("a worker that is disposed of without a drain gives its calls to another", 
   await answered("running", "waiting");
 });
 
-test("no call is lost, answered twice or run too often while workers come and go", async () => {
-  const [repeatable, onceOnly]: [string[], string[]] = [[], []];
-  const finishing = setInterval(() => runs.finish(), 20);
-  onTestFinished(() => clearInterval(finishing));
-  let current = await startWorker(3);
-  for (const [round, deadlineMs] of [0, longMs, 0, longMs].entries()) {
-    const names = Array.from({ length: 6 }, (_, n) => `${round}.${n}`);
-    const begunBefore = runs.begun.length;
-    const next = await startWorker(3);
-    for (const name of names) {
-      publish("repeatable", `again ${name}`);
-      publish("once_only", `once ${name}`);
-      repeatable.push(`again ${name}`);
-      onceOnly.push(`once ${name}`);
+test(
+  "no call is lost, answered twice or run too often while workers come and go",
+  { tags: "full" },
+  async () => {
+    const [repeatable, onceOnly]: [string[], string[]] = [[], []];
+    const finishing = setInterval(() => runs.finish(), 20);
+    onTestFinished(() => clearInterval(finishing));
+    let current = await startWorker(3);
+    for (const [round, deadlineMs] of [0, longMs, 0, longMs].entries()) {
+      const names = Array.from({ length: 6 }, (_, n) => `${round}.${n}`);
+      const begunBefore = runs.begun.length;
+      const next = await startWorker(3);
+      for (const name of names) {
+        publish("repeatable", `again ${name}`);
+        publish("once_only", `once ${name}`);
+        repeatable.push(`again ${name}`);
+        onceOnly.push(`once ${name}`);
+      }
+      await vi.waitFor(() => expect(runs.begun.length).toBeGreaterThan(begunBefore), patience);
+      await current.worker.drain(deadlineMs);
+      await current.worker[Symbol.asyncDispose]();
+      current = next;
     }
-    await vi.waitFor(() => expect(runs.begun.length).toBeGreaterThan(begunBefore), patience);
-    await current.worker.drain(deadlineMs);
-    await current.worker[Symbol.asyncDispose]();
-    current = next;
-  }
-  await answered(...repeatable, ...onceOnly);
-  await current.worker.drain(longMs);
-  for (const name of repeatable) expect([name, answers.get(name)]).toMatchObject([name, [done]]);
-  for (const name of onceOnly) {
-    const { length: runCount } = runs.begun.filter((begun) => begun === name);
-    expect([name, answers.get(name)]).toMatchObject([name, [{}]]);
-    expect(runCount).toBeLessThanOrEqual(1);
-  }
-});
+    await answered(...repeatable, ...onceOnly);
+    await current.worker.drain(longMs);
+    for (const name of repeatable) expect([name, answers.get(name)]).toMatchObject([name, [done]]);
+    for (const name of onceOnly) {
+      const { length: runCount } = runs.begun.filter((begun) => begun === name);
+      expect([name, answers.get(name)]).toMatchObject([name, [{}]]);
+      expect(runCount).toBeLessThanOrEqual(1);
+    }
+  },
+);

@@ -62,18 +62,22 @@ describe("a worker that is stopped at once", () => {
     await session.pause();
   };
 
-  test("is handed nothing of what it gives back, however long the broker takes to pause", async () => {
-    const { workers, handedOut, worker } = await busyWorker(slowly);
-    await worker[Symbol.asyncDispose]();
-    expect(handedOut).toEqual(both);
-    expect(workers.answers.size).toBe(0);
-    await workers.startWorker(2);
-    await workers.runs.haveBegun("running", "running", "waiting");
-    workers.runs.finish("running", "waiting");
-    await workers.answered("running", "waiting");
-  });
+  test(
+    "is handed nothing of what it gives back, however long the broker takes to pause",
+    { tags: "full" },
+    async () => {
+      const { workers, handedOut, worker } = await busyWorker(slowly);
+      await worker[Symbol.asyncDispose]();
+      expect(handedOut).toEqual(both);
+      expect(workers.answers.size).toBe(0);
+      await workers.startWorker(2);
+      await workers.runs.haveBegun("running", "running", "waiting");
+      workers.runs.finish("running", "waiting");
+      await workers.answered("running", "waiting");
+    },
+  );
 
-  test("is handed nothing of it in the middle of a drain either", async () => {
+  test("is handed nothing of it in the middle of a drain either", { tags: "full" }, async () => {
     const { handedOut, worker } = await busyWorker(slowly);
     void worker.drain(600_000);
     worker.hurry();
@@ -81,18 +85,22 @@ describe("a worker that is stopped at once", () => {
     expect(handedOut).toEqual(both);
   });
 
-  test("ends, and loses no call, when the broker never says that it was paused", async () => {
-    const { workers, worker } = await busyWorker(async (session) => {
-      await session.pause();
-      await new Promise(() => undefined);
-    });
-    worker.hurry();
-    await worker[Symbol.asyncDispose]();
-    await workers.startWorker(2);
-    await workers.runs.haveBegun("running", "running", "waiting");
-    workers.runs.finish("running", "waiting");
-    await workers.answered("running", "waiting");
-  });
+  test(
+    "ends, and loses no call, when the broker never says that it was paused",
+    { tags: "full" },
+    async () => {
+      const { workers, worker } = await busyWorker(async (session) => {
+        await session.pause();
+        await new Promise(() => undefined);
+      });
+      worker.hurry();
+      await worker[Symbol.asyncDispose]();
+      await workers.startWorker(2);
+      await workers.runs.haveBegun("running", "running", "waiting");
+      workers.runs.finish("running", "waiting");
+      await workers.answered("running", "waiting");
+    },
+  );
 });
 
 describe("on RabbitMQ, a worker that is stopped at once", () => {

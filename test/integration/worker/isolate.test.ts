@@ -107,7 +107,7 @@ describe.each([
     expect(await rig.call(tool)).toMatchObject({ kind: "success", toolResult });
   });
 
-  test("does not change what others see", async () => {
+  test("does not change what others see", { tags: "full" }, async () => {
     const [whole, nodeWhole] = [await rig.call("whole"), await rig.call("node_whole")];
     expect(JSON.stringify(whole)).toContain("/tools/python/pack/deep/other.py");
     expect(JSON.stringify(nodeWhole)).toContain("/tools/node/alone/other.ts");
@@ -138,18 +138,22 @@ describe.each([
     expect(answer).toMatchObject({ kind: "error", code: "TOOL_NOT_FOUND" });
   });
 
-  test("of Node gets compiled code, when there is some, and still sees no other module", async () => {
-    await vi.waitFor(
-      async () => {
-        const answer = await rig.call("node");
-        expect(answer).toMatchObject({ toolResult: { compiled: true } });
-      },
-      { timeout: 20_000, interval: 200 },
-    );
-    expect(await rig.call("node")).toMatchObject({
-      toolResult: { files: ["/tools/node/alone/listing.ts", "/tools/node/package.json"] },
-    });
-  });
+  test(
+    "of Node gets compiled code, when there is some, and still sees no other module",
+    { tags: "full" },
+    async () => {
+      await vi.waitFor(
+        async () => {
+          const answer = await rig.call("node");
+          expect(answer).toMatchObject({ toolResult: { compiled: true } });
+        },
+        { timeout: 20_000, interval: 200 },
+      );
+      expect(await rig.call("node")).toMatchObject({
+        toolResult: { files: ["/tools/node/alone/listing.ts", "/tools/node/package.json"] },
+      });
+    },
+  );
 
   test("runs its present source", async () => {
     await writeFile(

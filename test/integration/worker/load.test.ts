@@ -16,7 +16,7 @@ const tools = {
 };
 
 describe("under load", () => {
-  test("more calls than slots all get their answers", async () => {
+  test("more calls than slots all get their answers", { tags: "full" }, async () => {
     await using rig = await startRig({ tools, environment: { SANDBOX_MAX_CONCURRENT: "2" } });
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, index) => rig.call("well", { message: `call ${index}` })),
@@ -26,7 +26,7 @@ describe("under load", () => {
     );
   });
 
-  test("a call beyond slots and waiting line is refused at once", async () => {
+  test("a call beyond slots and waiting line is refused at once", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools,
       environment: { SANDBOX_MAX_CONCURRENT: "1", SANDBOX_MAX_QUEUED: "1" },
@@ -67,12 +67,16 @@ describe("a time limit", () => {
     expect(results.map((result) => result.kind)).toEqual(["timed-out", "timed-out", "success"]);
   });
 
-  test("ends a tool that ignores SIGTERM, while its agent still waits", async () => {
-    await using rig = await startRig({ tools });
-    const result = await rig.call("ignores_term", {}, { timeoutSeconds: 1 });
-    expect(result.kind).toBe("timed-out");
-    expect(result.roundTripMs).toBeGreaterThan(1_000);
-  });
+  test(
+    "ends a tool that ignores SIGTERM, while its agent still waits",
+    { tags: "full" },
+    async () => {
+      await using rig = await startRig({ tools });
+      const result = await rig.call("ignores_term", {}, { timeoutSeconds: 1 });
+      expect(result.kind).toBe("timed-out");
+      expect(result.roundTripMs).toBeGreaterThan(1_000);
+    },
+  );
 });
 
 describe("a call on a broker that keeps no calls", () => {

@@ -119,7 +119,7 @@ describe("a Node tool", () => {
     expect(await rig.call(tool, args)).toMatchObject({ kind: "error", code, message: expected });
   });
 
-  test("that never ends is ended at its time limit", async () => {
+  test("that never ends is ended at its time limit", { tags: "full" }, async () => {
     expect(await rig.call("spins", {}, { timeoutSeconds: 1 })).toMatchObject({ kind: "timed-out" });
   });
 
@@ -353,38 +353,44 @@ test("a Node program and tools below a private directory serve all the same", as
   });
 });
 
-test("a worker without any privilege runs Node tools and bounds their memory", async (context) => {
-  if (process.getuid?.() !== 0) context.skip("needs root to become another user");
-  const barrier = await firstPrivateDirectory(import.meta.dirname);
-  if (barrier !== undefined) context.skip("the checkout is private to root");
-  await using owned = new AsyncDisposableStack();
-  const base = await reachableDirectory();
-  owned.defer(() => rm(base, { recursive: true, force: true }));
-  await chmod(base, 0o777);
-  const broker = owned.use(await startDevBroker());
-  const manifestPath = join(base, "manifest.yaml");
-  const tools = {
-    greet: nodeTool("typed.ts", "greet"),
-    children: nodeTool("hungry.ts", "children", { sandbox_profile: "restrictive" }),
-  };
-  await writeFile(manifestPath, manifestText(tools));
-  const environment = {
-    ...workerEnvironment(broker, base, manifestPath, "/no/such/tools"),
-    TOOLS_NODE_DIR: new URL("../../fixtures/tools-node", import.meta.url).pathname,
-  };
-  const uid = "60100";
-  const prefix = ["setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--no-new-privs"];
-  const worker = owned.use(new WorkerProcess(environment, [], [...prefix, "--bounding-set=-all"]));
-  await worker.says('"module":"hungry.ts","msg":"module compiled ahead"');
-  const { host, port } = broker;
-  const agent = owned.use(
-    await Agent.connect({ host, port, namespace }, AbortSignal.timeout(30_000)),
-  );
-  expect(await agent.call({ tool: "greet", args: { name: "Ada" } })).toMatchObject({
-    toolResult: { text: "Hello, Ada" },
-  });
-  expect(await agent.call({ tool: "children", args: { count: 2 } })).toMatchObject({
-    code: "EXECUTION_ERROR",
-    message: "Tool needs more memory than its sandbox may use",
-  });
-});
+test(
+  "a worker without any privilege runs Node tools and bounds their memory",
+  { tags: "full" },
+  async (context) => {
+    if (process.getuid?.() !== 0) context.skip("needs root to become another user");
+    const barrier = await firstPrivateDirectory(import.meta.dirname);
+    if (barrier !== undefined) context.skip("the checkout is private to root");
+    await using owned = new AsyncDisposableStack();
+    const base = await reachableDirectory();
+    owned.defer(() => rm(base, { recursive: true, force: true }));
+    await chmod(base, 0o777);
+    const broker = owned.use(await startDevBroker());
+    const manifestPath = join(base, "manifest.yaml");
+    const tools = {
+      greet: nodeTool("typed.ts", "greet"),
+      children: nodeTool("hungry.ts", "children", { sandbox_profile: "restrictive" }),
+    };
+    await writeFile(manifestPath, manifestText(tools));
+    const environment = {
+      ...workerEnvironment(broker, base, manifestPath, "/no/such/tools"),
+      TOOLS_NODE_DIR: new URL("../../fixtures/tools-node", import.meta.url).pathname,
+    };
+    const uid = "60100";
+    const prefix = ["setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--no-new-privs"];
+    const worker = owned.use(
+      new WorkerProcess(environment, [], [...prefix, "--bounding-set=-all"]),
+    );
+    await worker.says('"module":"hungry.ts","msg":"module compiled ahead"');
+    const { host, port } = broker;
+    const agent = owned.use(
+      await Agent.connect({ host, port, namespace }, AbortSignal.timeout(30_000)),
+    );
+    expect(await agent.call({ tool: "greet", args: { name: "Ada" } })).toMatchObject({
+      toolResult: { text: "Hello, Ada" },
+    });
+    expect(await agent.call({ tool: "children", args: { count: 2 } })).toMatchObject({
+      code: "EXECUTION_ERROR",
+      message: "Tool needs more memory than its sandbox may use",
+    });
+  },
+);

@@ -105,19 +105,23 @@ describe("a worker that is process 1", () => {
   const connectAgent = () =>
     Agent.connect({ host: broker.host, port: broker.port, namespace }, AbortSignal.timeout(30_000));
 
-  test("leaves no zombie of tools that are killed at their time limit", async () => {
-    await using worker = new FirstProcess(environment);
-    await worker.says("worker ready");
-    await using agent = await connectAgent();
-    for (const _round of [1, 2]) {
-      const calls = [1, 2, 3].map(() => agent.call({ tool: "ignores_term", timeoutSeconds: 1 }));
-      for (const answer of await Promise.all(calls)) expect(answer.kind).toBe("timed-out");
-    }
-    expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
-    await vi.waitFor(async () => expect(await worker.zombies()).toEqual([]), { timeout: 30_000 });
-  });
+  test(
+    "leaves no zombie of tools that are killed at their time limit",
+    { tags: "full" },
+    async () => {
+      await using worker = new FirstProcess(environment);
+      await worker.says("worker ready");
+      await using agent = await connectAgent();
+      for (const _round of [1, 2]) {
+        const calls = [1, 2, 3].map(() => agent.call({ tool: "ignores_term", timeoutSeconds: 1 }));
+        for (const answer of await Promise.all(calls)) expect(answer.kind).toBe("timed-out");
+      }
+      expect(await agent.call({ tool: "well" })).toMatchObject({ kind: "success" });
+      await vi.waitFor(async () => expect(await worker.zombies()).toEqual([]), { timeout: 30_000 });
+    },
+  );
 
-  test("drains on SIGTERM and exits with 0", async () => {
+  test("drains on SIGTERM and exits with 0", { tags: "full" }, async () => {
     await using worker = new FirstProcess(environment);
     await worker.says("worker ready");
     await using agent = await connectAgent();
@@ -129,7 +133,7 @@ describe("a worker that is process 1", () => {
     expect(worker.output).toContain('"drained"');
   });
 
-  test("stops at once on a second signal, with its number", async () => {
+  test("stops at once on a second signal, with its number", { tags: "full" }, async () => {
     await using worker = new FirstProcess(environment);
     await worker.says("worker ready");
     await using agent = await connectAgent();
@@ -142,7 +146,7 @@ describe("a worker that is process 1", () => {
     expect(await call).toMatchObject({ kind: "error" });
   });
 
-  test("exits with the code of its configuration", async () => {
+  test("exits with the code of its configuration", { tags: "full" }, async () => {
     await using worker = new FirstProcess({ ...environment, DEV_BROKER_PORT: "x" });
     expect((await worker.exited).code).toBe(78);
     expect(worker.output).toMatch(/^str-worker: DEV_BROKER_PORT: /);
@@ -154,7 +158,7 @@ describe("a worker that is process 1", () => {
     expect(worker.output).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  test("that is killed ends its container", async () => {
+  test("that is killed ends its container", { tags: "full" }, async () => {
     await using worker = new FirstProcess(environment);
     await worker.says("worker ready");
     const [command] = await worker.children();

@@ -42,19 +42,23 @@ describe("a worker", () => {
     expect(worker.output).not.toContain("root is not needed");
   });
 
-  test("that is root says once that it need not be, and as whom sandboxes run", async (context) => {
-    context.skip(!isRoot, "needs root");
-    await using worker = new WorkerProcess({ ...surroundings.environment, SANDBOX_UID: "60011" });
-    await worker.says("worker ready");
-    const said = worker.output.split("\n").filter((line) => line.includes("root is not needed"));
-    expect(said.map((line) => JSON.parse(line) as object)).toEqual([
-      expect.objectContaining({
-        level: "info",
-        sandboxUid: 60_011,
-        advice: expect.stringContaining("ordinary user") as unknown,
-      }),
-    ]);
-  });
+  test(
+    "that is root says once that it need not be, and as whom sandboxes run",
+    { tags: "full" },
+    async (context) => {
+      context.skip(!isRoot, "needs root");
+      await using worker = new WorkerProcess({ ...surroundings.environment, SANDBOX_UID: "60011" });
+      await worker.says("worker ready");
+      const said = worker.output.split("\n").filter((line) => line.includes("root is not needed"));
+      expect(said.map((line) => JSON.parse(line) as object)).toEqual([
+        expect.objectContaining({
+          level: "info",
+          sandboxUid: 60_011,
+          advice: expect.stringContaining("ordinary user") as unknown,
+        }),
+      ]);
+    },
+  );
 
   test("that is a root without capabilities says what to do instead, and does not start", async (context) => {
     context.skip(!isRoot, "needs root");

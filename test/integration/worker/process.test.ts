@@ -65,79 +65,92 @@ describe("the worker process", () => {
     }
   });
 
-  test("exits 78 in plain lines when its port is taken or its tools are missing", async () => {
-    await using taken = createServer();
-    taken.listen(0);
-    await once(taken, "listening");
-    const { port } = taken.address() as { port: number };
-    await using deaf = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
-    expect(await exitOf(deaf)).toMatchObject({
-      code: 78,
-      output: expect.stringMatching(
-        /^str-worker: HEALTH_PORT: "\d+" cannot be listened on: .*EADDRINUSE.*\n$/,
-      ),
-    });
-    await using toolless = new WorkerProcess({
-      ...environment,
-      TOOLS_PYTHON_DIR: "/no/such",
-      TOOLS_NODE_DIR: "/no/others",
-    });
-    expect(await exitOf(toolless)).toMatchObject({
-      code: 78,
-      output:
-        "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory, and neither is /no/others (TOOLS_NODE_DIR)\n",
-    });
-  });
+  test(
+    "exits 78 in plain lines when its port is taken or its tools are missing",
+    { tags: "full" },
+    async () => {
+      await using taken = createServer();
+      taken.listen(0);
+      await once(taken, "listening");
+      const { port } = taken.address() as { port: number };
+      await using deaf = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
+      expect(await exitOf(deaf)).toMatchObject({
+        code: 78,
+        output: expect.stringMatching(
+          /^str-worker: HEALTH_PORT: "\d+" cannot be listened on: .*EADDRINUSE.*\n$/,
+        ),
+      });
+      await using toolless = new WorkerProcess({
+        ...environment,
+        TOOLS_PYTHON_DIR: "/no/such",
+        TOOLS_NODE_DIR: "/no/others",
+      });
+      expect(await exitOf(toolless)).toMatchObject({
+        code: 78,
+        output:
+          "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory, and neither is /no/others (TOOLS_NODE_DIR)\n",
+      });
+    },
+  );
 
   test.each([
     ["the DevBroker", (port: number) => ({ DEV_BROKER_PORT: String(port) })],
     ["RabbitMQ", (port: number) => ({ AMQP_URL: `amqp://guest:s3cret@127.0.0.1:${port}` })],
     ["Solace", (port: number) => ({ SOLACE_HOST: `tcp://127.0.0.1:${port}` })],
-  ])("exits 69 when %s stays away for as many attempts as are configured", async (_, tell) => {
-    const [port = 0] = await freePorts(1);
-    const told = tell(port);
-    await using worker = new WorkerProcess({
-      ...environment,
-      ...(!("DEV_BROKER_PORT" in told) && { DEV_BROKER_HOST: "" }),
-      ...told,
-      CONNECT_RETRIES: "3",
-      CONNECT_RETRY_DELAY_MS: "1",
-      SOLACE_RECONNECT_RETRIES: "3",
-      SOLACE_RECONNECT_DELAY_MS: "1",
-    });
-    const { code, output } = await exitOf(worker);
-    expect(code).toBe(69);
-    expect(output.match(/"broker not reached"/g)).toHaveLength(1);
-    expect(output).not.toContain('"stack":"BrokerError: Cannot');
-    expect(output).not.toContain("s3cret");
-  });
-
-  test("refuses unknown arguments with 64, and prints its help and version", async () => {
-    await using refused = new WorkerProcess({}, ["--bogus"]);
-    expect(await exitOf(refused)).toEqual({
-      code: 64,
-      output: 'str-worker: there is no argument "--bogus"; str-worker --help says what there is\n',
-    });
-    await using excess = new WorkerProcess({}, ["--check", "all"]);
-    expect(await exitOf(excess)).toMatchObject({
-      code: 64,
-      output: expect.stringContaining(
-        '"all" is too much: there is one argument at most',
-      ) as unknown,
-    });
-    for (const options of [["--help"], ["-h"], ["--check", "--help"]]) {
-      await using help = new WorkerProcess({}, options);
-      expect(await exitOf(help)).toEqual({
-        code: 0,
-        output: expect.stringMatching(/SANDBOX_MAX_CONCURRENT .*\[4\]/) as unknown,
+  ])(
+    "exits 69 when %s stays away for as many attempts as are configured",
+    { tags: "full" },
+    async (_, tell) => {
+      const [port = 0] = await freePorts(1);
+      const told = tell(port);
+      await using worker = new WorkerProcess({
+        ...environment,
+        ...(!("DEV_BROKER_PORT" in told) && { DEV_BROKER_HOST: "" }),
+        ...told,
+        CONNECT_RETRIES: "3",
+        CONNECT_RETRY_DELAY_MS: "1",
+        SOLACE_RECONNECT_RETRIES: "3",
+        SOLACE_RECONNECT_DELAY_MS: "1",
       });
-    }
-    await using version = new WorkerProcess({}, ["--version"]);
-    expect(await exitOf(version)).toMatchObject({
-      code: 0,
-      output: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
-    });
-  });
+      const { code, output } = await exitOf(worker);
+      expect(code).toBe(69);
+      expect(output.match(/"broker not reached"/g)).toHaveLength(1);
+      expect(output).not.toContain('"stack":"BrokerError: Cannot');
+      expect(output).not.toContain("s3cret");
+    },
+  );
+
+  test(
+    "refuses unknown arguments with 64, and prints its help and version",
+    { tags: "full" },
+    async () => {
+      await using refused = new WorkerProcess({}, ["--bogus"]);
+      expect(await exitOf(refused)).toEqual({
+        code: 64,
+        output:
+          'str-worker: there is no argument "--bogus"; str-worker --help says what there is\n',
+      });
+      await using excess = new WorkerProcess({}, ["--check", "all"]);
+      expect(await exitOf(excess)).toMatchObject({
+        code: 64,
+        output: expect.stringContaining(
+          '"all" is too much: there is one argument at most',
+        ) as unknown,
+      });
+      for (const options of [["--help"], ["-h"], ["--check", "--help"]]) {
+        await using help = new WorkerProcess({}, options);
+        expect(await exitOf(help)).toEqual({
+          code: 0,
+          output: expect.stringMatching(/SANDBOX_MAX_CONCURRENT .*\[4\]/) as unknown,
+        });
+      }
+      await using version = new WorkerProcess({}, ["--version"]);
+      expect(await exitOf(version)).toMatchObject({
+        code: 0,
+        output: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+      });
+    },
+  );
 
   test("--check says what it found and leaves nothing behind", async () => {
     const manifest = environment["MANIFEST_PATH"]!;
@@ -236,38 +249,48 @@ describe("the worker process", () => {
     ]);
   });
 
-  test("says namespace, topics, store and profiles when it is ready, and nothing secret", async () => {
-    await using worker = new WorkerProcess({ ...environment, SOLACE_PASSWORD: "hunter2" });
-    await worker.says("worker ready");
-    const line = worker.output.split("\n").find((candidate) => candidate.includes("worker ready"))!;
-    expect(JSON.parse(line)).toMatchObject({
-      namespace,
-      store: "filesystem",
-      topics: expect.arrayContaining([invokeTopic(namespace, "well")]),
-    });
-    expect(worker.output).not.toContain("hunter2");
-  });
+  test(
+    "says namespace, topics, store and profiles when it is ready, and nothing secret",
+    { tags: "full" },
+    async () => {
+      await using worker = new WorkerProcess({ ...environment, SOLACE_PASSWORD: "hunter2" });
+      await worker.says("worker ready");
+      const line = worker.output
+        .split("\n")
+        .find((candidate) => candidate.includes("worker ready"))!;
+      expect(JSON.parse(line)).toMatchObject({
+        namespace,
+        store: "filesystem",
+        topics: expect.arrayContaining([invokeTopic(namespace, "well")]),
+      });
+      expect(worker.output).not.toContain("hunter2");
+    },
+  );
 
-  test("is live before it is ready, and ready only with a broker connection", async () => {
-    const probe = createServer();
-    probe.listen(0);
-    await once(probe, "listening");
-    const { port } = probe.address() as { port: number };
-    probe.close();
-    const get = async (path: string) => {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
-      return response?.status;
-    };
-    await broker[Symbol.asyncDispose]();
-    await using _worker = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
-    await vi.waitFor(async () => expect(await get("/livez")).toBe(200), { timeout: 30_000 });
-    expect(await get("/readyz")).toBe(503);
-    await using restarted = await startDevBroker({ port: broker.port });
-    await vi.waitFor(async () => expect(await get("/readyz")).toBe(200), { timeout: 20_000 });
-    restarted.dropConnections();
-    await restarted[Symbol.asyncDispose]();
-    await vi.waitFor(async () => expect(await get("/readyz")).toBe(503), { timeout: 30_000 });
-  });
+  test(
+    "is live before it is ready, and ready only with a broker connection",
+    { tags: "full" },
+    async () => {
+      const probe = createServer();
+      probe.listen(0);
+      await once(probe, "listening");
+      const { port } = probe.address() as { port: number };
+      probe.close();
+      const get = async (path: string) => {
+        const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+        return response?.status;
+      };
+      await broker[Symbol.asyncDispose]();
+      await using _worker = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
+      await vi.waitFor(async () => expect(await get("/livez")).toBe(200), { timeout: 30_000 });
+      expect(await get("/readyz")).toBe(503);
+      await using restarted = await startDevBroker({ port: broker.port });
+      await vi.waitFor(async () => expect(await get("/readyz")).toBe(200), { timeout: 20_000 });
+      restarted.dropConnections();
+      await restarted[Symbol.asyncDispose]();
+      await vi.waitFor(async () => expect(await get("/readyz")).toBe(503), { timeout: 30_000 });
+    },
+  );
 
   test("on SIGTERM finishes what runs, takes nothing new, answers, and exits 0", async () => {
     await using worker = new WorkerProcess(environment);
@@ -282,7 +305,7 @@ describe("the worker process", () => {
     expect(await readdir(join(base, "work"))).toEqual([]);
   });
 
-  test("at the drain deadline stops what runs and answers it", async () => {
+  test("at the drain deadline stops what runs and answers it", { tags: "full" }, async () => {
     await using worker = new WorkerProcess({ ...environment, DRAIN_TIMEOUT_SECONDS: "1" });
     await worker.says("worker ready");
     await using agent = await connectAgent();
@@ -295,7 +318,7 @@ describe("the worker process", () => {
     expect(worker.output).toMatch(/"code":"SANDBOX_FAILED".*"msg":"invocation failed"/);
   });
 
-  test("a second signal stops at once, and still answers", async () => {
+  test("a second signal stops at once, and still answers", { tags: "full" }, async () => {
     await using worker = new WorkerProcess(environment);
     await worker.says("worker ready");
     await using agent = await connectAgent();
@@ -308,24 +331,30 @@ describe("the worker process", () => {
     expect(worker.output).toMatch(/"code":"SANDBOX_FAILED".*"msg":"invocation failed"/);
   });
 
-  test("a tool does not survive a killed worker, and the next worker sweeps what is left", async () => {
-    await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
-    await using agent = await connectAgent();
-    const listening = Promise.withResolvers<number>();
-    const onStatus = (text: string) => listening.resolve(Number(text));
-    void agent.call({ tool: "listens", timeoutSeconds: 60 }, { onStatus }).catch(() => undefined);
-    const port = await listening.promise;
-    expect(await isListening(port)).toBe(true);
-    await worker[Symbol.asyncDispose]();
-    await vi.waitFor(async () => expect(await isListening(port)).toBe(false), { timeout: 30_000 });
-    expect(await readdir(join(base, "work"))).toHaveLength(1);
-    await using next = new WorkerProcess(environment, ["--check"]);
-    await next.exited;
-    expect(await readdir(join(base, "work"))).toEqual([]);
-  });
+  test(
+    "a tool does not survive a killed worker, and the next worker sweeps what is left",
+    { tags: "full" },
+    async () => {
+      await using worker = new WorkerProcess(environment);
+      await worker.says("worker ready");
+      await using agent = await connectAgent();
+      const listening = Promise.withResolvers<number>();
+      const onStatus = (text: string) => listening.resolve(Number(text));
+      void agent.call({ tool: "listens", timeoutSeconds: 60 }, { onStatus }).catch(() => undefined);
+      const port = await listening.promise;
+      expect(await isListening(port)).toBe(true);
+      await worker[Symbol.asyncDispose]();
+      await vi.waitFor(async () => expect(await isListening(port)).toBe(false), {
+        timeout: 30_000,
+      });
+      expect(await readdir(join(base, "work"))).toHaveLength(1);
+      await using next = new WorkerProcess(environment, ["--check"]);
+      await next.exited;
+      expect(await readdir(join(base, "work"))).toEqual([]);
+    },
+  );
 
-  test("does not hand descriptors of its own parent to tools", async () => {
+  test("does not hand descriptors of its own parent to tools", { tags: "full" }, async () => {
     await writeFile(
       environment["MANIFEST_PATH"]!,
       manifestText({ looks: { function: "looks_around" } }),

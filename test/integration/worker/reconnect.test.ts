@@ -19,36 +19,40 @@ const connect = (rig: Rig) =>
   );
 
 describe("when the connection is lost", () => {
-  test("a running call goes on and is answered over the next connection", async () => {
-    await using rig = await startRig({ tools });
-    const before = await connect(rig);
-    const request = encodeRequest("one", "raw", {
-      tool: "sleeps",
-      args: { seconds: 2 },
-      timeoutSeconds: 30,
-    });
-    await before.publish(
-      invokeTopic(namespace, "sleeps"),
-      request,
-      { replyTo },
-      AbortSignal.timeout(30_000),
-    );
-    await vi.waitFor(
-      () => expect(rig.logLines.join("\n")).toContain("invocation received"),
-      patience,
-    );
-    rig.broker.dropConnections();
-    await before[Symbol.asyncDispose]();
-
-    await using after = await connect(rig);
-    for await (const { payload } of after.messages(AbortSignal.timeout(30_000))) {
-      expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({
-        id: "one",
-        result: { tool_result: { slept: 2 } },
+  test(
+    "a running call goes on and is answered over the next connection",
+    { tags: "full" },
+    async () => {
+      await using rig = await startRig({ tools });
+      const before = await connect(rig);
+      const request = encodeRequest("one", "raw", {
+        tool: "sleeps",
+        args: { seconds: 2 },
+        timeoutSeconds: 30,
       });
-      break;
-    }
-  });
+      await before.publish(
+        invokeTopic(namespace, "sleeps"),
+        request,
+        { replyTo },
+        AbortSignal.timeout(30_000),
+      );
+      await vi.waitFor(
+        () => expect(rig.logLines.join("\n")).toContain("invocation received"),
+        patience,
+      );
+      rig.broker.dropConnections();
+      await before[Symbol.asyncDispose]();
+
+      await using after = await connect(rig);
+      for await (const { payload } of after.messages(AbortSignal.timeout(30_000))) {
+        expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({
+          id: "one",
+          result: { tool_result: { slept: 2 } },
+        });
+        break;
+      }
+    },
+  );
 
   test("its tools are served again, over new client ids", async () => {
     await using rig = await startRig({ tools });

@@ -88,24 +88,28 @@ describe("a call that is delivered again because the connection broke", () => {
   );
 });
 
-test("calls that fill their worker all come back to it when the connection broke, and others get the rest", async () => {
-  const workers = await MemoryWorkers.prepare({ maxUnsettled: 3 });
-  const full = await workers.startWorker(2);
-  workers.publish("repeatable", "first", "second", "waiting");
-  await workers.runs.haveBegun("first", "second");
-  await says(full, "no slot is free");
-  workers.broker.dropSessions();
-  const again = /call was delivered again while it runs/g;
-  await vi.waitFor(() => expect(full.said().match(again)).toHaveLength(3), patience);
-  workers.publish("repeatable", "rest");
-  await workers.startWorker(2);
-  await workers.runs.haveBegun("first", "second", "rest");
-  workers.runs.finish("first", "second", "rest");
-  await workers.runs.haveBegun("first", "second", "rest", "waiting");
-  workers.runs.finish("waiting");
-  await workers.answered("first", "second", "waiting", "rest");
-  expect([...workers.answers.values()].flat()).toMatchObject([done, done, done, done]);
-});
+test(
+  "calls that fill their worker all come back to it when the connection broke, and others get the rest",
+  { tags: "full" },
+  async () => {
+    const workers = await MemoryWorkers.prepare({ maxUnsettled: 3 });
+    const full = await workers.startWorker(2);
+    workers.publish("repeatable", "first", "second", "waiting");
+    await workers.runs.haveBegun("first", "second");
+    await says(full, "no slot is free");
+    workers.broker.dropSessions();
+    const again = /call was delivered again while it runs/g;
+    await vi.waitFor(() => expect(full.said().match(again)).toHaveLength(3), patience);
+    workers.publish("repeatable", "rest");
+    await workers.startWorker(2);
+    await workers.runs.haveBegun("first", "second", "rest");
+    workers.runs.finish("first", "second", "rest");
+    await workers.runs.haveBegun("first", "second", "rest", "waiting");
+    workers.runs.finish("waiting");
+    await workers.answered("first", "second", "waiting", "rest");
+    expect([...workers.answers.values()].flat()).toMatchObject([done, done, done, done]);
+  },
+);
 
 describe("a call that another worker had before", () => {
   test("runs when it may run twice", async () => {

@@ -33,7 +33,7 @@ describe("the manifest is followed while the worker runs", () => {
     );
   });
 
-  test("a running call keeps the entry it resolved", async () => {
+  test("a running call keeps the entry it resolved", { tags: "full" }, async () => {
     await using rig = await startRig({ tools: { sleeps } });
     const running = rig.call("sleeps", { seconds: 3 });
     await vi.waitFor(
@@ -53,7 +53,7 @@ describe("the manifest is followed while the worker runs", () => {
     ["empty", ""],
     ["half-written", "version: 1\ntools:\n  well:\n    module: misbehaving\n    func"],
   ] as const) {
-    test(`a ${what} file keeps the last good manifest and says so`, async () => {
+    test(`a ${what} file keeps the last good manifest and says so`, { tags: "full" }, async () => {
       await using rig = await startRig({ tools: { well } });
       await writeFile(rig.manifestPath, text);
       await vi.waitFor(
@@ -90,34 +90,38 @@ describe("the manifest is followed while the worker runs", () => {
     expect(await rig.call("edited")).toMatchObject({ toolResult: { answer: 22 } });
   });
 
-  test("a tool whose package or mount is missing is answered with the reason, and the log has the whole of it", async () => {
-    const source = "/nowhere-on-this-host/models";
-    const missing = { function: "well", package: "no-such-package-anywhere" };
-    await using rig = await startRig({
-      tools: { well, missing, unmounted: { function: "well", mounts: [{ source }] } },
-    });
-    const said = (reason: string) => `is not available on this worker: ${reason}`;
-    const [packageCall, mountCall] = await Promise.all([
-      rig.call("missing"),
-      rig.call("unmounted"),
-    ]);
-    expect(packageCall).toMatchObject({
-      code: "TOOL_NOT_AVAILABLE",
-      message: `Tool 'missing' ${said('package "no-such-package-anywhere" is not installed')}`,
-    });
-    expect(mountCall).toMatchObject({
-      code: "TOOL_NOT_AVAILABLE",
-      message: `Tool 'unmounted' ${said("one of its mounts is not there")}`,
-    });
-    const log = rig.logLines.join("\n");
-    expect(log).toMatch(/"missing".*no-such-package-anywhere.*not installed/);
-    expect(log).toContain(`${source} is not there`);
-    await replace(rig, manifestText({ well, missing: well }));
-    await vi.waitFor(
-      async () => expect(await rig.call("missing")).toMatchObject({ kind: "success" }),
-      patience,
-    );
-  });
+  test(
+    "a tool whose package or mount is missing is answered with the reason, and the log has the whole of it",
+    { tags: "full" },
+    async () => {
+      const source = "/nowhere-on-this-host/models";
+      const missing = { function: "well", package: "no-such-package-anywhere" };
+      await using rig = await startRig({
+        tools: { well, missing, unmounted: { function: "well", mounts: [{ source }] } },
+      });
+      const said = (reason: string) => `is not available on this worker: ${reason}`;
+      const [packageCall, mountCall] = await Promise.all([
+        rig.call("missing"),
+        rig.call("unmounted"),
+      ]);
+      expect(packageCall).toMatchObject({
+        code: "TOOL_NOT_AVAILABLE",
+        message: `Tool 'missing' ${said('package "no-such-package-anywhere" is not installed')}`,
+      });
+      expect(mountCall).toMatchObject({
+        code: "TOOL_NOT_AVAILABLE",
+        message: `Tool 'unmounted' ${said("one of its mounts is not there")}`,
+      });
+      const log = rig.logLines.join("\n");
+      expect(log).toMatch(/"missing".*no-such-package-anywhere.*not installed/);
+      expect(log).toContain(`${source} is not there`);
+      await replace(rig, manifestText({ well, missing: well }));
+      await vi.waitFor(
+        async () => expect(await rig.call("missing")).toMatchObject({ kind: "success" }),
+        patience,
+      );
+    },
+  );
 });
 
 describe("a private tool directory of a root worker", () => {

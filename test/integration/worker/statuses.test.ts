@@ -32,7 +32,7 @@ describe("statuses", () => {
     return { texts, result };
   }
 
-  test("no status of a fast tool is lost, in 20 calls", async () => {
+  test("no status of a fast tool is lost, in 20 calls", { tags: "full" }, async () => {
     for (let call = 0; call < 20; call++) {
       const { texts } = await statusesOf("burst", { count: 5 });
       expect(texts).toEqual(["tick 0", "tick 1", "tick 2", "tick 3", "tick 4"]);

@@ -69,16 +69,20 @@ async function pass(ms: number): Promise<void> {
   await vi.waitFor(() => expect(performance.now() - fromMs).toBeGreaterThan(ms), patience);
 }
 
-test("those that wait are looked at once in a while, each of many as often as one alone", async () => {
-  const guard = new Guard();
-  const sandboxes = await Promise.all(Array.from({ length: 8 }, () => newSandbox()));
-  for (const sandbox of sandboxes) watch(guard, sandbox).rest();
-  await pass(3 * restingLookMs);
-  const looks = sandboxes.map((sandbox) => sandbox.looks());
-  // Not one more than there is time for; on a busy machine there may be fewer.
-  expect(Math.max(...looks)).toBeLessThanOrEqual(5);
-  expect(Math.min(...looks)).toBeGreaterThan(0);
-});
+test(
+  "those that wait are looked at once in a while, each of many as often as one alone",
+  { tags: "full" },
+  async () => {
+    const guard = new Guard();
+    const sandboxes = await Promise.all(Array.from({ length: 8 }, () => newSandbox()));
+    for (const sandbox of sandboxes) watch(guard, sandbox).rest();
+    await pass(3 * restingLookMs);
+    const looks = sandboxes.map((sandbox) => sandbox.looks());
+    // Not one more than there is time for; on a busy machine there may be fewer.
+    expect(Math.max(...looks)).toBeLessThanOrEqual(5);
+    expect(Math.min(...looks)).toBeGreaterThan(0);
+  },
+);
 
 test("one that has its call is looked at as others are", async () => {
   const guard = new Guard();
@@ -92,7 +96,7 @@ test("one that has its call is looked at as others are", async () => {
   });
 });
 
-test("one that waits and goes beyond its limits is told of, once", async () => {
+test("one that waits and goes beyond its limits is told of, once", { tags: "full" }, async () => {
   const guard = new Guard();
   const { sandbox, told, write } = await newSandbox({ diskBytes: MiB });
   const watched = guard.watch(sandbox);

@@ -26,13 +26,19 @@ const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 
 /** Removes trees, large ones in a bounded number of processes. */
 export class TreeRemover {
-  /** Removals are never refused: their number is for those to bound who make the trees. */
-  readonly #processes = new Slots({ capacity: maxRemovalProcesses, maxWaiting: Infinity });
+  readonly #processes: Slots;
   readonly #ownerId: number | undefined;
 
-  /** @param ownerId host uid and gid of those who fill the trees, unless that is this process's own */
-  constructor(ownerId?: number) {
+  /**
+   * @param ownerId host uid and gid of those who fill the trees, unless that is this process's own
+   * @param processes for large trees; removals are not refused: their number is for those to bound who make the trees
+   */
+  constructor(
+    ownerId?: number,
+    processes = new Slots({ capacity: maxRemovalProcesses, maxWaiting: Infinity }),
+  ) {
     this.#ownerId = ownerId;
+    this.#processes = processes;
   }
 
   /**
