@@ -17,7 +17,7 @@ export interface ChaosLane {
 
 export interface ChaosOptions {
   readonly calls: number;
-  /** Calls, at most, when what is done once is not done after those above. */
+  /** Calls, at most, when not every act is done after those above. */
   readonly maxCalls: number;
   readonly inFlight: number;
   readonly workers: number;

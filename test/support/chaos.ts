@@ -102,26 +102,22 @@ async function chaosOf(
   const over = new AbortController();
   owned.defer(() => over.abort());
   const { signal } = over;
-  const acting = (isOnce: boolean): Promise<unknown> =>
-    Promise.all(
-      options.lanes
-        .filter((lane) => lane.isOnce === isOnce)
-        .map((lane) => act(lane, { ...scene, random: random.fork() }, signal)),
-    );
-  let isMissingActs = true;
-  const once = acting(true).then(() => (isMissingActs = false));
-  const again = acting(false);
+  let lanesMissingActs = options.lanes.length;
+  const onAllDone = (): void => void lanesMissingActs--;
+  const acting = options.lanes.map((lane) =>
+    act(lane, { ...scene, random: random.fork() }, onAllDone, signal),
+  );
   let next = 0;
   let isLost = false;
   const calling = async (): Promise<void> => {
-    while (!isLost && next < (isMissingActs ? options.maxCalls : options.calls)) {
+    while (!isLost && next < (lanesMissingActs > 0 ? options.maxCalls : options.calls)) {
       const request = await call(agent, effects.port, next++);
       isLost ||= isUnanswered(history.events, request, options);
       history.tell({ kind: "over", request });
     }
   };
   const allCalled = Promise.all(Array.from({ length: options.inFlight }, calling));
-  await Promise.all([allCalled.then(() => over.abort()), once, again]);
+  await Promise.all([allCalled.then(() => over.abort()), ...acting]);
 
   const left = await leftBehind(broker, namespace);
   await workers.drain();
@@ -146,9 +142,15 @@ async function leftBehind(broker: ChaosBroker, namespace: string): Promise<numbe
   return left;
 }
 
-/** Does what is in a lane, until all is done or the signal aborts. */
-async function act(lane: ChaosLane, scene: ChaosScene, signal: AbortSignal): Promise<void> {
+/** Does what is in a lane, until all is done or the signal aborts. Tells when it has done everything once. */
+async function act(
+  lane: ChaosLane,
+  scene: ChaosScene,
+  onAllDone: () => void,
+  signal: AbortSignal,
+): Promise<void> {
   const { history, random } = scene;
+  const missing = new Set(lane.acts);
   try {
     do {
       for (const name of lane.isOnce ? lane.acts : random.shuffled(lane.acts)) {
@@ -156,6 +158,7 @@ async function act(lane: ChaosLane, scene: ChaosScene, signal: AbortSignal): Pro
         await sleep(random.next() * maxDelayMs, undefined, { signal });
         const detail = await chaosActs[name](scene, signal);
         history.tell({ kind: "act", act: name, detail });
+        if (missing.delete(name) && missing.size === 0) onAllDone();
       }
     } while (!lane.isOnce);
   } catch (error) {

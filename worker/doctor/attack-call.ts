@@ -1,7 +1,6 @@
 /**
  * One call of a hostile tool, on the very path of a production call, and everything that is seen of it.
  */
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { buffer } from "node:stream/consumers";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Invoker } from "../invocation/invoker.ts";
@@ -12,11 +11,10 @@ import type { JsonObject } from "../support/json.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Observation, Target } from "./attack.ts";
 import { withPythonNames } from "./program.ts";
+import { StallWatch } from "./stall-watch.ts";
 
 /** Seconds that one call may take; attacks end by themselves within ten where nobody else wants the processors. */
 export const callTimeoutSeconds = 60;
-/** Milliseconds between two looks at whether the event loop stands still. */
-const stallResolutionMs = 5;
 /** Statuses of one call that are kept. */
 const maxStatuses = 10_000;
 
@@ -75,9 +73,8 @@ export async function callAttack(
 ): Promise<Observation> {
   const statuses: string[] = [];
   store.take();
-  const stalls = monitorEventLoopDelay({ resolution: stallResolutionMs });
+  using stalls = new StallWatch();
   const startMs = systemClock.monotonicMs();
-  stalls.enable();
   const outcome = await invoker.invoke(invocationOf(toolName, { target: asArgument(target) }), {
     signal,
     waitSignal: signal,
@@ -86,12 +83,11 @@ export async function callAttack(
       if (statuses.length < maxStatuses) statuses.push(text);
     },
   });
-  stalls.disable();
   return {
     outcome,
     statuses,
     artifacts: store.take(),
-    longestStallMs: Math.max(0, stalls.max / 1e6 - stallResolutionMs),
+    longestStallMs: stalls.longestMs,
     durationMs: Math.round(systemClock.monotonicMs() - startMs),
     target,
   };
