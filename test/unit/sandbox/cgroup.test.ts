@@ -295,7 +295,7 @@ describe("joining a group", () => {
     const onRemoveFailed = (error: unknown) => {
       throw error;
     };
-    return openCgroups({ clock, newId, onRemoveFailed, files });
+    return openCgroups({ clock, newId, onRemoveFailed, files, timesJoin: true });
   }
 
   const ways = ["mount -o remount,favordynmods /sys/fs/cgroup", "cgroup_favordynmods=true"];

@@ -62,7 +62,7 @@ export async function openBubblewrap(
   signal: AbortSignal = AbortSignal.any([]),
 ): Promise<BubblewrapBackend> {
   await using opened = new AsyncDisposableStack();
-  const { report, workDirs, found } = await prepare(options, opened, signal);
+  const { report, workDirs, found } = await prepare(options, opened, false, signal);
   const host = requireMinimum(report, options.minimum ?? defaultMinimum);
   const { root } = workDirs;
   const { uid, newId, clock, bwrapBin } = options;
@@ -83,13 +83,14 @@ export async function examineHost(
   signal: AbortSignal,
 ): Promise<HostReport> {
   await using opened = new AsyncDisposableStack();
-  return (await prepare(options, opened, signal)).report;
+  return (await prepare(options, opened, true, signal)).report;
 }
 
 /** What has to be there before there is a sandbox, given to `opened`. */
 async function prepare(
   options: BubblewrapOptions,
   opened: AsyncDisposableStack,
+  timesJoin: boolean,
   signal: AbortSignal,
 ): Promise<{
   readonly report: HostReport;
@@ -104,7 +105,10 @@ async function prepare(
     await WorkDirs.open({ base, ownerId: uid, newId, clock, onRemoveFailed }),
   );
   opened.use(await guardOrphans(workDirs.sandboxMark, clock, options.onGuardLost));
-  const found = options.withoutCgroups === true ? undefined : await openCgroups(options, signal);
+  const found =
+    options.withoutCgroups === true
+      ? undefined
+      : await openCgroups({ ...options, timesJoin }, signal);
   if (found?.cgroups !== undefined) opened.use(found.cgroups);
   const report = await probeHost({ ...options, version, cgroups: found, signal }, workDirs);
   return { report, workDirs, found };

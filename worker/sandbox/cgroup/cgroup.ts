@@ -75,6 +75,8 @@ export interface CgroupsOptions {
   onRemoveFailed(error: unknown): void;
   /** The host's, unless told otherwise. */
   readonly files?: CgroupFiles;
+  /** Whether to find out, in some 0.2 s, what joining a group costs each call: without it there is no remark. */
+  readonly timesJoin?: boolean;
 }
 
 /** What {@link openCgroups} found. */
@@ -98,8 +100,8 @@ export async function openCgroups(
   options: CgroupsOptions,
   signal: AbortSignal = AbortSignal.any([]),
 ): Promise<CgroupsFound> {
-  const { clock, newId, onRemoveFailed, files = new CgroupFiles() } = options;
-  const surroundings = { files, clock, onRemoveFailed: onRemoveFailed.bind(options) };
+  const { clock, newId, onRemoveFailed, files = new CgroupFiles(), timesJoin = false } = options;
+  const surroundings = { files, clock, onRemoveFailed: onRemoveFailed.bind(options), timesJoin };
   const newName = cgroupNames(newId);
   const v2 = await openV2(surroundings, newName, signal);
   const v1 = v2.makings === undefined ? await openV1(surroundings, newName, signal) : undefined;
@@ -108,7 +110,7 @@ export async function openCgroups(
   const found = {
     reason: told.length === 0 ? undefined : told.map(({ message }) => message).join("; "),
     remedy: told[0] && cgroupRemedies[told[0].code],
-    remark: joinRemark(joinMs),
+    remark: timesJoin ? joinRemark(joinMs) : undefined,
   };
   if (makings === undefined) return { ...found, cgroups: undefined };
   await removeLeftBehind(makings);

@@ -25,7 +25,10 @@ const maxRetimings = 2;
 const retimingPauseMs = 50;
 
 /** What is there whatever the version. */
-export type CgroupSurroundings = Omit<CgroupMakings, "dialect" | "parents">;
+export type CgroupSurroundings = Omit<CgroupMakings, "dialect" | "parents"> & {
+  /** Whether joining is timed again when it seemed long, which takes a moment. */
+  readonly timesJoin: boolean;
+};
 
 /** What can be used of a version, and what not. Nothing can where `makings` is undefined. */
 export interface OpenedVersion {
@@ -66,7 +69,7 @@ export async function openV2(
     const makings = { ...surroundings, dialect: cgroupV2, parents };
     // Right after the worker itself was moved, the next move is quick whatever the host.
     const firstMs = Math.max(longestMoveMs, tried.joinMs);
-    const joinMs = await retime(firstMs, makings, newName, signal);
+    const joinMs = await retime(firstMs, surroundings, makings, newName, signal);
     return { makings, refusals, joinMs, own: undo.move() };
   } catch (error) {
     return { ...nothing, refusals: [requireRefusal(error)] };
@@ -99,7 +102,7 @@ export async function openV1(
     const { parents } = tried;
     if (parents.length === 0) return { ...nothing, refusals };
     const makings = { ...surroundings, dialect: cgroupV1, parents };
-    const joinMs = await retime(tried.joinMs, makings, newName, signal);
+    const joinMs = await retime(tried.joinMs, surroundings, makings, newName, signal);
     return { makings, refusals, joinMs, own: nothing.own };
   } catch (error) {
     return { ...nothing, refusals: [...refusals, requireRefusal(error)] };
@@ -165,15 +168,17 @@ async function tryOut(
 /** The shortest time that joining took: one alone may have been long because the processors were busy. */
 async function retime(
   firstMs: number,
+  surroundings: CgroupSurroundings,
   makings: CgroupMakings,
   newName: () => string,
   signal: AbortSignal,
 ): Promise<number> {
   let joinMs = firstMs;
+  if (!surroundings.timesJoin) return joinMs;
   for (let times = 0; times < maxRetimings && isNoticeable(joinMs); times++) {
     await makings.clock.sleep(retimingPauseMs, signal);
     const { dialect, parents } = makings;
-    const again = await tryOut(makings, dialect, parents, newName());
+    const again = await tryOut(surroundings, dialect, parents, newName());
     joinMs = Math.min(joinMs, again.joinMs);
   }
   return joinMs;
