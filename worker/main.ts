@@ -1,207 +1,29 @@
 /**
- * The process's edge: environment, command line, signals, exit code.
+ * The process's edge: environment, streams, signals, exit code. Everything else is loaded when it is needed.
  */
 import { readFileSync } from "node:fs";
-import { type Host, createHost } from "./app.ts";
-import { check } from "./check.ts";
-import { type Config, type Environment, readConfig, readSandboxConfig } from "./config.ts";
-import { doctorUsage, readDoctorOptions } from "./doctor/command-line.ts";
-import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./exit.ts";
 import { standBehindInit } from "./init.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
-import { createSignalFilter } from "./support/signal-filter.ts";
-import { createLogger, logDestination } from "./telemetry/logger.ts";
-import { describeVariables } from "./variables.ts";
-import { Worker } from "./worker.ts";
-
-const usage = `Usage: str-worker [--check [--strict] | --help | --version]
-       str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
-
-Runs tools for agents. Everything is configured by environment variables.
-
-  --check    validate configuration, manifest, sandbox and store, load each tool in its
-             sandbox, print what was found, exit
-  --strict   with --check: exit with 78 also for unknown variables, warnings of the manifest,
-             tools that are not served or do not load, and problems with the access of others
-             to the store
-  --help     print this text; -h does, too
-  --version  print the version
-
-  doctor            say what this host allows sandboxes, and how to give what is missing; reads
-                    no other variables than LOG_LEVEL, LOG_FORMAT and those called SANDBOX_...
-  doctor --help     its arguments and exit codes
-
-Example:
-  SAM_NAMESPACE=ed_test DEV_BROKER_HOST=127.0.0.1 MANIFEST_PATH=/tools/manifest.yaml str-worker
-
-Variables. For one that holds a secret NAME_FILE may name a file with it:
-${describeVariables()
-  .map(
-    ({ name, defaultText, description }) =>
-      `  ${name.padEnd(25)} ${description}${defaultText === undefined ? "" : ` [${defaultText}]`}`,
-  )
-  .join("\n")}
-`;
 
 async function main(argv: readonly string[]): Promise<number> {
   standBehindInit(process.env);
-  const wantsHelp = argv.includes("--help") || argv.includes("-h");
-  if (argv[0] === "doctor") return wantsHelp ? print(doctorUsage) : runDoctor(argv.slice(1));
-  const [option, ...rest] = wantsHelp ? ["--help"] : argv;
-  const isStrict = option === "--check" && rest.length === 1 && rest[0] === "--strict";
-  if (option !== undefined && rest.length > 0 && !isStrict)
-    return refuseUsage(`"${rest.join(" ")}" is too much: there is one argument at most`);
-  switch (option) {
-    case "--help":
-      return print(usage);
-    case "--version":
-      return print(`${readVersion()}\n`);
-    case "--check":
-      return withConfig(
-        readConfig,
-        (config, host) => runCheck(config, host, isStrict),
-        process.stderr,
-      );
-    case undefined:
-      // The log is the worker's output, but only a companion to a check's.
-      return withConfig(readConfig, runWorker, process.stdout);
-    default:
-      return refuseUsage(`there is no argument "${option}"`);
+  if (argv.length === 1 && argv[0] === "--version") {
+    process.stdout.write(`${readVersion()}\n`);
+    return 0;
   }
-}
-
-function print(text: string): number {
-  process.stdout.write(text);
-  return exit.ok;
-}
-
-/**
- * @param problem a sentence that names the argument
- * @param command what has a help of its own
- */
-function refuseUsage(problem: string, command = "str-worker"): number {
-  process.stderr.write(`str-worker: ${problem}; ${command} --help says what there is\n`);
-  return exit.usage;
-}
-
-async function withConfig(
-  read: (environment: Environment) => Config,
-  run: (config: Config, host: Host) => Promise<number>,
-  logStream: typeof process.stdout | typeof process.stderr,
-): Promise<number> {
-  try {
-    const config = read(process.env);
-    closeInheritedDescriptors();
-    const { logLevel, logFormat } = config;
-    const destination = logDestination(logStream, logFormat, logLevel);
-    const host = createHost(createLogger(logLevel, destination), process.env);
-    return await run(config, host);
-  } catch (error) {
-    process.stderr.write(`str-worker: ${explain(error)}\n`);
-    return exitCodeOf(error);
-  }
-}
-
-async function runCheck(config: Config, host: Host, isStrict: boolean): Promise<number> {
-  return untilStopped(host, async (signal) => {
-    const { text, problems } = await check(config, host, signal);
-    process.stdout.write(`${text}\n`);
-    if (!isStrict || problems.length === 0) return exit.ok;
-    process.stderr.write(problems.map((problem) => `str-worker: ${problem}\n`).join(""));
-    return exit.config;
+  const { run } = await import("./command-line.ts");
+  return run(argv, {
+    environment: process.env,
+    version: readVersion(),
+    out: process.stdout,
+    err: process.stderr,
+    onSignal: (listener) => {
+      for (const signal of ["SIGTERM", "SIGINT"] as const)
+        process.on(signal, () => listener(signal));
+    },
+    exitNow: (code) => process.exit(code),
+    closeInheritedDescriptors,
   });
-}
-
-async function runDoctor(options: readonly string[]): Promise<number> {
-  const asked = readDoctorOptions(options);
-  if (typeof asked === "string") return refuseUsage(asked, "str-worker doctor");
-  const choice = { ...asked, screen: process.stderr };
-  const consult = (config: Config, host: Host): Promise<number> =>
-    untilStopped(host, async (signal) => {
-      // Who does not ask for it does not load the attacks.
-      const { consultDoctor } = await import("./doctor.ts");
-      const { text, isGood } = await consultDoctor(config, host, choice, signal);
-      process.stdout.write(`${text}\n`);
-      return isGood ? exit.ok : exit.unfit;
-    });
-  return withConfig(readSandboxConfig, consult, process.stderr);
-}
-
-/** Runs what a first SIGTERM or SIGINT has given up and cleaned up; a second one ends the process at once. */
-async function untilStopped(
-  host: Host,
-  run: (signal: AbortSignal) => Promise<number>,
-): Promise<number> {
-  const stopping = new AbortController();
-  onSignals(host, (signal) => {
-    const stopped = new StoppedError(signal);
-    if (stopping.signal.aborted) process.exit(exitCodeOf(stopped));
-    stopping.abort(stopped);
-  });
-  try {
-    return await run(stopping.signal);
-  } catch (error) {
-    stopping.signal.throwIfAborted();
-    throw error;
-  }
-}
-
-/** Listens to SIGTERM and SIGINT, of which those that come twice count once. */
-function onSignals({ clock }: Host, listener: (signal: StoppingSignal) => void): void {
-  const isNews = createSignalFilter(clock);
-  for (const signal of ["SIGTERM", "SIGINT"] as const)
-    process.on(signal, () => {
-      if (isNews(signal)) listener(signal);
-    });
-}
-
-/** A first SIGTERM or SIGINT drains, a second one stops at once. */
-async function runWorker(config: Config, host: Host): Promise<number> {
-  const { log } = host;
-  await using worker = new Worker(config, host);
-  const [first, second] = [signalled(), signalled()];
-  const starting = new AbortController();
-  onSignals(host, (signal) => {
-    if (starting.signal.aborted) second.resolve(signal);
-    starting.abort(new StoppedError(signal));
-    first.resolve(signal);
-  });
-
-  try {
-    await worker.start(starting.signal);
-  } catch (error) {
-    if (starting.signal.aborted) return exit.ok;
-    throw error;
-  }
-  const cause = await Promise.race([
-    first.promise.then(() => undefined),
-    worker.failed.then((error) => ({ error })),
-  ]);
-  if (cause !== undefined) {
-    const isForeseen = exitCodeOf(cause.error) !== exit.software;
-    const facts = isForeseen ? { reason: explain(cause.error) } : { err: cause.error };
-    log.fatal(facts, "worker cannot go on");
-    // Also what the broker holds for this worker already is answered.
-    await worker.drain(0);
-    return exitCodeOf(cause.error);
-  }
-  log.info(
-    { drainTimeoutSeconds: config.drainTimeoutSeconds },
-    "draining; a second signal stops at once",
-  );
-  const drained = worker.drain(config.drainTimeoutSeconds * 1000);
-  const forced = await Promise.race([drained, second.promise]);
-  if (typeof forced === "string") {
-    log.warn({ signal: forced }, "stopped at once");
-    worker.hurry();
-    return exitCodeOf(new StoppedError(forced));
-  }
-  log.info(forced, "drained");
-  return exit.ok;
-}
-
-function signalled(): PromiseWithResolvers<StoppingSignal> {
-  return Promise.withResolvers();
 }
 
 function readVersion(): string {

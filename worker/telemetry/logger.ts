@@ -1,6 +1,7 @@
 /**
  * The log: pino with one redaction list.
  */
+import type { Writable } from "node:stream";
 import { type DestinationStream, type Logger as PinoLogger, pino } from "pino";
 import { prettyDestination } from "./pretty-log.ts";
 
@@ -32,13 +33,13 @@ export const redactedPaths: readonly string[] = [
 
 /** Where lines go: as they are, or made for people where the format says so or a terminal shows them. */
 export function logDestination(
-  stream: NodeJS.WriteStream & { readonly fd: number },
+  stream: Writable & { readonly isTTY?: boolean; readonly fd?: number },
   format: (typeof logFormats)[number],
   level: (typeof logLevels)[number],
 ): DestinationStream | number {
-  const isPretty = format === "pretty" || (format === "auto" && stream.isTTY);
+  const isPretty = format === "pretty" || (format === "auto" && stream.isTTY === true);
   const isVerbose = level === "debug" || level === "trace";
-  return isPretty ? prettyDestination(stream, isVerbose) : stream.fd;
+  return isPretty ? prettyDestination(stream, isVerbose) : (stream.fd ?? stream);
 }
 
 /**

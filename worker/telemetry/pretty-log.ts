@@ -2,6 +2,7 @@
  * The log for people: a line of JSON becomes a line of time, level, event and facts. Long texts stand below it, and so
  * does everything long that belongs to a warning.
  */
+import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { DestinationStream } from "pino";
 import { JsonError, type JsonObject, isJsonObject, parseJson } from "../support/json.ts";
@@ -45,7 +46,7 @@ export interface LogEntry {
 
 /** A destination of a logger that writes to a stream, in colours where that is a terminal. `isVerbose` as for `showEntry`. */
 export function prettyDestination(
-  stream: NodeJS.WriteStream,
+  stream: Writable,
   isVerbose: boolean,
 ): DestinationStream {
   const screen: Screen = {
