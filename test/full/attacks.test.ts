@@ -1,134 +1,15 @@
 /**
- * Every attack under every profile, as `str-worker doctor --attack` runs them, by every kind of worker: root, an ordinary
- * user, and an ordinary user in what a container makes of /proc; by the first two also through every start of calls.
+ * Every attack under every profile, through every start of calls, by a worker that is root.
  *
  * @module-tag full
  */
-import { execFile } from "node:child_process";
-import { rm } from "node:fs/promises";
-import { beforeAll, describe, expect, test } from "vitest";
-import { type AttackStart, isMade } from "../../worker/doctor/attack-starts.ts";
-import { attacks } from "../../worker/doctor/catalog.ts";
-import { builtInProfiles } from "../../worker/sandbox/profile.ts";
-import { firstPrivateDirectory } from "../../worker/sandbox/reach.ts";
-import { reachableDirectory } from "../support/rig.ts";
+import { describeAttacks } from "../support/attack-ways.ts";
 
-const entry = new URL("../../worker/main.ts", import.meta.url).pathname;
-const isRoot = process.getuid?.() === 0;
-const privateDirectory = await firstPrivateDirectory(import.meta.dirname);
-/** Milliseconds for all attacks under all profiles by all starts on a busy machine. */
-const timeoutMs = 30 * 60_000;
-
-/** An ordinary user without any capability, or the way to one. */
-const user = "60002";
-const asUser = [
-  ...["setpriv", "--reuid", user, "--regid", user, "--clear-groups"],
-  ...["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"],
-];
-/** Parts of /proc are covered, as in a container: then the kernel lets nobody mount a new one. */
-const maskingProc = [
-  ...["unshare", "--mount", "--propagation", "private", "sh", "-c"],
-  ...['mount --bind /dev/null /proc/timer_list && mount -t tmpfs none /proc/fs && exec "$@"', "sh"],
-];
-
-interface Row {
-  readonly id: string;
-  readonly profile: string;
-  readonly start: AttackStart;
-  readonly verdict: string;
-  readonly reason?: string;
-  readonly evidence: string;
-}
-
-interface Report {
-  readonly ok: boolean;
-  readonly profiles: readonly {
-    readonly profile: string;
-    readonly start: string;
-    readonly works: boolean;
-    readonly unenforced: readonly string[];
-  }[];
-  readonly attacks: readonly Row[];
-}
-
-interface Way {
-  readonly who: string;
-  /** What runs the doctor. */
-  readonly prefix: readonly string[];
-  readonly needsRoot: boolean;
-  readonly unenforced: readonly string[];
-  /** What is asked for by `--start`, and what is attacked then. */
-  readonly choice: string;
-  readonly starts: readonly AttackStart[];
-}
-
-const everyStart = { choice: "all", starts: ["cold", "pool", "template", "import"] } as const;
-/** What other users are for is the same for every start. */
-const coldStart = { choice: "cold", starts: ["cold"] } as const;
-
-const ways: readonly Way[] = [
-  { who: "root", prefix: [], needsRoot: true, unenforced: [], ...everyStart },
-  {
-    ...{ who: "an ordinary user", prefix: isRoot ? asUser : [], needsRoot: false },
-    ...{ unenforced: [], ...coldStart },
-  },
-  {
-    who: "a user without capabilities and with a masked /proc",
-    prefix: [...maskingProc, ...asUser],
-    needsRoot: true,
-    unenforced: ["fresh-proc"],
-    ...coldStart,
-  },
-];
-
-describe.each(ways)(
-  "attacked by way of $who",
-  ({ prefix, needsRoot, unenforced, choice, starts }) => {
-    const reason =
-      needsRoot && !isRoot
-        ? "needs root"
-        : prefix.length > 0 && privateDirectory !== undefined
-          ? "the checkout is private to root"
-          : undefined;
-    let report: Report;
-
-    beforeAll(async () => {
-      if (reason !== undefined) return;
-      report = await attackedBy(prefix, choice);
-    }, timeoutMs);
-
-    const cases = [...builtInProfiles.keys()].flatMap((profile) =>
-      starts.map((start) => [profile, start] as const),
-    );
-    test.for(cases)("the profile %s holds, by the start %s", ([profile, start], context) => {
-      context.skip(reason !== undefined, reason);
-      const rows = report.attacks.filter((row) => row.profile === profile && row.start === start);
-      const made = attacks.filter((attack) => isMade(attack, start));
-      expect(rows.map(({ id }) => id)).toEqual(made.map(({ id }) => id));
-      expect(rows.filter(({ verdict }) => ["not-held", "broken"].includes(verdict))).toEqual([]);
-      const uses = report.profiles.filter((found) => found.profile === profile);
-      expect(uses.map((use) => use.start)).toEqual(starts.filter((one) => one !== "import"));
-      for (const use of uses) expect(use).toMatchObject({ works: true, unenforced });
-      expect(report.ok).toBe(true);
-    });
-  },
-);
-
-async function attackedBy(prefix: readonly string[], choice: string): Promise<Report> {
-  const base = await reachableDirectory();
-  try {
-    const [file = "", ...rest] = [...prefix, process.execPath, entry];
-    const environment = { PATH: process.env["PATH"] ?? "", SANDBOX_PYTHON_BIN: "/usr/bin/python3" };
-    const stdout = await new Promise<string>((resolve, reject) => {
-      const argv = [...rest, "doctor", "--attack", "--json", "--start", choice];
-      const options = { env: environment, cwd: base, timeout: timeoutMs, maxBuffer: 2 ** 26 };
-      execFile(file, argv, options, (error, out, err) => {
-        if (out === "") reject(new Error(err, { cause: error }));
-        else resolve(out);
-      });
-    });
-    return JSON.parse(stdout) as Report;
-  } finally {
-    await rm(base, { recursive: true, force: true });
-  }
-}
+describeAttacks({
+  who: "root",
+  prefix: [],
+  needsRoot: true,
+  unenforced: [],
+  choice: "all",
+  starts: ["cold", "pool", "template", "import"],
+});
