@@ -389,7 +389,7 @@ describe("a command that a page gives exists:", () => {
   });
 
   test("options of the worker", () => {
-    const main = read("worker/main.ts");
+    const main = read("worker/command-line.ts");
     for (const [, option] of everyPage.matchAll(/bin\/str-worker\.mjs (--[\w-]+)/g)) {
       expect(main).toContain(`case "${option}":`);
     }
