@@ -3,12 +3,11 @@
  */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { builtInProfiles } from "../../worker/sandbox/profile.ts";
+import { testPerProfile } from "../support/per-profile.ts";
 import { type Rig, nodeTool, nodeToolPerProfile, startRig } from "../support/rig.ts";
 
 /** Modules of the rig: each is compiled ahead. */
 const modules = 6;
-const profiles = [...builtInProfiles.keys()];
 const secret = "s3cr3t-marker";
 
 /**
@@ -127,7 +126,7 @@ describe("a Node tool", () => {
     return answer.toolResult as T;
   }
 
-  test.each(profiles)(
+  testPerProfile(
     "finds nothing of the worker in any environment, and of its program's place the program alone, under %s",
     async (profile) => {
       const view = await result<{
@@ -158,7 +157,7 @@ describe("a Node tool", () => {
     },
   );
 
-  test.each(profiles)(
+  testPerProfile(
     "changes neither its tools, the runner, its program nor its compiled code, under %s",
     async (profile) => {
       const places = [
@@ -184,7 +183,7 @@ describe("a Node tool", () => {
     },
   );
 
-  test.each(profiles)("does all that tools do under %s", async (profile) => {
+  testPerProfile("does all that tools do under %s", async (profile) => {
     expect(await result(`run_${profile}`)).toEqual({
       thread: "said7",
       child: 7,

@@ -6,6 +6,7 @@ import { relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { type Rig, startRig } from "../support/rig.ts";
+import { testPerProfile } from "../support/per-profile.ts";
 import { patience } from "../support/patience.ts";
 import { quickPlace } from "../support/quick-place.ts";
 
@@ -38,7 +39,7 @@ describe("a tool", () => {
     return answer.toolResult;
   }
 
-  test.each(profiles)("has no capability and can gain none under %s", async (profile) => {
+  testPerProfile("has no capability and can gain none under %s", async (profile) => {
     const nobody = {
       Uid: "65534\t65534\t65534\t65534",
       Gid: "65534\t65534\t65534\t65534",
@@ -54,7 +55,7 @@ describe("a tool", () => {
     expect(await result(`privileges_${profile}`)).toEqual({ self: nobody, "1": nobody });
   });
 
-  test.each(profiles)(
+  testPerProfile(
     "can make no namespace, mount or device and lift no limit under %s",
     async (profile) => {
       const outcomes = await result(`attempts_${profile}`);

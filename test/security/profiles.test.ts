@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
+import { describePerProfile } from "../support/per-profile.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 
 const MiB = 1024 * 1024;
@@ -58,98 +59,96 @@ describe("a sandbox", () => {
 
   const look = (profile: string, args = {}) => result<View>(`looks_around_${profile}`, args);
 
-  for (const profile of profiles) {
-    describe(`of profile ${profile}`, () => {
-      test("runs as nobody, in namespaces of its own, with nothing inherited", async () => {
-        const view = await look(profile);
-        expect(view.uid).toBe(65534);
-        expect(view.hostname).toBe("sandbox");
-        // bubblewrap's first process and the runner; a worker on the host would be there by another number.
-        expect(view.processes).toEqual([1, 2]);
-        // What this test's own process inherited is closed by worker/main.ts alone (see process.test.ts).
-        const inherited = inheritableDescriptors();
-        const own = Object.entries(view.descriptors).filter(
-          ([number]) => !inherited.includes(Number(number)),
-        );
-        expect(Object.fromEntries(own)).toEqual({
-          "0": "/dev/null",
-          "1": "socket",
-          "2": "socket",
-          "3": "/sandbox/work/status.pipe",
-        });
-        expect(Object.keys(view.env).sort()).toEqual([
-          "HOME",
-          "LANG",
-          "PATH",
-          "PWD",
-          "PYTHONDONTWRITEBYTECODE",
-          "PYTHONPATH",
-          "TMPDIR",
-          "_SAM_SANDBOX_LIGHT",
-        ]);
+  describePerProfile("of profile %s", (profile) => {
+    test("runs as nobody, in namespaces of its own, with nothing inherited", async () => {
+      const view = await look(profile);
+      expect(view.uid).toBe(65534);
+      expect(view.hostname).toBe("sandbox");
+      // bubblewrap's first process and the runner; a worker on the host would be there by another number.
+      expect(view.processes).toEqual([1, 2]);
+      // What this test's own process inherited is closed by worker/main.ts alone (see process.test.ts).
+      const inherited = inheritableDescriptors();
+      const own = Object.entries(view.descriptors).filter(
+        ([number]) => !inherited.includes(Number(number)),
+      );
+      expect(Object.fromEntries(own)).toEqual({
+        "0": "/dev/null",
+        "1": "socket",
+        "2": "socket",
+        "3": "/sandbox/work/status.pipe",
       });
-
-      test("shows no file of the host that is not on the list", async () => {
-        const paths = [
-          "/",
-          "/root",
-          "/home",
-          "/sandbox",
-          "/var/tmp",
-          "/etc/shadow",
-          "/run",
-          "/proc/1/environ",
-        ];
-        const view = await look(profile, { paths });
-        const top = [
-          "bin",
-          "dev",
-          "etc",
-          "lib",
-          "lib64",
-          "proc",
-          "sandbox",
-          "sbin",
-          "tmp",
-          "tools",
-          "usr",
-        ];
-        const extra = profile === "permissive" ? ["var", "run"] : [];
-        for (const name of view.paths["/"]!)
-          expect([...top, ...extra, "lib32", "libx32"]).toContain(name);
-        expect(view.paths["/sandbox"]).toEqual(["runner", "work"]);
-        expect(view.paths["/etc/shadow"]).toMatch(/FileNotFoundError|PermissionError/);
-        expect(view.paths["/root"]).toBe("FileNotFoundError");
-        expect(view.paths["/proc/1/environ"]).not.toContain("hidden");
-      });
-
-      test("lets nothing be written but the work directory and private temporary directories", async () => {
-        const outside = [
-          "/file",
-          "/usr/file",
-          "/etc/file",
-          "/dev/file",
-          "/tools/python/file",
-          "/sandbox/file",
-          "/sandbox/runner/file",
-        ];
-        const inside = [
-          "/sandbox/work/file",
-          "/sandbox/work/output/file",
-          "/tmp/file",
-          "/dev/shm/file",
-          "/dev/null",
-        ];
-        const { paths } = await result<{ paths: Record<string, string> }>(`writes_${profile}`, {
-          paths: [...outside, ...inside, "/var/file"],
-        });
-        for (const path of outside)
-          expect(`${path} ${paths[path]}`).toMatch(/OSError|PermissionError/);
-        for (const path of inside) expect(`${path} ${paths[path]}`).toBe(`${path} written`);
-        expect(paths["/var/file"]).toBe(profile === "permissive" ? "written" : "FileNotFoundError");
-      });
+      expect(Object.keys(view.env).sort()).toEqual([
+        "HOME",
+        "LANG",
+        "PATH",
+        "PWD",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPATH",
+        "TMPDIR",
+        "_SAM_SANDBOX_LIGHT",
+      ]);
     });
-  }
+
+    test("shows no file of the host that is not on the list", async () => {
+      const paths = [
+        "/",
+        "/root",
+        "/home",
+        "/sandbox",
+        "/var/tmp",
+        "/etc/shadow",
+        "/run",
+        "/proc/1/environ",
+      ];
+      const view = await look(profile, { paths });
+      const top = [
+        "bin",
+        "dev",
+        "etc",
+        "lib",
+        "lib64",
+        "proc",
+        "sandbox",
+        "sbin",
+        "tmp",
+        "tools",
+        "usr",
+      ];
+      const extra = profile === "permissive" ? ["var", "run"] : [];
+      for (const name of view.paths["/"]!)
+        expect([...top, ...extra, "lib32", "libx32"]).toContain(name);
+      expect(view.paths["/sandbox"]).toEqual(["runner", "work"]);
+      expect(view.paths["/etc/shadow"]).toMatch(/FileNotFoundError|PermissionError/);
+      expect(view.paths["/root"]).toBe("FileNotFoundError");
+      expect(view.paths["/proc/1/environ"]).not.toContain("hidden");
+    });
+
+    test("lets nothing be written but the work directory and private temporary directories", async () => {
+      const outside = [
+        "/file",
+        "/usr/file",
+        "/etc/file",
+        "/dev/file",
+        "/tools/python/file",
+        "/sandbox/file",
+        "/sandbox/runner/file",
+      ];
+      const inside = [
+        "/sandbox/work/file",
+        "/sandbox/work/output/file",
+        "/tmp/file",
+        "/dev/shm/file",
+        "/dev/null",
+      ];
+      const { paths } = await result<{ paths: Record<string, string> }>(`writes_${profile}`, {
+        paths: [...outside, ...inside, "/var/file"],
+      });
+      for (const path of outside)
+        expect(`${path} ${paths[path]}`).toMatch(/OSError|PermissionError/);
+      for (const path of inside) expect(`${path} ${paths[path]}`).toBe(`${path} written`);
+      expect(paths["/var/file"]).toBe(profile === "permissive" ? "written" : "FileNotFoundError");
+    });
+  });
 
   test("has the limits of its profile", async () => {
     const views = await Promise.all(profiles.map((profile) => look(profile)));

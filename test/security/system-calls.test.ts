@@ -22,6 +22,7 @@ import {
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { openBackend, sandboxUid } from "../integration/sandbox/sandbox-host.ts";
+import { testPerProfile } from "../support/per-profile.ts";
 import { type Rig, namespace, startRig, workerEnvironment } from "../support/rig.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
 
@@ -149,7 +150,7 @@ describe("a tool", () => {
   describe("meets the filter:", () => {
     beforeEach((context) => context.skip(!isFilteredArch(arch), `there is none for ${arch}`));
 
-    test.each(profiles)("is refused every call of the list under %s", async (profile) => {
+    testPerProfile("is refused every call of the list under %s", async (profile) => {
       expect(Object.keys(refused).length).toBeGreaterThan(45);
       expect(await attempt("makes", profile)).toEqual({
         ...allOf(Object.keys(refused), "EPERM"),
@@ -158,7 +159,7 @@ describe("a tool", () => {
       });
     });
 
-    test.each(profiles)(
+    testPerProfile(
       "has no descriptors of a thread, no notes of others' reading and no huge pages under %s",
       async (profile) => {
         expect(await attempt("asks_for_more", profile)).toEqual({
@@ -177,15 +178,15 @@ describe("a tool", () => {
       },
     );
 
-    test.each(profiles)("holds no memory that no bound counts under %s", async (profile) => {
+    testPerProfile("holds no memory that no bound counts under %s", async (profile) => {
       expect(await attempt("hides_memory", profile)).toEqual(allOf(waysToHideMemory, "ENOSYS"));
     });
 
-    test.each(profiles)("clones no namespace under %s", async (profile) => {
+    testPerProfile("clones no namespace under %s", async (profile) => {
       expect(await attempt("clones", profile)).toEqual(allOf(Object.keys(namespaceFlags), "EPERM"));
     });
 
-    test.each(profiles)("has sockets of four families and no others under %s", async (profile) => {
+    testPerProfile("has sockets of four families and no others under %s", async (profile) => {
       const found = await attempt<Record<string, Record<string, string>>>("opens_sockets", profile);
       const notRefused = (call: string) =>
         Object.entries(found[call]!)
@@ -202,7 +203,7 @@ describe("a tool", () => {
       ]);
     });
 
-    test.each(profiles)(
+    testPerProfile(
       "has the kernel make no programs and no memory of its own by options under %s",
       async (profile) => {
         expect(await attempt("sets_options", profile)).toEqual({
@@ -241,18 +242,15 @@ describe("a tool", () => {
       },
     );
 
-    test.each(profiles)(
-      "switches no protection off by its personality under %s",
-      async (profile) => {
-        expect(await attempt("changes_personality", profile)).toEqual({
-          asks: "done",
-          PER_LINUX: "done",
-          ADDR_NO_RANDOMIZE: "EPERM",
-        });
-      },
-    );
+    testPerProfile("switches no protection off by its personality under %s", async (profile) => {
+      expect(await attempt("changes_personality", profile)).toEqual({
+        asks: "done",
+        PER_LINUX: "done",
+        ADDR_NO_RANDOMIZE: "EPERM",
+      });
+    });
 
-    test.for(profiles)(
+    testPerProfile(
       "is killed when it calls by another table of numbers under %s",
       async (profile, context) => {
         context.skip(arch !== "x64", `${arch} has one table`);
@@ -264,7 +262,7 @@ describe("a tool", () => {
       },
     );
 
-    test.each(profiles)("shares it with every process of its sandbox under %s", async (profile) => {
+    testPerProfile("shares it with every process of its sandbox under %s", async (profile) => {
       const found = await result(toolName("filters", profile));
       // bubblewrap's own process, the runner and the tool's child.
       expect(Object.keys(found)).toEqual(expect.arrayContaining(["1", "2"]));
@@ -272,23 +270,27 @@ describe("a tool", () => {
       expect(new Set(Object.values(found))).toEqual(new Set(["2"]));
     });
 
-    test.each(profiles)("leaves no key for a later call under %s", async (profile) => {
+    testPerProfile("leaves no key for a later call under %s", async (profile) => {
       expect(await leaveAndFind((tool, args) => result(toolName(tool, profile), args))).toEqual(
         noKeys,
       );
     });
 
-    test("finds and leaves none in the worker's session keyring either", async (context) => {
-      const control = await foundOutside();
-      context.skip(control === "no keyring", "the host gives this process no keyring");
-      // The same tool outside a sandbox finds the key: so could one inside without the filter.
-      expect(control).toMatchObject({ session: "done" });
+    test(
+      "finds and leaves none in the worker's session keyring either",
+      { tags: "full" },
+      async (context) => {
+        const control = await foundOutside();
+        context.skip(control === "no keyring", "the host gives this process no keyring");
+        // The same tool outside a sandbox finds the key: so could one inside without the filter.
+        expect(control).toMatchObject({ session: "done" });
 
-      await using other = await startWorkerWithKeyring(rig);
-      expect(await leaveAndFind(other.call)).toEqual(noKeys);
-    });
+        await using other = await startWorkerWithKeyring(rig);
+        expect(await leaveAndFind(other.call)).toEqual(noKeys);
+      },
+    );
 
-    test("and without it the kernel would have answered", async (context) => {
+    test("and without it the kernel would have answered", { tags: "full" }, async (context) => {
       const bare = await bareSandbox(rig, context);
 
       const made = await bare("makes");
@@ -346,7 +348,7 @@ describe("a tool", () => {
     });
   });
 
-  test.each(profiles)("opens pseudo terminals where the profile %s has them", async (profile) => {
+  testPerProfile("opens pseudo terminals where the profile %s has them", async (profile) => {
     const has = withTerminals.includes(profile);
     expect(await result(toolName("opens_terminal", profile))).toEqual({
       "/dev": has ? ["ptmx", "pts"] : [],
@@ -355,7 +357,7 @@ describe("a tool", () => {
     });
   });
 
-  test.each(profiles)("does all that tools do under %s", async (profile) => {
+  testPerProfile("does all that tools do under %s", async (profile) => {
     const hasHostNetwork = builtInProfiles.get(profile)!.network === "host";
     const done = await result<Record<string, unknown>>(toolName("works", profile));
     expect(done).toEqual({

@@ -13,12 +13,12 @@ import {
   unfitCalls,
   unknownCalls,
 } from "../../worker/sandbox/bubblewrap/syscalls.ts";
-import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import type { ParkedSandbox, Template } from "../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";
 import { never } from "../integration/sandbox/sandbox-host.ts";
 import { type Draw, type Draws, alike } from "../support/draws.ts";
+import { describePerProfile, testPerProfile } from "../support/per-profile.ts";
 import {
   type TemplateHost,
   type TemplateHostOptions,
@@ -37,7 +37,6 @@ const namespaceFlags = {
   pid: 0x2000_0000,
   net: 0x4000_0000,
 };
-const profiles = [...builtInProfiles.keys()];
 
 interface Opened {
   readonly host: TemplateHost;
@@ -63,7 +62,7 @@ beforeEach((context) =>
   context.skip(!isFilteredArch(process.arch), `there are no templates on ${process.arch}`),
 );
 
-describe.each(profiles)("a call in a child of a template under %s", (profile) => {
+describePerProfile("a call in a child of a template under %s", (profile) => {
   test("is and has what a call in a sandbox of its own is and has", async (context) => {
     const { host, template } = await open(context, { profile });
     const { result } = await host.call<Look>(template, "look");
@@ -129,7 +128,7 @@ describe.each(profiles)("a call in a child of a template under %s", (profile) =>
   });
 });
 
-test.for(profiles)(
+testPerProfile(
   "a call in a child under %s is refused every system call of the list",
   async (profile, context) => {
     const { host, template } = await open(context, {
@@ -158,7 +157,7 @@ test.for(profiles)(
 );
 
 describe("a template", () => {
-  test("makes children as good as its first one after 60 calls that attack it", async (context) => {
+  const attackRounds = async (context: TestContext, rounds: number): Promise<void> => {
     const { host, template } = await open(context, { profile: "permissive" });
     const first = (await host.call<Look>(template, "look")).result;
     const attacks = [
@@ -169,11 +168,18 @@ describe("a template", () => {
       ["kill_group", {}],
       ["take", { what: "processes" }],
     ] as const;
-    for (let round = 0; round < 10; round++)
+    for (let round = 0; round < rounds; round++)
       for (const [name, args] of attacks) await host.call(template, name, args);
     expect((await host.call<Look>(template, "look")).result).toEqual(first);
     expect(await host.call(template, "find")).toMatchObject(nothingFound);
-  });
+  };
+  test("makes children as good as its first one after 6 calls that attack it", (context) =>
+    attackRounds(context, 1));
+  test(
+    "makes children as good as its first one after 60 calls that attack it",
+    { tags: "full" },
+    (context) => attackRounds(context, 10),
+  );
 
   test("and its other children live on when a call kills all that it can", async (context) => {
     const { host, template } = await open(context);
@@ -194,9 +200,9 @@ describe("a template", () => {
     expect(await host.call(template, "find")).toMatchObject(nothingFound);
   });
 
-  test("ends a child whole that says it had ended, and goes on", async (context) => {
+  const pretences = async (context: TestContext, times: number): Promise<void> => {
     const { host, template } = await open(context);
-    for (let count = 0; count < 10; count++) {
+    for (let count = 0; count < times; count++) {
       await using parked = await template.park(never);
       const execution = await host.wake(parked, "pretend_done");
       expect(await execution.exited).toMatchObject({ started: true });
@@ -206,7 +212,12 @@ describe("a template", () => {
       expect(bytesIn(parked)).toBe(written);
     }
     expect(await host.call(template, "find")).toMatchObject(nothingFound);
-  });
+  };
+  test("ends a child whole that says it had ended, and goes on", (context) =>
+    pretences(context, 2));
+  test("ends every child whole, when ten say that they had ended", { tags: "full" }, (context) =>
+    pretences(context, 10),
+  );
 
   test("has the worker signal nobody else, whatever its module has said of its children", async (context) => {
     const foreign = spawn("/usr/bin/sleep", ["100"]);
@@ -243,18 +254,25 @@ describe("a template", () => {
     expect((await host.call(template, "terminals")).result).toEqual({ terminals: ["0", "ptmx"] });
   });
 
-  test("has no two of 50 children draw alike from any generator that its import has drawn from", async (context) => {
+  const draws = async (context: TestContext, rounds: number): Promise<void> => {
     const { host, template } = await open(context, { module: "generators" });
     const drawn: Draw[] = [];
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < rounds; round++) {
       const calls = Array.from({ length: 5 }, () => host.call<Draws>(template, "tell"));
       const results = (await Promise.all(calls)).map(({ result }) => result);
       if (round === 0) drawn.push(results[0]!.imported);
       drawn.push(...results.map((each) => each.drawn));
     }
-    expect(drawn).toHaveLength(51);
+    expect(drawn).toHaveLength(5 * rounds + 1);
     expect(alike(drawn)).toEqual({});
-  });
+  };
+  test("has no two of 10 children draw alike from any generator that its import has drawn from", (context) =>
+    draws(context, 2));
+  test(
+    "has no two of 50 children draw alike from any generator that its import has drawn from",
+    { tags: "full" },
+    (context) => draws(context, 10),
+  );
 });
 
 describe.each([
@@ -262,23 +280,28 @@ describe.each([
   ["without control groups", true],
 ])("a limit %s", (_groups, withoutCgroups) => {
   const MiB = 1024 * 1024;
-  test.for([
+  const isUsual = (what: string) => what === (withoutCgroups ? "memory" : "processes");
+  const limits = [
     ["memory", { memoryBytes: 96 * MiB }, { exceeded: { limit: "memoryBytes" } }],
     ["time", { cpuSeconds: 1 }, { exceeded: { limit: "cpuSeconds" } }],
     ["disk", { diskBytes: 8 * MiB }, { exceeded: { limit: "diskBytes" } }],
     ["processes", { processes: 12 }, { exitCode: 0, exceeded: undefined }],
-  ] as const)(
-    "of %s is that of one child, and ends no other",
-    async ([what, limits, expected], context) => {
-      const { host, template } = await open(context, { limits, withoutCgroups });
-      await using neighbour = await template.park(never);
-      const { report, error } = await host.call(template, "take", { what });
-      expect(report).toMatchObject(expected);
-      if (what === "processes") expect(error).toMatch(/ (\d+) and EAGAIN$/);
-      expect(await (await host.wake(neighbour, "find")).exited).toMatchObject({ exitCode: 0 });
-      expect(await host.call(template, "find")).toMatchObject(nothingFound);
-    },
-  );
+  ] as const;
+  const isOfOneChild = async (
+    [what, ofChild, expected]: (typeof limits)[number],
+    context: TestContext,
+  ): Promise<void> => {
+    const { host, template } = await open(context, { limits: ofChild, withoutCgroups });
+    await using neighbour = await template.park(never);
+    const { report, error } = await host.call(template, "take", { what });
+    expect(report).toMatchObject(expected);
+    if (what === "processes") expect(error).toMatch(/ (\d+) and EAGAIN$/);
+    expect(await (await host.wake(neighbour, "find")).exited).toMatchObject({ exitCode: 0 });
+    expect(await host.call(template, "find")).toMatchObject(nothingFound);
+  };
+  const title = "of %s is that of one child, and ends no other";
+  test.for(limits.filter(([what]) => isUsual(what)))(title, isOfOneChild);
+  test.for(limits.filter(([what]) => !isUsual(what)))(title, { tags: "full" }, isOfOneChild);
 });
 
 const nothingFound = { result: { found: [] }, error: undefined };

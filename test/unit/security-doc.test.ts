@@ -45,7 +45,7 @@ function readRow(line: string): PromiseRow {
 function hasTest(source: string, words: string): boolean {
   return source.split("\n").some((line) => {
     const at = line.indexOf(words);
-    return at !== -1 && /^\s*((test|describe)\b.*|\]\)\(|\[)?["`]/.test(line.slice(0, at));
+    return at !== -1 && /^\s*((test|describe)\w*\b.*|\]\)\(|\[)?["`]/.test(line.slice(0, at));
   });
 }
 
