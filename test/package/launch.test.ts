@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type TestContext, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodePackage, olderNode, ownNode, root, run, userEnvironment } from "./processes.ts";
 
 let base: string;
@@ -98,25 +98,33 @@ describe("under Node 24", () => {
 });
 
 describe("under an older Node", () => {
-  test.for([
-    ["its own node_modules", "it", "it"],
+  type Place = readonly [where: string, packageAt: string, nodeAt: string];
+  const own: Place = ["its own node_modules", "it", "it"];
+  const others: readonly Place[] = [
     ["the node_modules that it is installed in", "node_modules/it", "."],
     ["a node_modules further up", "a/b/node_modules/it", "."],
-  ] as const)("Node 24 is found in %s", async ([, packageAt, nodeAt], { skip }) => {
+  ];
+  const isFound = async ([, packageAt, nodeAt]: Place, { skip }: TestContext): Promise<void> => {
     const older = olderNode(skip);
     const command = makePackage(packageAt, {
       "dist/harness/cli.js": `console.log(process.version.split(".")[0]);`,
     });
     putNode24(nodeAt);
     expect(await run(older, [command])).toMatchObject({ status: 0, stdout: "v24\n" });
-  });
+  };
+  test.for([own])("Node 24 is found in %s", isFound);
+  test.for(others)("Node 24 is found in %s", { tags: "full" }, isFound);
 
-  test("Node 24 is found as the package that needs no install script", async ({ skip }) => {
-    const older = olderNode(skip);
-    const command = makePackage("it", { "harness/cli.ts": `console.log("ran");` });
-    putNode24("it", nodePackage);
-    expect(await run(older, [command])).toMatchObject({ status: 0, stdout: "ran\n" });
-  });
+  test(
+    "Node 24 is found as the package that needs no install script",
+    { tags: "full" },
+    async ({ skip }) => {
+      const older = olderNode(skip);
+      const command = makePackage("it", { "harness/cli.ts": `console.log("ran");` });
+      putNode24("it", nodePackage);
+      expect(await run(older, [command])).toMatchObject({ status: 0, stdout: "ran\n" });
+    },
+  );
 
   test("arguments, streams and the exit code pass through", async ({ skip }) => {
     const older = olderNode(skip);
@@ -169,7 +177,7 @@ describe("under an older Node", () => {
     await closed;
   });
 
-  test("a program ends when it has nothing more to do", async ({ skip }) => {
+  test("a program ends when it has nothing more to do", { tags: "full" }, async ({ skip }) => {
     const older = olderNode(skip);
     const mark = `console.log(process.env.STR_LAUNCHED ?? "no mark");`;
     const command = makePackage("it", { "harness/cli.ts": mark });
@@ -177,17 +185,22 @@ describe("under an older Node", () => {
     expect(await run(older, [command])).toMatchObject({ status: 0, stdout: "no mark\n" });
   });
 
-  test("a program that a signal ended ends the command by the same signal", async ({ skip }) => {
-    const older = olderNode(skip);
-    const command = makePackage("it", { "harness/cli.ts": waitsForSignals });
-    putNode24("it");
-    const { child } = await start(older, command);
-    child.kill("SIGHUP");
-    expect(await once(child, "exit")).toEqual([null, "SIGHUP"]);
-  });
+  test(
+    "a program that a signal ended ends the command by the same signal",
+    { tags: "full" },
+    async ({ skip }) => {
+      const older = olderNode(skip);
+      const command = makePackage("it", { "harness/cli.ts": waitsForSignals });
+      putNode24("it");
+      const { child } = await start(older, command);
+      child.kill("SIGHUP");
+      expect(await once(child, "exit")).toEqual([null, "SIGHUP"]);
+    },
+  );
 
-  test.for([
-    ["a checkout", "it", (at: string) => `cd ${join(at, "it")} && npm ci`],
+  type Kind = readonly [name: string, packageAt: string, command: (at: string) => string];
+  const checkout: Kind = ["a checkout", "it", (at) => `cd ${join(at, "it")} && npm ci`];
+  const packages: readonly Kind[] = [
     [
       "a project's package",
       "app/node_modules/it",
@@ -199,29 +212,36 @@ describe("under an older Node", () => {
       (at: string) =>
         `npm install --global --no-bin-links --prefix ${join(at, "usr")} ${nodePackage}@24`,
     ],
-  ] as const)(
-    "and with no Node 24 to find, %s says how to get one",
-    async ([, packageAt, installCommand], { skip }) => {
+  ];
+  const says = async (
+    [, packageAt, installCommand]: Kind,
+    { skip }: TestContext,
+  ): Promise<void> => {
+    const older = olderNode(skip);
+    const command = makePackage(packageAt, { "harness/cli.ts": "" });
+    const ending = await run(older, [command]);
+    expect(ending).toMatchObject({ status: 69, stdout: "" });
+    expect(ending.stderr).toMatch(/^harness\.mjs needs Node 24 or newer; this is v\d+/);
+    expect(ending.stderr).toContain(`\n  ${installCommand(base)}\n`);
+  };
+  test.for([checkout])("and with no Node 24 to find, %s says how to get one", says);
+  test.for(packages)("and with no Node 24 to find, %s says how to get one", { tags: "full" }, says);
+
+  test(
+    "a package node that is too old, or is the calling Node, is no help",
+    { tags: "full" },
+    async ({ skip }) => {
       const older = olderNode(skip);
-      const command = makePackage(packageAt, { "harness/cli.ts": "" });
-      const ending = await run(older, [command]);
-      expect(ending).toMatchObject({ status: 69, stdout: "" });
-      expect(ending.stderr).toMatch(/^harness\.mjs needs Node 24 or newer; this is v\d+/);
-      expect(ending.stderr).toContain(`\n  ${installCommand(base)}\n`);
+      const command = makePackage("it", {
+        "harness/cli.ts": "",
+        "node_modules/node/package.json": `{"version":"18.0.0"}`,
+        "node_modules/node/bin/node": "",
+      });
+      expect(await run(older, [command])).toMatchObject({ status: 69 });
+      writeFileSync(join(base, "it/node_modules/node/package.json"), `{"version":"24.0.0"}`);
+      rmSync(join(base, "it/node_modules/node/bin/node"));
+      symlinkSync(older, join(base, "it/node_modules/node/bin/node"));
+      expect(await run(older, [command])).toMatchObject({ status: 69 });
     },
   );
-
-  test("a package node that is too old, or is the calling Node, is no help", async ({ skip }) => {
-    const older = olderNode(skip);
-    const command = makePackage("it", {
-      "harness/cli.ts": "",
-      "node_modules/node/package.json": `{"version":"18.0.0"}`,
-      "node_modules/node/bin/node": "",
-    });
-    expect(await run(older, [command])).toMatchObject({ status: 69 });
-    writeFileSync(join(base, "it/node_modules/node/package.json"), `{"version":"24.0.0"}`);
-    rmSync(join(base, "it/node_modules/node/bin/node"));
-    symlinkSync(older, join(base, "it/node_modules/node/bin/node"));
-    expect(await run(older, [command])).toMatchObject({ status: 69 });
-  });
 });

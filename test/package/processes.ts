@@ -69,11 +69,14 @@ export async function runWell(...call: Parameters<typeof run>): Promise<Ending> 
 
 /** A Node older than 24 as the machine's users have it; skips the test where there is none. */
 export function olderNode(skip: TestContext["skip"]): string {
-  const found = userPath()
+  foundOlder ??= userPath()
     .map((directory) => join(directory, "node"))
     .find((node) => existsSync(node) && majorOf(node) < 24);
-  return found ?? skip("no Node older than 24 is on the PATH of this machine");
+  return foundOlder ?? skip("no Node older than 24 is on the PATH of this machine");
 }
+
+/** Asked for once. */
+let foundOlder: string | undefined;
 
 function userPath(): readonly string[] {
   return (process.env["PATH"] ?? "")

@@ -91,20 +91,22 @@ async function startWaiting(): Promise<{ ending: Promise<Ending> }> {
   return { ending };
 }
 
-test.for(["SIGINT", "SIGTERM"] as const)(
-  "%s goes to npm, and setup ends by it after npm has ended",
-  async (signal) => {
-    const setup = await startSetup();
-    setup.kill(signal);
-    await vi.waitFor(() => expect(calls()).toContain("signal"), 10_000);
-    expect(setup.signalCode).toBeNull();
-    release();
-    await vi.waitFor(() => expect(setup.signalCode).toBe(signal), 10_000);
-    expect(calls().slice(1)).toEqual(["signal", "end"]);
-  },
+const endsAfterNpm = async (signal: "SIGINT" | "SIGTERM"): Promise<void> => {
+  const setup = await startSetup();
+  setup.kill(signal);
+  await vi.waitFor(() => expect(calls()).toContain("signal"), 10_000);
+  expect(setup.signalCode).toBeNull();
+  release();
+  await vi.waitFor(() => expect(setup.signalCode).toBe(signal), 10_000);
+  expect(calls().slice(1)).toEqual(["signal", "end"]);
+};
+test("SIGTERM goes to npm, and setup ends by it after npm has ended", () =>
+  endsAfterNpm("SIGTERM"));
+test("SIGINT goes to npm, and setup ends by it after npm has ended", { tags: "full" }, () =>
+  endsAfterNpm("SIGINT"),
 );
 
-test("a second signal ends an npm that does not end by itself", async () => {
+test("a second signal ends an npm that does not end by itself", { tags: "full" }, async () => {
   const setup = await startSetup();
   const npm = Number(calls()[0]?.split(" ")[0]);
   setup.kill("SIGINT");
@@ -114,15 +116,19 @@ test("a second signal ends an npm that does not end by itself", async () => {
   expect(() => process.kill(npm, 0)).toThrow("ESRCH");
 });
 
-test("the next setup waits for an interrupted one whose npm still runs, and says so", async () => {
-  const setup = await startSetup();
-  const next = await startWaiting();
-  setup.kill("SIGINT");
-  await vi.waitFor(() => expect(calls()).toContain("signal"), 10_000);
-  release();
-  expect(await next.ending).toMatchObject({ status: 0, signal: null });
-  expect(calls().slice(1)).toEqual(["signal", "end"]);
-});
+test(
+  "the next setup waits for an interrupted one whose npm still runs, and says so",
+  { tags: "full" },
+  async () => {
+    const setup = await startSetup();
+    const next = await startWaiting();
+    setup.kill("SIGINT");
+    await vi.waitFor(() => expect(calls()).toContain("signal"), 10_000);
+    release();
+    expect(await next.ending).toMatchObject({ status: 0, signal: null });
+    expect(calls().slice(1)).toEqual(["signal", "end"]);
+  },
+);
 
 test("the lock lives as long as npm, though setup was killed", async () => {
   const setup = await startSetup();

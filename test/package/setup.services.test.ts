@@ -93,7 +93,7 @@ test("RabbitMQ is installed while no service may start, and only what came with 
   expect(await setUp()).toMatchObject({ status: 0, stderr: "" });
 });
 
-test("a policy that forbids services is used and left as it is", async () => {
+test("a policy that forbids services is used and left as it is", { tags: "full" }, async () => {
   putProgram("sbin/policy-rc.d", "exit 101");
   const before = readFileSync(join(base, "sbin", "policy-rc.d"));
   expect(await setUp()).toMatchObject({ status: 0 });
@@ -101,14 +101,18 @@ test("a policy that forbids services is used and left as it is", async () => {
   expect(readFileSync(join(base, "sbin", "policy-rc.d"))).toEqual(before);
 });
 
-test("with a policy that allows services nothing is installed, and setup goes on", async () => {
-  putProgram("sbin/policy-rc.d", "exit 0");
-  const ending = await setUp();
-  expect(ending).toMatchObject({ status: 0 });
-  expect(ending.stderr).toContain("going on without rabbitmq-server: ");
-  expect(ending.stderr).toContain("policy-rc.d allows services to start");
-  expect(calls().filter((call) => call.includes("install"))).toEqual([]);
-});
+test(
+  "with a policy that allows services nothing is installed, and setup goes on",
+  { tags: "full" },
+  async () => {
+    putProgram("sbin/policy-rc.d", "exit 0");
+    const ending = await setUp();
+    expect(ending).toMatchObject({ status: 0 });
+    expect(ending.stderr).toContain("going on without rabbitmq-server: ");
+    expect(ending.stderr).toContain("policy-rc.d allows services to start");
+    expect(calls().filter((call) => call.includes("install"))).toEqual([]);
+  },
+);
 
 test("a user who may not install is told how, and setup goes on", async () => {
   const ending = await setUp(1000);

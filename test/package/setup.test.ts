@@ -85,7 +85,7 @@ describe("npm packages", () => {
     expect(calls()).toHaveLength(1);
   });
 
-  test("of another platform are not missed", async () => {
+  test("of another platform are not missed", { tags: "full" }, async () => {
     await setUp("packages");
     const { "node_modules/other-platform": _, ...installed } = lockedPackages;
     writeLock("node_modules/.package-lock.json", installed);
@@ -93,18 +93,25 @@ describe("npm packages", () => {
     expect(calls()).toHaveLength(1);
   });
 
-  test.for([
-    ["a version changed", { ...lockedPackages, "node_modules/one": { version: "1.0.1" } }],
+  type Change = readonly [what: string, packages: object];
+  const version: Change = [
+    "a version changed",
+    { ...lockedPackages, "node_modules/one": { version: "1.0.1" } },
+  ];
+  const number: readonly Change[] = [
     ["one was added", { ...lockedPackages, "node_modules/two": { version: "1.0.0" } }],
     ["one was removed", { "node_modules/node": lockedPackages["node_modules/node"] }],
-  ] as const)("are installed again when %s", async ([, packages]) => {
+  ];
+  const areInstalledAgain = async ([, packages]: Change): Promise<void> => {
     await setUp("packages");
     writeLock("package-lock.json", packages);
     expect(await setUp("packages")).toMatchObject({ status: 0 });
     expect(calls()).toHaveLength(2);
-  });
+  };
+  test.for([version])("are installed again when %s", areInstalledAgain);
+  test.for(number)("are installed again when %s", { tags: "full" }, areInstalledAgain);
 
-  test("are installed once when two commands start at once", async () => {
+  test("are installed once when two commands start at once", { tags: "full" }, async () => {
     putTool(
       "npm",
       `mkdir ${base}/busy || echo overlap >> ${base}/calls

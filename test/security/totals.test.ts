@@ -3,6 +3,7 @@
  * keeps some of them; test/integration/sandbox/totals.test.ts has both.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ToolCall } from "../../harness/messages.ts";
 import { type Rig, type RigTool, startRig } from "../support/rig.ts";
 
 const MiB = 1024 * 1024;
@@ -38,7 +39,7 @@ describe("a tool of several processes, each of which is within its own limits,",
   type Row = readonly [
     what: string,
     tool: string,
-    args: object,
+    args: ToolCall["args"],
     limit: string,
     bound: number,
     unit: string,
@@ -65,9 +66,8 @@ describe("a tool of several processes, each of which is within its own limits,",
       peak: expect.any(Number) as number,
     });
   };
-  const title = "that takes %s is ended, and the answer says for what";
-  test.for(usual)(title, isEnded);
-  test.for(slow)(title, { tags: "full" }, isEnded);
+  test.for(usual)("that takes %s is ended, and the answer says for what", isEnded);
+  test.for(slow)("that takes %s is ended as well", { tags: "full" }, isEnded);
 
   test("stays on the processors that it was given", async (context) => {
     const answer = await rig.call("places_itself");

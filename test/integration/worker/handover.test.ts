@@ -63,32 +63,40 @@ describe("a worker that drains", () => {
     });
   });
 
-  test("leaves calls that wait for a slot in the broker when there is no other worker yet", async () => {
-    const former = await startWorker(1);
-    publish("repeatable", "running", "waiting");
-    await runs.haveBegun("running");
-    const drained = former.worker.drain(longMs);
-    runs.finish("running");
-    expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
-    await former.worker[Symbol.asyncDispose]();
-    await startWorker(1);
-    await runs.haveBegun("running", "waiting");
-    runs.finish("waiting");
-    await answered("running", "waiting");
-  });
+  test(
+    "leaves calls that wait for a slot in the broker when there is no other worker yet",
+    { tags: "full" },
+    async () => {
+      const former = await startWorker(1);
+      publish("repeatable", "running", "waiting");
+      await runs.haveBegun("running");
+      const drained = former.worker.drain(longMs);
+      runs.finish("running");
+      expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
+      await former.worker[Symbol.asyncDispose]();
+      await startWorker(1);
+      await runs.haveBegun("running", "waiting");
+      runs.finish("waiting");
+      await answered("running", "waiting");
+    },
+  );
 
-  test("stops at its deadline what another may run again, which then does", async () => {
-    const former = await startWorker(2);
-    publish("repeatable", "call");
-    await runs.haveBegun("call");
-    await startWorker(2);
-    expect(await former.worker.drain(0)).toEqual({ finished: 0, givenBack: 0, abandoned: 1 });
-    await runs.haveBegun("call", "call");
-    runs.finish("call");
-    await answered("call");
-    expect(answers.get("call")).toMatchObject([done]);
-    expect(former.said()).toMatch(/"begun":true,"msg":"invocation given back"/);
-  });
+  test(
+    "stops at its deadline what another may run again, which then does",
+    { tags: "full" },
+    async () => {
+      const former = await startWorker(2);
+      publish("repeatable", "call");
+      await runs.haveBegun("call");
+      await startWorker(2);
+      expect(await former.worker.drain(0)).toEqual({ finished: 0, givenBack: 0, abandoned: 1 });
+      await runs.haveBegun("call", "call");
+      runs.finish("call");
+      await answered("call");
+      expect(answers.get("call")).toMatchObject([done]);
+      expect(former.said()).toMatch(/"begun":true,"msg":"invocation given back"/);
+    },
+  );
 
   test("stops at its deadline what must not run again, and answers it", async () => {
     const former = await startWorker(2);
@@ -106,7 +114,7 @@ describe("a worker that drains", () => {
     expect(Object.fromEntries(answers)).toMatchObject({ call: [stoppedOnceOnly], later: [done] });
   });
 
-  test("gives everything up at once when it is hurried", async () => {
+  test("gives everything up at once when it is hurried", { tags: "full" }, async () => {
     const former = await startWorker(1);
     publish("repeatable", "running", "waiting");
     await runs.haveBegun("running");
@@ -127,7 +135,19 @@ describe("a call that its worker gives up is run by another, and answered once, 
     await vi.waitFor(() => expect(said()).toContain(event), { ...patience, interval: 1 });
   };
 
-  test.for<readonly [string, (former: StartedWorker) => Promise<void>]>([
+  type Step = readonly [name: string, bringTo: (former: StartedWorker) => Promise<void>];
+  const madeSandbox: Step = [
+    "had its sandbox made",
+    async () => {
+      const watch = new SandboxWatch(join(workers.base, "work"));
+      await watch.meet();
+      await workers.sandboxes.holdAt("born");
+      publish("repeatable", "call");
+      await watch.reaches("born");
+      await workers.sandboxes.forget();
+    },
+  ];
+  const others: readonly Step[] = [
     [
       "got its inputs",
       async (former) => {
@@ -135,17 +155,6 @@ describe("a call that its worker gives up is run by another, and answered once, 
         const input = { filename: "in.bin", version: 0, mimeType: "text/plain", bytes };
         workers.publishCall("repeatable", "call", { preloaded: new Map([["input", input]]) });
         await saysOf(former, "staging inputs");
-      },
-    ],
-    [
-      "had its sandbox made",
-      async () => {
-        const watch = new SandboxWatch(join(workers.base, "work"));
-        await watch.meet();
-        await workers.sandboxes.holdAt("born");
-        publish("repeatable", "call");
-        await watch.reaches("born");
-        await workers.sandboxes.forget();
       },
     ],
     [
@@ -157,7 +166,8 @@ describe("a call that its worker gives up is run by another, and answered once, 
         await saysOf(former, "tool process ended");
       },
     ],
-  ])("%s", async ([, bringTo]) => {
+  ];
+  const isAnsweredOnce = async ([, bringTo]: Step): Promise<void> => {
     const former = await startWorker(1);
     await bringTo(former);
     await former.worker.drain(0);
@@ -169,20 +179,26 @@ describe("a call that its worker gives up is run by another, and answered once, 
     expect(await next.worker.drain(longMs)).toMatchObject({ givenBack: 0, abandoned: 0 });
     expect(answers.get("call")).toMatchObject([done]);
     expect(runs.begun.length).toBeLessThanOrEqual(2);
-  });
+  };
+  test.for([madeSandbox])("%s", isAnsweredOnce);
+  test.for(others)("%s", { tags: "full" }, isAnsweredOnce);
 });
 
-test("a worker that is disposed of without a drain gives its calls to another", async () => {
-  const former = await startWorker(1);
-  publish("repeatable", "running", "waiting");
-  await runs.haveBegun("running");
-  await former.worker[Symbol.asyncDispose]();
-  expect(answers.size).toBe(0);
-  await startWorker(2);
-  await runs.haveBegun("running", "running", "waiting");
-  runs.finish("running", "waiting");
-  await answered("running", "waiting");
-});
+test(
+  "a worker that is disposed of without a drain gives its calls to another",
+  { tags: "full" },
+  async () => {
+    const former = await startWorker(1);
+    publish("repeatable", "running", "waiting");
+    await runs.haveBegun("running");
+    await former.worker[Symbol.asyncDispose]();
+    expect(answers.size).toBe(0);
+    await startWorker(2);
+    await runs.haveBegun("running", "running", "waiting");
+    runs.finish("running", "waiting");
+    await answered("running", "waiting");
+  },
+);
 
 test(
   "no call is lost, answered twice or run too often while workers come and go",

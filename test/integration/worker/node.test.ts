@@ -10,9 +10,11 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import type { ToolCall } from "../../../harness/messages.ts";
 import { Agent } from "../../../harness/agent.ts";
 import { startDevBroker } from "../../../harness/dev-broker.ts";
 import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
+import { testPerProfile } from "../../support/per-profile.ts";
 import {
   type Rig,
   manifestText,
@@ -123,7 +125,8 @@ describe("a Node tool", () => {
     expect(await rig.call("spins", {}, { timeoutSeconds: 1 })).toMatchObject({ kind: "timed-out" });
   });
 
-  test.each(profiles)("has the limits of profile $name", async ({ name, limits }) => {
+  testPerProfile("has the limits of profile %s", async (name) => {
+    const { limits } = builtInProfiles.get(name)!;
     expect(await result(`around_${name}`)).toMatchObject({
       uid: 65534,
       cpus: Math.min(limits.cpus, navigator.hardwareConcurrency),
@@ -142,7 +145,7 @@ describe("a Node tool", () => {
     });
   });
 
-  test.each(profiles)("uses threads and processes under profile $name", async ({ name }) => {
+  testPerProfile("uses threads and processes under profile %s", async (name) => {
     expect(await result(`multiplies_${name}`)).toEqual({
       thread: 42,
       child: "from a child",
@@ -209,22 +212,29 @@ describe("memory beyond the profile's", () => {
   });
   afterAll(() => rig[Symbol.asyncDispose]());
 
-  const ways = [
+  type Way = readonly [tool: string, args: ToolCall["args"]];
+  const usual: readonly Way[] = [["buffers", {}]];
+  const others: readonly Way[] = [
     ["heap", {}],
-    ["buffers", {}],
     ["children", { count: 2 }],
     ["thread", {}],
-  ] as const;
+  ];
 
-  test.each(ways)("that a tool takes by its %s ends the call, in words", async (tool, args) => {
+  const endsTheCall = async ([tool, args]: Way): Promise<void> => {
     expect(await rig.call(tool, args)).toMatchObject({
       kind: "error",
       code: "EXECUTION_ERROR",
       message: "Tool needs more memory than its sandbox may use",
     });
-  });
+  };
+  test.for(usual)("that a tool takes by its %s ends the call, in words", endsTheCall);
+  test.for(others)(
+    "that a tool takes by its %s ends the call in the same words",
+    { tags: "full" },
+    endsTheCall,
+  );
 
-  test("is none while a tool takes less, and goes with the call", async () => {
+  test("is none while a tool takes less, and goes with the call", { tags: "full" }, async () => {
     const call = () => rig.call("holds", { mebibytes: 400 });
     // Each has a sandbox of its own: together they hold more than one may.
     for (const answer of await Promise.all([call(), call()])) {
@@ -258,7 +268,7 @@ describe("code that was compiled ahead", () => {
     expect(await rig.call("greet")).toMatchObject({ toolResult: { text: "changed" } });
   });
 
-  test("holds nobody up where a module never ends being imported", async () => {
+  test("holds nobody up where a module never ends being imported", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: { waits: nodeTool("waits.js", "run"), echo: nodeTool("good.js", "echo") },
       nodeFiles: { "waits.js": "for (;;);\n" },
@@ -309,49 +319,54 @@ describe("which tools are served", () => {
     );
   });
 
-  test.each(["python", "node"] as const)(
-    "depends on there being a directory of %s tools",
-    async (missing) => {
-      const variable = missing === "python" ? "TOOLS_PYTHON_DIR" : "TOOLS_NODE_DIR";
-      const bin = missing === "python" ? "SANDBOX_PYTHON_BIN" : "SANDBOX_NODE_BIN";
-      await using rig = await startRig({
-        tools: { echo: nodeTool("good.js", "echo"), well: { function: "well" } },
-        // With no directory of a language its interpreter is not looked at.
-        environment: { [variable]: "/no/such/tools", [bin]: "/no/such/interpreter" },
-      });
-      const [served, unserved] = missing === "python" ? ["echo", "well"] : ["well", "echo"];
-      expect(await rig.call(served, { message: "here" })).toMatchObject({ kind: "success" });
-      expect(logged(rig, "tool not served")).toEqual([
-        expect.objectContaining({
-          tool: unserved,
-          reason: `${variable} is /no/such/tools, which was not a directory when the worker started`,
-        }),
-      ]);
-    },
+  const dependsOnDirectory = async (missing: "python" | "node"): Promise<void> => {
+    const variable = missing === "python" ? "TOOLS_PYTHON_DIR" : "TOOLS_NODE_DIR";
+    const bin = missing === "python" ? "SANDBOX_PYTHON_BIN" : "SANDBOX_NODE_BIN";
+    await using rig = await startRig({
+      tools: { echo: nodeTool("good.js", "echo"), well: { function: "well" } },
+      // With no directory of a language its interpreter is not looked at.
+      environment: { [variable]: "/no/such/tools", [bin]: "/no/such/interpreter" },
+    });
+    const [served, unserved] = missing === "python" ? ["echo", "well"] : ["well", "echo"];
+    expect(await rig.call(served, { message: "here" })).toMatchObject({ kind: "success" });
+    expect(logged(rig, "tool not served")).toEqual([
+      expect.objectContaining({
+        tool: unserved,
+        reason: `${variable} is /no/such/tools, which was not a directory when the worker started`,
+      }),
+    ]);
+  };
+  test("depends on there being a directory of Python tools", () => dependsOnDirectory("python"));
+  test("depends on there being a directory of Node tools", { tags: "full" }, () =>
+    dependsOnDirectory("node"),
   );
 });
 
-test("a Node program and tools below a private directory serve all the same", async () => {
-  const base = await reachableDirectory();
-  await using _base = { [Symbol.asyncDispose]: () => rm(base, { recursive: true, force: true }) };
-  const program = join(base, "private", "node");
-  await mkdir(join(base, "private"));
-  await cp(process.execPath, program);
-  await writeFile(join(base, "private", "secret.txt"), "not for tools");
-  // As a home directory is.
-  await chmod(join(base, "private"), 0o700);
-  await using rig = await startRig({
-    tools: { around: nodeTool("looks.ts", "around"), greet: nodeTool("typed.ts", "greet") },
-    environment: { SANDBOX_NODE_BIN: program },
-    toolsDirMode: 0o700,
-  });
-  expect(await rig.call("greet", { name: "Ada" })).toMatchObject({
-    toolResult: { text: "Hello, Ada" },
-  });
-  expect(await rig.call("around")).toMatchObject({
-    toolResult: { execPath: "/sandbox/interpreter/node", interpreter: ["node"] },
-  });
-});
+test(
+  "a Node program and tools below a private directory serve all the same",
+  { tags: "full" },
+  async () => {
+    const base = await reachableDirectory();
+    await using _base = { [Symbol.asyncDispose]: () => rm(base, { recursive: true, force: true }) };
+    const program = join(base, "private", "node");
+    await mkdir(join(base, "private"));
+    await cp(process.execPath, program);
+    await writeFile(join(base, "private", "secret.txt"), "not for tools");
+    // As a home directory is.
+    await chmod(join(base, "private"), 0o700);
+    await using rig = await startRig({
+      tools: { around: nodeTool("looks.ts", "around"), greet: nodeTool("typed.ts", "greet") },
+      environment: { SANDBOX_NODE_BIN: program },
+      toolsDirMode: 0o700,
+    });
+    expect(await rig.call("greet", { name: "Ada" })).toMatchObject({
+      toolResult: { text: "Hello, Ada" },
+    });
+    expect(await rig.call("around")).toMatchObject({
+      toolResult: { execPath: "/sandbox/interpreter/node", interpreter: ["node"] },
+    });
+  },
+);
 
 test(
   "a worker without any privilege runs Node tools and bounds their memory",

@@ -47,7 +47,7 @@ describe("the worker process", () => {
     ]);
   });
 
-  test("exits 78 naming place and problem of a broken manifest", async () => {
+  test("exits 78 naming place and problem of a broken manifest", { tags: "full" }, async () => {
     await writeFile(environment["MANIFEST_PATH"]!, "version: 1\ntools:\n  echo:\n    module: 7\n");
     await using worker = new WorkerProcess(environment);
     const { code, output } = await exitOf(worker);
@@ -178,19 +178,23 @@ describe("the worker process", () => {
     expect(await readdir(join(base, "work"))).toEqual([]);
   });
 
-  test("--check --strict fails for warnings of the manifest, and for tools that are not served", async () => {
-    const manifest = environment["MANIFEST_PATH"]!;
-    const gone = "{module: misbehaving, function: well, package: no-such-package}";
-    await writeFile(manifest, `owner: me\nversion: 1\ntools: {gone: ${gone}}\n`);
-    const quiet = { ...environment, LOG_LEVEL: "silent" };
-    await using worker = new WorkerProcess(quiet, ["--check", "--strict"]);
-    const { code, output } = await exitOf(worker);
-    expect(code).toBe(78);
-    expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
-      `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
-      expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
-    ]);
-  });
+  test(
+    "--check --strict fails for warnings of the manifest, and for tools that are not served",
+    { tags: "full" },
+    async () => {
+      const manifest = environment["MANIFEST_PATH"]!;
+      const gone = "{module: misbehaving, function: well, package: no-such-package}";
+      await writeFile(manifest, `owner: me\nversion: 1\ntools: {gone: ${gone}}\n`);
+      const quiet = { ...environment, LOG_LEVEL: "silent" };
+      await using worker = new WorkerProcess(quiet, ["--check", "--strict"]);
+      const { code, output } = await exitOf(worker);
+      expect(code).toBe(78);
+      expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
+        `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
+        expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
+      ]);
+    },
+  );
 
   test("--check loads each tool in its sandbox and calls none, and --strict fails for one that does not load", async () => {
     const entries = {

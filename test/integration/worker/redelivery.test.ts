@@ -44,48 +44,49 @@ async function expectAllSettled(workers: MemoryWorkers, tool: AnnouncingTool): P
 }
 
 describe("a call that is delivered again because the connection broke", () => {
-  test.each(["repeatable", "once_only"] as const)(
-    "while its tool runs goes on, runs once and is answered once, when it is %s",
-    async (tool) => {
-      const workers = await MemoryWorkers.prepare();
-      const started = await workers.startWorker(2);
-      workers.publish(tool, "call");
-      await workers.runs.haveBegun("call");
-      workers.broker.dropSessions();
-      await says(started, "call was delivered again while it runs");
-      // A drain waits for it, and settles it before the connection closes.
-      const drained = started.worker.drain(longMs);
-      workers.runs.finish("call");
-      expect(await drained).toEqual({ finished: 1, ...nothingLeft });
-      await started.worker[Symbol.asyncDispose]();
-      await workers.answered("call");
-      expect(workers.answers.get("call")).toMatchObject([done]);
-      expect(workers.runs.begun).toEqual(["call"]);
-      await expectAllSettled(workers, tool);
-    },
-  );
+  const goesOn = async (tool: AnnouncingTool): Promise<void> => {
+    const workers = await MemoryWorkers.prepare();
+    const started = await workers.startWorker(2);
+    workers.publish(tool, "call");
+    await workers.runs.haveBegun("call");
+    workers.broker.dropSessions();
+    await says(started, "call was delivered again while it runs");
+    // A drain waits for it, and settles it before the connection closes.
+    const drained = started.worker.drain(longMs);
+    workers.runs.finish("call");
+    expect(await drained).toEqual({ finished: 1, ...nothingLeft });
+    await started.worker[Symbol.asyncDispose]();
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([done]);
+    expect(workers.runs.begun).toEqual(["call"]);
+    await expectAllSettled(workers, tool);
+  };
+  const whileRuns = "while its tool runs goes on, runs once and is answered once, when it is %s";
+  test.for(["once_only"] as const)(whileRuns, goesOn);
+  test.for(["repeatable"] as const)(whileRuns, { tags: "full" }, goesOn);
 
-  test.each(["repeatable", "once_only"] as const)(
-    "between its answer and its settlement gets its answer again and does not run, when it is %s",
-    async (tool) => {
-      const workers = await MemoryWorkers.prepare();
-      const { broker } = workers;
-      const breaking = breakingAfterAnswer(broker, () => broker.dropSessions());
-      const started = await workers.startWorker(2, breaking);
-      workers.publish(tool, "call");
-      await workers.runs.haveBegun("call");
-      workers.runs.finish("call");
-      await says(started, "call was delivered again after its answer");
-      expect(await started.worker.drain(longMs)).toMatchObject(nothingLeft);
-      await started.worker[Symbol.asyncDispose]();
-      await vi.waitFor(
-        () => expect(workers.answers.get("call")).toMatchObject([done, done]),
-        patience,
-      );
-      expect(workers.runs.begun).toEqual(["call"]);
-      await expectAllSettled(workers, tool);
-    },
-  );
+  const getsItsAnswer = async (tool: AnnouncingTool): Promise<void> => {
+    const workers = await MemoryWorkers.prepare();
+    const { broker } = workers;
+    const breaking = breakingAfterAnswer(broker, () => broker.dropSessions());
+    const started = await workers.startWorker(2, breaking);
+    workers.publish(tool, "call");
+    await workers.runs.haveBegun("call");
+    workers.runs.finish("call");
+    await says(started, "call was delivered again after its answer");
+    expect(await started.worker.drain(longMs)).toMatchObject(nothingLeft);
+    await started.worker[Symbol.asyncDispose]();
+    await vi.waitFor(
+      () => expect(workers.answers.get("call")).toMatchObject([done, done]),
+      patience,
+    );
+    expect(workers.runs.begun).toEqual(["call"]);
+    await expectAllSettled(workers, tool);
+  };
+  const afterAnswer =
+    "between its answer and its settlement gets its answer again and does not run, when it is %s";
+  test.for(["repeatable"] as const)(afterAnswer, getsItsAnswer);
+  test.for(["once_only"] as const)(afterAnswer, { tags: "full" }, getsItsAnswer);
 });
 
 test(
@@ -165,7 +166,7 @@ describe("a call that nobody lives to answer", () => {
     expect(workers.runs.begun).toEqual([]);
   });
 
-  test("still runs at the delivery before", async () => {
+  test("still runs at the delivery before", { tags: "full" }, async () => {
     const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
     const taken = takeAndDie(workers, "repeatable");
     workers.publish("repeatable", "call");
@@ -191,11 +192,8 @@ describe("a call that waited in its queue", () => {
     expect(workers.runs.begun).toEqual([]);
   });
 
-  test.each([
-    ["nothing", {}],
-    ["no time", { timestamp: "yesterday" }],
-    ["seconds", { timestamp: Math.floor(Date.now() / 1000) }],
-  ])("runs when its timestamp says %s", async (_, properties) => {
+  type Row = readonly [what: string, properties: Readonly<Record<string, string | number>>];
+  const runs = async ([, properties]: Row): Promise<void> => {
     const workers = await MemoryWorkers.prepare();
     await workers.startWorker(1);
     workers.publishCall("repeatable", "fresh", {}, properties);
@@ -203,7 +201,14 @@ describe("a call that waited in its queue", () => {
     workers.runs.finish("fresh");
     await workers.answered("fresh");
     expect(workers.answers.get("fresh")).toMatchObject([done]);
-  });
+  };
+  const seconds: Row = ["seconds", { timestamp: Math.floor(Date.now() / 1000) }];
+  const others: readonly Row[] = [
+    ["nothing", {}],
+    ["no time", { timestamp: "yesterday" }],
+  ];
+  test.for([seconds])("runs when its timestamp says %s", runs);
+  test.for(others)("runs when its timestamp says %s", { tags: "full" }, runs);
 });
 
 describe("a worker", () => {
