@@ -3,7 +3,8 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { type TestContext, describe, expect, test } from "vitest";
+import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 import {
   never,
   processesWith,
@@ -37,35 +38,48 @@ export function describeEnding(open: OpenBackend): void {
       ],
     ];
 
-    test.for(ways)("%s", async ([, start], context) => {
-      const backend = await open(context);
-      for (let runNumber = 0; runNumber < 4; runNumber++) {
-        const { marker, command } = uniqueSleep();
-        await using sandbox = await backend.acquire(request(), never);
-        const execution = await sandbox.start(
-          shell(`${start(command)} while [ ! -e output/go ]; do sleep 0.01; done; exit 7`),
-        );
-        await runs(command);
-        await writeFile(join(sandbox.workDir.path, "output", "go"), "");
-        const { exitCode } = await execution.exited;
-        expect(await processesWith(marker)).toEqual([]);
-        expect(exitCode).toBe(7);
-      }
+    /** Which of them say the most, for a quick look. */
+    const usual = [
+      "a child of nobody, elsewhere, that holds nothing",
+      "a child that ignores every signal it can",
+    ];
+
+    async function endsAlone(backend: SandboxBackend, start: (command: string) => string) {
+      const { marker, command } = uniqueSleep();
+      await using sandbox = await backend.acquire(request(), never);
+      const execution = await sandbox.start(
+        shell(`${start(command)} while [ ! -e output/go ]; do sleep 0.05; done; exit 7`),
+      );
+      await runs(command);
+      await writeFile(join(sandbox.workDir.path, "output", "go"), "");
+      const { exitCode } = await execution.exited;
+      expect(await processesWith(marker)).toEqual([]);
+      expect(exitCode).toBe(7);
+    }
+
+    test.for(ways.filter(([way]) => usual.includes(way)))("%s", async ([, start], context) => {
+      await endsAlone(await open(context), start);
     });
 
-    test.for([0, 200])(
-      "a child in a session of its own, after a stop with %d ms",
-      async (graceMs, context) => {
-        const backend = await open(context);
-        const { marker, command } = uniqueSleep();
-        const { execution } = await startReady(
-          backend,
-          `setsid ${command} & ${sayReady}; ${waitForever}`,
-        );
-        await runs(command);
-        await execution.stop(graceMs);
-        expect(await processesWith(marker)).toEqual([]);
-      },
-    );
+    test.for(ways)("%s, in 4 runs", { tags: "full" }, async ([, start], context) => {
+      const backend = await open(context);
+      for (let runNumber = 0; runNumber < 4; runNumber++) await endsAlone(backend, start);
+    });
+
+    async function endsStopped(context: TestContext, graceMs: number): Promise<void> {
+      const backend = await open(context);
+      const { marker, command } = uniqueSleep();
+      const { execution } = await startReady(
+        backend,
+        `setsid ${command} & ${sayReady}; ${waitForever}`,
+      );
+      await runs(command);
+      await execution.stop(graceMs);
+      expect(await processesWith(marker)).toEqual([]);
+    }
+
+    const stopped = "a child in a session of its own, after a stop with";
+    test(`${stopped} 0 ms`, (context) => endsStopped(context, 0));
+    test(`${stopped} 200 ms`, { tags: "full" }, (context) => endsStopped(context, 200));
   });
 }

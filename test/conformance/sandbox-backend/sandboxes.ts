@@ -3,7 +3,7 @@
  */
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Execution, SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import {
   never,
@@ -90,24 +90,28 @@ export function describeSandboxes(
       );
     });
 
-    test("that is given back as soon as it was started leaves no process, in 10 runs", async (context) => {
+    async function endsWhenGivenBack(context: TestContext, runCount: number): Promise<void> {
       const backend = await open(context);
       const { marker, command } = uniqueSleep();
       const executions: Execution[] = [];
-      for (let runNumber = 0; runNumber < 10; runNumber++) {
+      for (let runNumber = 0; runNumber < runCount; runNumber++) {
         await using sandbox = await backend.acquire(request(), never);
         executions.push(await sandbox.start(shell(command)));
       }
       await Promise.all(executions.map(({ exited }) => exited));
       await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
-    });
+    }
 
-    test("leaves no descriptor and no zombie behind, used or not", async (context) => {
+    const givenBack = "that is given back as soon as it was started leaves no process";
+    test(`${givenBack}, in 2 runs`, (context) => endsWhenGivenBack(context, 2));
+    test(`${givenBack}, in 10 runs`, { tags: "full" }, (context) => endsWhenGivenBack(context, 10));
+
+    async function leavesNothing(context: TestContext, runCount: number): Promise<void> {
       const backend = await open(context);
       const { command } = uniqueSleep();
       await run(backend, "exit 0");
       const before = await openDescriptors();
-      for (let runNumber = 0; runNumber < 10; runNumber++) {
+      for (let runNumber = 0; runNumber < runCount; runNumber++) {
         await run(backend, `${command} & exit ${runNumber % 2}`);
         await (await backend.acquire(request(), never))[Symbol.asyncDispose]();
       }
@@ -117,7 +121,11 @@ export function describeSandboxes(
         patience,
       );
       await vi.waitFor(async () => expect(await ownZombies()).toEqual([]), patience);
-    });
+    }
+
+    const leavesNone = "leaves no descriptor and no zombie behind, used or not";
+    test(`${leavesNone}, in 2 runs`, (context) => leavesNothing(context, 2));
+    test(`${leavesNone}, in 10 runs`, { tags: "full" }, (context) => leavesNothing(context, 10));
   });
 }
 
