@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type TestContext, afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   type CheckName,
   type HostCheck,
@@ -18,6 +18,7 @@ import {
   crippledHostProblem,
 } from "../../support/crippled-hosts.ts";
 import { reachableDirectory } from "../../support/rig.ts";
+import { type Consultation, consultHere } from "../../support/consultation.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 import { patience } from "../../support/patience.ts";
 
@@ -29,11 +30,6 @@ interface Told {
     readonly required: boolean;
     readonly remedy: string | null;
   })[];
-}
-
-interface Consultation {
-  readonly code: number | null;
-  readonly output: string;
 }
 
 async function consult(
@@ -53,16 +49,18 @@ function checkOf({ output }: Consultation, name: string): Told["checks"][number]
 }
 
 let base: string;
+/** What the doctor says of this host as it is. */
+let honest: Consultation;
 beforeAll(async () => {
   base = await reachableDirectory();
   await chmod(base, 0o777);
+  honest = await consultHere();
 });
 afterAll(() => rm(base, { recursive: true, force: true }));
 
 describe("the doctor", () => {
-  test("tells machines each check of this host, in a form of its own", async () => {
-    const consultation = await consult(["--json"]);
-    const told = JSON.parse(consultation.output) as Told;
+  test("tells machines each check of this host, in a form of its own", () => {
+    const told = JSON.parse(honest.output) as Told;
     expect(Object.keys(told)).toEqual(["ok", "sandbox", "minimum", "checks"]);
     expect(told.sandbox).toMatch(/^bubblewrap \d/);
     expect(told.minimum).toEqual(defaultMinimum);
@@ -76,7 +74,7 @@ describe("the doctor", () => {
       if (state === "held") expect(remedy).toBeNull();
     }
     const isMet = told.checks.every(({ state, required }) => state === "held" || !required);
-    expect([told.ok, consultation.code]).toEqual([isMet, isMet ? 0 : 1]);
+    expect([told.ok, honest.code]).toEqual([isMet, isMet ? 0 : 1]);
   });
 
   test("tells people the same as a table, and what a worker makes of it", async () => {
@@ -99,19 +97,19 @@ describe("the doctor", () => {
       HEALTH_PORT: "y",
     };
     expect((await consult(["--json"], wrong)).output).toMatch(/^\{/);
-    expect(await consult(["--json"], { SANDBOX_MINIMUM: "none" })).toEqual({
+    expect(await consultHere({ SANDBOX_MINIMUM: "none" })).toEqual({
       code: 78,
       output: expect.stringMatching(
         /^str-worker: SANDBOX_MINIMUM: "none" is not accepted; accepted: one or more of user-namespaces, /,
       ) as unknown,
     });
-    expect(await consult([], { SANDBOX_BWRAP_BIN: "/usr/bin/true" })).toEqual({
+    expect(await consultHere({ SANDBOX_BWRAP_BIN: "/usr/bin/true" })).toEqual({
       code: 78,
       output: expect.stringMatching(/^str-worker: SANDBOX_BWRAP_BIN: /) as unknown,
     });
   });
 
-  test("refuses what it does not understand in one line", async () => {
+  test("refuses what it does not understand in one line", { tags: "full" }, async () => {
     expect(await consult(["--attack", "--profile", "--json"])).toEqual({
       code: 64,
       output:
@@ -119,9 +117,10 @@ describe("the doctor", () => {
     });
   });
 
-  test.each([["--help"], ["-h"], ["--attack", "--profile", "-h"]])(
+  test.for([["--help"], ["-h"], ["--attack", "--profile", "-h"]])(
     "says how it is used when it is asked: %s",
-    async (...options) => {
+    { tags: "full" },
+    async (options) => {
       const { code, output } = await consult(options);
       expect(output).toMatch(/^Usage: str-worker doctor \[--json\] /);
       for (const said of ["--attack", "--profile NAME", "--start KIND", "Exit codes:", "130, 143"])
@@ -130,32 +129,36 @@ describe("the doctor", () => {
     },
   );
 
-  test("attacks no profile that is not there, and says which there are", async () => {
-    const file = join(base, "profiles.yaml");
-    await writeFile(file, "version: 1\nprofiles: {mine: {extends: standard}}\n");
-    const environment = { SANDBOX_PROFILES_FILE: file };
-    expect(await consult(["--attack", "--profile=no-such"], environment)).toEqual({
-      code: 78,
-      output:
-        'str-worker: there is no profile "no-such"; to attack there are restrictive, standard, permissive, mine\n',
-    });
-  });
+  test(
+    "attacks no profile that is not there, and says which there are",
+    { tags: "full" },
+    async () => {
+      const file = join(base, "profiles.yaml");
+      await writeFile(file, "version: 1\nprofiles: {mine: {extends: standard}}\n");
+      const environment = { SANDBOX_PROFILES_FILE: file };
+      expect(await consult(["--attack", "--profile=no-such"], environment)).toEqual({
+        code: 78,
+        output:
+          'str-worker: there is no profile "no-such"; to attack there are restrictive, standard, permissive, mine\n',
+      });
+    },
+  );
 
   test("does not say that a worker starts where its profiles keep it from that", async () => {
     const none = join(base, "none.yaml");
-    expect(await consult([], { SANDBOX_PROFILES_FILE: none })).toEqual({
+    expect(await consultHere({ SANDBOX_PROFILES_FILE: none })).toEqual({
       code: 78,
       output: `str-worker: SANDBOX_PROFILES_FILE: ${none}: cannot be read: ENOENT\n`,
     });
     const file = join(base, "unsafe.yaml");
     await writeFile(file, "version: 1\nprofiles: {bare: {extends: standard, backend: host}}\n");
-    expect(await consult([], { SANDBOX_PROFILES_FILE: file })).toEqual({
+    expect(await consultHere({ SANDBOX_PROFILES_FILE: file })).toEqual({
       code: 78,
       output:
         "str-worker: SANDBOX_ALLOW_UNSAFE: the backend host of the profile bare isolates nothing, and has to be allowed by 1\n",
     });
     const mistaken = { SANDBOX_PROFILES_FILE: file, SANDBOX_ALLOW_UNSAFE: "1" };
-    expect(await consult([], { ...mistaken, SANDBOX_DEFAULT_PROFILE: "mine" })).toEqual({
+    expect(await consultHere({ ...mistaken, SANDBOX_DEFAULT_PROFILE: "mine" })).toEqual({
       code: 78,
       output:
         'str-worker: SANDBOX_DEFAULT_PROFILE: "mine" is not a profile; accepted: one of restrictive, standard, permissive, bare\n',
@@ -176,8 +179,8 @@ describe("the doctor", () => {
     const workDir = join(base, "work");
     await mkdir(workDir);
     const before = await doctorsDirectories();
-    await consult([]);
-    await consult([], { SANDBOX_WORK_DIR: workDir });
+    await consultHere();
+    await consultHere({ SANDBOX_WORK_DIR: workDir });
     expect(await readdir(workDir)).toEqual([]);
     // Other doctors of this host are soon gone as well.
     await vi.waitFor(
@@ -189,7 +192,7 @@ describe("the doctor", () => {
     );
   });
 
-  test("hands no descriptor of its own parent to bubblewrap", async (context) => {
+  test("hands no descriptor of its own parent to bubblewrap", { tags: "full" }, async (context) => {
     const bwrap = join(base, "bwrap");
     const seen = join(base, "descriptors");
     const script = `#!/bin/sh\nls /proc/self/fd >> ${seen}\nexec /usr/bin/bwrap "$@"\n`;
@@ -249,25 +252,26 @@ exec /usr/bin/bwrap "$@"
   ] as const;
   const ways = [[], ["--attack"]];
   const cases = ways.flatMap((options) => phases.map((phase) => [options, ...phase] as const));
+  const title = "%j while it %s ends soon, and leaves nothing behind";
 
-  test.each(cases)(
-    "%j while it %s ends soon, and leaves nothing behind",
-    async (options, _phase, condition, signal, code) => {
-      const host = await stuckHost(condition);
-      await using worker = new WorkerProcess(host.environment, ["doctor", ...options]);
-      const pids = await host.pids();
-      const startMs = performance.now();
-      worker.child.kill(signal);
-      expect(await worker.exited).toEqual({ code, signal: null });
-      // bubblewrap is waited for five seconds, while a trial may take 20 before that, and there are several.
-      expect(performance.now() - startMs).toBeLessThan(20_000);
-      expect(worker.output).toBe(`str-worker: stopped by ${signal}\n`);
-      expect(await readdir(host.workDir)).toEqual([]);
-      await Promise.all(pids.map(ended));
-    },
-  );
+  async function endsSoon([options, , condition, signal, code]: (typeof cases)[number]) {
+    const host = await stuckHost(condition);
+    await using worker = new WorkerProcess(host.environment, ["doctor", ...options]);
+    const pids = await host.pids();
+    const startMs = performance.now();
+    worker.child.kill(signal);
+    expect(await worker.exited).toEqual({ code, signal: null });
+    // bubblewrap is waited for five seconds, while a trial may take 20 before that, and there are several.
+    expect(performance.now() - startMs).toBeLessThan(20_000);
+    expect(worker.output).toBe(`str-worker: stopped by ${signal}\n`);
+    expect(await readdir(host.workDir)).toEqual([]);
+    await Promise.all(pids.map(ended));
+  }
+  const usual = cases.slice(1, 2);
+  test.for(usual)(title, endsSoon);
+  test.for(cases.filter((row) => !usual.includes(row)))(title, { tags: "full" }, endsSoon);
 
-  test("once more ends at once", async () => {
+  test("once more ends at once", { tags: "full" }, async () => {
     const host = await stuckHost('[ "$1" != --version ]');
     await using worker = new WorkerProcess(host.environment, ["doctor"]);
     const [own = 0, other = 0] = await host.pids();
@@ -348,30 +352,38 @@ describe("on a host without", () => {
     },
   );
 
-  test("sysctls to write, as in containers, nested namespaces are refused by the filter alone", async (context) => {
-    const host = await crippledHost("sysctls", base);
-    const problem = await crippledHostProblem(host);
-    context.skip(problem !== undefined, problem);
-    const consultation = await consult(["--json"], {}, host);
-    expect(checkOf(consultation, "nested-namespaces")).toMatchObject({
-      state: "held",
-      finding: expect.stringMatching(
-        /filter of system calls alone.*Read-only file system/,
-      ) as unknown,
-    });
-    expect(consultation.code).toBe(0);
-  });
+  test(
+    "sysctls to write, as in containers, nested namespaces are refused by the filter alone",
+    { tags: "full" },
+    async (context) => {
+      const host = await crippledHost("sysctls", base);
+      const problem = await crippledHostProblem(host);
+      context.skip(problem !== undefined, problem);
+      const consultation = await consult(["--json"], {}, host);
+      expect(checkOf(consultation, "nested-namespaces")).toMatchObject({
+        state: "held",
+        finding: expect.stringMatching(
+          /filter of system calls alone.*Read-only file system/,
+        ) as unknown,
+      });
+      expect(consultation.code).toBe(0);
+    },
+  );
 
-  test("the right to look into other users' processes the guard of a root is held partly", async (context) => {
-    context.skip(process.getuid?.() !== 0, "needs root");
-    const prefix = ["setpriv", "--bounding-set=-sys_ptrace,-sys_admin", "--inh-caps=-all"];
-    const consultation = await consult(["--json"], {}, prefix);
-    expect(checkOf(consultation, "guard")).toMatchObject({
-      state: "partly",
-      remedy: expect.stringContaining("CAP_SYS_PTRACE") as unknown,
-    });
-    expect(consultation.code).toBe(1);
-  });
+  test(
+    "the right to look into other users' processes the guard of a root is held partly",
+    { tags: "full" },
+    async (context) => {
+      context.skip(process.getuid?.() !== 0, "needs root");
+      const prefix = ["setpriv", "--bounding-set=-sys_ptrace,-sys_admin", "--inh-caps=-all"];
+      const consultation = await consult(["--json"], {}, prefix);
+      expect(checkOf(consultation, "guard")).toMatchObject({
+        state: "partly",
+        remedy: expect.stringContaining("CAP_SYS_PTRACE") as unknown,
+      });
+      expect(consultation.code).toBe(1);
+    },
+  );
 });
 
 /** How a bubblewrap betrays the doctor: it edits options, one of them a line, or does something before it starts. */
@@ -428,19 +440,17 @@ describe("what the doctor takes for held was really tried: it is not held where 
     ],
   ];
 
-  let honest: Consultation;
-  beforeAll(async () => {
-    honest = await consult(["--json"]);
-  });
-
-  test.for(cases)("%s", async ([, betrayal, expected], context) => {
+  async function isFound([, betrayal, expected]: (typeof cases)[number], context: TestContext) {
     context.skip(honest.code !== 0, "this host does not hold the usual minimum");
     const bwrap = await disloyalBubblewrap(betrayal);
-    const betrayed = await consult(["--json"], { SANDBOX_BWRAP_BIN: bwrap });
+    const betrayed = await consultHere({ SANDBOX_BWRAP_BIN: bwrap });
     const lost = (JSON.parse(betrayed.output) as Told).checks
       .filter(({ name, state }) => state !== "held" && checkOf(honest, name).state === "held")
       .map(({ name }) => name);
     expect(lost).toEqual(expected);
     expect(betrayed.code).toBe(1);
-  });
+  }
+  const usual = ["sets no filter", "leaves the host's network"];
+  test.for(cases.filter(([what]) => usual.includes(what)))("%s", isFound);
+  test.for(cases.filter(([what]) => !usual.includes(what)))("%s", { tags: "full" }, isFound);
 });

@@ -23,7 +23,9 @@ import {
   knownChildrenOf,
   signalQuietly,
 } from "../../../worker/sandbox/proc/processes.ts";
+import { consultHere } from "../../support/consultation.ts";
 import { HeldSandboxes } from "../../support/held-sandboxes.ts";
+import { programEnvironment } from "../../support/program-environment.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 
 const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
@@ -59,7 +61,7 @@ test(
     await writeFile(bwrap, standsStill);
     await chmod(bwrap, 0o755);
     const environment = {
-      PATH: process.env["PATH"],
+      ...programEnvironment(),
       SANDBOX_BWRAP_BIN: bwrap,
       SANDBOX_WORK_DIR: join(base, "work"),
     };
@@ -84,15 +86,6 @@ test(
     await vi.waitFor(async () => expect(await processesWith(bwrap)).toEqual([]), patience);
   },
 );
-
-/** Runs a doctor to its end. */
-async function consult(bwrapBin: string): Promise<number | null> {
-  const environment = { PATH: process.env["PATH"], SANDBOX_BWRAP_BIN: bwrapBin };
-  const doctor = spawn(process.execPath, [entry, "doctor"], { env: environment, stdio: "ignore" });
-  onTestFinished(() => void doctor.kill("SIGKILL"));
-  await once(doctor, "exit");
-  return doctor.exitCode;
-}
 
 /** The scratch directory of a doctor, which it has open. */
 async function scratchOf(pid: number): Promise<string> {
@@ -123,7 +116,7 @@ test(
     onTestFinished(() => rm(base, { recursive: true, force: true }));
     const held = await HeldSandboxes.in(base);
     await held.holdAt("born");
-    const environment = { PATH: process.env["PATH"], SANDBOX_BWRAP_BIN: held.bwrapBin };
+    const environment = { ...programEnvironment(), SANDBOX_BWRAP_BIN: held.bwrapBin };
     const doctor = spawn(process.execPath, [entry, "doctor"], {
       env: environment,
       stdio: "ignore",
@@ -160,7 +153,7 @@ test(
 
     const left = (await processesWith(mark)).map(([pid]) => pid);
     expect(born.filter((pid) => left.includes(pid)).length).toBeGreaterThan(0);
-    expect(await consult("/usr/bin/bwrap")).toBe(0);
+    expect((await consultHere()).code).toBe(0);
     expect(await processesWith(mark)).toEqual([]);
     await expect(access(scratch)).rejects.toThrow("ENOENT");
   },
@@ -176,7 +169,7 @@ test("the next start removes what a doctor of its user has left, and nothing els
   await utimes(dead, 0, 0);
   await utimes(others, 0, 0);
 
-  expect(await consult("/usr/bin/bwrap")).toBe(0);
+  expect((await consultHere()).code).toBe(0);
   await expect(access(dead)).rejects.toThrow("ENOENT");
   await access(starting);
   await access(others);

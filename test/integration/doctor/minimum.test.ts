@@ -4,14 +4,18 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, beforeEach, describe, expect, test } from "vitest";
-import { readSandboxConfig } from "../../../worker/config.ts";
+import { createHost } from "../../../worker/app.ts";
+import { check } from "../../../worker/check.ts";
+import { readConfig, readSandboxConfig } from "../../../worker/config.ts";
 import type { ToldCheck } from "../../../worker/sandbox/host-check.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
 import {
   type Lack,
   asOrdinaryUser,
   crippledHost,
   crippledHostProblem,
 } from "../../support/crippled-hosts.ts";
+import { consultHere } from "../../support/consultation.ts";
 import { reachableDirectory, startRig } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
@@ -108,15 +112,12 @@ describe("a worker", () => {
 
   test("tells the checks as the doctor does", async () => {
     const asked = { SANDBOX_MINIMUM: "seccomp" };
-    await using checking = new WorkerProcess(
-      { ...surroundings.environment, ...asked, LOG_LEVEL: "silent" },
-      ["--check"],
-    );
-    await using doctor = new WorkerProcess(asked, ["doctor", "--json"]);
-    expect((await Promise.all([checking.exited, doctor.exited])).map(({ code }) => code)).toEqual([
-      0, 0,
-    ]);
-    const { sandboxes } = JSON.parse(checking.output) as {
+    const environment = { ...surroundings.environment, ...asked };
+    const host = createHost(createLogger("silent", 2), environment);
+    const { text } = await check(readConfig(environment), host, AbortSignal.timeout(60_000));
+    const doctor = await consultHere(asked);
+    expect(doctor.code).toBe(0);
+    const { sandboxes } = JSON.parse(text) as {
       sandboxes: { bubblewrap: { checks: readonly ToldCheck[] } };
     };
     const told = JSON.parse(doctor.output) as { checks: readonly ToldCheck[] };
@@ -130,15 +131,19 @@ describe("a worker", () => {
     ]);
   });
 
-  test("that holds all it is asked for starts as an ordinary user", async (context) => {
-    const problem = await crippledHostProblem(asOrdinaryUser);
-    context.skip(problem !== undefined, problem);
-    await using worker = await start(
-      asOrdinaryUser,
-      "user-namespaces,nested-namespaces,fresh-proc",
-    );
-    await worker.says("worker ready");
-  });
+  test(
+    "that holds all it is asked for starts as an ordinary user",
+    { tags: "full" },
+    async (context) => {
+      const problem = await crippledHostProblem(asOrdinaryUser);
+      context.skip(problem !== undefined, problem);
+      await using worker = await start(
+        asOrdinaryUser,
+        "user-namespaces,nested-namespaces,fresh-proc",
+      );
+      await worker.says("worker ready");
+    },
+  );
 });
 
 test.each(["none", "all", " ", "proc;seccomp", "proc,,seccomp"])(
