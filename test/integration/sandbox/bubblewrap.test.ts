@@ -8,7 +8,7 @@ import { chmod, readFile, readdir, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type BubblewrapBackend,
   openBubblewrap,
@@ -185,7 +185,7 @@ describe("when a command is reported as ended", () => {
   /** Starts something that goes on after the command, and writes to output/ticks as long as it lives. */
   const ticking = "while :; do echo >> output/ticks; done";
 
-  test.for([
+  const children = [
     ["a child in the background", `(${ticking}) & `],
     ["a child in a session of its own", `setsid sh -c '${ticking}' & `],
     [
@@ -193,9 +193,11 @@ describe("when a command is reported as ended", () => {
       `setsid sh -c '${ticking}' < /dev/null > /dev/null 2>&1 & `,
     ],
     ["a child that ignores every signal it can", `(trap '' TERM HUP INT; ${ticking}) & `],
-  ])("nothing of it lives any more, in 30 runs: %s", async ([, child], context) => {
+  ] as const;
+
+  async function endsWithIt(context: TestContext, child: string, runCount: number): Promise<void> {
     const backend = await open(context);
-    for (let runNumber = 0; runNumber < 30; runNumber++) {
+    for (let runNumber = 0; runNumber < runCount; runNumber++) {
       await using sandbox = await backend.acquire(request(), never);
       const report = await runScript(
         sandbox,
@@ -204,11 +206,20 @@ describe("when a command is reported as ended", () => {
       expect(await processesIn(sandbox.workDir.path)).toEqual([]);
       expect(report.exitCode).toBe(7);
     }
-  });
+  }
 
-  test("because it was stopped, nothing of it lives any more either", async (context) => {
+  test.for(children)("nothing of it lives any more: %s", ([, child], context) =>
+    endsWithIt(context, child, 2),
+  );
+  test.for(children)(
+    "nothing of it lives any more, in 30 runs: %s",
+    { tags: "full" },
+    ([, child], context) => endsWithIt(context, child, 30),
+  );
+
+  async function endsStopped(context: TestContext, runCount: number): Promise<void> {
     const backend = await open(context);
-    for (let runNumber = 0; runNumber < 10; runNumber++) {
+    for (let runNumber = 0; runNumber < runCount; runNumber++) {
       const { sandbox, execution, ready } = await start(
         backend,
         `setsid sh -c '${ticking}' & ${sayReady}; sleep 60`,
@@ -218,7 +229,13 @@ describe("when a command is reported as ended", () => {
       await execution.stop(runNumber % 2 === 0 ? 0 : 200);
       expect(await processesIn(sandbox.workDir.path)).toEqual([]);
     }
-  });
+  }
+
+  test("because it was stopped, nothing of it lives any more either", (context) =>
+    endsStopped(context, 2));
+  test("because it was stopped, the same, in 10 runs", { tags: "full" }, (context) =>
+    endsStopped(context, 10),
+  );
 });
 
 describe("a sandbox", () => {
@@ -231,18 +248,22 @@ describe("a sandbox", () => {
     expect(report.stderr.text).toContain("Can't find source path /no/such/directory");
   });
 
-  test("that is given back as soon as it was started leaves no process, in 30 runs", async (context) => {
-    const backend = await open(context);
-    const { marker, command } = uniqueSleep();
-    const executions: Execution[] = [];
-    for (let runNumber = 0; runNumber < 30; runNumber++) {
-      await using sandbox = await backend.acquire(request(), never);
-      executions.push(await sandbox.start(shell(command)));
-      if (runNumber % 3 > 0) await sleep(runNumber % 3);
-    }
-    await Promise.all(executions.map(({ exited }) => exited));
-    await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
-  });
+  test(
+    "that is given back as soon as it was started leaves no process, in 30 runs",
+    { tags: "full" },
+    async (context) => {
+      const backend = await open(context);
+      const { marker, command } = uniqueSleep();
+      const executions: Execution[] = [];
+      for (let runNumber = 0; runNumber < 30; runNumber++) {
+        await using sandbox = await backend.acquire(request(), never);
+        executions.push(await sandbox.start(shell(command)));
+        if (runNumber % 3 > 0) await sleep(runNumber % 3);
+      }
+      await Promise.all(executions.map(({ exited }) => exited));
+      await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
+    },
+  );
 });
 
 describe("a backend", () => {
