@@ -18,6 +18,8 @@ import {
   openBackend,
   openDescriptors,
   processesIn,
+  scratchDirectory,
+  sharedBackends,
   temporaryDirectory,
 } from "./sandbox-host.ts";
 
@@ -29,17 +31,26 @@ interface PoolOptions {
   readonly changes?: Partial<BubblewrapOptions>;
 }
 
+const open = sharedBackends();
+
+/** The backend that tests share, or one that is opened with what differs. */
+async function backendFor(context: TestContext, changes?: Partial<BubblewrapOptions>) {
+  if (changes === undefined) return open(context);
+  const backend = await openBackend(context, changes);
+  onTestFinished(() => backend[Symbol.asyncDispose]());
+  return backend;
+}
+
 /** What parks sandboxes of a tool whose module, `tool`, has this text. */
 async function openPool(context: TestContext, source: string, options: PoolOptions = {}) {
-  const backend = await openBackend(context, options.changes);
-  onTestFinished(() => backend[Symbol.asyncDispose]());
+  const backend = await backendFor(context, options.changes);
   const toolsDir = await temporaryDirectory();
   await writeFile(join(toolsDir, "tool.py"), source);
   const runner = await openPythonRunner({
     pythonBin: "/usr/bin/python3",
     toolsDir,
     runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
-    scratchDir: backend.scratchDir,
+    scratchDir: await scratchDirectory(backend),
     backend,
     workerEnvironment: {},
   });

@@ -183,46 +183,54 @@ describe("a private directory", () => {
     expect(await exists(shares[0]!.source)).toBe(false);
   });
 
-  test("is shared with all that was written before, also when it was being looked at then", async () => {
-    const tools = await privateTools();
-    await makeFiles(join(tools, "package"), 500);
-    const { shared } = await newShared();
-    const module = join(tools, "a-module.py");
-    await writeFile(module, "VERSION = start\n");
-    await using _first = await shared.share(tools);
-    for (let turns = 0; turns < 20; turns++) {
-      const before = shared.share(tools);
-      for (let turn = 0; turn < turns; turn++) await nextTurn();
-      writeFileSync(module, `VERSION = ${turns}\n`);
-      const after = await Promise.all([1, 2, 3].map(() => shared.share(tools)));
-      expect(new Set(after.map(({ source }) => source)).size).toBe(1);
-      for (const share of [...after, await before]) {
-        if (share.source === after[0]!.source)
-          expect(await readFile(join(share.source, "a-module.py"), "utf8")).toBe(
-            `VERSION = ${turns}\n`,
-          );
-        await share[Symbol.asyncDispose]();
+  test(
+    "is shared with all that was written before, also when it was being looked at then",
+    { tags: "full" },
+    async () => {
+      const tools = await privateTools();
+      await makeFiles(join(tools, "package"), 500);
+      const { shared } = await newShared();
+      const module = join(tools, "a-module.py");
+      await writeFile(module, "VERSION = start\n");
+      await using _first = await shared.share(tools);
+      for (let turns = 0; turns < 20; turns++) {
+        const before = shared.share(tools);
+        for (let turn = 0; turn < turns; turn++) await nextTurn();
+        writeFileSync(module, `VERSION = ${turns}\n`);
+        const after = await Promise.all([1, 2, 3].map(() => shared.share(tools)));
+        expect(new Set(after.map(({ source }) => source)).size).toBe(1);
+        for (const share of [...after, await before]) {
+          if (share.source === after[0]!.source)
+            expect(await readFile(join(share.source, "a-module.py"), "utf8")).toBe(
+              `VERSION = ${turns}\n`,
+            );
+          await share[Symbol.asyncDispose]();
+        }
       }
-    }
-  });
+    },
+  );
 
-  test("costs many that share it at once little more than one of them", async () => {
-    const tools = await privateTools();
-    await makeFiles(join(tools, "package"), 10_000);
-    const { shared } = await newShared();
-    /** CPU time of all threads: how long they wait for a core does not matter. */
-    const work = async (callers: number) => {
-      const before = process.cpuUsage();
-      const sources = Array.from({ length: callers }, () => sourceOf(shared, tools));
-      expect(new Set(await Promise.all(sources)).size).toBe(1);
-      const { user, system } = process.cpuUsage(before);
-      return user + system;
-    };
-    await work(1);
-    const one = Math.max(await work(1), await work(1), await work(1));
-    // It is looked at twice; turn by turn it would be 32 times as much.
-    expect(await work(32)).toBeLessThan(10 * one);
-  });
+  test(
+    "costs many that share it at once little more than one of them",
+    { tags: "full" },
+    async () => {
+      const tools = await privateTools();
+      await makeFiles(join(tools, "package"), 10_000);
+      const { shared } = await newShared();
+      /** CPU time of all threads: how long they wait for a core does not matter. */
+      const work = async (callers: number) => {
+        const before = process.cpuUsage();
+        const sources = Array.from({ length: callers }, () => sourceOf(shared, tools));
+        expect(new Set(await Promise.all(sources)).size).toBe(1);
+        const { user, system } = process.cpuUsage(before);
+        return user + system;
+      };
+      await work(1);
+      const one = Math.max(await work(1), await work(1), await work(1));
+      // It is looked at twice; turn by turn it would be 32 times as much.
+      expect(await work(32)).toBeLessThan(10 * one);
+    },
+  );
 
   test("of very many files is told apart in every one of them", async () => {
     const tools = await privateTools();

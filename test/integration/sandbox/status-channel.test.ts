@@ -234,7 +234,7 @@ print(written)`,
     expect(mostInOneTurn * line("flood").length).toBeLessThanOrEqual(2 * turnBytes);
   });
 
-  test("is slowed down more when others do so as well", async () => {
+  test("is slowed down more when others do so as well", { tags: "full" }, async () => {
     using pipes = new DisposableStack();
     const opened = [];
     for (let n = 1; n <= 8; n++) opened.push(pipes.use(await openChannel()));

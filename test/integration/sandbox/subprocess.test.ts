@@ -207,19 +207,23 @@ describe("the descriptors of a child", () => {
 });
 
 describe("a child that is killed with its children", () => {
-  test("leaves none behind, also of those that it was about to start", async () => {
-    const word = `61${process.pid}`;
-    onTestFinished(async () => {
-      for (const pid of await processesWith(`sleep\0${word}`)) signalQuietly(pid, "SIGKILL");
-    });
-    const isStill = async () => (await processesWith(`sleep\0${word}`)).length;
-    for (let round = 0; round < 4; round++) {
-      // Each is there for a moment only, and the next one is always about to be born.
-      const child = await startScript(`while :; do sleep ${word} & done`);
-      await vi.waitFor(async () => expect(await isStill()).toBeGreaterThan(3), patience);
-      killWithChildren(child);
-      await child.exited;
-      await vi.waitFor(async () => expect(await isStill()).toBe(0), patience);
-    }
-  });
+  test(
+    "leaves none behind, also of those that it was about to start",
+    { tags: "full" },
+    async () => {
+      const word = `61${process.pid}`;
+      onTestFinished(async () => {
+        for (const pid of await processesWith(`sleep\0${word}`)) signalQuietly(pid, "SIGKILL");
+      });
+      const isStill = async () => (await processesWith(`sleep\0${word}`)).length;
+      for (let round = 0; round < 4; round++) {
+        // Each is there for a moment only, and the next one is always about to be born.
+        const child = await startScript(`while :; do sleep ${word} & done`);
+        await vi.waitFor(async () => expect(await isStill()).toBeGreaterThan(3), patience);
+        killWithChildren(child);
+        await child.exited;
+        await vi.waitFor(async () => expect(await isStill()).toBe(0), patience);
+      }
+    },
+  );
 });

@@ -143,22 +143,35 @@ def run():
     expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 }, result: {} });
   });
 
-  test.for([
+  const leaving = [
     ["its child", (command: string) => `${command} &`],
     ["a child of nobody", (command: string) => `(setsid ${command} &) &`],
-  ] as const)(
+  ] as const;
+
+  async function endsAll(
+    context: TestContext,
+    start: (command: string) => string,
+    calls: number,
+  ): Promise<void> {
+    const { marker, command } = uniqueSleep();
+    const source = `import os\ndef run():\n    os.system('${start(command)}')\n    return {}\n`;
+    const { host, template } = await open(context, source);
+    for (let count = 0; count < calls; count++) {
+      await using parked = await template.park(never);
+      const { exitCode } = await (await host.wake(parked, "run")).exited;
+      expect(await processesWith(marker)).toEqual([]);
+      expect(exitCode).toBe(0);
+    }
+  }
+
+  test.for(leaving)(
     "has nothing of a call run any more when its end is told: %s",
-    async ([, start], context) => {
-      const { marker, command } = uniqueSleep();
-      const source = `import os\ndef run():\n    os.system('${start(command)}')\n    return {}\n`;
-      const { host, template } = await open(context, source);
-      for (let count = 0; count < 10; count++) {
-        await using parked = await template.park(never);
-        const { exitCode } = await (await host.wake(parked, "run")).exited;
-        expect(await processesWith(marker)).toEqual([]);
-        expect(exitCode).toBe(0);
-      }
-    },
+    ([, start], context) => endsAll(context, start, 2),
+  );
+  test.for(leaving)(
+    "has nothing of 10 calls run any more when their ends are told: %s",
+    { tags: "full" },
+    ([, start], context) => endsAll(context, start, 10),
   );
 
   test(
@@ -181,15 +194,19 @@ def run():
     },
   );
 
-  test.for([
+  const changes = [
     ["has no flush", "class Out:\n    def write(self, text): pass\nsys.stdout = Out()\n"],
     ["is closed", "sys.stdout.close()\n"],
     ["cannot be flushed", "def fail(): raise ValueError('no')\nsys.stdout.flush = fail\n"],
-  ])("serves a module whose stdout %s", async ([, change], context) => {
+  ] as const;
+
+  async function isServed([, change]: (typeof changes)[number], context: TestContext) {
     const source = `import sys\n${change}def run():\n    return {'answered': True}\n`;
     const { host, template } = await open(context, source);
     expect((await host.call(template, "run")).result).toEqual({ answered: true });
-  });
+  }
+  test.for(changes.slice(0, 1))("serves a module whose stdout %s", isServed);
+  test.for(changes.slice(1))("serves a module whose stdout %s", { tags: "full" }, isServed);
 
   test("has what its module starts at a fork block no signals", async (context) => {
     const starting =
@@ -219,7 +236,7 @@ def run():
     expect(report.stderr.text).toBe("end\n");
   });
 
-  test.for([
+  const unfit = [
     [
       "a thread",
       "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
@@ -257,25 +274,38 @@ def run():
       "torch has a generator",
     ],
     ["an error", "import nothing_of_that_name", "ModuleNotFoundError"],
-  ] as const)(
+  ] as const;
+
+  async function isRefused([, source, reason]: (typeof unfit)[number], context: TestContext) {
+    const host = await openHost(context, `${source}\n${working}`);
+    const refused = await host.openTemplate().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(SandboxError);
+    expect(refused).toMatchObject({ isUnfit: true, message: expect.stringContaining(reason) });
+  }
+  const usual: readonly string[] = ["an open file", "shared memory", "an error"];
+  test.for(unfit.filter(([what]) => usual.includes(what)))(
     "is refused for good to a module whose import leaves %s",
-    async ([, source, reason], context) => {
-      const host = await openHost(context, `${source}\n${working}`);
-      const refused = await host.openTemplate().catch((error: unknown) => error);
-      expect(refused).toBeInstanceOf(SandboxError);
-      expect(refused).toMatchObject({ isUnfit: true, message: expect.stringContaining(reason) });
-    },
+    isRefused,
+  );
+  test.for(unfit.filter(([what]) => !usual.includes(what)))(
+    "is refused for good to a module whose import leaves %s",
+    { tags: "full" },
+    isRefused,
   );
 
-  test("is not there when its import takes more than its profile allows, and may be tried again", async (context) => {
-    const source = "import os\nheld = [os.fork() for _ in range(4)]\nwhile True:\n    pass\n";
-    const host = await openHost(context, source, { limits: { cpuSeconds: 1 } });
-    const refused = await host.openTemplate().catch((error: unknown) => error);
-    expect(refused).toMatchObject({
-      isUnfit: false,
-      message: expect.stringContaining("cpuSeconds"),
-    });
-  });
+  test(
+    "is not there when its import takes more than its profile allows, and may be tried again",
+    { tags: "full" },
+    async (context) => {
+      const source = "import os\nheld = [os.fork() for _ in range(4)]\nwhile True:\n    pass\n";
+      const host = await openHost(context, source, { limits: { cpuSeconds: 1 } });
+      const refused = await host.openTemplate().catch((error: unknown) => error);
+      expect(refused).toMatchObject({
+        isUnfit: false,
+        message: expect.stringContaining("cpuSeconds"),
+      });
+    },
+  );
 
   test("whose import never ends is ended when nobody wants it any more", async (context) => {
     const module = `endless_${newId()}`;

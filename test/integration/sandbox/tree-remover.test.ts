@@ -124,7 +124,7 @@ async function makeTrees(count: number, files: number): Promise<string[]> {
 }
 
 describe("trees", () => {
-  test("that are large are removed in a few processes at a time", async () => {
+  test("that are large are removed in a few processes at a time", { tags: "full" }, async () => {
     const trees = await makeTrees(3 * maxRemovalProcesses, 5_000);
     const most = await processesFor(trees, new TreeRemover());
     expect(most).toBeGreaterThan(0);
