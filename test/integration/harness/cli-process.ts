@@ -27,52 +27,22 @@ export interface CliOptions {
   readonly isGroup?: boolean;
 }
 
-/** A running process. Disposal kills it if it is still there. */
-export class CliProcess implements AsyncDisposable {
-  readonly child: ChildProcess;
-  readonly finished: Promise<CliResult>;
-  #stdout = "";
-  #stderr = "";
+type Stream = "stdout" | "stderr";
+
+/** A command that runs. */
+abstract class RunningCli implements AsyncDisposable {
+  abstract readonly finished: Promise<CliResult>;
+  protected readonly texts: Record<Stream, string> = { stdout: "", stderr: "" };
   #changed = Promise.withResolvers<void>();
   #isFinished = false;
 
-  constructor(
-    args: readonly string[],
-    environment: Readonly<Record<string, string>> = {},
-    { cwd, command = [process.execPath, cli], isGroup = false }: CliOptions = {},
-  ) {
-    const [program = "", ...before] = command;
-    const child = spawn(program, [...before, ...args], {
-      env: { ...programEnvironment(), ...environment },
-      stdio: ["ignore", "pipe", "pipe"],
-      detached: isGroup,
-      ...(cwd !== undefined && { cwd }),
-    });
-    this.child = child;
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      this.#stdout += text;
-      this.#notify();
-    });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      this.#stderr += text;
-      this.#notify();
-    });
-    this.finished = new Promise((resolve) =>
-      child.on("close", (exitCode) => {
-        this.#isFinished = true;
-        this.#notify();
-        resolve({ exitCode, stdout: this.#stdout, stderr: this.#stderr });
-      }),
-    );
-  }
-
   /** Waits until the output holds the pattern, and returns the match. */
-  async said(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray> {
+  async said(stream: Stream, pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
-      const match = pattern.exec(stream === "stdout" ? this.#stdout : this.#stderr);
+      const match = pattern.exec(this.texts[stream]);
       if (match) return match;
       if (this.#isFinished) {
-        throw new Error(`ended without ${pattern}:\n${this.#stdout}\n${this.#stderr}`);
+        throw new Error(`ended without ${pattern}:\n${this.texts.stdout}\n${this.texts.stderr}`);
       }
       await this.#changed.promise;
     }
@@ -80,12 +50,20 @@ export class CliProcess implements AsyncDisposable {
 
   /** Everything it said on standard output so far. */
   get output(): string {
-    return this.#stdout;
+    return this.texts.stdout;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.child.kill("SIGKILL");
-    await this.finished;
+  abstract [Symbol.asyncDispose](): Promise<void>;
+
+  protected hear(stream: Stream, text: string): void {
+    this.texts[stream] += text;
+    this.#notify();
+  }
+
+  protected finish(exitCode: number | null): CliResult {
+    this.#isFinished = true;
+    this.#notify();
+    return { exitCode, ...this.texts };
   }
 
   #notify(): void {
@@ -94,12 +72,74 @@ export class CliProcess implements AsyncDisposable {
   }
 }
 
+/** A running process. Disposal kills it if it is still there. */
+export class CliProcess extends RunningCli {
+  readonly child: ChildProcess;
+  readonly finished: Promise<CliResult>;
+
+  constructor(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    { cwd, command = [process.execPath, cli], isGroup = false }: CliOptions = {},
+  ) {
+    super();
+    const [program = "", ...before] = command;
+    const child = spawn(program, [...before, ...args], {
+      env: { ...programEnvironment(), ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: isGroup,
+      ...(cwd !== undefined && { cwd }),
+    });
+    this.child = child;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => this.hear("stdout", text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => this.hear("stderr", text));
+    this.finished = new Promise((resolve) =>
+      child.on("close", (exitCode) => resolve(this.finish(exitCode))),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.finished;
+  }
+}
+
+/** A command that runs in this process, which costs less than one of its own. Disposal stops it if it still runs. */
+export class CliRun extends RunningCli {
+  readonly finished: Promise<CliResult>;
+  readonly #stopping = new AbortController();
+
+  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    super();
+    const screen = (stream: Stream): Screen =>
+      new Screen(new Capture((text) => this.hear(stream, text)));
+    this.finished = run(args, {
+      environment: { ...programEnvironment(), ...environment },
+      out: screen("stdout"),
+      err: screen("stderr"),
+      signal: this.#stopping.signal,
+      clock: systemClock,
+      leaveInterrupts: () => ({ [Symbol.dispose]: () => {} }),
+    }).then((exitCode) => this.finish(exitCode));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    await this.finished;
+  }
+}
+
 /** What a command writes to one of its streams, which is no terminal. */
 class Capture extends Writable {
-  text = "";
+  readonly #hear: (text: string) => void;
+
+  constructor(hear: (text: string) => void) {
+    super();
+    this.#hear = hear;
+  }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.text += chunk.toString();
+    this.#hear(chunk.toString());
     done();
   }
 }
@@ -109,17 +149,7 @@ export async function runCli(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<CliResult> {
-  const stdout = new Capture();
-  const stderr = new Capture();
-  const exitCode = await run(args, {
-    environment: { ...programEnvironment(), ...environment },
-    out: new Screen(stdout),
-    err: new Screen(stderr),
-    signal: new AbortController().signal,
-    clock: systemClock,
-    leaveInterrupts: () => ({ [Symbol.dispose]: () => {} }),
-  });
-  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+  return await new CliRun(args, environment).finished;
 }
 
 /** Runs a command line to its end, in a process of its own. */

@@ -35,7 +35,7 @@ async function workersOf(port: string): Promise<readonly string[]> {
 }
 
 describe("harness demo", { timeout: timeoutMs }, () => {
-  test("shows every call, measures, cleans up, and exits with 0", async () => {
+  test("shows every call, measures, cleans up, and exits with 0", { tags: "full" }, async () => {
     const TMPDIR = await ownTmpdir();
     const { exitCode, stdout, stderr } = await runCliProcess(["demo"], { TMPDIR });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });

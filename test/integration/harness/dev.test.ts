@@ -192,31 +192,35 @@ tools:
     },
   );
 
-  test("serves tools and manifest as they are now, with the same worker", async () => {
-    const tools = join(home.path, "tools");
-    await mkdir(join(tools, "python"), { recursive: true });
-    const module = join(tools, "python", "words.py");
-    const manifest = join(tools, "manifest.yaml");
-    await writeFile(module, "def say():\n    return {'word': 'one'}\n");
-    await writeFile(manifest, "version: 1\ntools:\n  say: {module: words, function: say}\n");
-    await using dev = await startDev(["--tools", tools]);
-    await using agent = await connect(dev);
-    expect(await agent.call({ tool: "say" })).toMatchObject({ toolResult: { word: "one" } });
+  test(
+    "serves tools and manifest as they are now, with the same worker",
+    { tags: "full" },
+    async () => {
+      const tools = join(home.path, "tools");
+      await mkdir(join(tools, "python"), { recursive: true });
+      const module = join(tools, "python", "words.py");
+      const manifest = join(tools, "manifest.yaml");
+      await writeFile(module, "def say():\n    return {'word': 'one'}\n");
+      await writeFile(manifest, "version: 1\ntools:\n  say: {module: words, function: say}\n");
+      await using dev = await startDev(["--tools", tools]);
+      await using agent = await connect(dev);
+      expect(await agent.call({ tool: "say" })).toMatchObject({ toolResult: { word: "one" } });
 
-    await writeFile(module, "def say():\n    return {'word': 'two'}\n");
-    // A sandbox may wait with what the file was until the change is noticed.
-    await expect
-      .poll(() => agent.call({ tool: "say" }), patience)
-      .toMatchObject({ toolResult: { word: "two" } });
-    await writeFile(
-      join(tools, "node", "loud.js"),
-      "export const say = () => ({ word: 'LOUD' });\n",
-    );
-    await appendFile(manifest, "  loud: {runtime: node, module: loud.js, function: say}\n");
-    await agent.whenServed("loud", AbortSignal.timeout(30_000));
-    expect(await agent.call({ tool: "loud" })).toMatchObject({ toolResult: { word: "LOUD" } });
-    await servedTimes(dev, 1);
-  });
+      await writeFile(module, "def say():\n    return {'word': 'two'}\n");
+      // A sandbox may wait with what the file was until the change is noticed.
+      await expect
+        .poll(() => agent.call({ tool: "say" }), patience)
+        .toMatchObject({ toolResult: { word: "two" } });
+      await writeFile(
+        join(tools, "node", "loud.js"),
+        "export const say = () => ({ word: 'LOUD' });\n",
+      );
+      await appendFile(manifest, "  loud: {runtime: node, module: loud.js, function: say}\n");
+      await agent.whenServed("loud", AbortSignal.timeout(30_000));
+      expect(await agent.call({ tool: "loud" })).toMatchObject({ toolResult: { word: "LOUD" } });
+      await servedTimes(dev, 1);
+    },
+  );
 
   test(
     "says how to call a tool, and the command works as it is printed",

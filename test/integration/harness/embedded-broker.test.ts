@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { DevClient } from "../../support/dev-client.ts";
 import { patience } from "../../support/patience.ts";
-import { CliProcess, runCli } from "./cli-process.ts";
+import { CliProcess, CliRun, runCli } from "./cli-process.ts";
 import { startScriptedWorker } from "./scripted-worker.ts";
 
 const timeoutMs = 60_000;
@@ -17,14 +17,14 @@ const topic = "ns/a2a/v1/sam_remote_tool/invoke/echo_tool";
 const invoke = ["invoke", "--tool", "echo_tool", "--namespace", "ns", "--port", "0"];
 
 /** The port a process said it listens on. */
-async function portOf(cli: CliProcess, stream: "stdout" | "stderr"): Promise<number> {
+async function portOf(cli: CliProcess | CliRun, stream: "stdout" | "stderr"): Promise<number> {
   const match = await cli.said(stream, /DevBroker listens on 127\.0\.0\.1:(\d+)/);
   return Number(match[1]);
 }
 
 describe("a broker inside harness invoke", { timeout: timeoutMs }, () => {
   test("waits for a worker, then makes the call", async () => {
-    await using cli = new CliProcess(invoke);
+    await using cli = new CliRun(invoke);
     const port = await portOf(cli, "stderr");
     await cli.said("stderr", /Waiting up to 300 s for a worker that serves echo_tool/);
     await using worker = await startScriptedWorker(port, topic, (_request, reply) =>
@@ -37,7 +37,7 @@ describe("a broker inside harness invoke", { timeout: timeoutMs }, () => {
   });
 
   test("takes --wait-for-worker for what it does anyway", async () => {
-    await using cli = new CliProcess([...invoke, "--wait-for-worker"]);
+    await using cli = new CliRun([...invoke, "--wait-for-worker"]);
     const port = await portOf(cli, "stderr");
     await using worker = await startScriptedWorker(port, topic, (_request, reply) =>
       reply.result({}),
@@ -51,7 +51,7 @@ describe("a broker inside harness invoke", { timeout: timeoutMs }, () => {
       ARTIFACT_SERVICE_TYPE: "filesystem",
       ARTIFACT_BASE_PATH: "/tmp/it's here",
     };
-    await using cli = new CliProcess(invoke, environment);
+    await using cli = new CliRun(invoke, environment);
     const port = await portOf(cli, "stderr");
     const match = await cli.said(
       "stderr",
@@ -82,7 +82,7 @@ describe("a broker inside harness invoke", { timeout: timeoutMs }, () => {
     "shows whom it saw instead, and finds the namespace that differs",
     { tags: "full" },
     async () => {
-      await using cli = new CliProcess([...invoke, "--timeout", "3"]);
+      await using cli = new CliRun([...invoke, "--timeout", "3"]);
       const port = await portOf(cli, "stderr");
       const other = "ed_test/a2a/v1/sam_remote_tool/invoke/echo_tool";
       await using _worker = await startScriptedWorker(port, other, () => undefined);
@@ -167,7 +167,7 @@ describe("harness listen", { timeout: timeoutMs }, () => {
   test("prints topic, properties and payload for people, of every topic unless told", async () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
-    await using cli = new CliProcess(["listen", "--broker", `127.0.0.1:${broker.port}`]);
+    await using cli = new CliRun(["listen", "--broker", `127.0.0.1:${broker.port}`]);
     await cli.said("stderr", /Listening to >/);
     await publishTo(broker.port);
     await cli.said("stdout", /Z other\/topic\n/);
@@ -191,7 +191,7 @@ describe("harness listen", { timeout: timeoutMs }, () => {
   test("says that it lost the connection, and goes on listening over the next one", async () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
-    await using cli = new CliProcess(["listen", "--broker", `127.0.0.1:${broker.port}`]);
+    await using cli = new CliRun(["listen", "--broker", `127.0.0.1:${broker.port}`]);
     await cli.said("stderr", /Listening/);
     const before = listeners(broker);
     broker.dropConnections();
@@ -206,7 +206,7 @@ describe("harness listen", { timeout: timeoutMs }, () => {
   test("fails when the broker goes away", async () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
-    await using cli = new CliProcess(["listen", "--broker", `127.0.0.1:${broker.port}`]);
+    await using cli = new CliRun(["listen", "--broker", `127.0.0.1:${broker.port}`]);
     await cli.said("stderr", /Listening/);
     await broker[Symbol.asyncDispose]();
     expect(await cli.finished).toMatchObject({

@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
-import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
+import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
 import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";
 
 const timeoutMs = 60_000;
@@ -206,7 +206,7 @@ describe("harness invoke --wait-for-worker", { timeout: timeoutMs }, () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
     const args = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--wait-for-worker"];
-    await using cli = new CliProcess(["invoke", "--tool", "late", ...args]);
+    await using cli = new CliRun(["invoke", "--tool", "late", ...args]);
     await cli.said("stderr", /Waiting up to 300 s for a worker that serves late/);
     const topic = "ns/a2a/v1/sam_remote_tool/invoke/late";
     await using worker = await startScriptedWorker(broker.port, topic, (request, reply) =>

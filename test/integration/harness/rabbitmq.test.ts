@@ -6,9 +6,9 @@ import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { serveTools } from "../../support/served-tools.ts";
 import { never, newNamespace, useRabbitMQ } from "../amqp/node.ts";
-import { CliProcess, runCli } from "./cli-process.ts";
+import { CliRun, runCli } from "./cli-process.ts";
 
-const node = useRabbitMQ(async () => ({}));
+const node = useRabbitMQ();
 
 /** A tool that says what it was asked, after a status. */
 const serveEcho = (namespace: string): Promise<AsyncDisposable> =>
@@ -52,7 +52,7 @@ describe("the harness", () => {
     const namespace = newNamespace();
     const environment = { AMQP_URL: node().url, SAM_NAMESPACE: namespace };
     const args = ["invoke", "--broker", "amqp", "--wait-for-worker", "--tool", "echo"];
-    await using cli = new CliProcess([...args, "--args", '{"n": 1}'], environment);
+    await using cli = new CliRun([...args, "--args", '{"n": 1}'], environment);
     await cli.said("stderr", /Waiting up to 300 s/);
     await using _tool = await serveEcho(namespace);
     const { exitCode, stdout, stderr } = await cli.finished;
@@ -79,7 +79,7 @@ describe("the harness", () => {
         namespace,
         "--wait-for-worker",
       ];
-      await using cli = new CliProcess([...args, "--tool", "echo"]);
+      await using cli = new CliRun([...args, "--tool", "echo"]);
       await heard.next();
       await using _tool = await serveEcho(namespace);
       expect((await cli.finished).exitCode).toBe(0);
@@ -90,7 +90,7 @@ describe("the harness", () => {
     const namespace = newNamespace();
     await using _tool = await serveEcho(namespace);
     const broker = ["--broker", node().url, "--namespace", namespace];
-    await using listener = new CliProcess(["listen", `${namespace}/>`, "--json", ...broker]);
+    await using listener = new CliRun(["listen", `${namespace}/>`, "--json", ...broker]);
     const [said] = await listener.said("stderr", /Listening to .*\n/);
     expect(said).toContain(`on amqp://127.0.0.1:${node().port}`);
     expect(said).not.toContain("guest");

@@ -7,7 +7,7 @@ import { type SmfBroker, startSmfBroker } from "../../../harness/fakes/solace/br
 import { serveTools } from "../../support/served-tools.ts";
 import { solaceBroker } from "../../support/solace-options.ts";
 import { WorkerPlace, openParts } from "../../support/worker-place.ts";
-import { CliProcess, runCli } from "./cli-process.ts";
+import { CliRun, runCli } from "./cli-process.ts";
 
 const namespace = "test/client";
 
@@ -65,7 +65,7 @@ describe("the harness", () => {
     const place = new WorkerPlace(namespace, await openParts());
     await place.startWorkerOn(solaceBroker({ host: hostOf(server), namespace }), 1);
     const args = JSON.stringify({ port: place.runs.port, name: "call" });
-    await using cli = new CliProcess(
+    await using cli = new CliRun(
       ["invoke", "--broker", "solace", "--tool", "repeatable", "--args", args],
       { SOLACE_HOST: server.url, SAM_NAMESPACE: namespace },
     );
@@ -82,7 +82,7 @@ describe("the harness", () => {
     const server = await startBroker();
     await using _tool = await serveEcho(server);
     const broker = ["--broker", urlOf(server), "--namespace", namespace];
-    await using listener = new CliProcess(["listen", `${namespace}/>`, "--json", ...broker]);
+    await using listener = new CliRun(["listen", `${namespace}/>`, "--json", ...broker]);
     const [said] = await listener.said("stderr", /Listening to .*\n/);
     expect(said).toContain(`on tcp://${hostOf(server)}/default`);
     expect(said).not.toContain("s3cret");

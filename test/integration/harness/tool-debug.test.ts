@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
-import { CliProcess, type CliResult, runCliProcess } from "./cli-process.ts";
+import { CliProcess, type CliResult, runCli, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 60_000;
 const cli = join(import.meta.dirname, "../../../harness/cli.ts");
@@ -115,7 +115,8 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
       ],
       [["stops.py:stops", "--debug", "--profile", "restrictive"], "cannot be used with"],
     ] as const) {
-      const { exitCode, stderr } = await toolRun(...args);
+      const [target, ...rest] = args;
+      const { exitCode, stderr } = await runCli(["tool", "run", join(home.path, target), ...rest]);
       expect({ exitCode, stderr }).toEqual({
         exitCode: 2,
         stderr: expect.stringContaining(problem) as string,

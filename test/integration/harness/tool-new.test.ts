@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { installTypes, typeCheck } from "../../support/type-check.ts";
-import { CliProcess, type CliResult, runCliProcess } from "./cli-process.ts";
+import { CliProcess, type CliResult, runCli, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
 const checkout = join(import.meta.dirname, "../../..");
@@ -19,8 +19,16 @@ beforeEach(async () => {
   project = directory.path;
 });
 
-const toolNew = (...args: readonly string[]): Promise<CliResult> =>
-  runCliProcess(["tool", "new", ...args], {}, { cwd: project });
+/** Runs it in that directory. */
+async function toolNew(...args: readonly string[]): Promise<CliResult> {
+  const before = process.cwd();
+  process.chdir(project);
+  try {
+    return await runCli(["tool", "new", ...args]);
+  } finally {
+    process.chdir(before);
+  }
+}
 
 /** Runs a printed command as it stands. */
 const type = (command: string): Promise<CliResult> =>
@@ -50,28 +58,29 @@ const made = {
 };
 
 describe("harness tool new", { timeout: timeoutMs }, () => {
-  test.for(["python", "node"] as const)(
-    "makes a %s tool that can be tested and run by the commands that it prints",
-    async (runtime) => {
-      const { exitCode, stdout, stderr } = await toolNew("my-tool", "--runtime", runtime);
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
-      expect(await filesIn(join(project, "tools"))).toEqual(
-        ["manifest.yaml", ...made[runtime]].sort(),
-      );
-      for (const file of ["manifest.yaml", ...made[runtime]]) {
-        expect(stdout).toContain(`created tools/${file}\n`);
-      }
-      const { test: testCommand, run: runCommand } = commandsOf(stdout);
-      const tested = await type(testCommand);
-      expect({ ...tested, testCommand }).toMatchObject({ exitCode: 0 });
-      expect(tested.stdout + tested.stderr).toMatch(/Ran 3 tests|pass 3/);
-      const ran = await type(runCommand);
-      expect({ ...ran, runCommand }).toMatchObject({ exitCode: 0 });
-      expect(JSON.parse(ran.stdout)).toEqual({ status: "success", count: 3 });
-    },
-  );
+  const works = "makes a %s tool that can be tested and run by the commands that it prints";
+  test.for(["python"] as const)(works, (runtime) => expectWorking(runtime));
+  test.for(["node"] as const)(works, { tags: "full" }, (runtime) => expectWorking(runtime));
 
-  test("makes tests that fail when the tool is broken", async () => {
+  async function expectWorking(runtime: keyof typeof made): Promise<void> {
+    const { exitCode, stdout, stderr } = await toolNew("my-tool", "--runtime", runtime);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(await filesIn(join(project, "tools"))).toEqual(
+      ["manifest.yaml", ...made[runtime]].sort(),
+    );
+    for (const file of ["manifest.yaml", ...made[runtime]]) {
+      expect(stdout).toContain(`created tools/${file}\n`);
+    }
+    const { test: testCommand, run: runCommand } = commandsOf(stdout);
+    const tested = await type(testCommand);
+    expect({ ...tested, testCommand }).toMatchObject({ exitCode: 0 });
+    expect(tested.stdout + tested.stderr).toMatch(/Ran 3 tests|pass 3/);
+    const ran = await type(runCommand);
+    expect({ ...ran, runCommand }).toMatchObject({ exitCode: 0 });
+    expect(JSON.parse(ran.stdout)).toEqual({ status: "success", count: 3 });
+  }
+
+  test("makes tests that fail when the tool is broken", { tags: "full" }, async () => {
     for (const [runtime, file] of [
       ["python", "python/my_tool.py"],
       ["node", "node/other.ts"],

@@ -145,27 +145,35 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(stderr).toMatch(/^hello took \d+ ms under the profile standard\n$/);
   });
 
-  test.for(["hello.mjs", "typed.ts"])("runs the export of %s", async (file) => {
+  test("runs the export of typed.ts", { tags: "full" }, () => runExport("typed.ts"));
+
+  test("runs the export of hello.mjs", async () => {
+    const stderr = await runExport("hello.mjs");
+    expect(stderr).toContain("stdout: from node\n");
+    expect(stderr).toContain("status: greeting\n");
+  });
+
+  async function runExport(file: string): Promise<string> {
     const { exitCode, stdout, stderr, left } = await toolRun(`${file}:hello`, [
       ...["--args", '{"name": "Ada"}'],
     ]);
     expect({ exitCode, stderr, left }).toMatchObject({ exitCode: 0, left: [] });
     expect(JSON.parse(stdout)).toEqual({ text: "Hello, Ada" });
-    if (file === "hello.mjs") {
-      expect(stderr).toContain("stdout: from node\n");
-      expect(stderr).toContain("status: greeting\n");
-    }
-  });
+    return stderr;
+  }
 
-  test.for([
-    ["tools.py:Greeter", []],
-    ["borrowed.py:Borrowed", ["--class"]],
-  ] as const)("runs the class %s", async ([target, options]) => {
+  test("runs the class tools.py:Greeter", () => runClass("tools.py:Greeter"));
+
+  test("runs the class borrowed.py:Borrowed", { tags: "full" }, () =>
+    runClass("borrowed.py:Borrowed", "--class"),
+  );
+
+  async function runClass(target: string, ...options: readonly string[]): Promise<void> {
     const args = ["--args", '{"name": "Ada"}', ...options];
     const { exitCode, stdout, stderr } = await toolRun(target, args);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(stdout)).toEqual({ text: "Hello, Ada" });
-  });
+  }
 
   test(
     "shows what the tool prints, without letting it control the terminal",
@@ -197,21 +205,30 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(stderr).toContain("SANDBOX_TIMEOUT: ");
   });
 
-  test.for([
-    ["refuses", "TOOL_ERROR: not today"],
-    ["raises", "EXECUTION_ERROR: Tool raised ValueError: wrong value"],
-    ["dies", "SANDBOX_FAILED: The tool's process was ended by SIGKILL"],
-    ["missing", 'TOOL_NOT_FOUND: Module "tools" has no function "missing"'],
-  ] as const)(
-    "tells what an agent is told when %s fails, and exits with 1",
+  const tells = "tells what an agent is told when %s fails, and exits with 1";
+
+  test.for([["raises", "EXECUTION_ERROR: Tool raised ValueError: wrong value"]] as const)(
+    tells,
     async ([name, text]) => {
-      const { exitCode, stdout, stderr, left } = await toolRun(`tools.py:${name}`);
-      expect({ exitCode, stdout, left }).toEqual({ exitCode: 1, stdout: "", left: [] });
-      expect(stderr).toContain(`${text}\n`);
-      if (name === "raises")
-        expect(stderr).toContain("stderr: Traceback (most recent call last):\n");
+      const stderr = await runFailing(name, text);
+      expect(stderr).toContain("stderr: Traceback (most recent call last):\n");
     },
   );
+
+  test.for([
+    ["refuses", "TOOL_ERROR: not today"],
+    ["dies", "SANDBOX_FAILED: The tool's process was ended by SIGKILL"],
+    ["missing", 'TOOL_NOT_FOUND: Module "tools" has no function "missing"'],
+  ] as const)(tells, { tags: "full" }, async ([name, text]) => {
+    await runFailing(name, text);
+  });
+
+  async function runFailing(name: string, text: string): Promise<string> {
+    const { exitCode, stdout, stderr, left } = await toolRun(`tools.py:${name}`);
+    expect({ exitCode, stdout, left }).toEqual({ exitCode: 1, stdout: "", left: [] });
+    expect(stderr).toContain(`${text}\n`);
+    return stderr;
+  }
 
   test("passes files, configuration and variables on, and nothing else", async () => {
     const input = join(directory, "input.txt");
@@ -233,7 +250,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     });
   });
 
-  test("passes lists of one file", async () => {
+  test("passes lists of one file", { tags: "full" }, async () => {
     const input = join(directory, "input.txt");
     const { exitCode, stdout, stderr } = await toolRun("tools.py:lists", [
       ...["--artifact", `files[]=${input}`, "--preload", `named=${input}`],
@@ -259,40 +276,48 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("knows the profiles of SANDBOX_PROFILES_FILE, as a worker does", async () => {
-    const path = join(home.path, "profiles.yaml");
-    const environment = { SANDBOX_PROFILES_FILE: path };
-    const run = (profile: string, more: Record<string, string> = {}) =>
-      toolRun("tools.py:hello", ["--profile", profile, "--json"], { ...environment, ...more });
+  test(
+    "knows the profiles of SANDBOX_PROFILES_FILE, as a worker does",
+    { tags: "full" },
+    async () => {
+      const path = join(home.path, "profiles.yaml");
+      const environment = { SANDBOX_PROFILES_FILE: path };
+      const run = (profile: string, more: Record<string, string> = {}) =>
+        toolRun("tools.py:hello", ["--profile", profile, "--json"], { ...environment, ...more });
 
-    await writeFile(
-      path,
-      "version: 1\nprofiles: {big: {extends: standard, limits: {memory_mb: 2048}}}\n",
-    );
-    const { stdout, stderr } = await run("big");
-    expect(stderr).toContain("under the profile big");
-    expect(JSON.parse(stdout)).toMatchObject({
-      result: { execution: { profile: "big", limits_enforced: { memory: { bound: 2 ** 31 } } } },
-    });
-    const unknown = await run("huge");
-    expect(unknown).toMatchObject({ exitCode: 2, left: [] });
-    expect(unknown.stderr).toMatch(/--profile: .*permissive, big.*, found "huge"/);
+      await writeFile(
+        path,
+        "version: 1\nprofiles: {big: {extends: standard, limits: {memory_mb: 2048}}}\n",
+      );
+      const { stdout, stderr } = await run("big");
+      expect(stderr).toContain("under the profile big");
+      expect(JSON.parse(stdout)).toMatchObject({
+        result: { execution: { profile: "big", limits_enforced: { memory: { bound: 2 ** 31 } } } },
+      });
+      const unknown = await run("huge");
+      expect(unknown).toMatchObject({ exitCode: 2, left: [] });
+      expect(unknown.stderr).toMatch(/--profile: .*permissive, big.*, found "huge"/);
 
-    await writeFile(path, "version: 1\nprofiles: {big: {extends: big}}\n");
-    const wrong = await run("big");
-    expect(wrong).toMatchObject({ exitCode: 2, left: [] });
-    expect(wrong.stderr).toContain(`${path}:2:27: profile "big": extends: expected one of`);
-  });
+      await writeFile(path, "version: 1\nprofiles: {big: {extends: big}}\n");
+      const wrong = await run("big");
+      expect(wrong).toMatchObject({ exitCode: 2, left: [] });
+      expect(wrong.stderr).toContain(`${path}:2:27: profile "big": extends: expected one of`);
+    },
+  );
 
-  test("tells the bounds that held, also where they are tighter than the profile's", async () => {
-    const cli = new URL("../../../harness/cli.ts", import.meta.url).pathname;
-    const command = ["/usr/bin/prlimit", "--nofile=200:200", process.execPath, cli];
-    const args = ["tool", "run", join(directory, "tools.py:hello"), "--json"];
-    await using run = new CliProcess(args, {}, { command });
-    expect(JSON.parse((await run.finished).stdout)).toMatchObject({
-      result: { execution: { limits_enforced: { open_files: { bound: 200, by: "kernel" } } } },
-    });
-  });
+  test(
+    "tells the bounds that held, also where they are tighter than the profile's",
+    { tags: "full" },
+    async () => {
+      const cli = new URL("../../../harness/cli.ts", import.meta.url).pathname;
+      const command = ["/usr/bin/prlimit", "--nofile=200:200", process.execPath, cli];
+      const args = ["tool", "run", join(directory, "tools.py:hello"), "--json"];
+      await using run = new CliProcess(args, {}, { command });
+      expect(JSON.parse((await run.finished).stdout)).toMatchObject({
+        result: { execution: { limits_enforced: { open_files: { bound: 200, by: "kernel" } } } },
+      });
+    },
+  );
 
   test("has no sandbox where a profile says so and the environment allows it", async () => {
     const path = join(home.path, "unsafe.yaml");
@@ -312,7 +337,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(stderr).toContain("tool runs without isolation");
   });
 
-  test("hands no descriptor on that it was started with itself", async () => {
+  test("hands no descriptor on that it was started with itself", { tags: "full" }, async () => {
     const cli = join(import.meta.dirname, "../../../harness/cli.ts");
     const { stdout, stderr } = await runCliProcess(
       ["tool", "run", join(directory, "tools.py:descriptors")],
@@ -357,21 +382,28 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("keeps it also when the tool failed", async () => {
+  test("keeps it also when the tool failed", { tags: "full" }, async () => {
     const { exitCode, stderr } = await toolRun("tools.py:raises", ["--keep"]);
     expect(exitCode).toBe(1);
     const [, kept = ""] = /^kept (\S+)$/m.exec(stderr) ?? [];
     expect(await readFile(join(kept, "result.json"), "utf8")).toContain("EXECUTION_ERROR");
   });
 
-  test("lets modules be imported from the directory that it is told", async () => {
-    const beside = await toolRun("nested/inner.py:hello");
-    expect(beside).toMatchObject({ exitCode: 1 });
-    expect(beside.stderr).toContain("IMPORT_ERROR: ");
-    const { exitCode, stdout } = await toolRun("nested/inner.py:hello", ["--tools-dir", directory]);
-    expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(stdout)).toEqual({ text: "Hello, from within" });
-  });
+  test(
+    "lets modules be imported from the directory that it is told",
+    { tags: "full" },
+    async () => {
+      const beside = await toolRun("nested/inner.py:hello");
+      expect(beside).toMatchObject({ exitCode: 1 });
+      expect(beside.stderr).toContain("IMPORT_ERROR: ");
+      const { exitCode, stdout } = await toolRun("nested/inner.py:hello", [
+        "--tools-dir",
+        directory,
+      ]);
+      expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(stdout)).toEqual({ text: "Hello, from within" });
+    },
+  );
 
   test("says what is wrong with the sandbox of this host", async () => {
     const bwrap = join(home.path, "bwrap");
@@ -387,7 +419,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(stderr).not.toContain("    at ");
   });
 
-  test.runIf(isRoot)("reads tools that only the caller can read", async () => {
+  test.runIf(isRoot)("reads tools that only the caller can read", { tags: "full" }, async () => {
     const own = join(home.path, "private");
     await mkdir(own, { mode: 0o700 });
     await writeFile(join(own, "own.py"), "def hello():\n    return {'text': 'own'}\n");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startDevBroker } from "../../../harness/dev-broker.ts";
-import { CliProcess } from "./cli-process.ts";
+import { CliRun } from "./cli-process.ts";
 import { startScriptedWorker } from "./scripted-worker.ts";
 
 const manifest = `
@@ -29,7 +29,7 @@ async function toolsDirectory(): Promise<string> {
 
 test("lists what a worker on this host would serve, with the reason for each that it would not", async () => {
   const directory = await toolsDirectory();
-  await using cli = new CliProcess(["tools", "--tools", directory]);
+  await using cli = new CliRun(["tools", "--tools", directory]);
   const { stdout, stderr, exitCode } = await cli.finished;
   expect(stderr).toBe("");
   expect(stdout.split("\n").slice(0, -1)).toEqual([
@@ -56,7 +56,7 @@ test(
       reply.error("INVALID_REQUEST", "Invalid request: params.task_id: missing"),
     );
     const address = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--timeout", "1"];
-    await using cli = new CliProcess(["tools", "--json", "--tools", directory, ...address]);
+    await using cli = new CliRun(["tools", "--json", "--tools", directory, ...address]);
     const { stdout, exitCode } = await cli.finished;
     const rows = stdout.split("\n").slice(0, -1);
     expect(rows.map((row): unknown => JSON.parse(row))).toEqual([
@@ -65,7 +65,7 @@ test(
       { tool: "foreign", state: "no answer", reason: `no worker answers on ${topic}foreign` },
     ]);
     expect(exitCode).toBe(1);
-    await using named = new CliProcess(["tools", "--tool", "words", ...address]);
+    await using named = new CliRun(["tools", "--tool", "words", ...address]);
     expect(await named.finished).toMatchObject({ stdout: "words  served\n", exitCode: 0 });
   },
 );
