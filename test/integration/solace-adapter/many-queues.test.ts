@@ -16,17 +16,21 @@ function boundTools({ server }: Place, tools: readonly string[]): readonly strin
 describe("a session with 100 tools", () => {
   const tools = Array.from({ length: 100 }, (_, n) => `tool-${n}`);
 
-  test("makes, binds and subscribes their queues, some at the same time", async () => {
-    const log = keptLog();
-    await using place = await openPlace({ log });
-    await using session = await place.broker.connect(tools, never);
-    expect(boundTools(place, tools)).toEqual(tools);
-    for (const tool of tools)
-      expect(place.server.queue(queueOf(tool))?.subscriptions).toHaveLength(1);
-    expect(new Set(log.events)).toEqual(new Set(["queue made"]));
-    await place.call("tool-99", "1");
-    expect(textOf(await pull(session).next())).toBe("1");
-  });
+  test(
+    "makes, binds and subscribes their queues, some at the same time",
+    { tags: "full" },
+    async () => {
+      const log = keptLog();
+      await using place = await openPlace({ log });
+      await using session = await place.broker.connect(tools, never);
+      expect(boundTools(place, tools)).toEqual(tools);
+      for (const tool of tools)
+        expect(place.server.queue(queueOf(tool))?.subscriptions).toHaveLength(1);
+      expect(new Set(log.events)).toEqual(new Set(["queue made"]));
+      await place.call("tool-99", "1");
+      expect(textOf(await pull(session).next())).toBe("1");
+    },
+  );
 
   test("asks for no more than 32 of them at once", async () => {
     await using place = await openPlace();

@@ -98,35 +98,41 @@ describe("calls that end in any order and any way", () => {
   });
 });
 
-test("200 messages that are neither binary nor text are rejected, between calls, by one session", async () => {
-  const log = keptLog();
-  await using place = await openPlace({ maxUnsettled: 4, log });
-  await using session = await place.broker.connect(["echo"], never);
-  let isLost = false;
-  void session.closed.then(({ reason }) => (isLost = reason === "lost"));
-  const deliveries = pull(session);
-  const { SDTField, SDTFieldType, SolclientFactory } = solace;
-  for (let n = 0; n < 200; n++) {
-    const message = SolclientFactory.createMessage();
-    message.setDestination(SolclientFactory.createTopicDestination(invokeTopic(namespace, "echo")));
-    message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
-    message.setSdtContainer(SDTField.create(SDTFieldType.MAP, new solace.SDTMapContainer()));
-    place.peer.session.send(message);
-    await place.call("echo", `${n}`);
-    const delivery = await deliveries.next();
-    expect(textOf(delivery)).toBe(`${n}`);
-    await delivery.settle("accepted");
-  }
-  await vi.waitFor(
-    () =>
-      expect(place.server.queue(queueOf("echo"))).toMatchObject({
-        depth: 0,
-        settlements: { accepted: 200, failed: 0, rejected: 200 },
-      }),
-    patience,
-  );
-  expect(isLost).toBe(false);
-  expect(new Set(log.events)).toEqual(
-    new Set(["queue made", "message rejected that is neither binary nor text"]),
-  );
-});
+test(
+  "200 messages that are neither binary nor text are rejected, between calls, by one session",
+  { tags: "full" },
+  async () => {
+    const log = keptLog();
+    await using place = await openPlace({ maxUnsettled: 4, log });
+    await using session = await place.broker.connect(["echo"], never);
+    let isLost = false;
+    void session.closed.then(({ reason }) => (isLost = reason === "lost"));
+    const deliveries = pull(session);
+    const { SDTField, SDTFieldType, SolclientFactory } = solace;
+    for (let n = 0; n < 200; n++) {
+      const message = SolclientFactory.createMessage();
+      message.setDestination(
+        SolclientFactory.createTopicDestination(invokeTopic(namespace, "echo")),
+      );
+      message.setDeliveryMode(solace.MessageDeliveryModeType.PERSISTENT);
+      message.setSdtContainer(SDTField.create(SDTFieldType.MAP, new solace.SDTMapContainer()));
+      place.peer.session.send(message);
+      await place.call("echo", `${n}`);
+      const delivery = await deliveries.next();
+      expect(textOf(delivery)).toBe(`${n}`);
+      await delivery.settle("accepted");
+    }
+    await vi.waitFor(
+      () =>
+        expect(place.server.queue(queueOf("echo"))).toMatchObject({
+          depth: 0,
+          settlements: { accepted: 200, failed: 0, rejected: 200 },
+        }),
+      patience,
+    );
+    expect(isLost).toBe(false);
+    expect(new Set(log.events)).toEqual(
+      new Set(["queue made", "message rejected that is neither binary nor text"]),
+    );
+  },
+);

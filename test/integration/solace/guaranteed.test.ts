@@ -39,16 +39,20 @@ describe.each(transports)("a guaranteed message over %s", (transport) => {
     );
   });
 
-  test("of 5 MB comes out as it went in", async () => {
-    await using broker = await startSmfBroker({ webPort: 0 });
-    broker.createQueue("q");
-    await using peer = await Peer.connect(urlOver(transport, broker));
-    const body = randomBytes(5_000_000);
-    await peer.publish(queue("q"), body);
-    const { taken } = await peer.consume("q");
-    await vi.waitFor(() => expect(taken.length).toBe(1), patience);
-    expect(body.equals(taken[0]!.message.getBinaryAttachment() as Uint8Array)).toBe(true);
-  });
+  test(
+    "of 5 MB comes out as it went in",
+    { tags: transport === "tcp" ? [] : ["full"] },
+    async () => {
+      await using broker = await startSmfBroker({ webPort: 0 });
+      broker.createQueue("q");
+      await using peer = await Peer.connect(urlOver(transport, broker));
+      const body = randomBytes(5_000_000);
+      await peer.publish(queue("q"), body);
+      const { taken } = await peer.consume("q");
+      await vi.waitFor(() => expect(taken.length).toBe(1), patience);
+      expect(body.equals(taken[0]!.message.getBinaryAttachment() as Uint8Array)).toBe(true);
+    },
+  );
 
   test("is confirmed and dropped when nobody wants it, or refused where the broker says so", async () => {
     await using polite = await startSmfBroker({ webPort: 0 });

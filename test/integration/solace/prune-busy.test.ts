@@ -156,22 +156,26 @@ describe("harness queues prune, while calls run,", () => {
     expect(place.has("old")).toBe(true);
   });
 
-  test("keeps all where calls that had waited ended whenever it did not look", async () => {
-    await using place = await openPlace();
-    const waits = nameOf("waits");
-    place.broker.createQueue(waits, { accessType: "non-exclusive" });
-    await place.peer.publish(queue(waits), "{}");
-    const pruning = place.prune("--yes", "--after", "10");
-    await pruning.asleep();
-    await place.peer.consume(waits);
-    await vi.waitFor(() => expect(place.broker.queue(waits)?.depth).toBe(0), patience);
-    const { exitCode, told } = await pruning.end();
-    expect(exitCode).toBe(124);
-    expect(told).toContain(`nothing is removed, since calls run: ${waits} (ended)\n`);
-    expect(place.has("old")).toBe(true);
-  });
+  test(
+    "keeps all where calls that had waited ended whenever it did not look",
+    { tags: "full" },
+    async () => {
+      await using place = await openPlace();
+      const waits = nameOf("waits");
+      place.broker.createQueue(waits, { accessType: "non-exclusive" });
+      await place.peer.publish(queue(waits), "{}");
+      const pruning = place.prune("--yes", "--after", "10");
+      await pruning.asleep();
+      await place.peer.consume(waits);
+      await vi.waitFor(() => expect(place.broker.queue(waits)?.depth).toBe(0), patience);
+      const { exitCode, told } = await pruning.end();
+      expect(exitCode).toBe(124);
+      expect(told).toContain(`nothing is removed, since calls run: ${waits} (ended)\n`);
+      expect(place.has("old")).toBe(true);
+    },
+  );
 
-  test("shows without --yes that it would remove nothing", async () => {
+  test("shows without --yes that it would remove nothing", { tags: "full" }, async () => {
     await using place = await openPlace();
     await place.fill();
     const { exitCode, lines, told } = await place.prune().end();
@@ -210,16 +214,20 @@ describe("harness queues prune, while calls run,", () => {
     expect(place.has("old")).toBe(false);
   });
 
-  test("finds them on every page of the broker's list, and names ten", async () => {
-    await using place = await openPlace();
-    const names = Array.from({ length: 120 }, (_, n) => nameOf(`many-${1000 + n}`));
-    for (const name of names) place.broker.createQueue(name, { accessType: "non-exclusive" });
-    for (const name of [...names.slice(0, 9), ...names.slice(-3)]) {
-      await place.peer.consume(name, () => undefined);
-      await place.peer.publish(queue(name), "{}");
-      await vi.waitFor(() => expect(place.broker.queue(name)?.unsettled).toBe(1), patience);
-    }
-    const { told } = await place.prune("--tool", "old").end();
-    expect(told).toContain(`, ${names[8]} (1), ${names[117]} (1) and 2 more\n`);
-  });
+  test(
+    "finds them on every page of the broker's list, and names ten",
+    { tags: "full" },
+    async () => {
+      await using place = await openPlace();
+      const names = Array.from({ length: 120 }, (_, n) => nameOf(`many-${1000 + n}`));
+      for (const name of names) place.broker.createQueue(name, { accessType: "non-exclusive" });
+      for (const name of [...names.slice(0, 9), ...names.slice(-3)]) {
+        await place.peer.consume(name, () => undefined);
+        await place.peer.publish(queue(name), "{}");
+        await vi.waitFor(() => expect(place.broker.queue(name)?.unsettled).toBe(1), patience);
+      }
+      const { told } = await place.prune("--tool", "old").end();
+      expect(told).toContain(`, ${names[8]} (1), ${names[117]} (1) and 2 more\n`);
+    },
+  );
 });

@@ -144,7 +144,7 @@ describe("harness queues prune", () => {
     expect(place.queues()).toContain(nameOf("idle"));
   });
 
-  test("ends at a signal while it waits, and has removed nothing", async () => {
+  test("ends at a signal while it waits, and has removed nothing", { tags: "full" }, async () => {
     await using place = await openPlace();
     const before = place.queues();
     await using command = place.start(["--yes", "--after", "600"]);
@@ -275,7 +275,7 @@ describe("harness queues prune", () => {
   });
 });
 
-test("harness smf-broker can be managed too", async () => {
+test("harness smf-broker can be managed too", { tags: "full" }, async () => {
   await using command = new CliProcess(["smf-broker", "--port", "0", "--semp-port", "0"]);
   const [, url = ""] = await command.said(
     "stdout",

@@ -56,7 +56,7 @@ describe("the bytes of a client", () => {
     client.destroy();
   });
 
-  test("end the connection when a message is larger than any frame", async () => {
+  test("end the connection when a message is larger than any frame", { tags: "full" }, async () => {
     await using broker = await startSmfBroker({ webPort: 0 });
     const client = new WebSocket(urlOver("ws", broker), "smf.solacesystems.com");
     client.on("error", () => {});
