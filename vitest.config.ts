@@ -46,6 +46,7 @@ export default defineConfig({
   test: {
     // Most tests wait for processes: more files at once than cores.
     maxWorkers: 3,
+    globalSetup: ["test/global-setup.ts"],
     reporters: ["default", new PlainCountReporter()],
     tags: [
       {

@@ -1,27 +1,13 @@
 /**
  * The broker contract, kept by the RabbitMQ adapter against a real RabbitMQ.
  */
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { newNamespace, useRabbitMQ } from "../integration/amqp/node.ts";
 import { amqpBroker } from "../support/rabbitmq-options.ts";
 import { openCable } from "../support/rabbitmq-proxy.ts";
-import {
-  type RabbitMQ,
-  rabbitmqProblem,
-  startRabbitMQ,
-  startTimeoutMs,
-} from "../support/rabbitmq.ts";
 import { connectAmqpPeer } from "./amqp-peer.ts";
 import { describeBroker } from "./broker.ts";
 
-const problem = rabbitmqProblem();
-let node: RabbitMQ;
-let places = 0;
-
-beforeAll(async () => {
-  if (problem === undefined) node = await startRabbitMQ();
-}, startTimeoutMs);
-afterAll(() => node?.[Symbol.asyncDispose]());
-beforeEach((context) => context.skip(problem !== undefined, problem));
+const node = useRabbitMQ();
 
 describeBroker("amqp", {
   capabilities: {
@@ -36,9 +22,9 @@ describeBroker("amqp", {
   },
   async create({ maxUnsettled = 64, maxDeliveries = 20 } = {}) {
     await using stack = new AsyncDisposableStack();
-    const cable = stack.use(await openCable(node.port));
-    const place = `test/amqp/${++places}`;
-    const peer = stack.use(await connectAmqpPeer(node.url, place));
+    const cable = stack.use(await openCable(node().port));
+    const place = newNamespace();
+    const peer = stack.use(await connectAmqpPeer(node().url, place));
     const owned = stack.move();
     const namespace = `${place}/`;
     return {

@@ -4,7 +4,7 @@
  * @module-tag full
  */
 import { describe, test } from "vitest";
-import { newNamespace, useRabbitMQ } from "../integration/amqp/node.ts";
+import { newNamespace, useOwnRabbitMQ } from "../integration/amqp/node.ts";
 import { muchChaos, muchPoison } from "../support/chaos-options.ts";
 import { chaosRabbitMQ } from "../support/chaos-rabbitmq.ts";
 import { expectPromisesKept } from "../support/chaos-report.ts";
@@ -31,7 +31,7 @@ describe("every call is answered, and none runs twice that must not, whoever is 
   });
 
   describe("on RabbitMQ", () => {
-    const node = useRabbitMQ(async () => ({}));
+    const node = useOwnRabbitMQ();
 
     test.each(both)(
       "%s",

@@ -74,7 +74,7 @@ const printed = "status: Echoing message...\n{'status': 'success', 'echoed_messa
 const kindOf = (topic: string): string => topic.split(/[./]/).at(-3)!;
 
 describe("on RabbitMQ", () => {
-  const node = useRabbitMQ(async () => ({}));
+  const node = useRabbitMQ();
 
   test("the program with pika prints status and answer", async (context) => {
     const [namespace, broker] = [newNamespace(), { AMQP_URL: node().url }];

@@ -5,10 +5,10 @@ import { connect } from "amqplib";
 import { amqpDial } from "./chaos-agent-amqp.ts";
 import { readAmqp } from "./chaos-wire-amqp.ts";
 import type { ChaosBroker } from "./chaos.ts";
-import type { RabbitMQ } from "./rabbitmq.ts";
+import type { OwnRabbitMQ } from "./rabbitmq.ts";
 
 /** A node that runs; its owner keeps it. */
-export function chaosRabbitMQ(node: RabbitMQ): ChaosBroker {
+export function chaosRabbitMQ(node: OwnRabbitMQ): ChaosBroker {
   return {
     port: node.port,
     dial: amqpDial(node.url),

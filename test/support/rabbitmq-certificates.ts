@@ -8,6 +8,8 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const days = "2";
+/** Elliptic curves: such a key is made at once. */
+const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
 
 /** Files in PEM form. */
 export interface Certificate {
@@ -20,7 +22,8 @@ export class Authority {
   readonly cert: string;
   readonly #directory: string;
 
-  private constructor(directory: string) {
+  /** The authority that {@link create} made in this directory. */
+  constructor(directory: string) {
     this.#directory = directory;
     this.cert = join(directory, "ca.pem");
   }
@@ -28,16 +31,7 @@ export class Authority {
   static async create(directory: string): Promise<Authority> {
     const authority = new Authority(directory);
     const files = ["-keyout", join(directory, "ca.key"), "-out", authority.cert];
-    await openssl(
-      "req",
-      "-x509",
-      "-newkey",
-      "rsa:2048",
-      "-nodes",
-      "-subj",
-      "/CN=test-ca",
-      ...files,
-    );
+    await openssl("req", "-x509", ...newKey, "-nodes", "-subj", "/CN=test-ca", ...files);
     return authority;
   }
 
@@ -49,7 +43,7 @@ export class Authority {
     const file = (ending: string): string => join(this.#directory, `${commonName}.${ending}`);
     const lock = passphrase === undefined ? ["-nodes"] : ["-passout", `pass:${passphrase}`];
     const request = ["-keyout", file("key"), "-out", file("csr"), "-subj", `/CN=${commonName}`];
-    await openssl("req", "-newkey", "rsa:2048", ...lock, ...request);
+    await openssl("req", ...newKey, ...lock, ...request);
     await writeFile(file("ext"), `subjectAltName = ${names}\n`);
     const authority = ["-CA", this.cert, "-CAkey", join(this.#directory, "ca.key")];
     const issued = ["-extfile", file("ext"), "-out", file("pem"), "-days", days];

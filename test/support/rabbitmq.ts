@@ -50,17 +50,32 @@ export interface RabbitMQOptions {
   readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
 }
 
-/** A running node. Disposing ends it and removes everything of it. */
-export interface RabbitMQ extends AsyncDisposable {
+/** Where a node is: what other processes need to use it. */
+export interface RabbitMQPlace {
+  readonly directory: string;
+  readonly port: number;
+  /** Undefined without TLS. */
+  readonly tlsPort: number | undefined;
+  readonly distributionPort: number;
+  readonly epmdPort: number;
+}
+
+/** A running node, for those who use it. */
+export interface RabbitMQ {
   readonly port: number;
   /** Undefined without TLS. */
   readonly tlsPort: number | undefined;
   /** For user `guest`, virtual host `/`. */
   readonly url: string;
-  /** Runs rabbitmqctl; returns what it says. */
+  /** Runs rabbitmqctl, which takes over a second of processor time; returns what it says. */
   control(...args: readonly string[]): Promise<string>;
   /** Ends every connection, as an operator would. */
   closeAllConnections(): Promise<void>;
+}
+
+/** A running node, for its owner. Disposing ends it and removes everything of it. */
+export interface OwnRabbitMQ extends RabbitMQ, AsyncDisposable {
+  readonly place: RabbitMQPlace;
   /** Ends the node in good order. What is durable is there after `start`. */
   stop(): Promise<void>;
   /** Starts the node after `stop`; resolves when it takes connections. */
@@ -68,7 +83,7 @@ export interface RabbitMQ extends AsyncDisposable {
 }
 
 /** Starts a node; takes some seconds, so share it between the tests of a file. */
-export async function startRabbitMQ(options: RabbitMQOptions = {}): Promise<RabbitMQ> {
+export async function startRabbitMQ(options: RabbitMQOptions = {}): Promise<OwnRabbitMQ> {
   for (let attempt = 1; ; attempt++) {
     await using stack = new AsyncDisposableStack();
     const node = stack.use(await Node.create(options));
@@ -83,50 +98,57 @@ export async function startRabbitMQ(options: RabbitMQOptions = {}): Promise<Rabb
   }
 }
 
-class Node implements RabbitMQ {
-  readonly port: number;
-  readonly tlsPort: number | undefined;
-  readonly #directory: string;
-  readonly #environment: NodeJS.ProcessEnv;
-  readonly #epmdPort: number;
+/** A node that runs, seen from any process of this user. */
+export class RabbitMQUser implements RabbitMQ {
+  readonly place: RabbitMQPlace;
+  protected readonly environment: NodeJS.ProcessEnv;
+
+  constructor(place: RabbitMQPlace) {
+    this.place = place;
+    this.environment = environmentOf(place);
+  }
+
+  get port(): number {
+    return this.place.port;
+  }
+
+  get tlsPort(): number | undefined {
+    return this.place.tlsPort;
+  }
+
+  get url(): string {
+    return `amqp://guest:guest@127.0.0.1:${this.port}`;
+  }
+
+  async control(...args: readonly string[]): Promise<string> {
+    const [file, ...given] = inRoot(control, "--quiet", ...args);
+    const { stdout } = await run(file, given, {
+      env: this.environment,
+      cwd: this.place.directory,
+    });
+    return stdout;
+  }
+
+  async closeAllConnections(): Promise<void> {
+    await this.control("close_all_connections", "closed by a test");
+  }
+}
+
+class Node extends RabbitMQUser implements OwnRabbitMQ {
   #portMapper: ChildProcess | undefined;
   #process: ChildProcess | undefined;
 
-  private constructor(directory: string, ports: readonly number[], hasTls: boolean) {
-    const [port, tlsPort, distributionPort, epmdPort] = ports as [number, number, number, number];
-    this.port = port;
-    this.tlsPort = hasTls ? tlsPort : undefined;
-    this.#directory = directory;
-    this.#epmdPort = epmdPort;
-    const loopbackOnly = "-kernel inet_dist_use_interface {127,0,0,1}";
-    // A scheduler that waits without spinning leaves the processor to the tests.
-    const calm = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none";
-    this.#environment = {
-      PATH: process.env["PATH"],
-      // Its cookie, which lets the two programs talk to each other, is here.
-      HOME: directory,
-      LANG: "C.UTF-8",
-      RABBITMQ_NODENAME: `str-${port}@localhost`,
-      RABBITMQ_CONF_ENV_FILE: join(directory, "none"),
-      RABBITMQ_CONFIG_FILE: join(directory, "rabbitmq.conf"),
-      RABBITMQ_ADVANCED_CONFIG_FILE: join(directory, "none"),
-      RABBITMQ_GENERATED_CONFIG_DIR: join(directory, "generated"),
-      RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, "enabled_plugins"),
-      RABBITMQ_MNESIA_BASE: join(directory, "data"),
-      RABBITMQ_LOG_BASE: join(directory, "log"),
-      RABBITMQ_LOGS: "-",
-      RABBITMQ_PID_FILE: join(directory, "pid"),
-      RABBITMQ_DIST_PORT: String(distributionPort),
-      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: `${loopbackOnly} ${calm}`,
-      RABBITMQ_CTL_ERL_ARGS: loopbackOnly,
-      ERL_EPMD_ADDRESS: "127.0.0.1",
-      ERL_EPMD_PORT: String(epmdPort),
-    };
-  }
-
   static async create(options: RabbitMQOptions): Promise<Node> {
     const directory = await mkdtemp(join(quickPlace, "str-rabbitmq-"));
-    const node = new Node(directory, await freePorts(4), options.tls !== undefined);
+    const ports = await freePorts(4);
+    const [port, tlsPort, distributionPort, epmdPort] = ports as [number, number, number, number];
+    const node = new Node({
+      directory,
+      port,
+      tlsPort: options.tls && tlsPort,
+      distributionPort,
+      epmdPort,
+    });
     await mkdir(join(directory, "data"));
     await writeFile(join(directory, "rabbitmq.conf"), node.#configuration(options));
     const plugins = (options.plugins ?? []).join(",");
@@ -134,17 +156,13 @@ class Node implements RabbitMQ {
     return node;
   }
 
-  get url(): string {
-    return `amqp://guest:guest@127.0.0.1:${this.port}`;
-  }
-
   async start(): Promise<void> {
     await this.#startPortMapper();
     // Sent when this process dies without having disposed of the node; the script stops the node then.
     const [file, ...args] = endingWithUs("TERM", server);
     const child = spawn(file, args, {
-      env: this.#environment,
-      cwd: this.#directory,
+      env: this.environment,
+      cwd: this.place.directory,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -156,24 +174,11 @@ class Node implements RabbitMQ {
     await end(this.#process, "SIGTERM");
   }
 
-  async control(...args: readonly string[]): Promise<string> {
-    const [file, ...given] = inRoot(control, "--quiet", ...args);
-    const { stdout } = await run(file, given, {
-      env: this.#environment,
-      cwd: this.#directory,
-    });
-    return stdout;
-  }
-
-  async closeAllConnections(): Promise<void> {
-    await this.control("close_all_connections", "closed by a test");
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     // Nobody needs what it would still write.
     await end(this.#process, "SIGKILL");
     await end(this.#portMapper, "SIGKILL");
-    await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+    await rm(this.place.directory, { recursive: true, force: true, maxRetries: 5 });
   }
 
   #configuration({ settings = [], tls }: RabbitMQOptions): string {
@@ -196,7 +201,7 @@ class Node implements RabbitMQ {
   /** A child of ours, since the one that a node starts for itself outlives the node. */
   async #startPortMapper(): Promise<void> {
     if (this.#portMapper !== undefined) return;
-    const where = ["-port", String(this.#epmdPort), "-address", "127.0.0.1"];
+    const where = ["-port", String(this.place.epmdPort), "-address", "127.0.0.1"];
     const [file, ...args] = endingWithUs("KILL", epmd, ...where, "-d", "-d");
     const mapper = spawn(file, args, {
       detached: true,
@@ -205,6 +210,33 @@ class Node implements RabbitMQ {
     this.#portMapper = mapper;
     await says(mapper, /entering the main select\(\) loop/);
   }
+}
+
+function environmentOf({ directory, port, ...place }: RabbitMQPlace): NodeJS.ProcessEnv {
+  const loopbackOnly = "-kernel inet_dist_use_interface {127,0,0,1}";
+  // A scheduler that waits without spinning leaves the processor to the tests.
+  const calm = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none";
+  return {
+    PATH: process.env["PATH"],
+    // Its cookie, which lets the two programs talk to each other, is here.
+    HOME: directory,
+    LANG: "C.UTF-8",
+    RABBITMQ_NODENAME: `str-${port}@localhost`,
+    RABBITMQ_CONF_ENV_FILE: join(directory, "none"),
+    RABBITMQ_CONFIG_FILE: join(directory, "rabbitmq.conf"),
+    RABBITMQ_ADVANCED_CONFIG_FILE: join(directory, "none"),
+    RABBITMQ_GENERATED_CONFIG_DIR: join(directory, "generated"),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, "enabled_plugins"),
+    RABBITMQ_MNESIA_BASE: join(directory, "data"),
+    RABBITMQ_LOG_BASE: join(directory, "log"),
+    RABBITMQ_LOGS: "-",
+    RABBITMQ_PID_FILE: join(directory, "pid"),
+    RABBITMQ_DIST_PORT: String(place.distributionPort),
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: `${loopbackOnly} ${calm}`,
+    RABBITMQ_CTL_ERL_ARGS: loopbackOnly,
+    ERL_EPMD_ADDRESS: "127.0.0.1",
+    ERL_EPMD_PORT: String(place.epmdPort),
+  };
 }
 
 type Command = readonly [file: string, ...args: string[]];

@@ -11,7 +11,7 @@ import { patience } from "../../support/patience.ts";
 import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { type Operator, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
-const node = useRabbitMQ(async () => ({}));
+const node = useRabbitMQ();
 
 const tools = Array.from({ length: 10 }, (_, n) => `tool-${n}`);
 const maxUnsettled = 2;

@@ -6,9 +6,9 @@ import { littleChaos } from "../../support/chaos-options.ts";
 import { chaosRabbitMQ } from "../../support/chaos-rabbitmq.ts";
 import { expectPromisesKept } from "../../support/chaos-report.ts";
 import { makeChaos } from "../../support/chaos.ts";
-import { newNamespace, useRabbitMQ } from "./node.ts";
+import { newNamespace, useOwnRabbitMQ } from "./node.ts";
 
-const node = useRabbitMQ(async () => ({}));
+const node = useOwnRabbitMQ();
 
 test(
   "every call is answered, and none runs twice that must not, whoever is killed meanwhile",

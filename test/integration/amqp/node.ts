@@ -1,36 +1,61 @@
 /**
- * What the tests of the RabbitMQ adapter share: one node per file, and a place on it per test.
+ * What the tests of the RabbitMQ adapter share: a node, and a place on it per test.
  */
+import { randomInt } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type Channel, type ChannelModel, connect } from "amqplib";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from "vitest";
+import type { Broker } from "../../../worker/broker/broker.ts";
+import type { BrokerLog } from "../../../worker/broker/log.ts";
+import { reconnecting } from "../../../worker/broker/reconnecting.ts";
+import { keptLog } from "../../support/rabbitmq-options.ts";
 import {
+  type OwnRabbitMQ,
   type RabbitMQ,
-  type RabbitMQOptions,
   rabbitmqProblem,
   startRabbitMQ,
   startTimeoutMs,
 } from "../../support/rabbitmq.ts";
+import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
+import { type SharedRabbitMQ, sharedRabbitMQ } from "../../support/shared-rabbitmq.ts";
 
 /** A signal that never aborts. */
 export const never = new AbortController().signal;
 
-/** Starts a node for the tests of this file, and skips them where there can be none. */
-export function useRabbitMQ(options: () => Promise<RabbitMQOptions>): () => RabbitMQ {
-  const problem = rabbitmqProblem();
-  let node: RabbitMQ | undefined;
-  beforeAll(async () => {
-    if (problem === undefined) node = await startRabbitMQ(await options());
-  }, startTimeoutMs);
+/** The node of all files, which must not be disturbed; tests of this file are skipped where there can be none. */
+export function useRabbitMQ(): () => SharedRabbitMQ {
+  return useNode(() => sharedRabbitMQ(inject("sharedRabbitMQPort")));
+}
+
+/** A node of this file's or group's own, which may be stopped, or have its connections closed, or its settings changed. */
+export function useOwnRabbitMQ(): () => OwnRabbitMQ {
+  let node: OwnRabbitMQ | undefined;
   afterAll(() => node?.[Symbol.asyncDispose]());
+  return useNode(async () => (node = await startRabbitMQ()));
+}
+
+function useNode<N extends RabbitMQ>(get: () => Promise<N>): () => N {
+  const problem = rabbitmqProblem();
+  let node: N | undefined;
+  beforeAll(async () => {
+    if (problem === undefined) node = await get();
+  }, startTimeoutMs);
   beforeEach((context) => context.skip(problem !== undefined, problem));
   return () => node!;
 }
 
-let places = 0;
-
 /** A namespace that no other test uses. */
 export function newNamespace(): string {
-  return `test/place-${++places}`;
+  return `test/place-${randomInt(2 ** 47)}`;
+}
+
+/** An adapter as the worker uses it. */
+export function lasting(
+  broker: Broker,
+  log: BrokerLog = keptLog(),
+): ReturnType<typeof reconnecting> {
+  return reconnecting(broker, { maxAttempts: 0, backoff: { baseMs: 20, capMs: 200 }, log });
 }
 
 /** An operator at the broker: a connection and a channel to do things by hand. */
@@ -52,10 +77,15 @@ export async function connectOperator(url: string): Promise<Operator> {
 export async function addUser(
   node: RabbitMQ,
   name: string,
-  [configure, write, read]: readonly [string, string, string],
+  permissions: readonly [configure: string, write: string, read: string],
 ): Promise<string> {
-  await node.control("add_user", name, "hush");
-  await node.control("set_permissions", name, configure, write, read);
+  const texts = permissions.map((pattern) => `<<${JSON.stringify(pattern)}>>`).join(", ");
+  // One command, since each of them starts an Erlang of its own.
+  await node.control(
+    "eval",
+    `ok = rabbit_auth_backend_internal:add_user(<<"${name}">>, <<"hush">>, <<"test">>),
+     ok = rabbit_auth_backend_internal:set_permissions(<<"${name}">>, <<"/">>, ${texts}, <<"test">>).`,
+  );
   return node.url.replace("guest:guest", `${name}:hush`);
 }
 
@@ -71,4 +101,23 @@ export async function suspendQueue(node: RabbitMQ, queue: string): Promise<Async
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => void (await tell("resume")));
   return stack.move();
+}
+
+/** The environment of a worker process on the node that serves `sleeps`, for the test that runs. */
+export async function surround(node: RabbitMQ, namespace: string): Promise<Record<string, string>> {
+  const base = await reachableDirectory();
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const manifestPath = join(base, "manifest.yaml");
+  const sleeps = { module: "misbehaving", function: "sleeps" };
+  await writeFile(manifestPath, manifestText({ sleeps }));
+  return {
+    SAM_NAMESPACE: namespace,
+    AMQP_URL: node.url,
+    CONNECT_RETRY_DELAY_MS: "200",
+    MANIFEST_PATH: manifestPath,
+    TOOLS_PYTHON_DIR: fixtureTools,
+    SANDBOX_WORK_DIR: join(base, "work"),
+    SANDBOX_MIN_FREE_DISK_MB: "1",
+    HEALTH_PORT: "0",
+  };
 }

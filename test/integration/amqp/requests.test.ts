@@ -14,7 +14,7 @@ import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
-const node = useRabbitMQ(async () => ({}));
+const node = useRabbitMQ();
 
 /** RabbitMQ's direct reply-to: a queue that is no queue, for one consumer. */
 const directReplyTo = "amq.rabbitmq.reply-to";

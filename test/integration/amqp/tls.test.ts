@@ -1,50 +1,23 @@
 /**
  * The RabbitMQ adapter over TLS, and with a certificate instead of a password.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AmqpTlsFiles } from "../../../worker/broker/amqp/config.ts";
-import { quickPlace } from "../../support/quick-place.ts";
-import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
+import { amqpBroker, noFiles } from "../../support/rabbitmq-options.ts";
 import { never, newNamespace, useRabbitMQ } from "./node.ts";
 
 const passphrase = "open sesame";
-let directory: string;
-let authority: Authority;
-let worker: Certificate;
 
-// Runs before the hook of the node, which uses it.
-beforeAll(async () => {
-  directory = await mkdtemp(join(quickPlace, "str-certificates-"));
-  authority = await Authority.create(directory);
-  worker = await authority.issue("worker-7", "DNS:worker-7", passphrase);
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
+const node = useRabbitMQ();
 
-const node = useRabbitMQ(async () => {
-  const server = await authority.issue("server", "IP:127.0.0.1");
-  return {
-    tls: { ca: authority.cert, ...server },
-    plugins: ["rabbitmq_auth_mechanism_ssl"],
-    settings: [
-      "auth_mechanisms.1 = PLAIN",
-      "auth_mechanisms.2 = EXTERNAL",
-      "ssl_cert_login_from = common_name",
-    ],
-  };
-});
-
-const noFiles = {
-  caFile: undefined,
-  certFile: undefined,
-  keyFile: undefined,
-  keyPassphrase: undefined,
-};
-const trusting = () => ({ ...noFiles, caFile: authority.cert });
-const certified = () => ({ ...trusting(), certFile: worker.cert, keyFile: worker.key });
+const trusting = () => ({ ...noFiles, caFile: node().authority.cert });
 const url = (user = ""): string => `amqps://${user}127.0.0.1:${node().tlsPort}`;
+
+/** As a client whose certificate names this user. */
+async function certified(user: string, closedWith?: string): Promise<AmqpTlsFiles> {
+  const { cert, key } = await node().authority.issue(user, `DNS:${user}`, closedWith);
+  return { ...trusting(), certFile: cert, keyFile: key };
+}
 
 async function connect(at: string, tls: AmqpTlsFiles): Promise<string> {
   const broker = amqpBroker({ url: at, namespace: newNamespace(), tls });
@@ -76,19 +49,16 @@ describe("over TLS", () => {
 
 describe("a worker with a certificate and no user", () => {
   test("is whom the certificate names", async () => {
-    const tls = { ...certified(), keyPassphrase: passphrase };
+    const tls = { ...(await certified("nobody", passphrase)), keyPassphrase: passphrase };
     await expect(connect(url(), tls)).rejects.toMatchObject({
       transient: false,
       message: expect.stringContaining("refused the login"),
     });
-    await node().control("add_user", "worker-7", "never used");
-    await node().control("clear_password", "worker-7");
-    await node().control("set_permissions", "worker-7", ".*", ".*", ".*");
-    expect(await connect(url(), tls)).toBe("unroutable");
+    expect(await connect(url(), await certified("guest"))).toBe("unroutable");
   });
 
   test("cannot open its key with another passphrase, and says so at once", async () => {
-    const tls = { ...certified(), keyPassphrase: "wrong" };
+    const tls = { ...(await certified("somebody", passphrase)), keyPassphrase: "wrong" };
     const error: unknown = await connect(url(), tls).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: "BrokerError", transient: false });
     expect(String(error)).not.toContain("wrong");

@@ -1,9 +1,8 @@
 /**
  * Whole workers on RabbitMQ.
  */
-import { readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { readFile, writeFile } from "node:fs/promises";
+import { expect, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
@@ -11,13 +10,20 @@ import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { PeerWorkers } from "../../support/peer-workers.ts";
 import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { freePorts } from "../../support/rabbitmq-ports.ts";
-import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
+import { manifestText } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 import { type BrokerPlace, describePromises, maxDeliveries } from "../worker/promises.ts";
-import { type Operator, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+import {
+  type Operator,
+  addUser,
+  connectOperator,
+  never,
+  newNamespace,
+  surround,
+  useRabbitMQ,
+} from "./node.ts";
 
-const node = useRabbitMQ(async () => ({}));
+const node = useRabbitMQ();
 
 const longMs = 600_000;
 
@@ -67,28 +73,9 @@ test("a call whose expiration passes while no worker is there is a dead letter, 
   expect(workers.runs.begun).toEqual(["later"]);
 });
 
-/** The environment of a worker that serves `sleeps`. */
-async function surround(namespace: string): Promise<Record<string, string>> {
-  const base = await reachableDirectory();
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
-  const manifestPath = join(base, "manifest.yaml");
-  const sleeps = { module: "misbehaving", function: "sleeps" };
-  await writeFile(manifestPath, manifestText({ sleeps }));
-  return {
-    SAM_NAMESPACE: namespace,
-    AMQP_URL: node().url,
-    CONNECT_RETRY_DELAY_MS: "200",
-    MANIFEST_PATH: manifestPath,
-    TOOLS_PYTHON_DIR: fixtureTools,
-    SANDBOX_WORK_DIR: join(base, "work"),
-    SANDBOX_MIN_FREE_DISK_MB: "1",
-    HEALTH_PORT: "0",
-  };
-}
-
-test("a call whose worker is killed is answered by the next one", async () => {
+test("a call whose worker is killed is answered by the next one", { tags: "full" }, async () => {
   const namespace = newNamespace();
-  const environment = await surround(namespace);
+  const environment = await surround(node(), namespace);
   await using peer = await connectAmqpPeer(node().url, namespace);
   const heard = await peer.listen(responseTopic(namespace, "agent", ">"));
   {
@@ -123,7 +110,7 @@ test(
         .url.replace(/\/\/.*@/, `//${user}@`)
         .replace(/\/?$/, "/tools");
     const url = urlOf("worker:a%20long%20password");
-    const environment = { ...(await surround("ed_test")), AMQP_URL: url };
+    const environment = { ...(await surround(node(), "ed_test")), AMQP_URL: url };
     await using worker = new WorkerProcess(environment);
     await worker.says("worker ready");
     const broker = urlOf("agent:another%20password");
@@ -132,25 +119,13 @@ test(
   },
 );
 
-test("a tool that may run longer than the broker waits is not served, and the log says why", async () => {
-  const environment = await surround(newNamespace());
-  const tools = { sleeps: { module: "misbehaving", function: "sleeps", timeout_seconds: 90 } };
-  await writeFile(environment["MANIFEST_PATH"]!, manifestText(tools));
-  await using worker = new WorkerProcess({ ...environment, AMQP_CONSUMER_TIMEOUT_SECONDS: "60" });
-  await worker.says("worker ready");
-  expect(worker.output).toContain("AMQP_CONSUMER_TIMEOUT_SECONDS of every worker alike");
-  expect(worker.output).toContain('"topics":[]');
-});
-
 test(
   "a worker without the permission to declare its queues ends at once and says why",
   { tags: "full" },
   async () => {
-    await node().control("add_user", "reader", "hush");
-    await node().control("set_permissions", "reader", "^none$", ".*", ".*");
-    const url = node().url.replace("guest:guest", "reader:hush");
+    const url = await addUser(node(), "serves-nothing", ["^none$", ".*", ".*"]);
     await using worker = new WorkerProcess({
-      ...(await surround(newNamespace())),
+      ...(await surround(node(), newNamespace())),
       AMQP_URL: url,
     });
     expect(await worker.exited).toMatchObject({ code: 78 });
@@ -159,46 +134,19 @@ test(
   },
 );
 
-test("a queue that cannot be had costs a worker its tool, and nothing else", async () => {
+test("a tool that may run longer than the broker waits, or whose queue cannot be had, costs a worker nothing else", async () => {
   const namespace = newNamespace();
-  const environment = await surround(namespace);
-  const sleeps = { module: "misbehaving", function: "sleeps" };
-  await writeFile(environment["MANIFEST_PATH"]!, manifestText({ sleeps, taken: sleeps }));
+  const environment = await surround(node(), namespace);
+  const sleeps = { module: "misbehaving", function: "sleeps", timeout_seconds: 10 };
+  const tools = { sleeps, taken: sleeps, long: { ...sleeps, timeout_seconds: 90 } };
+  await writeFile(environment["MANIFEST_PATH"]!, manifestText(tools));
   await using operator = await connectOperator(node().url);
   await operator.channel.assertQueue(`${namespace}/q/sandbox/tool/taken`, { durable: true });
-  await using worker = new WorkerProcess(environment);
+  await using worker = new WorkerProcess({ ...environment, AMQP_CONSUMER_TIMEOUT_SECONDS: "180" });
   await worker.says("worker ready");
   await using client = await ToolClient.connect({ broker: node().url, namespace });
   expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
   expect(worker.output).toMatch(/"tools":\["taken"\].*"code":406.*rabbitmqctl delete_queue/);
+  expect(worker.output).toContain("AMQP_CONSUMER_TIMEOUT_SECONDS of every worker alike");
+  expect(worker.output).not.toMatch(/"topics":\[[^\]]*long/);
 });
-
-test(
-  "a worker whose broker takes no messages is not ready until it does, and answers then",
-  { tags: "full" },
-  async () => {
-    const namespace = newNamespace();
-    const [port] = await freePorts(1);
-    const environment = { ...(await surround(namespace)), HEALTH_PORT: String(port) };
-    await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
-    const missing = async (): Promise<unknown> => {
-      const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
-      return ((await answer.json()) as { missing?: unknown }).missing;
-    };
-    await using client = await ToolClient.connect({ broker: node().url, namespace });
-    // Longer than rabbitmqctl takes: the broker tells whoever publishes.
-    const calling = client.invoke("sleeps", { seconds: 10 });
-    await worker.says("invocation received");
-    await using stack = new AsyncDisposableStack();
-    stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
-    await node().control("set_vm_memory_high_watermark", "0.000001");
-    await vi.waitFor(
-      async () => expect(await missing()).toEqual(["broker takes no messages"]),
-      patience,
-    );
-    await stack.disposeAsync();
-    expect(await calling).toBeDefined();
-    await vi.waitFor(async () => expect(await missing()).toBeUndefined(), patience);
-  },
-);

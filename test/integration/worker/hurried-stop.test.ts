@@ -104,7 +104,7 @@ describe("a worker that is stopped at once", () => {
 });
 
 describe("on RabbitMQ, a worker that is stopped at once", () => {
-  const node = useRabbitMQ(async () => ({}));
+  const node = useRabbitMQ();
 
   test("costs each call one delivery", async () => {
     const workers = await MemoryWorkers.prepare();
@@ -126,5 +126,6 @@ describe("on RabbitMQ, a worker that is stopped at once", () => {
     const deliveries = pull(next);
     const both = [await deliveries.next(), await deliveries.next()];
     expect(both.map(({ deliveryCount }) => deliveryCount)).toEqual([2, 2]);
+    for (const delivery of both) await delivery.settle("accepted");
   });
 });
