@@ -103,7 +103,7 @@ describe.each([
   ["with control groups where there are some", false],
   ["without control groups", true],
 ])("a sandbox, %s,", (_, withoutCgroups) => {
-  test.for([
+  const memory = [
     ["open", "kept.append(descriptor)", "filled('/tmp/file', 60)", 2],
     [
       "open, of one file among others",
@@ -123,18 +123,28 @@ describe.each([
       "filled('/tmp/file', 1)",
       1,
     ],
-  ] as const)(
+  ] as const;
+
+  async function isEndedForMemory(row: (typeof memory)[number], context: TestContext) {
+    const [, keep, make, others] = row;
+    const limits = { memoryBytes: 100 * MiB };
+    const held = await hold(context, withoutCgroups, { limits, others, make, keep });
+    expect(held).toMatchObject({
+      signal: "SIGKILL",
+      exceeded: { limit: "memoryBytes", bound: 100 * MiB },
+      stdout: { text: "" },
+    });
+    expect(held.given).toContain("given\n");
+  }
+  const usual: readonly string[] = ["open", "mapped"];
+  test.for(memory.filter(([what]) => usual.includes(what)))(
     "that holds too much of others' memory is ended for it: %s",
-    async ([, keep, make, others], context) => {
-      const limits = { memoryBytes: 100 * MiB };
-      const held = await hold(context, withoutCgroups, { limits, others, make, keep });
-      expect(held).toMatchObject({
-        signal: "SIGKILL",
-        exceeded: { limit: "memoryBytes", bound: 100 * MiB },
-        stdout: { text: "" },
-      });
-      expect(held.given).toContain("given\n");
-    },
+    isEndedForMemory,
+  );
+  test.for(memory.filter(([what]) => !usual.includes(what)))(
+    "that holds too much of others' memory is ended for it: %s",
+    { tags: "full" },
+    isEndedForMemory,
   );
 
   test.for([
@@ -229,22 +239,23 @@ print("went on")
     });
   });
 
-  test.for([
-    ["template", MiB],
-    ["cold", MiB / 32],
-  ] as const)(
-    "whose work directory is on the disk of its programs is not charged for them: %s",
-    async ([startMode, diskBytes], context) => {
-      const isOneDisk = statSync(slowPlace).dev === statSync("/usr/bin").dev;
-      context.skip(!isOneDisk, `${slowPlace} is on another disk than /usr`);
-      const host = await openOnDisk(context, {
-        files: { "tool.py": "import time\ndef run():\n    time.sleep(0.5)\n    return {}\n" },
-        limits: { diskBytes },
-        withoutCgroups,
-      });
-      await using template = startMode === "template" ? await host.openTemplate() : undefined;
-      const { report } = await host.call(template, "run");
-      expect(report).toMatchObject({ exitCode: 0, exceeded: undefined });
-    },
-  );
+  async function isNotCharged(
+    startMode: "template" | "cold",
+    diskBytes: number,
+    context: TestContext,
+  ): Promise<void> {
+    const isOneDisk = statSync(slowPlace).dev === statSync("/usr/bin").dev;
+    context.skip(!isOneDisk, `${slowPlace} is on another disk than /usr`);
+    const host = await openOnDisk(context, {
+      files: { "tool.py": "import time\ndef run():\n    time.sleep(0.5)\n    return {}\n" },
+      limits: { diskBytes },
+      withoutCgroups,
+    });
+    await using template = startMode === "template" ? await host.openTemplate() : undefined;
+    const { report } = await host.call(template, "run");
+    expect(report).toMatchObject({ exitCode: 0, exceeded: undefined });
+  }
+  const free = "whose work directory is on the disk of its programs is not charged for them";
+  test(`${free}: template`, (context) => isNotCharged("template", MiB, context));
+  test(`${free}: cold`, { tags: "full" }, (context) => isNotCharged("cold", MiB / 32, context));
 });
