@@ -17,6 +17,7 @@ import {
   startRig,
   workerEnvironment,
 } from "../../support/rig.ts";
+import { runWorker } from "../../support/worker-run.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 
 const signal = new AbortController().signal;
@@ -258,9 +259,9 @@ describe("a worker whose profiles ask for the backend host", () => {
       profiles,
       allow === undefined ? {} : { SANDBOX_ALLOW_UNSAFE: allow },
     );
-    await using worker = new WorkerProcess(environment);
-    expect((await worker.exited).code).toBe(78);
-    expect(worker.output).toContain(
+    const { code, output } = await runWorker(environment);
+    expect(code).toBe(78);
+    expect(output).toContain(
       "SANDBOX_ALLOW_UNSAFE: the backend host of the profile debug isolates nothing",
     );
   });
@@ -268,12 +269,12 @@ describe("a worker whose profiles ask for the backend host", () => {
   test("does not start when the profile extends restrictive, whatever is allowed", async () => {
     const tight = profiles.replace("standard", "restrictive");
     const { environment } = await prepare(tight, { SANDBOX_ALLOW_UNSAFE: "1" });
-    await using worker = new WorkerProcess(environment);
-    expect((await worker.exited).code).toBe(78);
-    expect(worker.output).toContain("host isolates nothing");
+    const { code, output } = await runWorker(environment);
+    expect(code).toBe(78);
+    expect(output).toContain("host isolates nothing");
   });
 
-  test("leaves no tool running when it is killed", async () => {
+  test("leaves no tool running when it is killed", { tags: "full" }, async () => {
     const { broker, environment } = await prepare(profiles, { SANDBOX_ALLOW_UNSAFE: "1" });
     await using worker = new WorkerProcess(environment);
     await worker.says("worker ready");

@@ -6,20 +6,19 @@ import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { reachableDirectory, startRig } from "../../support/rig.ts";
+import { type Rig, reachableDirectory, startRig } from "../../support/rig.ts";
 
 const run = promisify(execFile);
 
 describe("a virtual environment", () => {
   let base: string;
-  let python: string;
+  let rig: Rig;
 
   beforeAll(async () => {
     base = await reachableDirectory();
     const venv = join(base, "private", "venv");
     await mkdir(join(base, "private"));
     await run("/usr/bin/python3", ["-m", "venv", "--without-pip", venv]);
-    python = join(venv, "bin/python");
     const [version] = await readdir(join(venv, "lib"));
     const packages = join(venv, "lib", version!, "site-packages");
     await writeFile(join(packages, "only_here.py"), 'NAME = "installed here only"\n');
@@ -30,8 +29,20 @@ describe("a virtual environment", () => {
     );
     // As a home directory is.
     await chmod(join(base, "private"), 0o700);
+    rig = await startRig({
+      tools: {
+        uses: { ...tool, version: ">=1.0,<2" },
+        fits: tool,
+        too_old: { ...tool, version: ">=2.0" },
+      },
+      files,
+      environment: { SANDBOX_PYTHON_BIN: join(venv, "bin/python") },
+    });
   });
-  afterAll(() => rm(base, { recursive: true, force: true }));
+  afterAll(async () => {
+    await rig[Symbol.asyncDispose]();
+    await rm(base, { recursive: true, force: true });
+  });
 
   const files = {
     "uses_package.py":
@@ -40,11 +51,6 @@ describe("a virtual environment", () => {
   const tool = { module: "uses_package", function: "run", package: "only-here" };
 
   test("is bound by itself, with its packages, also below a private directory", async () => {
-    await using rig = await startRig({
-      tools: { uses: { ...tool, version: ">=1.0,<2" } },
-      files,
-      environment: { SANDBOX_PYTHON_BIN: python },
-    });
     expect(await rig.call("uses")).toMatchObject({
       kind: "success",
       toolResult: { name: "installed here only", prefix: join(base, "private/venv") },
@@ -52,11 +58,6 @@ describe("a virtual environment", () => {
   });
 
   test("decides which tools are served: a version that does not fit is not", async () => {
-    await using rig = await startRig({
-      tools: { fits: tool, too_old: { ...tool, version: ">=2.0" } },
-      files,
-      environment: { SANDBOX_PYTHON_BIN: python },
-    });
     expect(await rig.call("fits")).toMatchObject({ kind: "success" });
     expect(await rig.call("too_old")).toMatchObject({ code: "TOOL_NOT_AVAILABLE" });
     expect(rig.logLines.join("\n")).toMatch(/too_old.*version 1\.4.*>=2\.0/);

@@ -92,10 +92,7 @@ const seen: readonly [string, readonly string[]][] = [
   ["node", ["/tools/node/alone/listing.ts", "/tools/node/package.json"]],
 ];
 
-describe.each([
-  ["that sandboxes can read", 0o755],
-  ["that is copied for another user, where the worker is root", 0o700],
-])("in a directory of tools %s, an isolated tool", (_, mode) => {
+const isolatedTool = (mode: number): void => {
   let rig: Rig;
   beforeAll(async () => {
     rig = await startRig({ tools, files, nodeFiles, toolsDirMode: mode });
@@ -163,4 +160,12 @@ describe.each([
     expect(await rig.call("file")).toMatchObject({ toolResult: { changed: true } });
     await writeFile(join(rig.toolsDir, "listing.py"), listing);
   });
-});
+};
+
+describe("in a directory of tools that sandboxes can read, an isolated tool", () =>
+  isolatedTool(0o755));
+describe(
+  "in a directory of tools that is copied for another user, where the worker is root, an isolated tool",
+  { tags: "full" },
+  () => isolatedTool(0o700),
+);

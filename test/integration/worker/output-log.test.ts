@@ -62,7 +62,7 @@ test("what a tool prints is logged as it comes, so nothing of one that is killed
   await expectLastWords(cold);
 });
 
-test("the same holds for a tool that was loaded ahead of its call", async () => {
+test("the same holds for a tool that was loaded ahead of its call", { tags: "full" }, async () => {
   const warm = await startTalking(true);
   onTestFinished(() => warm[Symbol.asyncDispose]());
   await warm.untilWaiting("dies");

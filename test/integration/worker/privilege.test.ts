@@ -60,26 +60,34 @@ describe("a worker", () => {
     },
   );
 
-  test("that is a root without capabilities says what to do instead, and does not start", async (context) => {
-    context.skip(!isRoot, "needs root");
-    const prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
-    await using worker = new WorkerProcess(surroundings.environment, [], prefix);
-    expect((await worker.exited).code).toBe(78);
-    expect(worker.output).toMatch(/this root may not run programs as user \d+; .*ordinary user/);
-  });
+  test(
+    "that is a root without capabilities says what to do instead, and does not start",
+    { tags: "full" },
+    async (context) => {
+      context.skip(!isRoot, "needs root");
+      const prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
+      await using worker = new WorkerProcess(surroundings.environment, [], prefix);
+      expect((await worker.exited).code).toBe(78);
+      expect(worker.output).toMatch(/this root may not run programs as user \d+; .*ordinary user/);
+    },
+  );
 
-  test("of an ordinary user with a capability says what to take away, and does not start", async (context) => {
-    context.skip(!isRoot, "needs root to give a capability");
-    const problem = await crippledHostProblem(asOrdinaryUser);
-    context.skip(problem !== undefined, problem);
-    const prefix = [
-      "setpriv",
-      ...["--reuid", String(ordinaryUid), "--regid", String(ordinaryUid), "--clear-groups"],
-      ...["--inh-caps=-all,+net_raw", "--ambient-caps=-all,+net_raw"],
-    ];
-    await using worker = new WorkerProcess(surroundings.environment, [], prefix);
-    expect((await worker.exited).code).toBe(78);
-    expect(worker.output).toMatch(/user-namespaces is missing: .*Unexpected capabilities/);
-    expect(worker.output).toMatch(/take the capabilities away/);
-  });
+  test(
+    "of an ordinary user with a capability says what to take away, and does not start",
+    { tags: "full" },
+    async (context) => {
+      context.skip(!isRoot, "needs root to give a capability");
+      const problem = await crippledHostProblem(asOrdinaryUser);
+      context.skip(problem !== undefined, problem);
+      const prefix = [
+        "setpriv",
+        ...["--reuid", String(ordinaryUid), "--regid", String(ordinaryUid), "--clear-groups"],
+        ...["--inh-caps=-all,+net_raw", "--ambient-caps=-all,+net_raw"],
+      ];
+      await using worker = new WorkerProcess(surroundings.environment, [], prefix);
+      expect((await worker.exited).code).toBe(78);
+      expect(worker.output).toMatch(/user-namespaces is missing: .*Unexpected capabilities/);
+      expect(worker.output).toMatch(/take the capabilities away/);
+    },
+  );
 });

@@ -11,6 +11,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { manifestText, namespace } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
+import { runWorker } from "../../support/worker-run.ts";
 import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
 
 const tools = {
@@ -47,18 +48,16 @@ describe("the worker process", () => {
     ]);
   });
 
-  test("exits 78 naming place and problem of a broken manifest", { tags: "full" }, async () => {
+  test("exits 78 naming place and problem of a broken manifest", async () => {
     await writeFile(environment["MANIFEST_PATH"]!, "version: 1\ntools:\n  echo:\n    module: 7\n");
-    await using worker = new WorkerProcess(environment);
-    const { code, output } = await exitOf(worker);
+    const { code, output } = await runWorker(environment);
     expect(code).toBe(78);
     expect(output).toMatch(/manifest\.yaml:4:\d+: tool "echo": module/);
   });
 
   test("exits 78 when bubblewrap is missing or cannot make a sandbox, in bubblewrap's words", async () => {
     for (const bwrap of ["/nonexistent/bwrap", "/usr/bin/false"]) {
-      await using worker = new WorkerProcess({ ...environment, SANDBOX_BWRAP_BIN: bwrap });
-      const { code, output } = await exitOf(worker);
+      const { code, output } = await runWorker({ ...environment, SANDBOX_BWRAP_BIN: bwrap });
       expect(code).toBe(78);
       expect(output).toContain(`SANDBOX_BWRAP_BIN: `);
       expect(output).toContain(bwrap);
@@ -155,8 +154,7 @@ describe("the worker process", () => {
   test("--check says what it found and leaves nothing behind", async () => {
     const manifest = environment["MANIFEST_PATH"]!;
     await writeFile(manifest, manifestText(tools).replace("{", '{"owner": "me",'));
-    await using worker = new WorkerProcess({ ...environment, LOG_LEVEL: "silent" }, ["--check"]);
-    const { code, output } = await exitOf(worker);
+    const { code, output } = await runWorker({ ...environment, LOG_LEVEL: "silent" }, ["--check"]);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({
       namespace,
@@ -178,23 +176,18 @@ describe("the worker process", () => {
     expect(await readdir(join(base, "work"))).toEqual([]);
   });
 
-  test(
-    "--check --strict fails for warnings of the manifest, and for tools that are not served",
-    { tags: "full" },
-    async () => {
-      const manifest = environment["MANIFEST_PATH"]!;
-      const gone = "{module: misbehaving, function: well, package: no-such-package}";
-      await writeFile(manifest, `owner: me\nversion: 1\ntools: {gone: ${gone}}\n`);
-      const quiet = { ...environment, LOG_LEVEL: "silent" };
-      await using worker = new WorkerProcess(quiet, ["--check", "--strict"]);
-      const { code, output } = await exitOf(worker);
-      expect(code).toBe(78);
-      expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
-        `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
-        expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
-      ]);
-    },
-  );
+  test("--check --strict fails for warnings of the manifest, and for tools that are not served", async () => {
+    const manifest = environment["MANIFEST_PATH"]!;
+    const gone = "{module: misbehaving, function: well, package: no-such-package}";
+    await writeFile(manifest, `owner: me\nversion: 1\ntools: {gone: ${gone}}\n`);
+    const quiet = { ...environment, LOG_LEVEL: "silent" };
+    const { code, output } = await runWorker(quiet, ["--check", "--strict"]);
+    expect(code).toBe(78);
+    expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
+      `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
+      expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
+    ]);
+  });
 
   test("--check loads each tool in its sandbox and calls none, and --strict fails for one that does not load", async () => {
     const entries = {
@@ -218,8 +211,7 @@ describe("the worker process", () => {
     await writeFile(environment["MANIFEST_PATH"]!, manifestText(entries));
     const places = { TOOLS_PYTHON_DIR: toolsDir, TOOLS_NODE_DIR: toolsDir };
     const own = { ...environment, ...places, LOG_LEVEL: "silent", SANDBOX_COLOUR: "blue" };
-    await using worker = new WorkerProcess(own, ["--check", "--strict"]);
-    const { code, output } = await exitOf(worker);
+    const { code, output } = await runWorker(own, ["--check", "--strict"]);
     expect(code).toBe(78);
     const end = output.lastIndexOf("\n}\n") + 3;
     const report = JSON.parse(output.slice(0, end)) as {

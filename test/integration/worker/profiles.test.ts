@@ -12,7 +12,7 @@ import {
   startRig,
   workerEnvironment,
 } from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+import { runWorker } from "../../support/worker-run.ts";
 
 const MiB = 1024 * 1024;
 
@@ -97,7 +97,7 @@ describe("an own profile", () => {
   });
 });
 
-describe("a worker process", () => {
+describe("a worker", () => {
   async function startWorker(
     changes: Readonly<Record<string, string>>,
     argv: readonly string[] = [],
@@ -113,10 +113,9 @@ describe("a worker process", () => {
       LOG_LEVEL: "silent",
       ...changes,
     };
-    await using worker = new WorkerProcess(environment, argv);
-    const { code } = await worker.exited;
+    const ending = await runWorker(environment, argv);
     await rm(directory, { recursive: true, force: true });
-    return { code, output: worker.output };
+    return ending;
   }
 
   test("shows own profiles with --check", async () => {

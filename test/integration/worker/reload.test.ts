@@ -69,7 +69,7 @@ describe("the manifest is followed while the worker runs", () => {
     });
   }
 
-  test("a manifest that disappears changes nothing", async () => {
+  test("a manifest that disappears changes nothing", { tags: "full" }, async () => {
     await using rig = await startRig({ tools: { well } });
     await rm(rig.manifestPath);
     await vi.waitFor(

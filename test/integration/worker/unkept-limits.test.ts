@@ -58,15 +58,19 @@ test("an answer names what rlimits would keep as kept by nobody where there are 
   });
 });
 
-test("an answer names private file systems as bounded by nobody where they have no end", async () => {
-  expect(await mechanisms("/^--size$/{N;d}", "", "user-namespaces,rlimits")).toMatchObject({
-    ...others,
-    open_files: "kernel",
-    file_size: "kernel",
-    processes: "kernel",
-    tmp: "none",
-  });
-});
+test(
+  "an answer names private file systems as bounded by nobody where they have no end",
+  { tags: "full" },
+  async () => {
+    expect(await mechanisms("/^--size$/{N;d}", "", "user-namespaces,rlimits")).toMatchObject({
+      ...others,
+      open_files: "kernel",
+      file_size: "kernel",
+      processes: "kernel",
+      tmp: "none",
+    });
+  },
+);
 
 test("an answer names the CPUs as bounded by nobody where the filter is not on", async () => {
   const shell = 'own="${own/--seccomp 4/}"';
