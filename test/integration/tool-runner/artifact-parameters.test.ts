@@ -2,8 +2,9 @@
  * Parameters that take artifacts as objects.
  */
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, type RunOptions, runTool } from "./run-tool.ts";
+import { forkRunners, removeWorkDirs, type RunOptions, runTool } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 const report = { filename: "q3.csv", content: "a,b €" };

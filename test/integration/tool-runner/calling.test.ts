@@ -4,8 +4,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { fixtures, python, removeWorkDirs, runTool, runnerDir } from "./run-tool.ts";
+import { forkRunners, fixtures, python, removeWorkDirs, runTool, runnerDir } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 /** The contexts, by the class that a tool sees. */

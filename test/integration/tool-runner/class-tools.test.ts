@@ -4,8 +4,16 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, type RunOptions, type ToolRun, runTool, statuses } from "./run-tool.ts";
+import {
+  forkRunners,
+  removeWorkDirs,
+  type RunOptions,
+  type ToolRun,
+  runTool,
+  statuses,
+} from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 function runClass(name: string, options: RunOptions = {}): Promise<ToolRun> {

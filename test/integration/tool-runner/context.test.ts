@@ -5,8 +5,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fc, test as property } from "@fast-check/vitest";
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, type RunOptions, type ToolRun, runTool } from "./run-tool.ts";
+import { forkRunners, removeWorkDirs, type RunOptions, type ToolRun, runTool } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 function use(name: string, options: RunOptions = {}): Promise<ToolRun> {

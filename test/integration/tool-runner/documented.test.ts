@@ -8,7 +8,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { python, removeWorkDirs, type RunOptions, runTool, runnerDir } from "./run-tool.ts";
+import {
+  forkRunners,
+  python,
+  removeWorkDirs,
+  type RunOptions,
+  runTool,
+  runnerDir,
+} from "./run-tool.ts";
+
+forkRunners();
 
 const page = readFileSync(
   join(import.meta.dirname, "../../../docs/write-a-python-tool.md"),

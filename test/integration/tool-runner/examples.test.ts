@@ -5,8 +5,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { type RunOptions, type ToolRun, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
+import {
+  forkRunners,
+  type RunOptions,
+  type ToolRun,
+  removeWorkDirs,
+  runTool,
+  statuses,
+} from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 const examples = join(import.meta.dirname, "../../../examples/tools");

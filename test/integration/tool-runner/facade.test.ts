@@ -4,8 +4,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, type RunOptions, runTool, statuses } from "./run-tool.ts";
+import { forkRunners, removeWorkDirs, type RunOptions, runTool, statuses } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 const report = { filename: "q3.csv", content: "a,b €" };

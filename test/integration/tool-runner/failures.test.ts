@@ -2,8 +2,16 @@
  * How a tool's failure is told: a code, a text that may be published, and the traceback on stderr only.
  */
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, type RunOptions, type ToolRun, runTool, runnerDir } from "./run-tool.ts";
+import {
+  forkRunners,
+  removeWorkDirs,
+  type RunOptions,
+  type ToolRun,
+  runTool,
+  runnerDir,
+} from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 function fail(name: string, options: RunOptions = {}): Promise<ToolRun> {

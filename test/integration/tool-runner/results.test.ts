@@ -4,8 +4,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, runTool } from "./run-tool.ts";
+import { forkRunners, removeWorkDirs, runTool } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 async function answer(name: string, args: object = {}): Promise<unknown> {

@@ -3,13 +3,15 @@
  */
 import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, openSync, readSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { constants, mkdtempSync, openSync, readSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Ended, ForkedRuns } from "./forked-runs.ts";
 
 const project = join(import.meta.dirname, "../../..");
 
@@ -78,6 +80,8 @@ export interface RunnerUnderTest {
   readonly park?: readonly string[];
   /** Milliseconds that it waits. */
   readonly waitMs?: number;
+  /** What runs a tool where nothing asks for a process that was started for it. */
+  readonly forked?: ForkedRuns;
 }
 
 /** Runs one Python tool to its end. The work directory stays until `removeWorkDirs`. */
@@ -87,15 +91,28 @@ export function runTool(
   options: RunOptions = {},
 ): Promise<ToolRun> {
   const command = [python, "-I", "-B", options.entry ?? runnerEntry];
-  const park = isParking ? { park: [...command, "--park"] } : {};
-  return runToolWith({ command, toolsDir: fixtures, ...park }, module, functionName, options);
+  const ways = { started: {}, parked: { park: [...command, "--park"] }, forked: { forked } };
+  const runner = { command, toolsDir: fixtures, ...ways[way ?? "started"] };
+  return runToolWith(runner, module, functionName, options);
 }
 
-let isParking = false;
+/** How the test file's Python runners come to be; that of a test which says so first. */
+let way: "started" | "parked" | "forked" | undefined;
+const forked = new ForkedRuns(python, runnerEntry);
 
-/** From now on, Python runners of the test file wait for their calls where they can. */
+/** Python runners of the test file wait for their calls where they can. */
 export function parkRunners(): void {
-  isParking = true;
+  way ??= "parked";
+}
+
+/** Each Python runner of the test file is started for its call, also where a test would rather fork it. */
+export function startRunners(): void {
+  way ??= "started";
+}
+
+/** Python runners of the test file are forks of one process where they can. */
+export function forkRunners(): void {
+  way ??= "forked";
 }
 
 /** Runs one tool of any language to its end. The work directory stays until `removeWorkDirs`. */
@@ -134,17 +151,16 @@ export async function runToolWith(
   const reader = options.isStatusRead === false ? undefined : readStatuses(workDir);
 
   const startedMs = performance.now();
-  const child = parked?.isReady
-    ? parked.child
-    : start([...prefix, ...runner.command, argsFile], workDir);
-  (child.stdio[channelFd] as Duplex | undefined)?.end("call\n");
-  if (options.isStdoutClosed === true) child.stdout.destroy();
+  const isForked = prefix.length === 0 && options.isStdoutClosed !== true;
+  const running =
+    runner.forked !== undefined && isForked
+      ? runner.forked.run(workDir, argsFile, env)
+      : untilEnd(
+          parked?.isReady ? parked.child : start([...prefix, ...runner.command, argsFile], workDir),
+          options,
+        );
   options.onStart?.(workDir);
-  const [stdout, stderr, [exitCode, signal]] = await Promise.all([
-    options.isStdoutClosed === true ? "" : text(child.stdout),
-    text(child.stderr),
-    once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>,
-  ]);
+  const { exitCode, signal, stdout, stderr } = await running;
   const durationMs = performance.now() - startedMs;
 
   const resultText = await readFile(join(workDir, "result.json"), "utf8").catch(() => undefined);
@@ -162,9 +178,22 @@ export async function runToolWith(
   };
 }
 
+async function untilEnd(child: ReturnType<typeof start>, options: RunOptions): Promise<Ended> {
+  (child.stdio[channelFd] as Duplex | undefined)?.end("call\n");
+  if (options.isStdoutClosed === true) child.stdout.destroy();
+  const [stdout, stderr, [exitCode, signal]] = await Promise.all([
+    options.isStdoutClosed === true ? "" : text(child.stdout),
+    text(child.stderr),
+    once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>,
+  ]);
+  return { exitCode, signal, stdout, stderr };
+}
+
 /** The descriptor of the child whose other end is a stream of ours, and what makes it the child's descriptor 0. */
 export const channelFd = 3;
 const channelToStdin = ["/bin/sh", "-c", `exec "$@" <&${channelFd} ${channelFd}<&-`, "sh"];
+
+const env = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };
 
 function start(
   [program = "", ...argv]: readonly string[],
@@ -173,7 +202,7 @@ function start(
 ) {
   return spawn(program, argv, {
     cwd: workDir,
-    env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" },
+    env,
     stdio: ["ignore", "pipe", "pipe", ...more],
   }) as ChildProcessByStdio<null, Readable, Readable>;
 }
@@ -190,9 +219,25 @@ export async function startParked(command: readonly string[], workDir: string) {
 
 const workDirs: string[] = [];
 
-/** Removes the work directories of every run so far. */
+/** Removes the work directories of every run so far, and what was held for more of them. */
 export async function removeWorkDirs(): Promise<void> {
+  forked.end();
+  pipes.length = 0;
   await Promise.all(workDirs.splice(0).map((path) => rm(path, { recursive: true })));
+}
+
+/** Paths of named pipes that nobody uses yet. */
+const pipes: string[] = [];
+
+/** A named pipe. A process makes many at once: starting it costs more than they do. */
+function takePipe(): string {
+  const taken = pipes.pop();
+  if (taken !== undefined) return taken;
+  const directory = mkdtempSync(join(tmpdir(), "tool-runner-pipes-"));
+  workDirs.push(directory);
+  pipes.push(...Array.from({ length: 32 }, (_, index) => join(directory, `${index}`)));
+  execFileSync("mkfifo", pipes);
+  return takePipe();
 }
 
 async function createWorkDir(): Promise<string> {
@@ -200,7 +245,7 @@ async function createWorkDir(): Promise<string> {
   workDirs.push(workDir);
   await mkdir(join(workDir, "input"));
   await mkdir(join(workDir, "output"));
-  execFileSync("mkfifo", [join(workDir, "status.pipe")]);
+  await rename(takePipe(), join(workDir, "status.pipe"));
   return workDir;
 }
 
@@ -223,9 +268,6 @@ async function stage(workDir: string, artifacts: NonNullable<RunOptions["artifac
   };
 }
 
-/** Milliseconds between two looks into the pipe: a busy tool fills its 64 KiB in less than ten. */
-const pollMs = 2;
-
 /** Reads a pipe from now on; `finish` returns its lines when nobody writes any more. */
 function readStatuses(workDir: string): { finish(): readonly string[] } {
   const descriptor = openSync(
@@ -233,18 +275,15 @@ function readStatuses(workDir: string): { finish(): readonly string[] } {
     constants.O_RDWR | constants.O_NONBLOCK,
   );
   const chunks: Buffer[] = [];
-  const drain = (): void => {
-    for (let chunk = readAvailable(descriptor); chunk !== undefined;) {
-      chunks.push(chunk);
-      chunk = readAvailable(descriptor);
-    }
-  };
-  const timer = setInterval(drain, pollMs);
+  const socket = new Socket({ fd: descriptor, readable: true, writable: false });
+  socket.on("data", (chunk) => chunks.push(chunk));
   return {
     finish: () => {
-      clearInterval(timer);
-      drain();
-      closeSync(descriptor);
+      for (let chunk = readAvailable(descriptor); chunk !== undefined;) {
+        chunks.push(chunk);
+        chunk = readAvailable(descriptor);
+      }
+      socket.destroy();
       return Buffer.concat(chunks).toString("utf8").split("\n").slice(0, -1);
     },
   };

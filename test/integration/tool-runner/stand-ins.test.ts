@@ -7,7 +7,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { python, removeWorkDirs, type RunOptions, runTool, runnerDir } from "./run-tool.ts";
+import {
+  forkRunners,
+  python,
+  removeWorkDirs,
+  type RunOptions,
+  runTool,
+  runnerDir,
+} from "./run-tool.ts";
+
+forkRunners();
 
 const directories: string[] = [];
 

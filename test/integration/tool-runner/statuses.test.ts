@@ -3,8 +3,9 @@
  */
 import { fc, test as property } from "@fast-check/vitest";
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, runTool, statuses } from "./run-tool.ts";
+import { forkRunners, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 const maxLineBytes = 4096;

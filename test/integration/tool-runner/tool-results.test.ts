@@ -4,8 +4,9 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { removeWorkDirs, type RunOptions, type ToolRun, runTool } from "./run-tool.ts";
+import { forkRunners, removeWorkDirs, type RunOptions, type ToolRun, runTool } from "./run-tool.ts";
 
+forkRunners();
 afterAll(removeWorkDirs);
 
 function call(name: string, options: RunOptions = {}): Promise<ToolRun> {

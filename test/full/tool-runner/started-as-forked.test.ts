@@ -1,0 +1,19 @@
+/**
+ * A runner that was started for its call does what one does that was forked for it: the tests of those, once more.
+ *
+ * @module-tag full
+ */
+import { startRunners } from "../../integration/tool-runner/run-tool.ts";
+
+startRunners();
+
+await import("../../integration/tool-runner/artifact-parameters.test.ts");
+await import("../../integration/tool-runner/calling.test.ts");
+await import("../../integration/tool-runner/class-tools.test.ts");
+await import("../../integration/tool-runner/context.test.ts");
+await import("../../integration/tool-runner/facade.test.ts");
+await import("../../integration/tool-runner/failures.test.ts");
+await import("../../integration/tool-runner/results.test.ts");
+await import("../../integration/tool-runner/stand-ins.test.ts");
+await import("../../integration/tool-runner/statuses.test.ts");
+await import("../../integration/tool-runner/tool-results.test.ts");
