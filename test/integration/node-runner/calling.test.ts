@@ -15,22 +15,30 @@ async function call(module: string, name: string, args: object = {}): Promise<un
 }
 
 describe("a function gets the arguments as one object, and the context", () => {
-  test.for<[name: string, args: object, result: object]>([
+  type ShapeCase = [name: string, args: object, result: object];
+
+  const usualShape: readonly ShapeCase[] = [
     ["plain", { name: "Ada €" }, { hello: "Ada €" }],
+    ["asynchronous", { name: "Ada" }, { args: { name: "Ada" }, user: "user-42" }],
+    ["ignores", { name: "Ada" }, { text: "nothing needed", data_objects: [] }],
+    ["default", { name: "Ada" }, { default: "Ada" }],
+  ];
+  const otherShape: readonly ShapeCase[] = [
     ["plain", {}, { hello: "you" }],
     ["plain", { name: "Ada", unknown: 1 }, { hello: "Ada" }],
-    ["asynchronous", { name: "Ada" }, { args: { name: "Ada" }, user: "user-42" }],
     ["arrow", { name: "Ada" }, { args: { name: "Ada" } }],
     ["bound", { name: "Ada" }, { text: "Good morning Ada" }],
-    ["ignores", { name: "Ada" }, { text: "nothing needed", data_objects: [] }],
     ["thenable", {}, { awaited: true }],
-    ["default", { name: "Ada" }, { default: "Ada" }],
-  ])("%s(%j)", async ([name, args, result]) => {
-    expect(await call("shapes.ts", name, args)).toEqual({ result, outputs: {} });
-  });
+  ];
+  const showShape = async ([name, args, result]: ShapeCase) => {
+    expect(await call("shapes.js", name, args)).toEqual({ result, outputs: {} });
+  };
+
+  test.for(usualShape)("%s(%j)", showShape);
+  test.for(otherShape)("%s(%j)", { tags: "full" }, showShape);
 
   test("also one that is called __proto__, which stays an argument", async () => {
-    const run = await runTool("shapes.ts", "arrow", {
+    const run = await runTool("shapes.js", "arrow", {
       members: { args: JSON.parse('{"__proto__": {"polluted": true}}') as object },
     });
     expect(run.resultText).toContain('{"args":{"__proto__":{"polluted":true}}}');
@@ -48,22 +56,33 @@ describe("a module may be", () => {
     expect(await call("classic.cjs", name)).toHaveProperty(["result", name]);
   });
 
-  test.for(["a b.js", "ümlaut.js", "100%.js", "what?.js", "a#b.js"])("named %s", async (name) => {
+  const usualFile: readonly string[] = ["a b.js", "100%.js"];
+  const otherFile: readonly string[] = ["ümlaut.js", "what?.js", "a#b.js"];
+  const showFile = async (name: string) => {
     const toolsDir = await toolsDirectory({ [name]: "export const f = () => ({ found: true });" });
     expect((await runTool(name, "f", { toolsDir })).document).toMatchObject({
       result: { found: true },
     });
-  });
+  };
+
+  test.for(usualFile)("named %s", showFile);
+  test.for(otherFile)("named %s", { tags: "full" }, showFile);
 });
 
-test.for(["missing", "notCallable", "toString", "then"])(
+const usualAbsent: readonly string[] = ["missing", "toString"];
+const otherAbsent: readonly string[] = ["notCallable", "then"];
+const showAbsent = async (name: string) => {
+  expect(await call("shapes.js", name)).toEqual({
+    error: `Module "shapes.js" has no function "${name}"`,
+    error_code: "TOOL_NOT_FOUND",
+  });
+};
+
+test.for(usualAbsent)("%s, which is no function of the module, is TOOL_NOT_FOUND", showAbsent);
+test.for(otherAbsent)(
   "%s, which is no function of the module, is TOOL_NOT_FOUND",
-  async (name) => {
-    expect(await call("shapes.ts", name)).toEqual({
-      error: `Module "shapes.ts" has no function "${name}"`,
-      error_code: "TOOL_NOT_FOUND",
-    });
-  },
+  { tags: "full" },
+  showAbsent,
 );
 
 test("tools import the runtime from where a sandbox has it, and its errors are known", async () => {

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { Failure, errorDocument } from "../../../tool-runner/node/protocol.js";
 import {
+  answerHere,
   answerOf,
   removeWorkDirs,
   runBody,
@@ -25,7 +26,7 @@ describe("what a tool throws is an EXECUTION_ERROR with class and text", () => {
     ["(function f() { f(); })()", "RangeError: Maximum call stack size exceeded"],
     ["AbortSignal.abort().throwIfAborted()", "AbortError: This operation was aborted"],
     [
-      "const vm = await import('node:vm'); vm.runInNewContext('null.x')",
+      "const vm = process.getBuiltinModule('node:vm'); vm.runInNewContext('null.x')",
       "TypeError: Cannot read properties of null (reading 'x')",
     ],
     ["throw 'text'", "a string: text"],
@@ -54,8 +55,15 @@ describe("what a tool throws is an EXECUTION_ERROR with class and text", () => {
     ],
     ["await fetch('http://127.0.0.1:1')", "TypeError: fetch failed (cause: Error: bad port)"],
   ])("%s", async ([body, what]) => {
-    expect(await answerOf(body)).toEqual({
+    expect(await answerHere(body)).toEqual({
       error: `Tool threw ${what}`,
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+
+  test("in a process of its own, too", async () => {
+    expect(await answerOf("throw new TypeError('no such column')")).toEqual({
+      error: "Tool threw TypeError: no such column",
       error_code: "EXECUTION_ERROR",
     });
   });
@@ -83,13 +91,13 @@ describe("what a tool throws is an EXECUTION_ERROR with class and text", () => {
   });
 
   test("a text is cut at 4000 characters", async () => {
-    const { error } = (await answerOf("throw new Error('é'.repeat(5000))")) as { error: string };
+    const { error } = (await answerHere("throw new Error('é'.repeat(5000))")) as { error: string };
     expect(error).toHaveLength(4000);
     expect(error).toMatch(/^Tool threw Error: é+…$/);
   });
 
   test("a text is not cut inside a character", async () => {
-    const { error } = (await answerOf("throw new Error('😀'.repeat(5000))")) as { error: string };
+    const { error } = (await answerHere("throw new Error('😀'.repeat(5000))")) as { error: string };
     expect(error.isWellFormed()).toBe(true);
     expect(error).toHaveLength(3999);
   });
@@ -169,7 +177,9 @@ describe("a ToolError is the tool's own word", () => {
 describe("what nobody catches while the tool runs is an EXECUTION_ERROR", () => {
   const forEver = "await new Promise((resolve) => setTimeout(resolve, 60_000))";
 
-  test.for<[what: string, body: string, error: string]>([
+  type UncaughtCase = [what: string, body: string, error: string];
+
+  const usualUncaught: readonly UncaughtCase[] = [
     [
       "an exception in a timer",
       "setTimeout(() => { throw new TypeError('later') })",
@@ -180,6 +190,8 @@ describe("what nobody catches while the tool runs is an EXECUTION_ERROR", () => 
       "void Promise.reject(new TypeError('unseen'))",
       "Tool threw TypeError: unseen",
     ],
+  ];
+  const otherUncaught: readonly UncaughtCase[] = [
     [
       "an error event that nobody listens for",
       "const { EventEmitter } = await import('node:events'); setTimeout(() => new EventEmitter().emit('error', new Error('unheard')))",
@@ -190,9 +202,13 @@ describe("what nobody catches while the tool runs is an EXECUTION_ERROR", () => 
       "const { Worker } = await import('node:worker_threads'); new Worker('throw new Error(`there`)', { eval: true })",
       "Tool threw Error: there",
     ],
-  ])("%s", async ([, body, error]) => {
+  ];
+  const showUncaught = async ([, body, error]: UncaughtCase) => {
     expect(await answerOf(`${body}; ${forEver}`)).toEqual({ error, error_code: "EXECUTION_ERROR" });
-  });
+  };
+
+  test.for(usualUncaught)("%s", showUncaught);
+  test.for(otherUncaught)("%s", { tags: "full" }, showUncaught);
 
   test("unless the tool listens for it", async () => {
     expect(
@@ -218,36 +234,56 @@ describe("what nobody catches while the tool runs is an EXECUTION_ERROR", () => 
 });
 
 describe("a tool that ends its process", () => {
-  test.for<[body: string, error: string]>([
+  type UntoldCase = [body: string, error: string];
+
+  const usualUntold: readonly UntoldCase[] = [
     ["process.exit()", "Tool called process.exit(0)"],
+    [
+      "process.exitCode = 3; await new Promise(() => {})",
+      "Tool never ends: it waits for a promise that nothing is left to settle",
+    ],
+  ];
+  const otherUntold: readonly UntoldCase[] = [
     ["process.exit(0)", "Tool called process.exit(0)"],
     ["process.exit(256)", "Tool called process.exit(256)"],
     [
       "process.exit('text')",
       "Tool threw TypeError: The \"code\" argument must be of type number. Received type string ('text')",
     ],
-    [
-      "process.exitCode = 3; await new Promise(() => {})",
-      "Tool never ends: it waits for a promise that nothing is left to settle",
-    ],
-  ])("by %s, which no exit status can tell, is an EXECUTION_ERROR", async ([body, error]) => {
+  ];
+  const showUntold = async ([body, error]: UntoldCase) => {
     expect(await answerOf(body)).toEqual({ error, error_code: "EXECUTION_ERROR" });
-  });
+  };
 
-  test.for<[body: string, exitCode: number]>([
+  test.for(usualUntold)("by %s, which no exit status can tell, is an EXECUTION_ERROR", showUntold);
+  test.for(otherUntold)(
+    "by %s, which no exit status can tell, is an EXECUTION_ERROR",
+    { tags: "full" },
+    showUntold,
+  );
+
+  type StatusCase = [body: string, exitCode: number];
+
+  const usualStatus: readonly StatusCase[] = [
     ["process.exit(3)", 3],
-    ["process.exit(-1)", 255],
-    ["process.exit('4')", 4],
     [
       "process.once('beforeExit', () => setTimeout(() => process.exit(8), 10)); await new Promise(() => {})",
       8,
     ],
+  ];
+  const otherStatus: readonly StatusCase[] = [
+    ["process.exit(-1)", 255],
+    ["process.exit('4')", 4],
     ["process.exitCode = 5; process.exit()", 5],
     ["process.reallyExit(6)", 6],
     ["setTimeout(() => process.exit(7)); await new Promise(() => {})", 7],
-  ])("by %s ends with this status and no result", async ([body, exitCode]) => {
+  ];
+  const showStatus = async ([body, exitCode]: StatusCase) => {
     expect(await runBody(body)).toMatchObject({ exitCode, document: undefined });
-  });
+  };
+
+  test.for(usualStatus)("by %s ends with this status and no result", showStatus);
+  test.for(otherStatus)("by %s ends with this status and no result", { tags: "full" }, showStatus);
 
   test("by process.exitCode alone has not ended it", async () => {
     expect(await runBody("process.exitCode = 3; return { ok: true }")).toMatchObject({

@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ToolError, createToolContext } from "secure-tool-runtime/tool";
-import { plain, asynchronous } from "../../fixtures/node/shapes.ts";
+import { plain, asynchronous } from "../../fixtures/node/shapes.js";
 import { toolsDirectory } from "./run-node-tool.ts";
 
 test("needs nothing", async () => {

@@ -152,12 +152,22 @@ describe("a runner that waits for its call", () => {
 });
 
 describe("a module is loaded by its call where", () => {
-  test.for<[what: string, source: string | undefined, reason: string]>([
+  type UnfitCase = [what: string, source: string | undefined, reason: string];
+
+  const usualUnfit: readonly UnfitCase[] = [
+    ["its import throws", "throw new Error('no config')", "its import fails: Error: no config"],
+    ["its import ends the process", "process.exit(0)", "it ends the process"],
+    ["its import never ends", "await new Promise(() => {})", "its top-level await never ends"],
+    [
+      "its import leaves a timer",
+      "setInterval(() => {}, 60_000)",
+      "it leaves something running: Timeout",
+    ],
+  ];
+  const otherUnfit: readonly UnfitCase[] = [
     ["it is not there", undefined, "its import fails: Error: Cannot find module "],
     ["it is no JavaScript", "export const run = 1+;", "its import fails: SyntaxError: "],
-    ["its import throws", "throw new Error('no config')", "its import fails: Error: no config"],
     ["its import throws what is no error", "throw null", "its import fails: null"],
-    ["its import ends the process", "process.exit(0)", "it ends the process"],
     [
       "something fails that its import has begun",
       "setTimeout(() => { throw new Error('late') })",
@@ -167,12 +177,6 @@ describe("a module is loaded by its call where", () => {
       "a rejection is handled by nobody",
       "Promise.reject(new Error('lost'))",
       "it ends the process",
-    ],
-    ["its import never ends", "await new Promise(() => {})", "its top-level await never ends"],
-    [
-      "its import leaves a timer",
-      "setInterval(() => {}, 60_000)",
-      "it leaves something running: Timeout",
     ],
     [
       "its import leaves a server",
@@ -199,12 +203,16 @@ describe("a module is loaded by its call where", () => {
       "Map.prototype.set = undefined",
       "the runner cannot work beside it: TypeError: ",
     ],
-  ])("%s", async ([, source, reason]) => {
+  ];
+  const showUnfit = async ([, source, reason]: UnfitCase) => {
     const { line, ended } = await parkModule(source);
     expect(JSON.parse(line)).toEqual({ unfit: expect.stringContaining(reason) });
     const [exit] = await ended;
     expect(exit).toEqual([1, null]);
-  });
+  };
+
+  test.for(usualUnfit)("%s", showUnfit);
+  test.for(otherUnfit)("%s", { tags: "full" }, showUnfit);
 
   test("the reason has its room in a line, whatever it consists of", async () => {
     const { line } = await parkModule("throw new Error('\\u0001'.repeat(100_000))");
@@ -214,17 +222,9 @@ describe("a module is loaded by its call where", () => {
 });
 
 describe("is as if it had not waited:", () => {
-  test.for<[what: string, source: string, options?: { file?: string; name?: string }]>([
-    ["a function that is not there", "export const other = 1;"],
-    ["what is no function", "export const run = 1;"],
-    [
-      "a CommonJS module",
-      "module['exports'] = { ['r' + 'un']: () => 'found' };",
-      { file: "a.cjs" },
-    ],
-    ["TypeScript", "export const run = (args: { a: number }): number => args.a;", { file: "a.ts" }],
-    ["a module that is a promise", "export const then = (found) => found({ run: () => 1 });"],
-    ["another name", "export { f as 'a name' }; const f = () => 1;", { name: "a name" }],
+  type SameCase = [what: string, source: string, options?: { file?: string; name?: string }];
+
+  const usualSame: readonly SameCase[] = [
     [
       "standard input, at import and in the call",
       `import process, { stdin } from "node:process";
@@ -239,16 +239,29 @@ describe("is as if it had not waited:", () => {
        });`,
     ],
     [
-      "what the import began and the call awaits",
-      `import { readFile } from "node:fs/promises";
-       const reading = readFile("/etc/passwd", "utf8");
-       export const run = async () => (await reading).length > 0;`,
-    ],
-    [
       "exit handlers of the module",
       `process.exitCode = 5;
        process.on("exit", (code) => { console.log("exit", code); process.exit(3); });
        export const run = () => 1;`,
+    ],
+    ["process.exit in the call", "export const run = () => process.exit(4);"],
+  ];
+  const otherSame: readonly SameCase[] = [
+    ["a function that is not there", "export const other = 1;"],
+    ["what is no function", "export const run = 1;"],
+    [
+      "a CommonJS module",
+      "module['exports'] = { ['r' + 'un']: () => 'found' };",
+      { file: "a.cjs" },
+    ],
+    ["TypeScript", "export const run = (args: { a: number }): number => args.a;", { file: "a.ts" }],
+    ["a module that is a promise", "export const then = (found) => found({ run: () => 1 });"],
+    ["another name", "export { f as 'a name' }; const f = () => 1;", { name: "a name" }],
+    [
+      "what the import began and the call awaits",
+      `import { readFile } from "node:fs/promises";
+       const reading = readFile("/etc/passwd", "utf8");
+       export const run = async () => (await reading).length > 0;`,
     ],
     [
       "exit handlers of the module, when the tool never ends",
@@ -264,7 +277,6 @@ describe("is as if it had not waited:", () => {
          return { caught };
        };`,
     ],
-    ["process.exit in the call", "export const run = () => process.exit(4);"],
     ["what the call leaves running", "export const run = () => { setInterval(() => {}, 100); };"],
     [
       "traces of the runner",
@@ -276,15 +288,24 @@ describe("is as if it had not waited:", () => {
        const server = createServer().listen(0);
        export const run = () => { server.close(); return { listening: server.listening }; };`,
     ],
-  ])("%s", async ([, source, options]) => {
+  ];
+  const showSame = async ([, source, options]: SameCase) => {
     const [cold, parked] = await coldAndParked(source, options);
     expect(parked).toEqual(cold);
-  });
+  };
+
+  test.for(usualSame)("%s", showSame);
+  test.for(otherSame)("%s", { tags: "full" }, showSame);
 });
 
 describe("is as if it had not waited where the import changes", () => {
-  test.for<[what: string, change: string]>([
+  type ChangedCase = [what: string, change: string];
+
+  const usualChanged: readonly ChangedCase[] = [
     ["JSON", "globalThis.JSON = undefined"],
+    ["process.exit", "process.exit = process.reallyExit = () => {}"],
+  ];
+  const otherChanged: readonly ChangedCase[] = [
     ["JSON.stringify", "JSON.stringify = () => { throw new Error('no') }"],
     ["Promise", "globalThis.Promise = class {}"],
     [
@@ -293,7 +314,6 @@ describe("is as if it had not waited where the import changes", () => {
     ],
     ["the console", "globalThis.console = undefined"],
     ["process", "globalThis.process = undefined"],
-    ["process.exit", "process.exit = process.reallyExit = () => {}"],
     ["process.emit", "process.removeAllListeners(); process.on = () => {}"],
     ["Buffer", "globalThis.Buffer = undefined"],
     ["Object and Array", "globalThis.Object = globalThis.Array = undefined"],
@@ -310,11 +330,15 @@ describe("is as if it had not waited where the import changes", () => {
        syncBuiltinESMExports()`,
     ],
     ["the current directory", "process.chdir('/')"],
-  ])("%s", async ([, change]) => {
+  ];
+  const showChanged = async ([, change]: ChangedCase) => {
     const source = `${change};
       export const run = (_args, ctx) => { ctx.sendStatus("sent"); return { list: [1, "two"] }; };`;
     const [cold, parked] = await coldAndParked(source);
     expect(cold).toMatchObject({ document: { result: { list: [1, "two"] } } });
     expect(parked).toEqual(cold);
-  });
+  };
+
+  test.for(usualChanged)("%s", showChanged);
+  test.for(otherChanged)("%s", { tags: "full" }, showChanged);
 });

@@ -4,13 +4,20 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { answerOf, removeWorkDirs, runBody } from "./run-node-tool.ts";
+import { answerHere, answerOf, removeWorkDirs, runBody } from "./run-node-tool.ts";
 
 afterAll(removeWorkDirs);
 
 function resultOf(expression: string): Promise<unknown> {
-  return answerOf(`return ${expression}`);
+  return answerHere(`return ${expression}`);
 }
+
+test.for([
+  ["a text", "'plain'", text("plain")],
+  ["an object", "{ at: new Date(0) }", { result: { at: "1970-01-01T00:00:00.000Z" }, outputs: {} }],
+] as const)("%s is answered by a process of its own, too", async ([, expression, document]) => {
+  expect(await answerOf(`return ${expression}`)).toEqual(document);
+});
 
 function text(value: string | null): object {
   return { result: { text: value, data_objects: [] }, outputs: {} };
@@ -130,13 +137,13 @@ describe("what JSON cannot hold is an error that says what and where", () => {
     `return Array.from({ length: ${levels} }).reduce((inner) => ({ inner }), {})`;
 
   test("more levels than the worker reads", async () => {
-    expect(await answerOf(nested(98))).toHaveProperty("result");
+    expect(await answerHere(nested(98))).toHaveProperty("result");
     const place = Array.from({ length: 99 }, () => "inner").join(".");
-    expect(await answerOf(nested(99))).toEqual({
+    expect(await answerHere(nested(99))).toEqual({
       error: `The tool's result is not JSON: ${place} is nested more than 99 levels deep`,
       error_code: "EXECUTION_ERROR",
     });
-    expect(await answerOf(nested(100_000))).toMatchObject({ error_code: "EXECUTION_ERROR" });
+    expect(await answerHere(nested(100_000))).toMatchObject({ error_code: "EXECUTION_ERROR" });
   });
 });
 

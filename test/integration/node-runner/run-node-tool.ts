@@ -6,7 +6,15 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { rm } from "node:fs/promises";
+import { createToolContext } from "secure-tool-runtime/tool";
+import {
+  Failure,
+  errorDocument,
+  failureOf,
+  resultDocument,
+} from "../../../tool-runner/node/protocol.js";
 import { awayFromStdin } from "../../../worker/runners/node.ts";
+import { run } from "../../fixtures/node/any.js";
 import { type RunOptions, type ToolRun, runToolWith } from "../tool-runner/run-tool.ts";
 
 export { removeWorkDirs, statuses } from "../tool-runner/run-tool.ts";
@@ -50,6 +58,23 @@ export async function answerOf(body: string, options: RunOptions = {}): Promise<
   const run = await runBody(body, options);
   if (run.exitCode !== 0) throw new Error(`status ${run.exitCode}: ${run.stderr}`);
   return run.document;
+}
+
+/**
+ * As `answerOf`, by the runner's own functions in this process: for what a tool returns or throws, and starting Node would
+ * show nothing more. Where runners wait for their calls, by one of those.
+ */
+export async function answerHere(body: string, args: object = {}): Promise<unknown> {
+  if (isParking) return answerOf(body, { args });
+  const outputDir = await toolsDirectory({});
+  const places = { result_file: `${outputDir}/result.json`, tools_dir: fixtures };
+  const context = createToolContext({ outputDir });
+  try {
+    const returned: unknown = await run({ body, ...args }, context);
+    return JSON.parse(resultDocument(returned, [], { max_result_bytes: 10_000_000 }));
+  } catch (thrown) {
+    return JSON.parse(errorDocument(Failure.is(thrown) ? thrown : failureOf(thrown), places));
+  }
 }
 
 /** A directory with these files, for modules that no type checker would let pass. Removed after the test. */

@@ -66,11 +66,15 @@ describe("the arguments file", () => {
     expect(await answerOf("return 1", { members })).toHaveProperty("result");
   });
 
-  test.for<[what: string, argsText: string, complaint: string]>([
-    ["is empty", "", "SyntaxError: the file is not JSON"],
+  type UnusableCase = [what: string, argsText: string, complaint: string];
+
+  const usualUnusable: readonly UnusableCase[] = [
     ["is not JSON", '{"module": secret}', "SyntaxError: the file is not JSON"],
-    ["is no object", "[]", "TypeError: the file must hold an object, not an array"],
     ["names no module", "{}", 'TypeError: "module" is missing'],
+  ];
+  const otherUnusable: readonly UnusableCase[] = [
+    ["is empty", "", "SyntaxError: the file is not JSON"],
+    ["is no object", "[]", "TypeError: the file must hold an object, not an array"],
     ["names no function", '{"module":"m"}', 'TypeError: "function" is missing'],
     ["has the wrong type", '{"module":5}', 'TypeError: "module" must be a string, not a number'],
     [
@@ -78,11 +82,19 @@ describe("the arguments file", () => {
       '{"module":"m","function":"f","result_file":"/r","output_dir":"/o","tools_dir":"/t","args":["secret"]}',
       'TypeError: "args" must be an object, not an array',
     ],
-  ])("that %s cannot be used: status 1 and a line on stderr", async ([, argsText, complaint]) => {
+  ];
+  const showUnusable = async ([, argsText, complaint]: UnusableCase) => {
     const run = await runTool("any.js", "run", { argsText });
     expect(run).toMatchObject({ exitCode: 1, document: undefined, stdout: "" });
     expect(run.stderr).toBe(`tool_runner: the runner arguments cannot be used: ${complaint}\n`);
-  });
+  };
+
+  test.for(usualUnusable)("that %s cannot be used: status 1 and a line on stderr", showUnusable);
+  test.for(otherUnusable)(
+    "that %s cannot be used: status 1 and a line on stderr",
+    { tags: "full" },
+    showUnusable,
+  );
 
   test("that is not there cannot be used", async () => {
     const run = await runBody("return 1", {

@@ -54,18 +54,21 @@ describe("a status that does not fit into a line is shortened", () => {
     expect(Buffer.byteLength(run.statusLines[0]!) + 1).toBeLessThanOrEqual(maxLineBytes);
   });
 
-  property.prop([fc.array(fc.string({ unit: "binary", maxLength: 9000 }), { minLength: 1 })], {
-    numRuns: 15,
-  })("any text arrives, or a beginning of it", async (texts) => {
-    const run = await send(texts);
-    const arrived = statuses(run);
-    expect(arrived).toHaveLength(texts.length);
-    for (const [index, line] of run.statusLines.entries()) {
-      expect(Buffer.byteLength(line) + 1).toBeLessThanOrEqual(maxLineBytes);
-      const [sent, got] = [texts[index]!, arrived[index]!];
-      if (got !== sent) expect(sent.startsWith(got.slice(0, -1)) && got.endsWith("…")).toBe(true);
-    }
-  });
+  const manyTexts = fc.array(fc.string({ unit: "binary", maxLength: 9000 }), { minLength: 20 });
+
+  property.prop([manyTexts], { numRuns: 3 })(
+    "any text arrives, or a beginning of it",
+    async (texts) => {
+      const run = await send(texts);
+      const arrived = statuses(run);
+      expect(arrived).toHaveLength(texts.length);
+      for (const [index, line] of run.statusLines.entries()) {
+        expect(Buffer.byteLength(line) + 1).toBeLessThanOrEqual(maxLineBytes);
+        const [sent, got] = [texts[index]!, arrived[index]!];
+        if (got !== sent) expect(sent.startsWith(got.slice(0, -1)) && got.endsWith("…")).toBe(true);
+      }
+    },
+  );
 });
 
 test("a lone surrogate arrives as an escape", async () => {
