@@ -105,12 +105,21 @@ describe("a child that the tool forked does not answer for it", () => {
   });
 });
 
-test.for(["fork", "spawn", "forkserver"])(
+const usualMethod: readonly string[] = ["spawn"];
+const otherMethod: readonly string[] = ["fork", "forkserver"];
+const showMethod = async (method: string) => {
+  expect(await leave("multiprocessing_pool", { args: { method } })).toMatchObject({
+    exitCode: 0,
+    document: { result: { doubled: [2, 4, 6] } },
+  });
+};
+
+test.for(usualMethod)(
   "processes of multiprocessing that %s can run the tool's functions",
-  async (method) => {
-    expect(await leave("multiprocessing_pool", { args: { method } })).toMatchObject({
-      exitCode: 0,
-      document: { result: { doubled: [2, 4, 6] } },
-    });
-  },
+  showMethod,
+);
+test.for(otherMethod)(
+  "processes of multiprocessing that %s can run the tool's functions",
+  { tags: "full" },
+  showMethod,
 );

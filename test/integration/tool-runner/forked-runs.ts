@@ -24,6 +24,8 @@ const cacheDir = join(import.meta.dirname, "../../../node_modules/.cache/python"
 export class ForkedRuns {
   readonly #command: readonly string[];
   #process: ChildProcessByStdio<Writable, Readable, null> | undefined;
+  /** Of the process, without an answer. */
+  #gone: Promise<readonly Buffer[]> = Promise.resolve([]);
 
   constructor(python: string, runnerEntry: string) {
     this.#command = [python, "-I", "-X", `pycache_prefix=${cacheDir}`, driver, runnerEntry];
@@ -34,7 +36,9 @@ export class ForkedRuns {
     const [stdout, stderr] = [`${dir}.stdout`, `${dir}.stderr`];
     const { stdin, stdout: answers } = (this.#process ??= this.#start(env));
     stdin.write(JSON.stringify({ dir, argsFile, stdout, stderr }));
-    const [answer] = (await once(answers, "data")) as [Buffer];
+    const answered = once(answers, "data") as Promise<readonly Buffer[]>;
+    const [answer] = await Promise.race([answered, this.#gone]);
+    if (answer === undefined) throw new Error(`${driver} has ended`);
     const printed = await Promise.all([stdout, stderr].map((path) => readFile(path, "utf8")));
     await Promise.all([stdout, stderr].map((path) => rm(path)));
     return { ...endOf(Number(answer)), stdout: printed[0]!, stderr: printed[1]! };
@@ -48,7 +52,9 @@ export class ForkedRuns {
 
   #start(env: NodeJS.ProcessEnv) {
     const [program = "", ...argv] = this.#command;
-    return spawn(program, argv, { env, stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(program, argv, { env, stdio: ["pipe", "pipe", "inherit"] });
+    this.#gone = once(child, "exit").then(() => []);
+    return child;
   }
 }
 

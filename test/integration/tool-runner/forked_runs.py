@@ -4,6 +4,7 @@
 call, `{"dir": …, "argsFile": …, "stdout": …, "stderr": …}`; one on stdout, when it has ended, its wait status.
 """
 
+import asyncio  # noqa: F401 - many tools do, and a fork would import it anew.
 import os
 import sys
 
@@ -19,25 +20,24 @@ from __main__.json_codec import decode
 from __main__.runner import main
 
 
-def become(source: int, flags: int, *descriptors: str) -> None:
-    for number, path in enumerate(descriptors, source):
-        opened = os.open(path, flags)
-        if opened != number:
-            os.dup2(opened, number)
-            os.close(opened)
+def open_as(descriptor: int, path: str, flags: int) -> None:
+    """Opens a file as a descriptor that was open on something else."""
+    opened = os.open(path, flags)
+    os.dup2(opened, descriptor)
+    os.close(opened)
 
 
-# No program of a tool inherits it.
 calls = os.dup(0)
 answers = os.dup(1)
-become(0, os.O_RDONLY, os.devnull)
+open_as(0, os.devnull, os.O_RDONLY)
 while line := os.read(calls, 65_536):
     call = decode(line)
     pid = os.fork()
     if pid == 0:
         os.close(calls)
         os.close(answers)
-        become(1, os.O_WRONLY | os.O_CREAT | os.O_APPEND, call["stdout"], call["stderr"])
+        open_as(1, call["stdout"], os.O_WRONLY | os.O_CREAT)
+        open_as(2, call["stderr"], os.O_WRONLY | os.O_CREAT)
         os.chdir(call["dir"])
         sys.argv[:] = [__file__, call["argsFile"]]
         sys.exit(main(sys.argv))

@@ -174,8 +174,17 @@ def run():
 });
 
 describe("what the module has made before the call is finished after it", () => {
-  test.for([
+  type LeftCase = [what: string, source: string];
+
+  const usualLeft: readonly LeftCase[] = [
     ["a file", "file = open('output/left', 'w'); file.write('all')"],
+    ["an exit handler", "import atexit; atexit.register(lambda: open('output/left', 'w').close())"],
+    [
+      "printed text",
+      "import sys; sys.stdout.write('not flushed'); open('output/left', 'w').close()",
+    ],
+  ];
+  const otherLeft: readonly LeftCase[] = [
     [
       "an archive",
       "import zipfile; archive = zipfile.ZipFile('output/left', 'w'); archive.writestr('a', 'b')",
@@ -184,14 +193,9 @@ describe("what the module has made before the call is finished after it", () => 
       "what two objects hold together",
       "class Pair: pass\na, b = Pair(), Pair(); a.b, b.a = b, a; a.file = open('output/left', 'w'); a.file.write('all')",
     ],
-    ["an exit handler", "import atexit; atexit.register(lambda: open('output/left', 'w').close())"],
     [
       "a thread",
       "import threading, time; threading.Thread(target=lambda: (time.sleep(0.3), open('output/left', 'w').close())).start()",
-    ],
-    [
-      "printed text",
-      "import sys; sys.stdout.write('not flushed'); open('output/left', 'w').close()",
     ],
     [
       "text that was printed before stdout was another",
@@ -201,7 +205,8 @@ describe("what the module has made before the call is finished after it", () => 
       "text that a library holds back",
       "import ctypes; ctypes.CDLL(None).puts(b'not flushed'); open('output/left', 'w').close()",
     ],
-  ] as const)("%s", async ([, source]) => {
+  ];
+  const showLeft = async ([, source]: LeftCase) => {
     const [cold, parked] = await coldAndParked(`${source}\ndef run():\n    return {"ok": True}`);
     const left = async ({ workDir }: ToolRun) => readdir(join(workDir, "output"));
     expect(await left(parked)).toEqual(["left"]);
@@ -211,7 +216,10 @@ describe("what the module has made before the call is finished after it", () => 
         (await promisify(execFile)("stat", ["-c", "%s", join(workDir, "output/left")])).stdout;
       expect(await size(parked)).toBe(await size(cold));
     }
-  });
+  };
+
+  test.for(usualLeft)("%s", showLeft);
+  test.for(otherLeft)("%s", { tags: "full" }, showLeft);
 });
 
 describe("a process ends without taking the interpreter apart", () => {
@@ -225,16 +233,20 @@ describe("a process ends without taking the interpreter apart", () => {
     await expect(run).rejects.toMatchObject({ code: status });
   };
 
-  test.for([
+  type QuickCase = [what: string, left: string];
+
+  const usualQuick: readonly QuickCase[] = [
     ["when nothing is left", ""],
-    ["with objects that want to know", "class A:\n  def __del__(self): print('gone')\na = A()"],
     ["with a generator that has begun", "begun = (x for x in 'ab'); next(begun)"],
-    ["with a file that is read", "file = open('/usr/bin/env')"],
-    ["with a socket", "import socket; pair = socket.socketpair()"],
     [
       "with a daemon",
       "import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
     ],
+  ];
+  const otherQuick: readonly QuickCase[] = [
+    ["with objects that want to know", "class A:\n  def __del__(self): print('gone')\na = A()"],
+    ["with a file that is read", "file = open('/usr/bin/env')"],
+    ["with a socket", "import socket; pair = socket.socketpair()"],
     [
       "with libraries that are not Python's own",
       "other = type(sys)('other'); other.__file__ = '/other.so'; sys.modules['other'] = other",
@@ -244,7 +256,11 @@ describe("a process ends without taking the interpreter apart", () => {
       "where there is no /proc",
       "import os\ndef gone(path): raise FileNotFoundError\nos.listdir = gone",
     ],
-  ] as const)("%s", ([, left]) => endOf(left, quick));
+  ];
+  const showQuick = ([, left]: QuickCase) => endOf(left, quick);
+
+  test.for(usualQuick)("%s", showQuick);
+  test.for(otherQuick)("%s", { tags: "full" }, showQuick);
 
   test.for([
     ["a file that is written", "import tempfile; file = tempfile.TemporaryFile('w')"],

@@ -53,16 +53,20 @@ describe("the arguments file", () => {
     expect(run.document).toHaveProperty("result");
   });
 
-  test.for<[what: string, argsText: string, complaint: string]>([
-    ["is empty", "", "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"],
+  type UnusableCase = [what: string, argsText: string, complaint: string];
+
+  const usualUnusable: readonly UnusableCase[] = [
     [
       "is not JSON",
       '{"module": secret}',
       "JSONDecodeError: Expecting value: line 1 column 12 (char 11)",
     ],
+    ["names no module", "{}", 'ValueError: "module" is missing'],
+  ];
+  const otherUnusable: readonly UnusableCase[] = [
+    ["is empty", "", "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"],
     ["goes on", "{} secret", "JSONDecodeError: Extra data: line 1 column 4 (char 3)"],
     ["is no object", "[]", "ValueError: the file must hold an object, not an array"],
-    ["names no module", "{}", 'ValueError: "module" is missing'],
     ["names no result file", '{"module":"m"}', 'ValueError: "result_file" is missing'],
     [
       "names neither function nor class",
@@ -75,11 +79,19 @@ describe("the arguments file", () => {
       '{"module":"m","function":"f","args":["secret"]}',
       'ValueError: "args" must be an object, not an array',
     ],
-  ])("that %s cannot be used: status 1 and a line on stderr", async ([, argsText, complaint]) => {
+  ];
+  const showUnusable = async ([, argsText, complaint]: UnusableCase) => {
     const run = await runTool("context_tools", "whoami", { argsText });
     expect(run).toMatchObject({ exitCode: 1, document: undefined, stdout: "" });
     expect(run.stderr).toBe(`tool_runner: the runner arguments cannot be used: ${complaint}\n`);
-  });
+  };
+
+  test.for(usualUnusable)("that %s cannot be used: status 1 and a line on stderr", showUnusable);
+  test.for(otherUnusable)(
+    "that %s cannot be used: status 1 and a line on stderr",
+    { tags: "full" },
+    showUnusable,
+  );
 
   test("that is not there cannot be used", async () => {
     const run = await runTool("context_tools", "whoami", {

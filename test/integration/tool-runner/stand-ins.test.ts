@@ -278,19 +278,25 @@ describe("what a stand-in has not", () => {
   });
 });
 
-test.for(["fork", "spawn", "forkserver"])(
+const usualMethod: readonly string[] = ["spawn"];
+const otherMethod: readonly string[] = ["fork", "forkserver"];
+const showMethod = async (method: string) => {
+  const source = [
+    "from solace_agent_mesh.agent.tools import ToolResult",
+    "def greet(name): return ToolResult.ok(name)",
+    "def run():",
+    "  import multiprocessing",
+    `  with multiprocessing.get_context('${method}').Pool(1) as pool:`,
+    "    return pool.apply(greet, ('Ann',))",
+  ].join("\n");
+  expect(await resultOf(source)).toMatchObject({ message: "Ann" });
+};
+
+test.for(usualMethod)("processes of multiprocessing that %s find the stand-ins", showMethod);
+test.for(otherMethod)(
   "processes of multiprocessing that %s find the stand-ins",
-  async (method) => {
-    const source = [
-      "from solace_agent_mesh.agent.tools import ToolResult",
-      "def greet(name): return ToolResult.ok(name)",
-      "def run():",
-      "  import multiprocessing",
-      `  with multiprocessing.get_context('${method}').Pool(1) as pool:`,
-      "    return pool.apply(greet, ('Ann',))",
-    ].join("\n");
-    expect(await resultOf(source)).toMatchObject({ message: "Ann" });
-  },
+  { tags: "full" },
+  showMethod,
 );
 
 test("a tool can be tried as a function with the stand-ins on the path", async () => {
