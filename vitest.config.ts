@@ -45,7 +45,7 @@ const projects: Readonly<Record<string, Project>> = {
 export default defineConfig({
   test: {
     // Most tests wait for processes: more files at once than cores.
-    maxWorkers: 3,
+    maxWorkers: 4,
     globalSetup: ["test/global-setup.ts"],
     reporters: ["default", new PlainCountReporter()],
     tags: [
