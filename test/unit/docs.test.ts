@@ -430,7 +430,7 @@ async function helpOf(command: string): Promise<string> {
       done();
     },
   });
-  const screen = new Screen(stream as unknown as NodeJS.WriteStream);
+  const screen = new Screen(stream);
   const { signal } = new AbortController();
   await run([...command.split(" "), "--help"], {
     environment: {},

@@ -45,10 +45,7 @@ export interface LogEntry {
 }
 
 /** A destination of a logger that writes to a stream, in colours where that is a terminal. `isVerbose` as for `showEntry`. */
-export function prettyDestination(
-  stream: Writable,
-  isVerbose: boolean,
-): DestinationStream {
+export function prettyDestination(stream: Writable, isVerbose: boolean): DestinationStream {
   const screen: Screen = {
     line: (text) => void stream.write(`${text}\n`),
     paint: (style, text) => styleText(style, text, { stream }),

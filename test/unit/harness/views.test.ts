@@ -19,7 +19,7 @@ function createScreen() {
       done();
     },
   });
-  return { screen: new Screen(stream as unknown as NodeJS.WriteStream), text: () => text };
+  return { screen: new Screen(stream), text: () => text };
 }
 
 const id = "80c60c44-0d4b-4d98-b46f-ff2fc91bdd64";
