@@ -1,6 +1,7 @@
 /**
  * Wires every part by hand: from a configuration to the parts that a worker, or a check, needs.
  */
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { openStore } from "./artifacts/open.ts";
 import { artifactScope } from "./artifacts/scope.ts";
@@ -15,7 +16,7 @@ import type { ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
-import { openPythonRunner } from "./runners/python.ts";
+import { type PreparedPython, openPythonRunner, preparePython } from "./runners/python.ts";
 import type { ToolRunner } from "./runners/runner.ts";
 import { openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
@@ -72,10 +73,18 @@ export async function openFoundation(
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const profiles = given ?? (await readProfiles(config));
-  const backend = parts.use(await openBackend(config, host, profiles, signal));
+  // Beside each other: what takes longest of a start.
+  let preparedPython: Promise<PreparedPython> | undefined;
+  const alongside = (scratchDir: string): Promise<unknown> => {
+    if (!existsSync(config.toolsPythonDir)) return Promise.resolve();
+    const { pythonBin } = config.sandbox;
+    preparedPython = preparePython({ pythonBin, runnerDir: toolRunnerDir("python"), scratchDir });
+    return preparedPython;
+  };
+  const backend = parts.use(await openBackend(config, host, profiles, alongside, signal));
   const store = parts.use(await openStore(config.artifacts.store));
   await store.check(signal);
-  const runners = parts.use(await openLanguages(config, host, backend));
+  const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
@@ -194,10 +203,12 @@ function openBackend(
   config: Config,
   host: Host,
   profiles: Profiles,
+  alongside: (scratchDir: string) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<SandboxBackend> {
   const { allowUnsafe } = config.sandbox;
-  return openBackends({ ...backendOptions(config, host), profiles, allowUnsafe }, signal);
+  const options = { ...backendOptions(config, host), profiles, allowUnsafe, alongside };
+  return openBackends(options, signal);
 }
 
 /** Logs what an operator can do better: to give what sandboxes lack on this host, and not to run the worker as root. */
@@ -233,7 +244,12 @@ function backendOptions(config: Config, host: Host) {
   };
 }
 
-function openLanguages(config: Config, host: Host, backend: SandboxBackend): Promise<Runners> {
+function openLanguages(
+  config: Config,
+  host: Host,
+  backend: SandboxBackend,
+  preparedPython: Promise<PreparedPython> | undefined,
+): Promise<Runners> {
   const { toolsPythonDir, toolsNodeDir, sandbox } = config;
   const { scratchDir } = backend;
   const common = { backend, scratchDir, workerEnvironment: host.environment };
@@ -247,6 +263,7 @@ function openLanguages(config: Config, host: Host, backend: SandboxBackend): Pro
           pythonBin: sandbox.pythonBin,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
+          prepared: preparedPython,
         }),
     },
     node: {

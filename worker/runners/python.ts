@@ -40,6 +40,14 @@ export interface PythonRunnerOptions {
   readonly backend: Pick<SandboxBackend, "share">;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
+  /** Of the same options, where it was begun before. */
+  readonly prepared?: Promise<PreparedPython> | undefined;
+}
+
+/** What the runner needs of the host. */
+export interface PreparedPython {
+  readonly facts: z.infer<typeof interpreterFacts>;
+  readonly compiledDir: string;
 }
 
 const interpreterFacts = z.object({
@@ -103,8 +111,10 @@ const pythonVariables = {
 
 const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
 
-/** Opens the runner: asks the interpreter about itself and compiles the tool runner. Throws SandboxError. */
-export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
+/** Asks the interpreter about itself and compiles the tool runner. Throws SandboxError. */
+export async function preparePython(
+  options: Pick<PythonRunnerOptions, "pythonBin" | "runnerDir" | "scratchDir">,
+): Promise<PreparedPython> {
   // Both to their ends, so that nothing writes any more when one of them fails.
   const [asked, compiled] = await Promise.allSettled([
     askInterpreter(options.pythonBin),
@@ -112,7 +122,12 @@ export async function openPythonRunner(options: PythonRunnerOptions): Promise<To
   ]);
   if (asked.status === "rejected") throw asked.reason;
   if (compiled.status === "rejected") throw compiled.reason;
-  const [facts, compiledDir] = [asked.value, compiled.value];
+  return { facts: asked.value, compiledDir: compiled.value };
+}
+
+/** Opens the runner, prepared or not. Throws SandboxError. */
+export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
+  const { facts, compiledDir } = await (options.prepared ?? preparePython(options));
   await using shared = new AsyncDisposableStack();
   const interpreterMounts: ReadOnlyMount[] = [];
   for (const target of outermost(facts.directories.filter((path) => !isSystemPath(path)))) {

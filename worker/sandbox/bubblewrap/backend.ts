@@ -41,6 +41,8 @@ export interface BubblewrapOptions extends BackendOptions {
   readonly withoutCgroups?: boolean;
   /** Checks that this host has to hold; the usual ones unless given. */
   readonly minimum?: readonly CheckName[];
+  /** Work in the scratch directory that needs no sandbox: it is done while the host is probed. */
+  readonly alongside?: ((scratchDir: string) => Promise<unknown>) | undefined;
 }
 
 /** A backend that also says what it found on this host. */
@@ -104,6 +106,9 @@ async function prepare(
   const workDirs = opened.use(
     await WorkDirs.open({ base, ownerId: uid, newId, clock, onRemoveFailed }),
   );
+  const beside = options.alongside?.(workDirs.root).catch(() => undefined);
+  // Whoever began it hears of its failure; nothing may write there when the directory is removed.
+  opened.defer(async () => void (await beside));
   opened.use(await guardOrphans(workDirs.sandboxMark, clock, options.onGuardLost));
   const found =
     options.withoutCgroups === true
