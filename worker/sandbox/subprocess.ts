@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
 import { knownChildrenOf, signalQuietly } from "./proc/processes.ts";
+import { readStat } from "./proc/stat.ts";
 import { settlesWithin } from "../support/within.ts";
 import type { CapturedOutput, OutputListener } from "./sandbox.ts";
 
@@ -13,6 +14,9 @@ export const maxOutputBytes = 64 * 1024;
 
 /** Milliseconds that reading the rest of the output may take once nobody is left to write. */
 const outputGraceMs = 250;
+
+/** Milliseconds that a child may take to stop; it takes some microseconds where it has a processor. */
+const maxStopMs = 50;
 
 /** The first descriptor behind stdin, stdout and stderr. */
 const firstInputFd = 3;
@@ -132,12 +136,20 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
 }
 
 /**
- * Kills a child and its children. It is stopped first: from then on it starts no further one, which would be nobody's.
+ * Kills a child and its children. It is stopped first, since the next one that it starts would be nobody's; a fork(2) that is
+ * under way when the signal is sent still comes to its end.
  */
 export function killWithChildren(child: Pick<Subprocess, "pid" | "kill">): void {
   child.kill("SIGSTOP");
+  const endMs = performance.now() + maxStopMs;
+  while (runsOn(child.pid) && performance.now() < endMs);
   for (const pid of knownChildrenOf(child.pid)) signalQuietly(pid, "SIGKILL");
   child.kill("SIGKILL");
+}
+
+function runsOn(pid: number): boolean {
+  const stat = readStat(`/proc/${pid}`);
+  return stat !== undefined && !stat.isStopped && !stat.hasEnded;
 }
 
 /**

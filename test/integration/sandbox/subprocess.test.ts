@@ -217,8 +217,10 @@ describe("a child that is killed with its children", () => {
       });
       const isStill = async () => (await processesWith(`sleep\0${word}`)).length;
       for (let round = 0; round < 4; round++) {
-        // Each is there for a moment only, and the next one is always about to be born.
-        const child = await startScript(`while :; do sleep ${word} & done`);
+        // The next one is always about to be born, up to a number that this machine bears.
+        const child = await startScript(
+          `left=300; while [ $left -gt 0 ]; do sleep ${word} & left=$((left - 1)); done; wait`,
+        );
         await vi.waitFor(async () => expect(await isStill()).toBeGreaterThan(3), patience);
         killWithChildren(child);
         await child.exited;

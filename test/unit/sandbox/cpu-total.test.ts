@@ -8,7 +8,8 @@ import type { SeenProcess } from "../../../worker/sandbox/totals/process-tree.ts
 
 function seen(pid: number, ownMs: number, childrenMs = 0, startTicks = 1): SeenProcess {
   const memory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };
-  const rest = { parentPid: 0, isSuspended: false, place: `/proc/${pid}`, threads: 1, ...memory };
+  const state = { isSuspended: false, isStopped: false };
+  const rest = { parentPid: 0, ...state, place: `/proc/${pid}`, threads: 1, ...memory };
   return { pid, startTicks, ownMs, childrenMs, ...rest };
 }
 

@@ -11,6 +11,8 @@ export interface ProcStat {
   readonly isExiting: boolean;
   /** Whether it waits and cannot be woken, such as for a child that still uses its memory (vfork(2)). */
   readonly isSuspended: boolean;
+  /** Whether a signal has stopped it. */
+  readonly isStopped: boolean;
   readonly parentPid: number;
   readonly threads: number;
   /** When it began, in the kernel's ticks since boot: with the number it tells one process from all others. */
@@ -47,6 +49,7 @@ export function readStat(place: string): ProcStat | undefined {
     hasEnded: state === "Z" || state === "X",
     isExiting: (number(fields.flags) & exitingFlag) !== 0,
     isSuspended: state === "D",
+    isStopped: state === "T",
     parentPid: number(fields.parent),
     threads: number(fields.threads),
     startTicks: number(fields.start),
