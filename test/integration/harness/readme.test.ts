@@ -92,7 +92,7 @@ describe("the commands of the README", { timeout: timeoutMs }, () => {
     expect(manifest).toContain(blocks("yaml")[0]);
   });
 
-  test("check a configuration", { tags: "full" }, async () => {
+  test("check a configuration", async () => {
     const checked = await type(`HEALTH_PORT=0 ${commands.at(-1)}`);
     expect(checked).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(checked.stdout)).toMatchObject({
