@@ -47,7 +47,6 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly fd?: number
 /** The process as the commands see it. */
 export interface Context {
   readonly environment: Environment;
-  readonly version: string;
   readonly out: Output;
   readonly err: Output;
   /** Has the listener called at each SIGTERM and SIGINT. */
@@ -71,8 +70,6 @@ export async function run(argv: readonly string[], context: Context): Promise<nu
   switch (option) {
     case "--help":
       return print(usage, context);
-    case "--version":
-      return print(`${context.version}\n`, context);
     case "--check":
       return withConfig(
         readConfig,

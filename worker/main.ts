@@ -14,7 +14,6 @@ async function main(argv: readonly string[]): Promise<number> {
   const { run } = await import("./command-line.ts");
   return run(argv, {
     environment: process.env,
-    version: readVersion(),
     out: process.stdout,
     err: process.stderr,
     onSignal: (listener) => {

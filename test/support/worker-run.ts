@@ -26,7 +26,6 @@ export async function runWorker(
   const code = await run(argv, {
     // Sandboxes wait for calls only where a test asks for it.
     environment: { ...programEnvironment(), WARM_MAX_MEMORY_MB: "0", ...environment },
-    version: "0.0.0",
     out: collected,
     err: collected,
     onSignal: () => undefined,

@@ -2,78 +2,37 @@
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
 import { execFile } from "node:child_process";
-import { cp } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { satisfies, valid } from "@renovatebot/pep440";
 import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
-import {
-  type ReadOnlyMount,
-  type SandboxBackend,
-  SandboxError,
-  insidePaths,
-} from "../sandbox/sandbox.ts";
+import { type ReadOnlyMount, type SandboxBackend, insidePaths } from "../sandbox/sandbox.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
-import { missingProgram } from "../support/install-hint.ts";
+import {
+  type PreparedPython,
+  type PythonHostOptions,
+  preparePython,
+  questionTimeoutMs,
+} from "./python-host.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 const run = promisify(execFile);
 
-/** Milliseconds the interpreter may take to answer a question about itself. */
-const questionTimeoutMs = 30_000;
-
 /** Options of the Python runner. */
-export interface PythonRunnerOptions {
-  /** Interpreter on the host (`SANDBOX_PYTHON_BIN`). */
-  readonly pythonBin: string;
+export interface PythonRunnerOptions extends PythonHostOptions {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
-  /** The project's `tool-runner/python`. */
-  readonly runnerDir: string;
-  /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
-  readonly scratchDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the same options, where it was begun before. */
   readonly prepared?: Promise<PreparedPython> | undefined;
 }
-
-/** What the runner needs of the host. */
-export interface PreparedPython {
-  readonly facts: z.infer<typeof interpreterFacts>;
-  readonly compiledDir: string;
-}
-
-const interpreterFacts = z.object({
-  version: z.string(),
-  executable: z.string(),
-  directories: z.array(z.string()),
-  installed: z.array(z.string()),
-  added: z.array(z.string()),
-});
-
-/**
- * Asks an interpreter what it consists of: everything it imports from must be visible inside. What is added are the
- * directories of `.pth` files, in which people work on packages; what is installed only comes and goes as a whole.
- */
-const aboutItself = `
-import json, os, site, sys
-paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
-library = os.path.dirname(os.__file__)
-installed = [library, os.path.join(library, "lib-dynload"), *site.getsitepackages()]
-print(json.dumps({
-    "version": sys.version.split()[0],
-    "executable": sys.executable,
-    "directories": [p for p in paths if os.path.isdir(p)],
-    "installed": installed,
-    "added": [p for p in sys.path if os.path.isdir(p) and p not in installed],
-}))`;
 
 /** Looks a package up without importing it. */
 const aboutPackage = `
@@ -88,21 +47,6 @@ module = name.replace("-", "_")
 found = version is not None or ("." not in module and importlib.util.find_spec(module) is not None)
 print(json.dumps({"found": found, "version": version}))`;
 
-/**
- * Compiles what is in a directory, as `compileall` does, which takes longer to load than this to run. Tracebacks show where
- * the modules are inside, not where they were compiled.
- */
-const compileAll = `
-import os, py_compile, sys
-directory, inside = sys.argv[1:]
-mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-for parent, _, names in os.walk(directory):
-    for name in names:
-        if name.endswith(".py"):
-            path = os.path.join(parent, name)
-            shown = inside + path[len(directory):]
-            py_compile.compile(path, dfile=shown, doraise=True, invalidation_mode=mode)`;
-
 /** For Python programs that a tool starts; the runner itself is isolated from them. */
 const pythonVariables = {
   PYTHONPATH: insidePaths.pythonTools,
@@ -110,20 +54,6 @@ const pythonVariables = {
 };
 
 const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
-
-/** Asks the interpreter about itself and compiles the tool runner. Throws SandboxError. */
-export async function preparePython(
-  options: Pick<PythonRunnerOptions, "pythonBin" | "runnerDir" | "scratchDir">,
-): Promise<PreparedPython> {
-  // Both to their ends, so that nothing writes any more when one of them fails.
-  const [asked, compiled] = await Promise.allSettled([
-    askInterpreter(options.pythonBin),
-    compileRunner(options),
-  ]);
-  if (asked.status === "rejected") throw asked.reason;
-  if (compiled.status === "rejected") throw compiled.reason;
-  return { facts: asked.value, compiledDir: compiled.value };
-}
 
 /** Opens the runner, prepared or not. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
@@ -139,42 +69,6 @@ export async function openPythonRunner(options: PythonRunnerOptions): Promise<To
   return new PythonRunner(options, facts, mounts, shared.move());
 }
 
-/**
- * A copy of the tool runner with its bytecode beside it. Sandboxes see it read-only, so without this every call would
- * compile it anew: a quarter of what a call costs.
- */
-async function compileRunner({
-  pythonBin,
-  runnerDir,
-  scratchDir,
-}: Pick<PythonRunnerOptions, "pythonBin" | "runnerDir" | "scratchDir">): Promise<string> {
-  const directory = join(scratchDir, "python-runner");
-  const argv = ["-I", "-c", compileAll, directory, insidePaths.runner];
-  try {
-    await cp(runnerDir, directory, { recursive: true });
-    await run(pythonBin, argv, { env: {}, timeout: questionTimeoutMs });
-    await run("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--", directory], { env: {} });
-    return directory;
-  } catch (error) {
-    throw new SandboxError("cannot compile the Python tool runner", { cause: error });
-  }
-}
-
-async function askInterpreter(pythonBin: string): Promise<z.infer<typeof interpreterFacts>> {
-  try {
-    const { stdout } = await run(pythonBin, ["-I", "-c", aboutItself], {
-      env: {},
-      timeout: questionTimeoutMs,
-    });
-    return interpreterFacts.parse(JSON.parse(stdout));
-  } catch (error) {
-    throw new SandboxError(`cannot use ${pythonBin} as the Python interpreter`, {
-      cause: (await missingProgram(pythonBin, "python")) ?? error,
-      setting: "pythonBin",
-    });
-  }
-}
-
 class PythonRunner implements ToolRunner {
   readonly runtime = "python";
   readonly description: string;
@@ -187,7 +81,7 @@ class PythonRunner implements ToolRunner {
 
   constructor(
     options: PythonRunnerOptions,
-    facts: z.infer<typeof interpreterFacts>,
+    facts: PreparedPython["facts"],
     mounts: readonly ReadOnlyMount[],
     shared: AsyncDisposableStack,
   ) {

@@ -38,7 +38,7 @@ describe.for([
   ["accelerated", []],
   ["portable", ["without-accelerator"]],
 ] as const)("the %s codec", ([codec, flags]) => {
-  property.prop([documents], { numRuns: 2 })("reads and writes as `json` does", (values) => {
+  property.prop([documents], { numRuns: 5 })("reads and writes as `json` does", (values) => {
     expect(differences(values.map(toText), ...flags)).toEqual({
       differences: "",
       codec,

@@ -1,7 +1,6 @@
 /**
  * Stalls of the event loop, as the doctor measures them.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { StallWatch } from "../../../worker/doctor/stall-watch.ts";
 
@@ -14,16 +13,11 @@ function work(cpuMs: number): void {
   }
 }
 
-test("the longest stall is that in which the thread did not come back to its loop", async () => {
-  using watch = new StallWatch();
-  await sleep(20);
-  work(300);
-  await sleep(20);
-  expect(watch.longestMs).toBeGreaterThan(250);
-});
-
-test("a stall that has not ended yet counts", () => {
+test("the longest stall is kept when shorter ones follow", () => {
   using watch = new StallWatch();
   work(300);
-  expect(watch.longestMs).toBeGreaterThan(250);
+  const longestMs = watch.longestMs;
+  expect(longestMs).toBeGreaterThan(250);
+  work(20);
+  expect(watch.longestMs).toBeGreaterThanOrEqual(longestMs);
 });
