@@ -15,12 +15,15 @@ const attempts = 2;
  */
 const impatience = ["--fetch-timeout=60000", "--fetch-retries=4"];
 
+/** npm asks the registry for its own newest version, even with --offline. */
+const quietly = ["--loglevel=error", "--no-update-notifier"];
+
 /** Development packages are what demo and tests run with, whatever NODE_ENV says. */
-const installLocked = ["npm", "ci", "--include=dev", "--loglevel=error"];
+const installLocked = ["npm", "ci", "--include=dev", ...quietly];
 
 /** Asks npm, which knows proxies and certificates, for one of the packages. */
 const askRegistry = [
-  ...["npm", "view", "commander", "version", "--prefer-online", "--loglevel=error"],
+  ...["npm", "view", "commander", "version", "--prefer-online", ...quietly],
   ...["--fetch-retries=0", "--fetch-timeout=15000"],
 ];
 /** What npm's own timeout does not see, such as a name server that does not answer, ends here. */
