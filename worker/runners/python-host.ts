@@ -2,7 +2,6 @@
  * What the Python runner needs of the host: facts of the interpreter, and the tool runner with its bytecode.
  */
 import { execFile } from "node:child_process";
-import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
@@ -50,17 +49,25 @@ print(json.dumps({
 }))`;
 
 /**
- * Compiles what is in a directory, as `compileall` does, which takes longer to load than this to run. Tracebacks show where
- * the modules are inside, not where they were compiled.
+ * Copies a directory, readable for everybody, and compiles it as `compileall` does, which takes longer to load than this to
+ * run. Tracebacks show where the modules are inside, not where they were compiled.
  */
-const compileAll = `
+const copyCompiled = `
 import os, py_compile, sys
-directory, inside = sys.argv[1:]
+source, directory, inside = sys.argv[1:]
+os.umask(0o022)
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-for parent, _, names in os.walk(directory):
+def fail(error):
+    raise error
+for parent, folders, names in os.walk(source, onerror=fail):
+    folders[:] = [name for name in folders if name != "__pycache__"]
+    below = parent[len(source):]
+    os.mkdir(directory + below)
     for name in names:
+        path = os.path.join(directory + below, name)
+        with open(os.path.join(parent, name), "rb") as original, open(path, "wb") as copy:
+            copy.write(original.read())
         if name.endswith(".py"):
-            path = os.path.join(parent, name)
             shown = inside + path[len(directory):]
             py_compile.compile(path, dfile=shown, doraise=True, invalidation_mode=mode)`;
 
@@ -92,11 +99,9 @@ async function compileRunner({
   scratchDir,
 }: PythonHostOptions): Promise<string> {
   const directory = join(scratchDir, "python-runner");
-  const argv = ["-I", "-c", compileAll, directory, insidePaths.runner];
+  const argv = ["-I", "-c", copyCompiled, runnerDir, directory, insidePaths.runner];
   try {
-    await cp(runnerDir, directory, { recursive: true });
     await run(pythonBin, argv, { env: {}, timeout: questionTimeoutMs });
-    await run("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--", directory], { env: {} });
     return directory;
   } catch (error) {
     throw new SandboxError("cannot compile the Python tool runner", { cause: error });
