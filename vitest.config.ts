@@ -1,5 +1,5 @@
 /**
- * The test projects, in order of speed: what a quick look wants first runs first.
+ * The test projects, in groups that run one after the other: what a quick look wants first runs first.
  */
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { PlainCountReporter, fullTag } from "./test/reporter.ts";
@@ -15,31 +15,46 @@ interface Project {
   readonly exclude?: string;
   /** For one test or hook, on two busy cores. */
   readonly timeoutSeconds: number;
-  /**
-   * Whether each file has a process to itself: where tests count what is open, and where they start many processes, since a
-   * process that has grown takes long to fork. Others load the sources once.
-   */
+  /** Whether each file has a process to itself; others share one and load the sources once, which is most of a file's price. */
   readonly isolate: boolean;
+  /** Groups run in this order; the files of a group run together, whichever project they are of. */
+  readonly group: number;
 }
 
 const publishedTests = "test/full/published/**/*.test.ts";
 
 const projects: Readonly<Record<string, Project>> = {
-  architecture: { include: "test/architecture.test.ts", timeoutSeconds: 30, isolate: true },
-  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false },
-  conformance: { include: "test/conformance/**/*.test.ts", timeoutSeconds: 30, isolate: true },
-  integration: { include: "test/integration/**/*.test.ts", timeoutSeconds: 60, isolate: true },
-  security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60, isolate: true },
-  package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240, isolate: true },
+  architecture: {
+    include: "test/architecture.test.ts",
+    timeoutSeconds: 30,
+    isolate: false,
+    group: 0,
+  },
+  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false, group: 0 },
+  conformance: {
+    include: "test/conformance/**/*.test.ts",
+    timeoutSeconds: 30,
+    isolate: false,
+    group: 1,
+  },
+  integration: {
+    include: "test/integration/**/*.test.ts",
+    timeoutSeconds: 60,
+    isolate: false,
+    group: 1,
+  },
+  security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60, isolate: false, group: 1 },
+  package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240, isolate: true, group: 1 },
   // What takes too long for every run: `npm run test:full`.
   full: {
     include: "test/full/**/*.test.ts",
     exclude: publishedTests,
     timeoutSeconds: 600,
     isolate: true,
+    group: 2,
   },
   // By itself: it builds `dist/`, which programs would be started from.
-  "full-published": { include: publishedTests, timeoutSeconds: 240, isolate: true },
+  "full-published": { include: publishedTests, timeoutSeconds: 240, isolate: true, group: 3 },
 };
 
 export default defineConfig({
@@ -58,10 +73,8 @@ export default defineConfig({
   },
 });
 
-function toConfiguration(
-  [name, { include, exclude, timeoutSeconds, isolate }]: readonly [string, Project],
-  index: number,
-): TestProjectConfiguration {
+function toConfiguration([name, project]: readonly [string, Project]): TestProjectConfiguration {
+  const { include, exclude, timeoutSeconds, isolate, group } = project;
   const timeoutMs = timeoutSeconds * 1000;
   return {
     extends: true,
@@ -72,7 +85,7 @@ function toConfiguration(
       isolate,
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
-      sequence: { groupOrder: index },
+      sequence: { groupOrder: group },
     },
   };
 }

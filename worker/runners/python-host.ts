@@ -62,7 +62,7 @@ def fail(error):
 for parent, folders, names in os.walk(source, onerror=fail):
     folders[:] = [name for name in folders if name != "__pycache__"]
     below = parent[len(source):]
-    os.mkdir(directory + below)
+    os.makedirs(directory + below)
     for name in names:
         path = os.path.join(directory + below, name)
         with open(os.path.join(parent, name), "rb") as original, open(path, "wb") as copy:

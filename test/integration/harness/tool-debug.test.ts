@@ -4,9 +4,10 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { CliProcess, type CliResult, runCli, runCliProcess } from "./cli-process.ts";
+import { patience } from "../../support/patience.ts";
 
 const timeoutMs = 60_000;
 const cli = join(import.meta.dirname, "../../../harness/cli.ts");
@@ -97,13 +98,14 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     const methods = ["Debugger.enable", "Runtime.runIfWaitingForDebugger"];
     methods.forEach((method, id) => socket.send(JSON.stringify({ id, method })));
     await run.said("stderr", /Waiting for the debugger to disconnect/);
+    // By its place on this host, where an editor has set its breakpoints.
+    const source = `file://${home.path}/hello.ts`;
+    await vi.waitFor(() => expect(sources).toContain(source), patience);
     socket.close();
     expect(await run.finished).toMatchObject({
       exitCode: 0,
       stdout: expect.stringContaining("Hello, you") as string,
     });
-    // By its place on this host, where an editor has set its breakpoints.
-    expect(sources).toContain(`file://${home.path}/hello.ts`);
   });
 
   test("--debug and --inspect are each for one language, and have no profile", async () => {
