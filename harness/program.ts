@@ -29,7 +29,6 @@ import {
   timeoutOption,
 } from "./options.ts";
 import { packageVersion } from "./package.ts";
-import { addQueues } from "./queues/commands.ts";
 import { printable } from "./screen.ts";
 import type { SmfBrokerCommandOptions } from "./smf-broker-command.ts";
 import { addTool, addTools } from "./tool/commands.ts";
@@ -79,7 +78,6 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addListen(program, context, finish);
   addDemo(program, context, finish);
   addDev(program, context, finish);
-  addQueues(program, context, finish);
   addTool(program, context, finish);
   addTools(program, context, finish);
   return program;
@@ -181,11 +179,6 @@ function addSmfBroker(
     )
     .option("--tls-cert <file>", "speak TLS, with the certificate in this PEM file", parseNonEmpty)
     .option("--tls-key <file>", "its key", parseNonEmpty)
-    .option(
-      "--semp-port <port>",
-      "be managed by SEMP over HTTP on this port; 0 takes a free one",
-      parsePort,
-    )
     .addHelpText("after", "\nExample:\n  harness smf-broker --port 55554")
     .action(async (options: SmfBrokerCommandOptions) => {
       const { runSmfBroker } = await import("./smf-broker-command.ts");

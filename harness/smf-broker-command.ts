@@ -5,7 +5,6 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { CommandError, type Context, UsageError, exit } from "./context.ts";
 import type { SmfBroker } from "./fakes/solace/broker.ts";
-import type { SempServer } from "./fakes/solace/semp.ts";
 import type { SmfBrokerTls } from "./fakes/solace/servers.ts";
 import { printable } from "./screen.ts";
 
@@ -18,8 +17,6 @@ export interface SmfBrokerCommandOptions {
   /** Files with the broker's certificate and key, as PEM. */
   readonly tlsCert?: string;
   readonly tlsKey?: string;
-  /** Where its queues can be looked after; nowhere unless told. */
-  readonly sempPort?: number;
 }
 
 /**
@@ -46,8 +43,6 @@ export async function runSmfBroker(
   out.line(
     `SMF broker listens on ${urls}; any VPN, user and password will do. Its queues end with it.`,
   );
-  await using semp = await manage(broker, options);
-  if (semp !== undefined) out.line(`SEMP listens on ${semp.url}.`);
   if (!signal.aborted) await once(signal, "abort");
   return exit.success;
 }
@@ -62,15 +57,6 @@ async function listen(
   return listening(`${host}:${Object.values(ports).join(" or ")}`, () =>
     startSmfBroker({ host, ...ports, ...(tls && { tls }) }),
   );
-}
-
-async function manage(
-  broker: SmfBroker,
-  { host, sempPort: port }: SmfBrokerCommandOptions,
-): Promise<SempServer | undefined> {
-  if (port === undefined) return undefined;
-  const { startSemp } = await import("./fakes/solace/semp.ts");
-  return listening(`${host}:${port}`, () => startSemp(broker, { host, port }));
 }
 
 /** Throws CommandError when the address cannot be listened on. */

@@ -91,6 +91,7 @@ export async function openFoundation(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
+      ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
           timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
@@ -121,10 +122,13 @@ export function wireInvoker(
   foundation: Foundation,
 ): { readonly invoker: Invoker; readonly starts: Starts } {
   const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
-  const slots = new Slots({
-    capacity: config.sandbox.maxConcurrent,
-    maxWaiting: config.sandbox.maxQueued,
-  });
+  // Where the broker keeps calls, its prefetch limits bound what waits here.
+  const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
+  const slots = new Map<string, Slots>();
+  for (const [queue, capacity] of config.queues) slots.set(queue, new Slots({ capacity, maxWaiting }));
+  // A DevBroker has no queues, and there a tool may name any.
+  const others = slots.values().next().value ?? new Slots({ capacity: 1, maxWaiting });
+  const slotsOf = (queue: string): Slots => slots.get(queue) ?? others;
   const resolving: ResolveParts = {
     resolve: (toolName) => catalog.resolve(toolName),
     profiles,
@@ -141,7 +145,7 @@ export function wireInvoker(
   });
   const invoker = createInvoker({
     ...resolving,
-    slots,
+    slotsOf,
     starts,
     store,
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),

@@ -127,12 +127,6 @@ export const brokerVariables = {
     "1800",
     "How long the broker waits for a call to be settled, its `consumer_timeout`. Tools for which it is too short are refused: two minutes and twice their time limit are needed.",
   ),
-  BROKER_QUEUE_MODE: withDefault(
-    z.enum(["tool", "worker"]),
-    "one of tool, worker",
-    "tool",
-    "`tool`: workers share a queue for each tool. `worker`: each worker has a queue of its own, and every worker that serves a tool runs every call of it. A DevBroker has no queues to share.",
-  ),
   BROKER_MAX_DELIVERIES: withDefault(
     wholeNumber(minDeliveries, maxDeliveries),
     `a whole number, ${minDeliveries} to ${maxDeliveries}`,

@@ -7,6 +7,7 @@ import { type ScopeConfig, artifactKey } from "./artifacts/scope.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "./broker/open.ts";
 import type { CheckName } from "./sandbox/host-check.ts";
+import { defaultQueue } from "./protocol/queue-names.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
 import type { logFormats, logLevels } from "./telemetry/logger.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -23,6 +24,10 @@ export interface Config {
   readonly namespace: string;
   readonly workerId: string;
   readonly broker: BrokerConfig;
+  /** Workers of a group share its queues. */
+  readonly group: string;
+  /** Queues of the group that the worker consumes, with the slots of each: calls that run at once. */
+  readonly queues: ReadonlyMap<string, number>;
   readonly manifestPath: string;
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
@@ -53,6 +58,7 @@ export interface SandboxConfig {
   readonly allowUnsafe: boolean;
   /** Checks that the host has to hold for the worker to start. */
   readonly minimum: readonly CheckName[];
+  /** Slots of all queues. */
   readonly maxConcurrent: number;
   readonly maxQueued: number;
   /** Memory of all sandboxes together that wait for calls; 0 is none that waits. */
@@ -156,10 +162,13 @@ function problem(name: PropertyKey | undefined, set: Environment, given: Environ
 }
 
 function toConfig(values: z.infer<typeof variables>): Config {
+  const queues = values.WORKER_QUEUES ?? new Map([[defaultQueue, values.SANDBOX_MAX_CONCURRENT]]);
   return {
     namespace: values.SAM_NAMESPACE,
     workerId: values.SAM_WORKER_ID,
     broker: brokerConfig(values),
+    group: values.WORKER_GROUP,
+    queues,
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
@@ -175,7 +184,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       allowedDevices: values.SANDBOX_ALLOWED_DEVICES ?? [],
       allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",
       minimum: values.SANDBOX_MINIMUM,
-      maxConcurrent: values.SANDBOX_MAX_CONCURRENT,
+      maxConcurrent: sum(queues.values()),
       maxQueued: values.SANDBOX_MAX_QUEUED,
       maxWarmBytes: values.WARM_MAX_MEMORY_MB * bytesPerMegabyte,
       uid: values.SANDBOX_UID,
@@ -194,6 +203,12 @@ function toConfig(values: z.infer<typeof variables>): Config {
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT,
   };
+}
+
+function sum(counts: Iterable<number>): number {
+  let total = 0;
+  for (const count of counts) total += count;
+  return total;
 }
 
 function scopeConfig(values: z.infer<typeof variables>): ScopeConfig {

@@ -8,21 +8,14 @@ import { variables } from "./variables.ts";
 
 /** How the worker's variables begin. */
 const prefixes = [
-  ...["SAM_", "DEV_BROKER_", "SOLACE_", "AMQP_", "BROKER_", "CONNECT_RETR", "MANIFEST_", "TOOLS_"],
+  ...["SAM_", "WORKER_", "DEV_BROKER_", "SOLACE_", "AMQP_", "BROKER_", "CONNECT_RETR", "MANIFEST_", "TOOLS_"],
   ...["DEFAULT_TIMEOUT", "SANDBOX_", "WARM_", "ARTIFACT_", "HEALTH_", "DRAIN_", "LOG_"],
-];
-
-/** Those that the harness reads besides. */
-const harnessVariables = [
-  ...["SOLACE_SEMP_URL", "SOLACE_SEMP_USERNAME", "SOLACE_SEMP_PASSWORD"],
-  "SOLACE_SEMP_PASSWORD_FILE",
 ];
 
 const known = new Set([
   ...variableAliases.keys(),
   ...Object.keys(variables.shape),
   ...secretFileVariables,
-  ...harnessVariables,
 ]);
 
 /** A line for each variable whose name is a known one with a slip in it. */

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { brokerVariables } from "./broker-variables.ts";
 import { maxTimeoutSeconds } from "./protocol/limits.ts";
 import { entryNameSchema } from "./protocol/operator-fields.ts";
+import { defaultGroup, queuePattern } from "./protocol/queue-names.ts";
 import { namespaceProblem } from "./protocol/topics.ts";
 import { checkNames, defaultMinimum } from "./sandbox/host-check.ts";
 import { builtInProfiles } from "./sandbox/profile.ts";
@@ -23,10 +24,20 @@ import {
   withDefault,
 } from "./variable-kinds.ts";
 
+/** Calls of one queue that run at once, at most. */
+const maxSlots = 1_000;
+
 const checkList = z
   .string()
   .transform((names) => names.split(",").map((name) => name.trim()))
   .pipe(z.array(z.enum(checkNames)));
+/** `default:6,heavy:2`. */
+const queueSlots = z
+  .string()
+  .transform((list) => list.split(",").map((item) => item.trim().split(":")))
+  .pipe(z.array(z.tuple([z.string().regex(queuePattern), wholeNumber(1, maxSlots)])))
+  .refine((queues) => new Set(queues.map(([queue]) => queue)).size === queues.length)
+  .transform((queues): ReadonlyMap<string, number> => new Map(queues));
 const profileNames = [...builtInProfiles.keys()];
 
 /** Every variable the worker reads, in the order of the documentation. */
@@ -41,6 +52,17 @@ export const variables = z.object({
     "1 to 100 letters, digits, `.`, `_` or `-`",
     "sandbox-worker-001",
     "Identifier of this worker.",
+  ),
+  WORKER_GROUP: withDefault(
+    text.regex(/^[A-Za-z0-9._-]{1,100}$/),
+    "1 to 100 letters, digits, `.`, `_` or `-`",
+    defaultGroup,
+    "Workers of one group share its queues; all of them serve the tools of one manifest. On Solace and RabbitMQ.",
+  ),
+  WORKER_QUEUES: optional(
+    queueSlots,
+    "`queue:slots` with `,` between them, queues of 1 to 50 letters, digits, `_` or `-`, slots 1 to 1000",
+    "Queues of the group that this worker consumes, and the calls of each that run at once. A tool names its queue in the manifest. Unset: `default` with `SANDBOX_MAX_CONCURRENT` slots.",
   ),
   ...brokerVariables,
   MANIFEST_PATH: withDefault(
@@ -124,16 +146,16 @@ export const variables = z.object({
     "Checks of `str-worker doctor` that this host has to hold; below it the worker does not start.",
   ),
   SANDBOX_MAX_CONCURRENT: withDefault(
-    wholeNumber(1, 1_000),
-    "a whole number, 1 to 1000",
+    wholeNumber(1, maxSlots),
+    `a whole number, 1 to ${maxSlots}`,
     "4",
-    "Calls that run at once.",
+    "Calls that run at once, unless `WORKER_QUEUES` says how many of each queue.",
   ),
   SANDBOX_MAX_QUEUED: withDefault(
     wholeNumber(0, maxCount),
     `a whole number, 0 to ${maxCount}`,
     "100",
-    "On a DevBroker, calls that wait for their turn; further ones are answered RESOURCE_EXHAUSTED. On other brokers one waits here, none with 0, and further ones wait there.",
+    "On a DevBroker, calls of a queue that wait for a slot; further ones are answered RESOURCE_EXHAUSTED. Other brokers keep them.",
   ),
   WARM_MAX_MEMORY_MB: withDefault(
     wholeNumber(0, 2 ** 31),

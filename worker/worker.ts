@@ -7,17 +7,13 @@ import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { Answers } from "./invocation/answers.ts";
-import {
-  Consumer,
-  type DrainReport,
-  maxDeliveriesInFlight,
-  maxUnsettledDeliveries,
-} from "./invocation/consumer.ts";
+import { Consumer, type DrainReport, maxDeliveriesInFlight } from "./invocation/consumer.ts";
 import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { answeredTools } from "./manifest/manifest.ts";
+import { type Manifest, answeredTools } from "./manifest/manifest.ts";
+import { defaultQueue } from "./protocol/queue-names.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 import type { Starts } from "./starts/starts.ts";
@@ -200,13 +196,13 @@ export class Worker implements AsyncDisposable {
         namespace,
         workerId,
         clock,
-        maxUnsettled: maxUnsettledDeliveries(this.#config.sandbox),
-        isRepeatable: (tool) =>
-          (catalog.resolve(tool) ?? catalog.unavailable(tool)?.entry)?.idempotent === true,
+        group: this.#config.group,
+        queues: this.#config.queues,
+        queueOf: (tool) => answeredTools(catalog.manifest).get(tool)?.queue ?? defaultQueue,
         log: log.child({ part: "broker" }),
       }));
-    const tools = [...answeredTools(catalog.manifest).keys()];
-    const session = this.#parts.use(await broker.connect(tools, signal));
+    const tools = queuesOfTools(catalog.manifest);
+    const session = this.#parts.use(await broker.connect([...tools.keys()], signal));
     this.#session = session;
 
     const { invoker, starts } = wireInvoker(this.#config, this.#host, foundation);
@@ -242,14 +238,13 @@ export class Worker implements AsyncDisposable {
     foundation: Foundation,
     session: ReconnectingSession,
     starts: Starts,
-    served: readonly string[],
+    served: ReadonlyMap<string, string>,
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
     for await (const { manifest } of foundation.catalog.changes) {
       starts.follow(manifest.tools.values());
-      const desired = new Set(answeredTools(manifest).keys());
-      await subscriptions.follow(desired, this.#stopPublishing.signal);
+      await subscriptions.follow(queuesOfTools(manifest), this.#stopPublishing.signal);
       warmTools(foundation);
     }
   }
@@ -260,6 +255,12 @@ export class Worker implements AsyncDisposable {
       if (this.#state === "running") this.#ended.resolve(error);
     });
   }
+}
+
+/** The tools whose calls the worker takes, each with its queue. */
+function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
+  const tools = answeredTools(manifest).values();
+  return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }
 
 /** Why calls are given up; answers have words of their own. */

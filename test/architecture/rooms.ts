@@ -89,7 +89,6 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   yaml: ["harness/tool/", "worker/support/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
-    "harness/queues/semp.ts",
     "worker/broker-variables.ts",
     "worker/config.ts",
     "worker/variable-kinds.ts",

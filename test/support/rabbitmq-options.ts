@@ -14,25 +14,28 @@ export const noFiles = {
   keyPassphrase: undefined,
 };
 
+/** What a test says of a RabbitMQ broker; `maxUnsettled` is the limit of the default queue. */
+export type AmqpGiven = Partial<SessionOptions> &
+  Pick<SessionOptions, "url" | "namespace"> & { readonly maxUnsettled?: number };
+
 /** The options of an operator who sets nothing but what is given. */
-export function amqpOptions(
-  given: Partial<SessionOptions> & Pick<SessionOptions, "url" | "namespace">,
-): SessionOptions {
+export function amqpOptions({ maxUnsettled = 8, ...given }: AmqpGiven): SessionOptions {
   return {
     tls: noFiles,
     workerId: "worker",
     exchange: undefined,
-    queueMode: "tool",
+    group: "default",
+    queues: new Map([["default", maxUnsettled]]),
+    queueOf: () => "default",
     maxDeliveries: 5,
     consumerTimeoutSeconds: 1_800,
-    maxUnsettled: 8,
     log: { info: () => {}, warn: () => {} },
     ...given,
   };
 }
 
 /** The adapter with {@link amqpOptions}. */
-export function amqpBroker(given: Parameters<typeof amqpOptions>[0]): Broker {
+export function amqpBroker(given: AmqpGiven): Broker {
   return createAmqpBroker(amqpOptions(given));
 }
 

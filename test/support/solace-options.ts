@@ -8,10 +8,13 @@ type SolaceBrokerOptions = Parameters<typeof createSolaceBroker>[0];
 
 /** What every test has to say of a Solace broker. */
 export type SolaceGiven = Partial<SolaceBrokerOptions> &
-  Pick<SolaceBrokerOptions, "host" | "namespace">;
+  Pick<SolaceBrokerOptions, "host" | "namespace"> & {
+    /** The limit of the default queue. */
+    readonly maxUnsettled?: number;
+  };
 
 /** The adapter for an operator who sets nothing but what is given. */
-export function solaceBroker(given: SolaceGiven): Broker {
+export function solaceBroker({ maxUnsettled = 8, ...given }: SolaceGiven): Broker {
   return createSolaceBroker({
     vpn: "default",
     username: undefined,
@@ -20,10 +23,11 @@ export function solaceBroker(given: SolaceGiven): Broker {
     oauthTokenFile: undefined,
     tls: noTlsFiles,
     workerId: "worker",
-    queueMode: "tool",
+    group: "default",
+    queues: new Map([["default", maxUnsettled]]),
+    queueOf: () => "default",
     statusDelivery: "persistent",
     maxDeliveries: 5,
-    maxUnsettled: 8,
     log: { info: () => {}, warn: () => {} },
     ...given,
   });

@@ -101,7 +101,6 @@ describe("a broker", () => {
         keyPassphrase: undefined,
       },
       exchange: undefined,
-      queueMode: "tool",
       maxDeliveries: 5,
       consumerTimeoutSeconds: 1_800,
       connectRetries: 0,
@@ -119,7 +118,6 @@ describe("a broker", () => {
       AMQP_KEY_PASSPHRASE: "open sesame",
       AMQP_EXCHANGE: "shared/tools",
       AMQP_CONSUMER_TIMEOUT_SECONDS: "7200",
-      BROKER_QUEUE_MODE: "worker",
       BROKER_MAX_DELIVERIES: "3",
       CONNECT_RETRIES: "7",
       CONNECT_RETRY_DELAY_MS: "20",
@@ -134,7 +132,6 @@ describe("a broker", () => {
         keyPassphrase: "open sesame",
       },
       exchange: "shared/tools",
-      queueMode: "worker",
       maxDeliveries: 3,
       consumerTimeoutSeconds: 7_200,
       connectRetries: 7,
@@ -157,7 +154,6 @@ describe("a broker", () => {
         clientKeyPath: undefined,
         clientKeyPassphrase: undefined,
       },
-      queueMode: "tool",
       statusDelivery: "persistent",
       maxDeliveries: 5,
       connectRetries: 0,
@@ -179,7 +175,6 @@ describe("a broker", () => {
       SOLACE_STATUS_DELIVERY: "direct",
       SOLACE_RECONNECT_RETRIES: "7",
       SOLACE_RECONNECT_DELAY_MS: "20",
-      BROKER_QUEUE_MODE: "worker",
       BROKER_MAX_DELIVERIES: "3",
       CONNECT_RETRIES: "99",
     });
@@ -197,7 +192,6 @@ describe("a broker", () => {
         clientKeyPath: "/tls/key.pem",
         clientKeyPassphrase: "open sesame",
       },
-      queueMode: "worker",
       statusDelivery: "direct",
       maxDeliveries: 3,
       connectRetries: 7,
@@ -431,7 +425,6 @@ describe("a variable that cannot be used", () => {
     ["AMQP_EXCHANGE", "amq.topic", exchange],
     ["AMQP_EXCHANGE", "a b", exchange],
     ["AMQP_CONSUMER_TIMEOUT_SECONDS", "59", "seconds, 60 to 1000000"],
-    ["BROKER_QUEUE_MODE", "topic", "one of tool, worker"],
     ["BROKER_MAX_DELIVERIES", "1", "a whole number, 2 to 1000"],
     ["SOLACE_TRUST_STORE_PATH", "ca.pem", path],
     ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],
@@ -636,7 +629,7 @@ describe("a variable that begins like one of the worker's", () => {
       SOLACE_SERVICE_HOST: "10.0.0.1",
       AMQP_SERVICE_PORT_AMQPS: "5671",
     };
-    const names = [...Object.keys(variables.shape), ...secretFileVariables, "SOLACE_SEMP_URL"];
+    const names = [...Object.keys(variables.shape), ...secretFileVariables];
     const set = { ...Object.fromEntries(names.map((name) => [name, "1"])), ...services };
     expect(misspeltVariables(set)).toEqual([]);
     expect(unknownVariables(set)).toEqual([]);

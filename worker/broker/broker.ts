@@ -16,6 +16,8 @@ export type Settlement = "accepted" | "failed" | "rejected";
 /** One message for this worker. */
 export interface Delivery {
   readonly topic: string;
+  /** The queue of the worker group that it came through, where the broker has queues. */
+  readonly queue?: string;
   /** UTF-8 JSON as it came; the receiver decodes it. */
   readonly payload: Uint8Array;
   /** Whether the broker has handed this message out before. */
@@ -71,9 +73,6 @@ export interface BrokerSubscription extends AsyncIterable<HeardMessage>, AsyncDi
   readonly dropped: number;
 }
 
-/** The impediment of a session that takes calls from none of its tools' queues. */
-export const withoutQueue = "no queue of the tools can be used";
-
 /** What the session tells when it ended. */
 export interface SessionEnd {
   readonly reason: "asked" | "lost";
@@ -101,9 +100,15 @@ export interface BrokerSession extends AsyncDisposable {
   readonly deliveries: AsyncIterable<Delivery>;
   /** Fulfils when the session ended, by request or by loss; never rejects. */
   readonly closed: Promise<SessionEnd>;
-  /** Starts to receive the calls of a tool (shared work where the broker can share), unless paused. Idempotent. */
+  /**
+   * Receives the calls of a tool, unless paused: shared work where the broker has queues, and there through the queue that
+   * the tool has now and no other of the group. Idempotent.
+   */
   serve(toolName: string, signal: AbortSignal): Promise<void>;
-  /** Stops to receive the calls of a tool. Idempotent. */
+  /**
+   * Receives no more calls of a tool. The queue of a group keeps them coming, since other workers of the group may serve the
+   * tool: the consumer requeues or answers what it does not serve. Idempotent.
+   */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
   /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome>;
@@ -120,19 +125,18 @@ export interface BrokerSession extends AsyncDisposable {
   pause(): Promise<void>;
 }
 
-/** The places that a session has for deliveries which are not settled. */
-export interface Places {
-  readonly places: number;
-  /** Takes one. */
-  add(): void;
-  /** Gives one back. */
-  remove(): void;
+/** How many deliveries of one queue a connection may leave unsettled. */
+export interface PrefetchPermits {
+  /** The queue's limit less the calls of lost connections that still run here; at least 1. */
+  readonly available: number;
+  /** Calls `listener` for each permit that such a call releases later, as long as the connection lasts. */
+  onRelease(listener: () => void): void;
 }
 
-/** Work that sessions which were lost have left with the caller. */
-export interface CarriedWork {
-  /** Takes the places that it needs of these, and gives them back as it ends. */
-  takePlaces(places: Places): void;
+/** The calls of lost connections that still run in this worker. */
+export interface CarriedCalls {
+  /** The permits of the next connection for a queue with this limit. */
+  permitsOf(queue: string, limit: number): PrefetchPermits;
 }
 
 /** A way to open sessions. `connect` makes one attempt; retrying is the `reconnecting` decorator's. */
@@ -142,12 +146,12 @@ export interface Broker {
   /**
    * Opens a session that already serves `tools`. Throws BrokerError when it cannot; leaves nothing open then.
    *
-   * @param carried takes places of a session that bounds what is not settled, before it takes any call
+   * @param carried calls that count against the prefetch limits of the session; none by default
    */
   connect(
     tools: readonly string[],
     signal: AbortSignal,
-    carried?: CarriedWork,
+    carried?: CarriedCalls,
   ): Promise<BrokerSession>;
 }
 

@@ -1,6 +1,7 @@
 /**
  * From configuration to a broker: loads only the adapter that is asked for.
  */
+import { defaultGroup, defaultQueue } from "../protocol/queue-names.ts";
 import type { Clock } from "../support/clock.ts";
 import { parseAmqpUrl } from "./amqp/address.ts";
 import type { AmqpConfig } from "./amqp/config.ts";
@@ -14,8 +15,11 @@ import type { SolaceConfig } from "./solace/config.ts";
 /** First bound of the delay between connection attempts; `connectRetryDelayMs` is the last. */
 const firstRetryDelayMs = 100;
 
-/** Unsettled deliveries of a session where nobody says how many. */
-const defaultMaxUnsettled = 5;
+/** Calls that a worker prefetches from a queue of RabbitMQ beyond its slots. The library of Solace prefetches as many itself. */
+const prefetchedCalls = 1;
+
+/** Where nobody names the queues and their slots. */
+const defaultQueues: ReadonlyMap<string, number> = new Map([[defaultQueue, 4]]);
 
 /** How patiently to connect. */
 export interface ConnectPatience {
@@ -51,13 +55,12 @@ export interface OpenBrokerOptions {
   readonly workerId: string;
   readonly log: BrokerLog;
   readonly clock?: Clock;
-  /** Deliveries that a session hands out without their settlement, where the broker gives to others what is not taken. */
-  readonly maxUnsettled?: number;
-  /**
-   * Whether a call of a tool may be handed out again though it cannot be told whether it has begun, as the manifest is now.
-   * Where nobody says so, none may.
-   */
-  readonly isRepeatable?: (toolName: string) => boolean;
+  /** Whose queues the session consumes; `default` unless given. */
+  readonly group?: string;
+  /** The queues of the group that it consumes, with the slots of each; the default queue with 4 unless given. */
+  readonly queues?: ReadonlyMap<string, number>;
+  /** The queue of a tool, as the manifest is now; the default queue unless given. */
+  readonly queueOf?: (toolName: string) => string;
   /** Told whenever the connection comes or goes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
@@ -101,6 +104,8 @@ export function timeLimitProblem(config: BrokerConfig, timeoutSeconds: number): 
 }
 
 async function loadAdapter(config: BrokerConfig, options: OpenBrokerOptions): Promise<Broker> {
+  const { group = defaultGroup, queues = defaultQueues, queueOf = () => defaultQueue } = options;
+  const common = { ...options, group, queues, queueOf };
   switch (config.kind) {
     case "dev": {
       const { createDevBroker } = await import("./dev/broker.ts");
@@ -108,11 +113,12 @@ async function loadAdapter(config: BrokerConfig, options: OpenBrokerOptions): Pr
     }
     case "amqp": {
       const { createAmqpBroker } = await import("./amqp/broker.ts");
-      return createAmqpBroker({ maxUnsettled: defaultMaxUnsettled, ...options, ...config });
+      const limits = Array.from(queues, ([queue, slots]) => [queue, slots + prefetchedCalls] as const);
+      return createAmqpBroker({ ...common, ...config, queues: new Map(limits) });
     }
     case "solace": {
       const { createSolaceBroker } = await import("./solace/broker.ts");
-      return createSolaceBroker({ maxUnsettled: defaultMaxUnsettled, ...options, ...config });
+      return createSolaceBroker({ ...common, ...config });
     }
   }
 }

@@ -13,7 +13,7 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "./broker.ts";
-import { CarriedCalls } from "./carried-calls.ts";
+import { DeliveryTracker } from "./delivery-tracker.ts";
 import { Dialler, type DiallerOptions } from "./dialler.ts";
 import { LastingSubscription } from "./lasting-subscription.ts";
 import { reasonOf } from "./log.ts";
@@ -76,7 +76,7 @@ class SupervisedSession implements ReconnectingSession {
   /** What `serve` and `leave` said last. */
   readonly #desired: Set<string>;
   readonly #subscriptions = new Set<LastingSubscription>();
-  readonly #carried: CarriedCalls;
+  readonly #tracker: DeliveryTracker;
   readonly #stopping = new AbortController();
   readonly #supervision: Promise<void>;
   readonly #end = Promise.withResolvers<SessionEnd>();
@@ -103,7 +103,7 @@ class SupervisedSession implements ReconnectingSession {
     this.#desired = new Set(tools);
     // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;
-    this.#carried = new CarriedCalls(first.redelivers);
+    this.#tracker = new DeliveryTracker(first.redelivers);
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
     this.#setLive(first);
@@ -193,7 +193,7 @@ class SupervisedSession implements ReconnectingSession {
       const session = this.#live;
       if (session !== undefined && session !== last) {
         last = session;
-        yield* this.#carried.follow(session.deliveries);
+        yield* this.#tracker.follow(session.deliveries);
       } else if (this.#isPaused && this.#joining === undefined) {
         return;
       } else {
@@ -210,7 +210,7 @@ class SupervisedSession implements ReconnectingSession {
         const connectedAtMs = this.#clock.monotonicMs();
         const { cause } = await session.closed;
         this.#setLive(undefined);
-        this.#carried.connectionLost();
+        this.#tracker.connectionLost();
         await session[Symbol.asyncDispose]();
         this.#stopping.signal.throwIfAborted();
         const facts = { broker: this.#broker.kind, reason: reasonOf(cause) };
@@ -247,7 +247,7 @@ class SupervisedSession implements ReconnectingSession {
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);
     await using stack = new AsyncDisposableStack();
-    const session = stack.use(await this.#broker.connect([...served], signal, this.#carried));
+    const session = stack.use(await this.#broker.connect([...served], signal, this.#tracker));
     for (const subscription of this.#subscriptions) await subscription.moveTo(session, signal);
     while (!this.#isPaused) {
       const [missing] = this.#desired.difference(served);

@@ -2,7 +2,6 @@
  * One call: from the bytes of its request to what it is answered, or to being given back.
  */
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
-import { mayHandBack } from "../broker/hand-back.ts";
 import type { UnavailableTool } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
@@ -21,6 +20,7 @@ import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
+import { mayHandBack } from "./hand-back.ts";
 import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
 import { mayHaveBegun, requireRepeatable } from "./redelivery.ts";

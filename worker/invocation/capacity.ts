@@ -2,6 +2,7 @@
  * Room for one more call: a slot, and free disk.
  */
 import { statfs } from "node:fs/promises";
+import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Clock } from "../support/clock.ts";
 import { type Slots, SlotsFullError } from "../support/slots.ts";
@@ -13,7 +14,8 @@ const maxDiskLookAgeMs = 200;
 
 /** What there is. */
 export interface CapacityParts {
-  readonly slots: Slots;
+  /** The slots of a queue. */
+  readonly slotsOf: (queue: string) => Slots;
   readonly clock: Clock;
   /** The file system of work directories, which must have `minFreeDiskBytes` free. */
   readonly disk: FreeDisk;
@@ -32,7 +34,8 @@ interface WaitContext {
  * InvocationError `RESOURCE_EXHAUSTED` when too many wait, TimeLimitReached when the time is over.
  */
 export async function leaseSlot(
-  { slots, clock }: Pick<CapacityParts, "slots" | "clock">,
+  { slotsOf, clock }: Pick<CapacityParts, "slotsOf" | "clock">,
+  { queue }: Pick<ToolEntry, "queue">,
   times: CallTimes,
   { signal, waitSignal, log }: WaitContext,
 ): Promise<Disposable> {
@@ -40,6 +43,7 @@ export async function leaseSlot(
   if (waitMs <= 0) throw new TimeLimitReached();
   const given = [signal, waitSignal];
   for (const { aborted, reason } of given) if (aborted) throw reason;
+  const slots = slotsOf(queue);
   const free = slots.tryAcquire();
   if (free !== undefined) return free;
   // Not the agent's own deadline: the answer must still find it waiting.

@@ -7,12 +7,6 @@ import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 const refusalsInFlight = 16;
 
 /**
- * Calls in hand beyond those that can run, where workers share them: the next one, so that a slot that gets free has work at
- * once. While it waits here no other worker can run it.
- */
-const prefetchedCalls = 1;
-
-/**
  * Bytes of requests in flight from which on no further one is handled; what comes then waits in the broker, but for the next one.
  * One request may go beyond, so that the largest is handled as well.
  */
@@ -25,20 +19,11 @@ export interface CallLimits {
 }
 
 /**
- * How many deliveries a worker has at most that it has not settled, where others can take what it does not: as many as run,
- * and no waiting line but the next one. To be told to the broker.
- */
-export function maxUnsettledDeliveries({ maxConcurrent, maxQueued }: CallLimits): number {
-  return maxConcurrent + Math.min(prefetchedCalls, maxQueued);
-}
-
-/**
- * How many deliveries are handled at once at most, by whether the broker hands out again, to whoever has room, what is not settled.
- * Where it does not, calls wait in a line here, and a few more are pulled so that they are refused, not left.
+ * Deliveries that a worker handles at once. A broker that redelivers bounds them by its prefetch limits. Elsewhere calls wait
+ * in the worker, and a few more are pulled to be refused.
  */
 export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
-  if (redelivers) return maxUnsettledDeliveries(limits);
-  return limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
+  return redelivers ? Infinity : limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
 }
 
 /** What became of the deliveries in flight when a drain ended. */

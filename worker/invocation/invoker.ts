@@ -115,7 +115,7 @@ async function run(
   const times = callTimes(tool, invocation, parts.times);
   requireFresh(times, invocation, parts.clock.nowMs());
 
-  using _slot = await leaseSlot(parts, times, context);
+  using _slot = await leaseSlot(parts, tool, times, context);
   await requireFreeDisk(parts);
 
   const scope = parts.scopeOf(invocation.caller);

@@ -16,27 +16,28 @@ export class Subscriptions implements Disposable {
   readonly #session: Pick<BrokerSession, "serve" | "leave">;
   readonly #log: Logger;
   readonly #clock: Pick<Clock, "sleep">;
-  readonly #served: Set<string>;
+  /** With the queue of each. */
+  readonly #served: Map<string, string>;
   /** Aborts when another set is desired, or none any more. */
   #superseded = new AbortController();
   /** The retries for the desired set; never rejects. */
   #retrying: Promise<void> = Promise.resolve();
 
-  /** @param served what the session serves already */
+  /** @param served what the session serves already, with the queue of each tool */
   constructor(
     session: Pick<BrokerSession, "serve" | "leave">,
-    served: Iterable<string>,
+    served: ReadonlyMap<string, string>,
     log: Logger,
     clock: Pick<Clock, "sleep"> = systemClock,
   ) {
     this.#session = session;
-    this.#served = new Set(served);
+    this.#served = new Map(served);
     this.#log = log;
     this.#clock = clock;
   }
 
-  /** Tools that are served now. */
-  get served(): ReadonlySet<string> {
+  /** Tools that are served now, with the queue of each. */
+  get served(): ReadonlyMap<string, string> {
     return this.#served;
   }
 
@@ -45,7 +46,7 @@ export class Subscriptions implements Disposable {
    * has returned, until it succeeds, another set is to be followed, or the signal aborts. One call at a time; rejects with
    * the signal's reason.
    */
-  async follow(desired: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  async follow(desired: ReadonlyMap<string, string>, signal: AbortSignal): Promise<void> {
     this.#superseded.abort();
     // Only the waiting ends: of an attempt that is called off nobody knows whether it was carried out.
     await this.#retrying;
@@ -60,7 +61,7 @@ export class Subscriptions implements Disposable {
   }
 
   async #retry(
-    desired: ReadonlySet<string>,
+    desired: ReadonlyMap<string, string>,
     signal: AbortSignal,
     superseded: AbortSignal,
   ): Promise<void> {
@@ -74,18 +75,20 @@ export class Subscriptions implements Disposable {
   }
 
   /** Tries once what is missing for the desired set. Whether nothing is missing now. */
-  async #approach(desired: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
-    const leaving = this.#served.difference(desired);
-    const joining = desired.difference(this.#served);
+  async #approach(desired: ReadonlyMap<string, string>, signal: AbortSignal): Promise<boolean> {
+    const leaving = [...this.#served.keys()].filter((tool) => !desired.has(tool));
+    const joining = [...desired].filter(([tool, queue]) => this.#served.get(tool) !== queue);
     // Together: a broker may make each change wait for the end of a long poll.
     const changes = await Promise.all([
-      ...Array.from(leaving, (tool) => this.#attempt(tool, "leave", signal)),
-      ...Array.from(joining, (tool) => this.#attempt(tool, "serve", signal)),
+      ...leaving.map((tool) => this.#attempt(tool, undefined, signal)),
+      ...joining.map(([tool, queue]) => this.#attempt(tool, queue, signal)),
     ]);
     return changes.every((isMade) => isMade);
   }
 
-  async #attempt(tool: string, action: "serve" | "leave", signal: AbortSignal): Promise<boolean> {
+  /** @param queue that of a tool to serve; undefined for one to leave */
+  async #attempt(tool: string, queue: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const action = queue === undefined ? "leave" : "serve";
     try {
       await this.#session[action](tool, signal);
     } catch (error) {
@@ -93,8 +96,8 @@ export class Subscriptions implements Disposable {
       this.#log.warn({ err: error, tool, action }, "subscription could not be changed");
       return false;
     }
-    if (action === "serve") this.#served.add(tool);
-    else this.#served.delete(tool);
+    if (queue === undefined) this.#served.delete(tool);
+    else this.#served.set(tool, queue);
     return true;
   }
 }

@@ -30,6 +30,8 @@ export interface CatalogOptions {
   readonly path: string;
   /** Names of the sandbox profiles that exist. */
   readonly profileNames: readonly string[];
+  /** Queues that this worker consumes; every queue unless given. */
+  readonly queues?: readonly string[];
   /** Which tools can be served here; all of them when absent. */
   readonly admit?: AdmitTool;
   readonly log: ManifestLog;

@@ -61,6 +61,8 @@ export interface ToolEntry {
   readonly devices: readonly string[];
   /** Whether a call that has begun may be handed to another worker, by one that shuts down or cannot publish the answer. */
   readonly idempotent: boolean;
+  /** The queue of the worker group in which its calls wait. */
+  readonly queue: string;
   readonly start: StartMode;
   readonly warm: WarmBounds;
   /** Names of the worker's environment variables that this tool may see. */

@@ -2,6 +2,7 @@
  * The text of a manifest file → Manifest, or every problem in it with line and column.
  */
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
+import { defaultQueue } from "../protocol/queue-names.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
 import { expectation } from "../support/expectation.ts";
 import {
@@ -43,6 +44,8 @@ export interface ParseOptions {
   readonly path: string;
   /** Names of the sandbox profiles that exist. */
   readonly profileNames: readonly string[];
+  /** Queues that this worker consumes: it leaves tools of others to other workers. Every queue unless given. */
+  readonly queues?: readonly string[];
 }
 
 /** A manifest with what is odd about it: keys that are not used, most of all. */
@@ -62,7 +65,7 @@ export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedM
   const reading = readDocument(bytes);
   if (!reading.ok)
     throw new ManifestError(options.path, boundedProblems(problemsAt(reading.findings)));
-  const walk = new ManifestWalk(reading.document, options.profileNames);
+  const walk = new ManifestWalk(reading.document, options);
   walk.readFile();
   const { tools, unavailable, found } = walk;
   if (found.problems.length > 0)
@@ -82,10 +85,13 @@ class ManifestWalk {
   readonly #document: SourceDocument;
   readonly #schemas: ToolSchemas;
 
-  constructor(document: SourceDocument, profileNames: readonly string[]) {
+  readonly #queues: readonly string[] | undefined;
+
+  constructor(document: SourceDocument, { profileNames, queues }: ParseOptions) {
     this.found = new DocumentProblems(document, "tools", "tool");
     this.#document = document;
     this.#schemas = toolSchemas(profileNames);
+    this.#queues = queues;
   }
 
   readFile(): void {
@@ -128,7 +134,11 @@ class ManifestWalk {
     const { function: ofFunction, class_name: ofClass } = checked.data;
     if (!isAbsent(ofFunction) && !isAbsent(ofClass))
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
-    this.tools.set(name, toEntry(name, checked.data));
+    const entry = toEntry(name, checked.data);
+    if (this.#queues?.includes(entry.queue) === false) {
+      const reason = `its queue "${entry.queue}" is none of WORKER_QUEUES; other workers serve it`;
+      this.unavailable.set(name, { ...publicRefusal(reason), entry: undefined });
+    } else this.tools.set(name, entry);
   }
 
   /** A key that is nearly a known one is wrong: the tool would run without what its operator wrote. */
@@ -174,6 +184,7 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     mounts: (fields.mounts ?? []).map(toMount),
     devices: [...new Set(fields.devices ?? [])],
     idempotent: fields.idempotent ?? true,
+    queue: fields.queue ?? defaultQueue,
     start: fields.start ?? "auto",
     warm: toWarmBounds(fields.warm),
     env: [...new Set(fields.env ?? [])],

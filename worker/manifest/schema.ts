@@ -5,6 +5,7 @@ import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
+import { queuePattern } from "../protocol/queue-names.ts";
 import {
   accepts,
   describeValue,
@@ -54,6 +55,7 @@ const identifier = accepts("the name of a Python function (letters, digits and _
 const exportName = accepts("the name of an exported function (letters, digits, _ and $)");
 const className = accepts("the name of a Python class (letters, digits and _)");
 const flag = accepts("true or false");
+const queueName = accepts("the name of a queue: 1 to 50 letters, digits, _ and -");
 const pythonOnly = { error: "allowed only with runtime python" };
 const packageName = accepts(
   "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL",
@@ -167,6 +169,13 @@ function commonShape(profile: ProfileSchema) {
       .nullish()
       .describe(
         "Whether a call may run once more when its first run may have begun and was never answered. Default: true.",
+      ),
+    queue: z
+      .string(queueName)
+      .regex(queuePattern, queueName)
+      .nullish()
+      .describe(
+        "Queue of the worker group in which calls of the tool wait, one of WORKER_QUEUES. Default: default.",
       ),
     start: z
       .enum(startModes, accepts(`one of ${startModes.join(", ")}`))

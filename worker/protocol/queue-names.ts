@@ -1,18 +1,23 @@
 /**
- * How the queues are called that calls wait in.
+ * Names of the queues that calls wait in.
  */
 
-/** What all of them begin with. */
+/** The group of a worker that names none. */
+export const defaultGroup = "default";
+
+/** The queue of a group for tools that name none. */
+export const defaultQueue = "default";
+
+/** What names a queue of a group. */
+export const queuePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/;
+
+/** Prefix of all queues of a namespace. */
 export function queuePrefix(namespace: string): string {
   return `${namespace.replace(/\/+$/, "")}/q/sandbox/`;
 }
 
-/** The queue of a tool, which the workers that serve it share. */
-export function toolQueue(namespace: string, toolName: string): string {
-  return `${queuePrefix(namespace)}tool/${toolName}`;
-}
-
-/** The queue of one worker, where it has one for all of its tools. */
-export function workerQueue(namespace: string, workerId: string): string {
-  return `${queuePrefix(namespace)}${workerId}`;
+/** A queue of a worker group: `{namespace}/q/sandbox/{group}`, and for others than the default queue `/{queue}` after it. */
+export function groupQueue(namespace: string, group: string, queue: string): string {
+  const name = `${queuePrefix(namespace)}${group}`;
+  return queue === defaultQueue ? name : `${name}/${queue}`;
 }

@@ -36,6 +36,7 @@ function whatSandboxesDependOn(entry: ToolEntry): object {
     description: _description,
     timeoutSeconds: _timeoutSeconds,
     idempotent: _idempotent,
+    queue: _queue,
     warm: _warm,
     profile: _profile,
     limits: _limits,

@@ -2,9 +2,6 @@
  * What an operator says of a RabbitMQ broker.
  */
 
-/** Which calls share a queue: those of a tool, for all workers that serve it, or all calls of one worker. */
-export type QueueMode = "tool" | "worker";
-
 /** Files in PEM form, read anew for every connection. */
 export interface AmqpTlsFiles {
   /** Certificates that the broker's is checked against; undefined for those that Node brings along. */
@@ -22,7 +19,6 @@ export interface AmqpConfig {
   readonly tls: AmqpTlsFiles;
   /** Name of the topic exchange; undefined for the namespace. */
   readonly exchange: string | undefined;
-  readonly queueMode: QueueMode;
   /** How often the broker hands a call out before it puts it aside. */
   readonly maxDeliveries: number;
   /** How long the broker waits for the settlement of a call before it takes the worker for dead. */

@@ -2,28 +2,35 @@
  * A session with RabbitMQ: the tools that it serves, the intake of their calls, and the way out for answers. It has two
  * connections, because a broker that is short of memory reads no more from one that publishes, settlements included.
  */
+import type { Channel } from "amqplib";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import {
   type BrokerSession,
   type BrokerSubscription,
-  type CarriedWork,
-  type Delivery,
+  type CarriedCalls,
   type OutboundMessage,
   type PublishOutcome,
   type SessionEnd,
-  withoutQueue,
 } from "../broker.ts";
+import { abortable } from "../../support/within.ts";
+import { DeliveryBuffer } from "../delivery-buffer.ts";
+import { noCarriedCalls } from "../delivery-tracker.ts";
+import { type BrokerLog, reasonOf } from "../log.ts";
+import { openSome, withoutQueue } from "../reopening.ts";
+import { Routes, type RoutesParts } from "../routes.ts";
 import { AmqpConnection, type ConnectionOptions } from "./connection.ts";
 import { isNotFound } from "./failures.ts";
-import { Intake, type IntakeOptions } from "./intake.ts";
 import { Publisher } from "./publisher.ts";
-import { Serving } from "./serving.ts";
+import { QueueConsumer } from "./queue-consumer.ts";
 import { AmqpSubscription } from "./subscription.ts";
 import { Topology, type TopologyOptions } from "./topology.ts";
 
 /** Where the broker is, how its queues are made, and how much to take from them. */
-export interface SessionOptions
-  extends Omit<ConnectionOptions, "purpose">, TopologyOptions, IntakeOptions {
+export interface SessionOptions extends Omit<ConnectionOptions, "purpose">, TopologyOptions {
+  /** Queues of the group that are consumed, with the unsettled deliveries of each at most. */
+  readonly queues: ReadonlyMap<string, number>;
+  /** The queue of a tool, as the manifest is now. */
+  readonly queueOf: (toolName: string) => string;
   readonly clock?: Clock;
 }
 
@@ -32,7 +39,7 @@ export async function openSession(
   options: SessionOptions,
   tools: readonly string[],
   signal: AbortSignal,
-  carried?: CarriedWork,
+  carried: CarriedCalls = noCarriedCalls,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
   const open = async (purpose: ConnectionOptions["purpose"]): Promise<AmqpConnection> =>
@@ -40,16 +47,10 @@ export async function openSession(
   const receiving = await open("receiving");
   const publishing = await open("publishing");
   endTogether(receiving, publishing);
-  const topology = new Topology(options);
-  const clock = options.clock ?? systemClock;
-  const intake = new Intake(receiving, topology, options, carried);
-  const { log } = options;
-  const serving = new Serving({ connection: receiving, topology, intake, clock, log });
-  if (tools.length === 0) await findExchange(receiving, topology, signal);
-  else await serving.start(tools, signal);
-  const publisher = await Publisher.open(publishing, topology.exchange, clock, signal);
+  const session = new AmqpSession(options, receiving, publishing, carried);
+  await session.begin(tools, signal);
   stack.move();
-  return new AmqpSession({ topology, receiving, publishing, intake, serving, publisher });
+  return session;
 }
 
 /** Half a session is none. */
@@ -78,67 +79,157 @@ async function findExchange(
   }
 }
 
-interface SessionParts {
-  readonly topology: Topology;
-  readonly receiving: AmqpConnection;
-  readonly publishing: AmqpConnection;
-  readonly intake: Intake;
-  readonly serving: Serving;
-  readonly publisher: Publisher;
+/** How calls are routed. RabbitMQ does not report that an operator removed an exchange or a binding. */
+function routing(
+  connection: AmqpConnection,
+  topology: Topology,
+  log: BrokerLog,
+): Pick<RoutesParts, "route" | "unroute" | "restore"> {
+  const { exchange } = topology;
+  return {
+    route: (tool, queue, signal) =>
+      connection.onChannel(
+        `bind the queue ${topology.addressOf(queue)}`,
+        (channel) => topology.bind(channel, tool, queue),
+        signal,
+      ),
+    unroute: (tool, queue, signal) =>
+      connection.onChannel(
+        `unbind the queue ${topology.addressOf(queue)}`,
+        (channel) => topology.unbind(channel, tool, queue),
+        signal,
+      ),
+    async restore(signal) {
+      const check = (channel: Channel): Promise<void> => topology.checkExchange(channel);
+      const declare = (channel: Channel): Promise<void> => topology.declareExchanges(channel);
+      try {
+        await connection.onChannel(`find the exchange ${exchange}`, check, signal);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        log.warn({ reason: reasonOf(error) }, "exchange is missing");
+      }
+      await connection.onChannel(`declare the exchange ${exchange}`, declare, signal);
+    },
+  };
 }
 
 class AmqpSession implements BrokerSession {
   readonly redelivers = true;
-  readonly deliveries: AsyncIterable<Delivery>;
+  readonly deliveries: DeliveryBuffer;
   readonly closed: Promise<SessionEnd>;
-  readonly #parts: SessionParts;
+  readonly #receiving: AmqpConnection;
+  readonly #publishing: AmqpConnection;
+  readonly #topology: Topology;
+  readonly #clock: Clock;
+  readonly #routes: Routes;
+  readonly #consumers: readonly QueueConsumer[];
+  #consuming: Promise<void> | undefined;
+  #publisher: Publisher | undefined;
   #pausing: Promise<void> | undefined;
 
-  constructor(parts: SessionParts) {
-    this.#parts = parts;
-    this.deliveries = parts.intake.deliveries;
-    this.closed = parts.receiving.closed;
+  constructor(
+    options: SessionOptions,
+    receiving: AmqpConnection,
+    publishing: AmqpConnection,
+    carried: CarriedCalls,
+  ) {
+    const { queueOf, queues, maxDeliveries, log, clock = systemClock } = options;
+    const topology = new Topology(options);
+    const buffer = new DeliveryBuffer(receiving.ended);
+    const routes = new Routes({
+      queues: [...queues.keys()],
+      queueOf,
+      ...routing(receiving, topology, log),
+      ended: receiving.ended,
+      clock,
+      log,
+    });
+    this.#receiving = receiving;
+    this.#publishing = publishing;
+    this.#topology = topology;
+    this.#clock = clock;
+    this.#routes = routes;
+    this.#consumers = Array.from(queues, ([queue, limit]) => {
+      const permits = carried.permitsOf(queue, limit);
+      const bind = (signal: AbortSignal): Promise<void> => routes.routeAll(queue, signal);
+      const common = { topology, maxDeliveries, buffer, clock, log };
+      return new QueueConsumer(receiving, { ...common, queue, permits, bind });
+    });
+    this.deliveries = buffer;
+    this.closed = receiving.closed;
+  }
+
+  /** Throws BrokerError, or the signal's reason. */
+  async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
+    if (tools.length === 0) {
+      await findExchange(this.#receiving, this.#topology, signal);
+    } else {
+      this.#routes.want(tools);
+      await this.#consume(signal);
+    }
+    const { exchange } = this.#topology;
+    this.#publisher = await Publisher.open(this.#publishing, exchange, this.#clock, signal);
   }
 
   get impediments(): readonly string[] {
-    const { publishing, serving } = this.#parts;
+    const isServing = this.#consuming !== undefined && this.#pausing === undefined;
+    const isWithoutQueue = isServing && !this.#consumers.some(({ isOpen }) => isOpen);
     return [
-      ...(publishing.isBlocked ? ["broker takes no messages"] : []),
-      ...(serving.isWithoutQueue ? [withoutQueue] : []),
-      ...(serving.isWithoutBindings ? ["exchange or bindings are missing"] : []),
+      ...(this.#publishing.isBlocked ? ["broker takes no messages"] : []),
+      ...(isWithoutQueue ? [withoutQueue] : []),
+      ...(this.#routes.areMissing ? ["exchange or bindings are missing"] : []),
     ];
   }
 
-  serve(toolName: string, signal: AbortSignal): Promise<void> {
-    return this.#parts.serving.serve(toolName, signal);
+  async serve(toolName: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#pausing !== undefined) return;
+    await this.#consume(signal);
+    await this.#routes.add(toolName, signal);
   }
 
-  leave(toolName: string, signal: AbortSignal): Promise<void> {
-    return this.#parts.serving.leave(toolName, signal);
+  async leave(toolName: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#routes.delete(toolName);
   }
 
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
-    return this.#parts.publisher.publish(message, signal);
+  async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
+    if (this.#publisher === undefined) throw new Error("the session has not begun");
+    return this.#publisher.publish(message, signal);
   }
 
   async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
     signal.throwIfAborted();
-    const { receiving, topology } = this.#parts;
-    return AmqpSubscription.open(receiving, topology.exchange, pattern, signal);
+    return AmqpSubscription.open(this.#receiving, this.#topology.exchange, pattern, signal);
   }
 
   pause(): Promise<void> {
-    this.#pausing ??= this.#completeIntake();
+    this.#pausing ??= this.#stopIntake();
     return this.#pausing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { receiving, publishing } = this.#parts;
-    await Promise.all([receiving[Symbol.asyncDispose](), publishing[Symbol.asyncDispose]()]);
+    const connections = [this.#receiving, this.#publishing];
+    await Promise.all(connections.map((connection) => connection[Symbol.asyncDispose]()));
   }
 
-  async #completeIntake(): Promise<void> {
-    await this.#parts.serving.stop();
-    this.#parts.intake.complete();
+  /** Consumes the queues of the group, once for the session. Throws BrokerError when none can be consumed. */
+  async #consume(signal: AbortSignal): Promise<void> {
+    this.#consuming ??= this.#openConsumers(signal).catch((error: unknown) => {
+      this.#consuming = undefined;
+      throw error;
+    });
+    await abortable(this.#consuming, signal);
+  }
+
+  async #openConsumers(signal: AbortSignal): Promise<void> {
+    const declare = (channel: Channel): Promise<void> => this.#topology.declareExchanges(channel);
+    await this.#receiving.onChannel(`declare the exchange ${this.#topology.exchange}`, declare, signal);
+    await openSome(this.#consumers, signal);
+  }
+
+  async #stopIntake(): Promise<void> {
+    await Promise.all(this.#consumers.map((consumer) => consumer.cancel()));
+    this.deliveries.complete();
   }
 }

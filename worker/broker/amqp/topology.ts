@@ -2,20 +2,19 @@
  * What lives on the broker: names and arguments of exchanges and queues, and how they are declared.
  *
  * ```
- *  agents ──► exchange (topic) ──► {ns}/q/sandbox/tool/{tool}  (quorum, one per tool) ──► workers that serve the tool
- *                   ▲                        │ rejected, or handed out too often
+ *  agents ──► exchange (topic) ──► {ns}/q/sandbox/{group}  (quorum, one per queue of the group) ──► workers of the group
+ *                   ▲                        │ rejected, or delivered too often
  *  answers ─────────┘                        ▼
  *                        {exchange}/dead-letter (fanout) ──► {ns}/q/dead-letter/sandbox  (quorum)
  * ```
  *
- * All of it is durable and declared by every worker alike: whoever comes first makes it. Who serves nothing declares
- * nothing that is there.
+ * All of it is durable and every worker declares it alike. A worker that serves nothing declares nothing that exists.
  */
 import type { Channel } from "amqplib";
-import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
-import { invokeTopic, parseInvokeTopic } from "../../protocol/topics.ts";
+import { groupQueue } from "../../protocol/queue-names.ts";
+import { invokeTopic } from "../../protocol/topics.ts";
 import type { AmqpConfig } from "./config.ts";
-import { routingKey, topicOf } from "./routing-keys.ts";
+import { routingKey } from "./routing-keys.ts";
 
 /** Calls kept in the dead-letter queue; of more, the oldest go. */
 const maxDeadLetters = 10_000;
@@ -26,17 +25,15 @@ const queueExpiryMs = 24 * 3_600_000;
 /** What decides names and arguments. */
 export interface TopologyOptions extends Pick<
   AmqpConfig,
-  "exchange" | "queueMode" | "maxDeliveries" | "consumerTimeoutSeconds"
+  "exchange" | "maxDeliveries" | "consumerTimeoutSeconds"
 > {
   readonly namespace: string;
-  readonly workerId: string;
+  readonly group: string;
 }
 
 /** The layout of one namespace. */
 export class Topology {
   readonly exchange: string;
-  /** Whether the calls of all tools come through one queue, which is this worker's alone. */
-  readonly hasOneQueue: boolean;
   readonly #options: TopologyOptions;
   /** The namespace as topics are built from it. */
   readonly #namespace: string;
@@ -45,18 +42,11 @@ export class Topology {
     this.#options = options;
     this.#namespace = options.namespace.replace(/\/+$/, "");
     this.exchange = options.exchange ?? this.#namespace;
-    this.hasOneQueue = options.queueMode === "worker";
   }
 
-  /** The queue that the calls of a tool come through. */
-  queueOf(toolName: string): string {
-    const { namespace, workerId } = this.#options;
-    return this.hasOneQueue ? workerQueue(namespace, workerId) : toolQueue(namespace, toolName);
-  }
-
-  /** The tool that a call is for; undefined for what is no call of this namespace. */
-  toolOf(key: string): string | undefined {
-    return parseInvokeTopic(this.#namespace, topicOf(key));
+  /** The name on the broker of a queue of the group. */
+  addressOf(queue: string): string {
+    return groupQueue(this.#namespace, this.#options.group, queue);
   }
 
   /** Rejects, and loses the channel, when there is no exchange yet. Needs no permission. */
@@ -81,11 +71,10 @@ export class Topology {
     await channel.bindQueue(queue, this.#deadLetterExchange, "");
   }
 
-  /** Declares the queue of a tool and has the calls of the tool come into it. */
-  async declareQueue(channel: Channel, toolName: string): Promise<void> {
-    const queue = this.queueOf(toolName);
+  /** Declares a queue of the group. */
+  async declareQueue(channel: Channel, queue: string): Promise<void> {
     const { maxDeliveries, consumerTimeoutSeconds } = this.#options;
-    await channel.assertQueue(queue, {
+    await channel.assertQueue(this.addressOf(queue), {
       durable: true,
       arguments: {
         "x-queue-type": "quorum",
@@ -99,12 +88,16 @@ export class Topology {
         "x-expires": queueExpiryMs,
       },
     });
-    await channel.bindQueue(queue, this.exchange, this.#callsOf(toolName));
   }
 
-  /** No call of the tool comes into the queue any more; what is there stays. */
-  async unbindQueue(channel: Channel, toolName: string): Promise<void> {
-    await channel.unbindQueue(this.queueOf(toolName), this.exchange, this.#callsOf(toolName));
+  /** Routes the calls of a tool into a queue of the group. */
+  async bind(channel: Channel, toolName: string, queue: string): Promise<void> {
+    await channel.bindQueue(this.addressOf(queue), this.exchange, this.#callsOf(toolName));
+  }
+
+  /** Routes no calls of the tool into the queue; those in it stay. A binding that does not exist is no error. */
+  async unbind(channel: Channel, toolName: string, queue: string): Promise<void> {
+    await channel.unbindQueue(this.addressOf(queue), this.exchange, this.#callsOf(toolName));
   }
 
   get #deadLetterExchange(): string {

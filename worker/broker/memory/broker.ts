@@ -11,10 +11,11 @@ import {
   type Broker,
   BrokerError,
   type BrokerSession,
-  type CarriedWork,
+  type CarriedCalls,
   type OutboundMessage,
   type PublishOutcome,
 } from "../broker.ts";
+import { noCarriedCalls } from "../delivery-tracker.ts";
 import type { Weighed } from "../heard-messages.ts";
 import { stamped } from "../timestamp.ts";
 import { type Queued, Queues } from "./queues.ts";
@@ -77,7 +78,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
   connect(
     tools: readonly string[],
     signal: AbortSignal,
-    carried?: CarriedWork,
+    carried: CarriedCalls = noCarriedCalls,
   ): Promise<BrokerSession> {
     return new Promise((resolve) => {
       signal.throwIfAborted();

@@ -5,7 +5,7 @@ import {
   BrokerError,
   type BrokerSession,
   type BrokerSubscription,
-  type CarriedWork,
+  type CarriedCalls,
   type Delivery,
   type HeardMessage,
   type OutboundMessage,
@@ -13,6 +13,7 @@ import {
   type SessionEnd,
   type Settlement,
 } from "../broker.ts";
+import { defaultQueue as queue } from "../../protocol/queue-names.ts";
 import type { Weighed } from "../heard-messages.ts";
 import type { Queued } from "./queues.ts";
 import type { MemoryMessage, Subscription } from "./subscription.ts";
@@ -50,22 +51,20 @@ export class MemorySession implements BrokerSession {
   readonly #exchange: Exchange;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #unsettled = new Set<Queued>();
-  /** Places that are taken by calls of former sessions. */
-  #carried = 0;
+  /** Deliveries that may be unsettled. */
+  #permits: number;
   readonly #subscriptions = new Set<Subscription<HeardMessage>>();
   #isEnded = false;
   #isPaused = false;
   #awake = Promise.withResolvers<void>();
 
-  constructor(exchange: Exchange, carried: CarriedWork | undefined) {
+  constructor(exchange: Exchange, carried: CarriedCalls) {
     this.#exchange = exchange;
-    carried?.takePlaces({
-      places: exchange.maxUnsettled,
-      add: () => void this.#carried++,
-      remove: () => {
-        this.#carried--;
-        this.wake();
-      },
+    const permits = carried.permitsOf(queue, exchange.maxUnsettled);
+    this.#permits = permits.available;
+    permits.onRelease(() => {
+      this.#permits++;
+      this.wake();
     });
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };
@@ -141,7 +140,7 @@ export class MemorySession implements BrokerSession {
   }
 
   #take(): Queued | undefined {
-    if (this.#unsettled.size + this.#carried >= this.#exchange.maxUnsettled) return undefined;
+    if (this.#unsettled.size >= this.#permits) return undefined;
     const queued = this.#exchange.take(this.topics);
     if (queued) this.#unsettled.add(queued);
     return queued;
@@ -150,6 +149,7 @@ export class MemorySession implements BrokerSession {
   #toDelivery(queued: Queued): Delivery {
     return {
       ...toHeard(queued.message),
+      queue,
       redelivered: queued.deliveryCount > 1,
       deliveryCount: queued.deliveryCount,
       maxDeliveries: this.#exchange.maxDeliveries,

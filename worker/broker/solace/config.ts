@@ -2,9 +2,6 @@
  * What an operator says of a Solace broker.
  */
 
-/** Which calls share a queue: those of a tool, for all workers that serve it, or all calls of one worker. */
-export type QueueMode = "tool" | "worker";
-
 /** How status messages are sent: confirmed by the broker, or as fast as can be, with some lost when it is busy. */
 export type StatusDelivery = "persistent" | "direct";
 
@@ -32,7 +29,6 @@ export interface SolaceConfig {
   /** File with such a token, read anew for every connection. */
   readonly oauthTokenFile: string | undefined;
   readonly tls: SolaceTlsFiles;
-  readonly queueMode: QueueMode;
   readonly statusDelivery: StatusDelivery;
   /** How often the broker hands a call out before it puts it aside, for queues that the worker makes. */
   readonly maxDeliveries: number;

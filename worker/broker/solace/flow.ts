@@ -50,8 +50,7 @@ export class Flow {
   readonly #bound = Promise.withResolvers<void>();
   readonly #lost = Promise.withResolvers<BrokerError>();
   readonly #down = Promise.withResolvers<void>();
-  #onMessage: FlowOptions["onMessage"];
-  #aside: solace.Message | undefined;
+  readonly #onMessage: FlowOptions["onMessage"];
   #lastNumber = 0;
   #isOpen = false;
   #isExclusive = false;
@@ -158,27 +157,8 @@ export class Flow {
     );
   }
 
-  /** Who gets the messages from now on. */
-  handTo(onMessage: FlowOptions["onMessage"]): void {
-    this.#onMessage = onMessage;
-  }
-
-  /** Has a message wait that was received: it is the next that is handed on. */
-  setAside(message: solace.Message): void {
-    this.#aside = message;
-  }
-
-  /** Hands on what was set aside. */
-  handOnAside(): void {
-    const message = this.#aside;
-    this.#aside = undefined;
-    if (message !== undefined) this.#onMessage(this, message);
-  }
-
-  /** Hands messages on if it can, or stops to. What was set aside, or is in the library's hand, is handed on before this returns. */
+  /** Hands messages on if it can, or stops to. What the library holds is handed on before this returns. */
   setOpen(isOpen: boolean): void {
-    // Whoever gets it says whether there is room for more.
-    if (isOpen && this.#aside !== undefined) return this.handOnAside();
     const wasOpen = this.#isOpen;
     this.#isOpen = isOpen && this.canTake;
     if (this.#isOpen === wasOpen) return;

@@ -5,19 +5,18 @@
  *  agents ──► {ns}/a2a/v1/sam_remote_tool/invoke/{tool}
  *                   │ subscription of the queue
  *                   ▼
- *  {ns}/q/sandbox/tool/{tool}  (durable, non-exclusive, one per tool) ──► workers that serve the tool
+ *  {ns}/q/sandbox/{group}  (durable, non-exclusive, one per queue of the group) ──► workers of the group
  *                   │ rejected, expired, or handed out too often
  *                   ▼
  *  #DEAD_MSG_QUEUE  (if the broker has one, and for messages that are eligible)
  * ```
  *
- * A queue that is there is taken as it is; one that is missing is made, where the broker lets the user.
+ * A worker takes an existing queue as it is, and makes a missing one where the broker permits it.
  */
 import solace from "solclientjs";
 import { maxMessageBytes } from "../../protocol/limits.ts";
-import { toolQueue, workerQueue } from "../../protocol/queue-names.ts";
-import { invokeTopic, parseInvokeTopic } from "../../protocol/topics.ts";
-import { Slots } from "../../support/slots.ts";
+import { groupQueue } from "../../protocol/queue-names.ts";
+import { invokeTopic } from "../../protocol/topics.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
@@ -35,25 +34,19 @@ const messageBytes = maxMessageBytes + 2_000_000;
 /** Megabytes of calls that may wait in a queue: what Solace gives to queues that administrators make. */
 const quotaMb = 5_000;
 
-/** Queues that are bound to at the same time; others wait. One that the broker does not answer for keeps its place until it is given up. */
-const maxBindsAtOnce = 32;
-
 /** Longest name of a queue. */
 const maxNameBytes = 200;
 
 /** What decides names and properties. */
-export interface QueuesOptions extends Pick<SolaceConfig, "queueMode" | "maxDeliveries"> {
+export interface QueuesOptions extends Pick<SolaceConfig, "maxDeliveries"> {
   readonly namespace: string;
-  readonly workerId: string;
+  readonly group: string;
   readonly log: BrokerLog;
 }
 
 /** The queues of one namespace. */
 export class Queues {
-  /** Whether the calls of all tools come through one queue, which is this worker's alone. */
-  readonly hasOneQueue: boolean;
   readonly #options: QueuesOptions;
-  readonly #binds = new Slots({ capacity: maxBindsAtOnce, maxWaiting: Infinity });
   /** Limits that were told of, by queue: a queue is bound to again and again. */
   readonly #toldLimits = new Map<string, number | undefined>();
   /** Queues whose largest message was told of. */
@@ -63,28 +56,16 @@ export class Queues {
 
   constructor(options: QueuesOptions) {
     this.#options = options;
-    this.hasOneQueue = options.queueMode === "worker";
   }
 
-  /** The queue that the calls of a tool come through. */
-  queueOf(toolName: string): string {
-    const { namespace, workerId } = this.#options;
-    return this.hasOneQueue ? workerQueue(namespace, workerId) : toolQueue(namespace, toolName);
-  }
-
-  /** The tool whose calls are published to a topic; undefined when it is another kind of topic. */
-  toolOf(topic: string): string | undefined {
-    return parseInvokeTopic(this.#options.namespace, topic);
-  }
-
-  /** Binds to a queue, and makes it before if it is missing. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Binds to a queue of the group, and makes it before if it is missing. Throws BrokerError, or the signal's reason when it aborts. */
   async bind(
     connection: SolaceConnection,
-    options: FlowOptions,
+    { queue, onMessage }: FlowOptions,
     signal: AbortSignal,
   ): Promise<Flow> {
+    const options = { queue: this.addressOf(queue), onMessage };
     checkName(options.queue);
-    using _bind = await this.#binds.acquire(signal);
     const flow = await this.#open(connection, options, signal);
     if (flow.isExclusive) {
       await flow.close();
@@ -95,7 +76,7 @@ export class Queues {
     return flow;
   }
 
-  /** Has the calls of a tool come into its queue. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Routes the calls of a tool into a queue. Throws BrokerError, or the signal's reason when it aborts. */
   async attract(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
     const topic = this.#topicOf(toolName);
     try {
@@ -112,9 +93,15 @@ export class Queues {
     }
   }
 
-  /** Has the calls of a tool come into its queue no more. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Routes no more calls of a tool into a queue. Throws BrokerError, or the signal's reason when it aborts. */
   async repel(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
     await flow.repel(this.#topicOf(toolName), signal);
+  }
+
+  /** The name on the broker of a queue of the group. */
+  addressOf(queue: string): string {
+    const { namespace, group } = this.#options;
+    return groupQueue(namespace, group, queue);
   }
 
   /** Where agents publish the calls of a tool. */
@@ -190,7 +177,7 @@ function checkName(queue: string): void {
   if (queue.length <= maxNameBytes) return;
   throw new BrokerError(
     `The name of the queue ${queue} has ${queue.length} bytes; Solace allows ${maxNameBytes}: ` +
-      "choose a shorter name for the tool, or a shorter namespace",
+      "choose a shorter WORKER_GROUP, or a shorter namespace",
     { transient: false },
   );
 }

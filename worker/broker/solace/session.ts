@@ -1,46 +1,47 @@
 /**
- * A session over one session of the library: flows from the queues of tools, the intake of their calls, the way out for
- * answers, and what else is heard.
+ * A session over one session of the library: consumers of the group's queues, the publisher of answers, and direct
+ * subscriptions.
  */
 import { type Clock, systemClock } from "../../support/clock.ts";
+import { abortable } from "../../support/within.ts";
 import {
+  BrokerError,
   type BrokerSession,
   type BrokerSubscription,
-  type CarriedWork,
-  type Delivery,
+  type CarriedCalls,
   type OutboundMessage,
   type PublishOutcome,
   type SessionEnd,
-  withoutQueue,
 } from "../broker.ts";
+import { DeliveryBuffer } from "../delivery-buffer.ts";
+import { noCarriedCalls } from "../delivery-tracker.ts";
+import { openSome, withoutQueue } from "../reopening.ts";
+import { Routes } from "../routes.ts";
 import type { SolaceConfig } from "./config.ts";
 import { SolaceConnection } from "./connection.ts";
-import { Intake } from "./intake.ts";
 import type { ConnectionOptions } from "./library-session.ts";
+import type { Flow } from "./flow.ts";
 import { Publisher } from "./publisher.ts";
+import { QueueConsumer } from "./queue-consumer.ts";
 import { Queues, type QueuesOptions } from "./queues.ts";
-import { Serving } from "./serving.ts";
 import { Audience } from "./subscription.ts";
 
 /** Where the broker is, how its queues are made, and how much to take from them. */
 export interface SolaceBrokerOptions
   extends ConnectionOptions, QueuesOptions, Pick<SolaceConfig, "statusDelivery"> {
-  /** Deliveries that are received and not settled, at most. */
-  readonly maxUnsettled: number;
-  /** Whether a call of a tool may be handed out again though nobody knows whether it has begun; none may unless told. */
-  readonly isRepeatable?: (toolName: string) => boolean;
+  /** Queues of the group that are consumed, with the unsettled deliveries of each at most. The library holds one more. */
+  readonly queues: ReadonlyMap<string, number>;
+  /** The queue of a tool, as the manifest is now. */
+  readonly queueOf: (toolName: string) => string;
   readonly clock?: Clock;
 }
 
-/**
- * Connects and serves. A tool whose queue cannot be had is served as soon as it can. Throws BrokerError, when no tool at all can
- * be served too, or the signal's reason when it aborts; leaves nothing open then.
- */
+/** Connects and serves. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
 export async function openSession(
   options: SolaceBrokerOptions,
   tools: readonly string[],
   signal: AbortSignal,
-  carried?: CarriedWork,
+  carried: CarriedCalls = noCarriedCalls,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
   const connection = await SolaceConnection.open(options, signal);
@@ -52,51 +53,69 @@ export async function openSession(
 
 class SolaceSession implements BrokerSession {
   readonly redelivers = true;
-  readonly deliveries: AsyncIterable<Delivery>;
+  readonly deliveries: DeliveryBuffer;
   readonly closed: Promise<SessionEnd>;
   readonly #connection: SolaceConnection;
   readonly #publisher: Publisher;
-  readonly #intake: Intake;
-  readonly #serving: Serving;
+  readonly #routes: Routes;
+  readonly #consumers: ReadonlyMap<string, QueueConsumer>;
   readonly #audience: Audience;
+  #consuming: Promise<void> | undefined;
   #pausing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(
-    connection: SolaceConnection,
-    options: SolaceBrokerOptions,
-    carried: CarriedWork | undefined,
-  ) {
-    const clock = options.clock ?? systemClock;
+  constructor(connection: SolaceConnection, options: SolaceBrokerOptions, carried: CarriedCalls) {
+    const { queueOf, maxDeliveries, log, clock = systemClock } = options;
+    const { ended } = connection;
+    const queues = new Queues(options);
+    const buffer = new DeliveryBuffer(ended);
+    const routes = new Routes({
+      queues: [...options.queues.keys()],
+      queueOf,
+      route: (tool, queue, signal) => queues.attract(this.#flowOf(queue), tool, signal),
+      unroute: (tool, queue, signal) => queues.repel(this.#flowOf(queue), tool, signal),
+      ended,
+      clock,
+      log,
+    });
+    const consumers = Array.from(options.queues, ([queue, limit]) => {
+      const permits = carried.permitsOf(queue, limit);
+      const attract = (signal: AbortSignal): Promise<void> => routes.routeAll(queue, signal);
+      const common = { queues, maxDeliveries, buffer, clock, log };
+      return [queue, new QueueConsumer(connection, { ...common, queue, permits, attract })] as const;
+    });
     this.#connection = connection;
     this.#publisher = new Publisher(connection, clock, options.statusDelivery);
-    const intake = new Intake(connection, { ...options, clock }, carried);
-    this.#intake = intake;
-    const { log, isRepeatable = () => false } = options;
-    const queues = new Queues(options);
-    this.#serving = new Serving({ connection, queues, intake, isRepeatable, log, clock });
+    this.#routes = routes;
+    this.#consumers = new Map(consumers);
     this.#audience = new Audience(connection);
-    this.deliveries = this.#intake.deliveries;
+    this.deliveries = buffer;
     this.closed = connection.closed;
   }
 
-  get impediments(): readonly string[] {
-    return this.#serving.isWithoutQueue ? [withoutQueue] : [];
+  /** Throws BrokerError when it can consume no queue, or the signal's reason. */
+  async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#routes.want(tools);
+    if (tools.length > 0) await this.#consume(signal);
+    this.#connection.ended.throwIfAborted();
   }
 
-  /** Serves the tools that it starts with. Throws BrokerError when it can serve none, or the signal's reason when it aborts. */
-  async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
-    await this.#serving.begin(tools, signal);
+  get impediments(): readonly string[] {
+    const isServing = this.#consuming !== undefined && this.#pausing === undefined;
+    const isWithoutQueue = isServing && !this.#consumers.values().some(({ isOpen }) => isOpen);
+    return isWithoutQueue ? [withoutQueue] : [];
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#serving.serve(toolName, signal);
+    if (this.#pausing !== undefined) return;
+    await this.#consume(signal);
+    await this.#routes.add(toolName, signal);
   }
 
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#serving.leave(toolName, signal);
+    this.#routes.delete(toolName);
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
@@ -108,7 +127,7 @@ class SolaceSession implements BrokerSession {
   }
 
   pause(): Promise<void> {
-    this.#pausing ??= this.#completeIntake();
+    this.#pausing ??= this.#stopIntake();
     return this.#pausing;
   }
 
@@ -117,14 +136,29 @@ class SolaceSession implements BrokerSession {
     await this.#closing;
   }
 
-  async #completeIntake(): Promise<void> {
-    await this.#serving.stop();
-    this.#intake.complete();
+  /** Consumes the queues of the group, once for the session. Throws BrokerError when none can be consumed. */
+  async #consume(signal: AbortSignal): Promise<void> {
+    this.#consuming ??= openSome([...this.#consumers.values()], signal).catch((error: unknown) => {
+      this.#consuming = undefined;
+      throw error;
+    });
+    await abortable(this.#consuming, signal);
+  }
+
+  #flowOf(queue: string): Flow {
+    const flow = this.#consumers.get(queue)?.flow;
+    if (flow !== undefined) return flow;
+    throw new BrokerError(`The queue ${queue} is not consumed at the moment`, { transient: true });
+  }
+
+  async #stopIntake(): Promise<void> {
+    await Promise.all(Array.from(this.#consumers.values(), (consumer) => consumer.cancel()));
+    this.deliveries.complete();
   }
 
   async #close(): Promise<void> {
-    this.#intake.close();
-    await this.#serving.close();
+    this.deliveries.complete();
+    await Promise.all(Array.from(this.#consumers.values(), (consumer) => consumer.close()));
     await this.#connection[Symbol.asyncDispose]();
   }
 }

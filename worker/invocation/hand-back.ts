@@ -1,7 +1,7 @@
 /**
  * Which calls a busy worker gives back to the broker, for workers that have room.
  */
-import type { Delivery } from "./broker.ts";
+import type { Delivery } from "../broker/broker.ts";
 
 /** Deliveries that a broker must allow: one is lost to the hand-back, one is for a run, and one for a second, before `POISONED`. */
 const fewestDeliveries = 4;

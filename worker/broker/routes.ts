@@ -1,0 +1,139 @@
+/**
+ * Keeps the calls of the served tools routed into the queues of the group.
+ */
+import type { Clock } from "../support/clock.ts";
+import { createRepeatFilter } from "../support/repeat-filter.ts";
+import { Slots } from "../support/slots.ts";
+import type { BrokerError } from "./broker.ts";
+import { type BrokerLog, reasonOf } from "./log.ts";
+
+/** Milliseconds between two checks. */
+export const routeCheckMs = 15_000;
+
+/** Tools that are routed at the same time. */
+const maxRoutesAtOnce = 32;
+
+/** How a broker routes. Each function throws BrokerError, or the signal's reason. */
+export interface RoutesParts {
+  /** Names of the group's queues that this worker consumes. */
+  readonly queues: readonly string[];
+  /** The queue of a tool, as the manifest is now. */
+  readonly queueOf: (toolName: string) => string;
+  /** Routes the calls of a tool into a queue. Idempotent. */
+  route(tool: string, queue: string, signal: AbortSignal): Promise<void>;
+  /** Routes no more calls of a tool into a queue. Idempotent. */
+  unroute(tool: string, queue: string, signal: AbortSignal): Promise<void>;
+  /** Before every check: restores what routes need. Without it only failed routes are tried again. */
+  restore?(signal: AbortSignal): Promise<void>;
+  /** Aborts with the connection. */
+  readonly ended: AbortSignal;
+  readonly clock: Clock;
+  readonly log: BrokerLog;
+}
+
+/** The routes of one session. Ends with its connection. */
+export class Routes {
+  readonly #parts: RoutesParts;
+  /** Tools whose calls are wanted, and whether they are routed. */
+  readonly #tools = new Map<string, boolean>();
+  readonly #slots = new Slots({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
+  readonly #isNew: (text: string) => boolean;
+  #isBroken = false;
+
+  constructor(parts: RoutesParts) {
+    this.#parts = parts;
+    this.#isNew = createRepeatFilter(parts.clock);
+    void this.#watch();
+  }
+
+  /** Whether calls of no tool are routed. */
+  get areMissing(): boolean {
+    return this.#isBroken || (this.#tools.size > 0 && ![...this.#tools.values()].includes(true));
+  }
+
+  /** Tools that `routeAll` is to route. */
+  want(tools: readonly string[]): void {
+    for (const tool of tools) if (!this.#tools.has(tool)) this.#tools.set(tool, false);
+  }
+
+  /**
+   * Routes the calls of a tool into its queue and no other of the group. Idempotent. Throws BrokerError, or the signal's
+   * reason.
+   */
+  async add(tool: string, signal: AbortSignal): Promise<void> {
+    const { queues, queueOf, unroute } = this.#parts;
+    const queue = queueOf(tool);
+    await this.#route(tool, signal);
+    // Afterwards, so that every call is routable when a tool moves to another queue.
+    for (const other of queues) if (other !== queue) await unroute(tool, other, signal);
+  }
+
+  /** Restores no route of the tool from now on, and removes none: other workers of the group may serve the tool. */
+  delete(tool: string): void {
+    this.#tools.delete(tool);
+  }
+
+  /**
+   * Routes the calls of the wanted tools of one queue. Logs a tool that the broker refuses, and tries it again later. Throws
+   * BrokerError when it refuses all of them, or the signal's reason.
+   */
+  async routeAll(queue: string, signal: AbortSignal): Promise<void> {
+    const { queueOf } = this.#parts;
+    await this.#routeEach((tool) => queueOf(tool) === queue, signal);
+  }
+
+  async #routeEach(isMeant: (tool: string) => boolean, signal: AbortSignal): Promise<void> {
+    const { log, ended } = this.#parts;
+    const tools = [...this.#tools.keys()].filter(isMeant);
+    const results = await Promise.allSettled(tools.map((tool) => this.#route(tool, signal)));
+    signal.throwIfAborted();
+    ended.throwIfAborted();
+    const failures = tools.flatMap((tool, index) => {
+      const result = results[index];
+      return result?.status === "rejected" ? [{ tool, error: result.reason as BrokerError }] : [];
+    });
+    for (const { tool, error } of failures)
+      if (this.#isNew(error.message)) log.warn({ tool, err: error }, "tool could not be routed");
+    const [first] = failures;
+    if (first !== undefined && failures.length === tools.length) throw first.error;
+  }
+
+  async #route(tool: string, signal: AbortSignal): Promise<void> {
+    const { route, queueOf } = this.#parts;
+    this.want([tool]);
+    using _slot = await this.#slots.acquire(signal);
+    try {
+      await route(tool, queueOf(tool), signal);
+    } catch (error) {
+      if (this.#tools.has(tool)) this.#tools.set(tool, false);
+      throw error;
+    }
+    if (this.#tools.has(tool)) this.#tools.set(tool, true);
+  }
+
+  /** Never rejects. */
+  async #watch(): Promise<void> {
+    const { clock, ended } = this.#parts;
+    while (!ended.aborted) {
+      await clock.sleep(routeCheckMs, ended).catch(() => undefined);
+      if (!ended.aborted && this.#tools.size > 0) await this.#check();
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { restore, ended, log } = this.#parts;
+    try {
+      await restore?.(ended);
+      const isMeant = (tool: string): boolean =>
+        restore !== undefined || this.#tools.get(tool) === false;
+      await this.#routeEach(isMeant, ended);
+      if (this.#isBroken) log.info({}, "routes are restored");
+      this.#isBroken = false;
+    } catch (error) {
+      if (ended.aborted) return;
+      this.#isBroken = true;
+      const reason = reasonOf(error);
+      if (this.#isNew(reason)) log.warn({ reason }, "routes cannot be restored");
+    }
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * Takes the calls of one queue, holds them until they are settled, and settles them.
+ */
+import type solace from "solclientjs";
+import type { Clock } from "../../support/clock.ts";
+import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
+import type { DeliveryBuffer } from "../delivery-buffer.ts";
+import type { BrokerLog } from "../log.ts";
+import { reopen } from "../reopening.ts";
+import type { SolaceConnection } from "./connection.ts";
+import { isReplay } from "./failures.ts";
+import type { Flow } from "./flow.ts";
+import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
+import type { Queues } from "./queues.ts";
+
+/** What a consumer takes from, and how much. */
+export interface QueueConsumerOptions {
+  /** The queue's name in its group. */
+  readonly queue: string;
+  readonly queues: Pick<Queues, "addressOf" | "bind">;
+  /** Routes the calls of the queue's tools into it. Throws BrokerError. */
+  readonly attract: (signal: AbortSignal) => Promise<void>;
+  /** Unsettled deliveries at most, calls of lost connections included. The library holds one more. */
+  readonly permits: PrefetchPermits;
+  /** How often a queue without a limit of its own delivers a call, as far as the worker is concerned. */
+  readonly maxDeliveries: number;
+  readonly buffer: DeliveryBuffer;
+  readonly clock: Clock;
+  readonly log: BrokerLog;
+}
+
+/**
+ * Consumes a queue through a flow, and through another one while that one can take no more. When the broker ends the flow, it
+ * binds again. Ends with its connection.
+ */
+export class QueueConsumer {
+  readonly #connection: SolaceConnection;
+  readonly #options: QueueConsumerOptions;
+  readonly #flows = new Set<Flow>();
+  readonly #cancelling = new AbortController();
+  readonly #over: AbortSignal;
+  #permits: number;
+  #unsettled = 0;
+  /** A bind that is under way. Never rejects. */
+  #extending: Promise<void> | undefined;
+  /** Whether the queue has been reported not to count deliveries. */
+  #isReported = false;
+  /** When the broker began to replay, in epoch milliseconds. */
+  #replayedAtMs: number | undefined;
+
+  constructor(connection: SolaceConnection, options: QueueConsumerOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#over = AbortSignal.any([this.#cancelling.signal, connection.ended]);
+    this.#permits = options.permits.available;
+    options.permits.onRelease(() => {
+      this.#permits++;
+      this.#regulate();
+    });
+  }
+
+  /** Whether calls arrive. */
+  get isOpen(): boolean {
+    return this.#flows.size > 0;
+  }
+
+  /** A flow of the queue, for what is the same through each. */
+  get flow(): Flow | undefined {
+    return this.#flows.values().next().value;
+  }
+
+  /** Makes the queue where it is missing, routes calls into it and consumes it. Throws BrokerError, or the signal's reason. */
+  async open(signal: AbortSignal): Promise<void> {
+    const { queues, queue, attract } = this.#options;
+    const onMessage = (flow: Flow, message: solace.Message): void => this.#receive(flow, message);
+    const flow = await queues.bind(this.#connection, { queue, onMessage }, signal);
+    const isFirst = !this.isOpen;
+    this.#flows.add(flow);
+    void flow.lost.then((cause) => this.#lose(flow, cause));
+    try {
+      this.#over.throwIfAborted();
+      if (isFirst) await attract(signal);
+    } catch (error) {
+      await this.#drop(flow);
+      throw error;
+    }
+    this.#regulate();
+  }
+
+  /** Consumes the queue as soon as the broker permits it. Never rejects. */
+  async reopen(cause: unknown): Promise<void> {
+    const { queues, queue, clock, log } = this.#options;
+    const [open, signal] = [() => this.open(this.#over), this.#over];
+    await reopen({ address: queues.addressOf(queue), open, signal, clock, log }, cause);
+  }
+
+  /** Stops consuming. What arrived can be settled; the last settlement closes its flow. Never rejects. */
+  async cancel(): Promise<void> {
+    this.#cancelling.abort(new BrokerError("The consumer was cancelled", { transient: true }));
+    for (const flow of this.#flows) flow.setOpen(false);
+    await this.#extending;
+    await Promise.all(Array.from(this.#flows, (flow) => this.#tidy(flow)));
+  }
+
+  /** Closes the flows; the broker redelivers what is unsettled. Never rejects. */
+  async close(): Promise<void> {
+    await this.cancel();
+    await Promise.all(Array.from(this.#flows, (flow) => this.#drop(flow)));
+  }
+
+  /** Binds one more flow, unless that is under way. Never rejects. */
+  #extend(): Promise<void> {
+    this.#extending ??= this.open(this.#over)
+      .catch((error: unknown) => (this.isOpen ? undefined : this.reopen(error)))
+      .finally(() => (this.#extending = undefined));
+    return this.#extending;
+  }
+
+  /** Opens the flows while there are permits. Opening one may deliver at once what the library holds. */
+  #regulate(): void {
+    for (const flow of this.#flows) flow.setOpen(this.#mayTake);
+    const canTake = this.#flows.values().some((flow) => flow.canTake);
+    if (this.#mayTake && this.isOpen && !canTake) void this.#extend();
+  }
+
+  get #mayTake(): boolean {
+    return !this.#over.aborted && this.#unsettled < this.#permits;
+  }
+
+  #receive(flow: Flow, message: solace.Message): void {
+    const payload = payloadOf(message);
+    if (payload === undefined) {
+      const facts = { queue: flow.queue, topic: topicOf(message) };
+      this.#options.log.warn(facts, "message rejected that is neither binary nor text");
+      flow.settle(message, "rejected");
+      void this.#tidy(flow);
+      return;
+    }
+    this.#unsettled++;
+    this.#options.buffer.add(this.#toDelivery(flow, message, payload));
+    this.#regulate();
+  }
+
+  #toDelivery(flow: Flow, message: solace.Message, payload: Uint8Array): Delivery {
+    let isSettled = false;
+    return {
+      topic: topicOf(message),
+      queue: this.#options.queue,
+      payload,
+      redelivered: message.isRedelivered() || this.#mayBeReplayed(message),
+      deliveryCount: this.#deliveryCountOf(message, flow),
+      maxDeliveries: flow.maxDeliveries ?? this.#options.maxDeliveries,
+      properties: propertiesOf(message),
+      get isLost() {
+        return flow.isClosing;
+      },
+      settle: async (outcome) => {
+        if (isSettled) return;
+        isSettled = true;
+        this.#unsettled--;
+        flow.settle(message, outcome);
+        this.#regulate();
+        await this.#tidy(flow);
+      },
+    };
+  }
+
+  /** Closes a flow that is used up, and replaces it. Never rejects. */
+  async #tidy(flow: Flow): Promise<void> {
+    const isDone = this.#cancelling.signal.aborted ? flow.held === 0 : flow.isSpent;
+    if (!isDone || !this.#flows.has(flow)) return;
+    if (!this.#over.aborted && this.#flows.size === 1) await this.#extend();
+    await this.#drop(flow);
+  }
+
+  /** Never rejects. */
+  async #drop(flow: Flow): Promise<void> {
+    this.#flows.delete(flow);
+    await flow.close();
+  }
+
+  #lose(flow: Flow, cause: BrokerError): void {
+    if (!this.#flows.delete(flow) || this.#over.aborted) return;
+    if (isReplay(cause)) {
+      this.#options.log.warn({ queue: flow.queue }, "broker replays calls");
+      this.#replayedAtMs = this.#options.clock.nowMs();
+    }
+    if (this.isOpen || this.#extending !== undefined) return;
+    if (isReplay(cause)) void this.#extend();
+    else void this.reopen(cause);
+  }
+
+  /** The broker delivers replayed messages as new ones: some worker may have run and answered what was sent before. */
+  #mayBeReplayed(message: solace.Message): boolean {
+    const replayedAtMs = this.#replayedAtMs;
+    return replayedAtMs !== undefined && Number(propertiesOf(message)["timestamp"]) < replayedAtMs;
+  }
+
+  #deliveryCountOf(message: solace.Message, { queue }: Flow): number {
+    const count = deliveryCountOf(message);
+    if (count !== undefined) return count;
+    if (!this.#isReported) {
+      this.#isReported = true;
+      this.#options.log.warn(
+        { queue },
+        "queue does not tell how often it has delivered a call, so none is POISONED; have its deliveryCountEnabled set",
+      );
+    }
+    return message.isRedelivered() ? 2 : 1;
+  }
+}
