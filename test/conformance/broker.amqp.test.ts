@@ -12,6 +12,7 @@ const node = useRabbitMQ();
 describeBroker("amqp", {
   capabilities: {
     shares: true,
+    hasGroups: true,
     durable: true,
     redelivers: true,
     countsDeliveries: true,
@@ -27,15 +28,18 @@ describeBroker("amqp", {
     const peer = stack.use(await connectAmqpPeer(node().url, place));
     const owned = stack.move();
     const namespace = `${place}/`;
+    const url = `amqp://guest:guest@127.0.0.1:${cable.port}`;
+    const common = { url, namespace, maxDeliveries, maxUnsettled };
     return {
-      broker: amqpBroker({
-        url: `amqp://guest:guest@127.0.0.1:${cable.port}`,
-        namespace,
-        maxDeliveries,
-        maxUnsettled,
-      }),
+      broker: amqpBroker(common),
       namespace,
       peer,
+      brokerOf: ({ queues, ...options }) =>
+        amqpBroker({
+          ...common,
+          ...options,
+          ...(queues && { queues: new Map(Object.entries(queues)) }),
+        }),
       cutConnections: () => cable.cut(),
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };

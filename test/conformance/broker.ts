@@ -4,6 +4,7 @@
 import { describe } from "vitest";
 import { describeBackPressure } from "./broker/back-pressure.ts";
 import { describeEnding } from "./broker/ending.ts";
+import { describeGroups } from "./broker/groups.ts";
 import { describePublishing } from "./broker/publishing.ts";
 import { describeRedelivery } from "./broker/redelivery.ts";
 import { describeSharing } from "./broker/sharing.ts";
@@ -16,6 +17,7 @@ export type {
   BrokerTestOptions,
   BrokerUnderTest,
   CreateBroker,
+  GroupOptions,
   HeardMessage,
   Peer,
 } from "./broker/under-test.ts";
@@ -36,6 +38,7 @@ export function describeBroker(
     describePublishing(suite);
     describeEnding(suite);
     describeSharing(suite);
+    describeGroups(suite);
     describeRedelivery(suite);
     describeBackPressure(suite);
     describeSubscriptions(suite);

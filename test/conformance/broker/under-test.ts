@@ -34,8 +34,18 @@ export interface BrokerUnderTest extends AsyncDisposable {
   readonly broker: Broker;
   readonly namespace: string;
   readonly peer: Peer;
+  /** The adapter of other workers. Called only where `hasGroups`. */
+  brokerOf?(options: GroupOptions): Broker;
   /** Breaks every connection of the worker, that a session or another end may learn of later; the peer's stay. */
   cutConnections(): void | Promise<void>;
+}
+
+/** How the workers of an adapter are grouped; what is missing is as for `broker`. */
+export interface GroupOptions {
+  readonly group?: string;
+  /** Unsettled deliveries of each queue at most. */
+  readonly queues?: Readonly<Record<string, number>>;
+  readonly queueOf?: (toolName: string) => string;
 }
 
 /** What a test wants of the broker that it runs against. */
@@ -56,8 +66,10 @@ export type CreateBroker = (options?: BrokerTestOptions) => Promise<BrokerUnderT
 
 /** In what brokers may differ. What one cannot do is reported as skipped. */
 export interface BrokerCapabilities {
-  /** Sessions that serve one tool share its calls; otherwise each gets a copy. */
+  /** Sessions share the calls of a group in a queue, whoever serves which tool; otherwise each gets a copy. */
   readonly shares: boolean;
+  /** Workers may be of several groups, which have several queues. */
+  readonly hasGroups?: boolean;
   /** Calls of a tool that was served wait while no session is there. */
   readonly durable: boolean;
   /** A call that was not settled, or settled `failed`, comes again. */

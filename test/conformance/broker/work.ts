@@ -6,7 +6,7 @@ import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { type Suite, never, numbers, publishCalls, pull, textOf } from "./under-test.ts";
 
 /** Runs the promises about served tools. */
-export function describeWork({ create }: Suite): void {
+export function describeWork({ create, capabilities }: Suite): void {
   test("delivers the calls of a tool that is served from the start", async () => {
     await using under = await create();
     await using session = await under.broker.connect(["echo"], never);
@@ -26,17 +26,30 @@ export function describeWork({ create }: Suite): void {
     expect(textOf(await pull(session).next())).toBe('"hello"');
   });
 
-  test("delivers no call that is published after leaving its tool", async () => {
-    await using under = await create();
-    await using session = await under.broker.connect(["gone", "kept"], never);
-    const deliveries = pull(session);
-    await session.leave("gone", never);
-    await publishCalls(under, "gone", ["1"]);
-    await publishCalls(under, "kept", ["2"]);
-    expect(textOf(await deliveries.next())).toBe("2");
-  });
+  if (capabilities.shares) {
+    test("goes on delivering the calls of a tool that it left: others of its group may serve it", async () => {
+      await using under = await create();
+      await using session = await under.broker.connect(["gone", "kept"], never);
+      const deliveries = pull(session);
+      await session.leave("gone", never);
+      await publishCalls(under, "gone", ["1"]);
+      await publishCalls(under, "kept", ["2"]);
+      expect(textOf(await deliveries.next())).toBe("1");
+      expect(textOf(await deliveries.next())).toBe("2");
+    });
+  } else {
+    test("delivers no call that is published after leaving its tool", async () => {
+      await using under = await create();
+      await using session = await under.broker.connect(["gone", "kept"], never);
+      const deliveries = pull(session);
+      await session.leave("gone", never);
+      await publishCalls(under, "gone", ["1"]);
+      await publishCalls(under, "kept", ["2"]);
+      expect(textOf(await deliveries.next())).toBe("2");
+    });
+  }
 
-  test("delivers nothing of other tools and other namespaces", async () => {
+  test("delivers nothing of tools that nobody serves, and of other namespaces", async () => {
     await using under = await create();
     await using session = await under.broker.connect(["echo"], never);
     await under.peer.publish(invokeTopic(under.namespace, "echo2"), "1");

@@ -72,28 +72,25 @@ export function isNotFound(failure: unknown): boolean {
 }
 
 /**
- * The broker has ended a consumer, and does not say why: its queue is gone, or, since RabbitMQ 4.3, a call that it had got was
- * not settled within the `consumer_timeout`.
+ * Why a consumer gets no more calls. RabbitMQ closes the channel of a call that was not settled within the `consumer_timeout`,
+ * since 4.3 only where there is no consumer any more that it could end instead.
  */
-export class ConsumerEndedError extends BrokerError {
-  /** Whether there were calls that had not been settled. */
-  readonly hadCalls: boolean;
-
-  constructor(hadCalls: boolean) {
-    super("The broker has ended a consumer", { transient: true });
-    this.hadCalls = hadCalls;
-  }
+export function consumerFailure(error: unknown, doing: string): BrokerError {
+  const isTimeout =
+    replyCodeOf(error) === replyCodes.preconditionFailed &&
+    /acknowledgement on channel \d+ timed out/.test(textOf(error));
+  if (!isTimeout) return commandFailure(error, doing);
+  const message =
+    "The broker took unsettled calls back: one was not settled within its consumer timeout, which " +
+    `AMQP_CONSUMER_TIMEOUT_SECONDS has to equal (${textOf(error)})`;
+  return new BrokerError(message, { cause: error, transient: true });
 }
 
-/**
- * Whether the broker has closed a channel because a call was not settled within its `consumer_timeout`. Since RabbitMQ 4.3
- * it does so only where there is no consumer any more that it could end instead.
- */
-export function isConsumerTimeout(error: unknown): boolean {
-  return (
-    replyCodeOf(error) === replyCodes.preconditionFailed &&
-    /acknowledgement on channel \d+ timed out/.test(textOf(error))
-  );
+/** The broker ended a consumer, and does not say why. */
+export function consumerEnded(): BrokerError {
+  const message =
+    "The broker ended a consumer: its queue was removed, or a call was not settled within AMQP_CONSUMER_TIMEOUT_SECONDS";
+  return new BrokerError(message, { transient: true });
 }
 
 /** The reply code of the broker, if it is the broker who speaks. */

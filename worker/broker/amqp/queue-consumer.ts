@@ -8,7 +8,7 @@ import type { DeliveryBuffer } from "../delivery-buffer.ts";
 import type { BrokerLog } from "../log.ts";
 import { reopen } from "../reopening.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { commandFailure } from "./failures.ts";
+import { consumerEnded, consumerFailure } from "./failures.ts";
 import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./headers.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Topology } from "./topology.ts";
@@ -33,7 +33,12 @@ export interface QueueConsumerOptions {
 interface Link {
   readonly channel: Channel;
   readonly tags: Set<string>;
-  /** Whether the broker closed the channel, and redelivers what came through it. */
+  /** Sum of the prefetch limits of its consumers. */
+  prefetch: number;
+  unsettled: number;
+  /** Why the broker ended a consumer, or the channel. */
+  loss: BrokerError | undefined;
+  /** Whether the channel is closed, and the broker redelivers what came through it. */
   isClosed: boolean;
 }
 
@@ -46,13 +51,19 @@ export class QueueConsumer {
   readonly #options: QueueConsumerOptions;
   readonly #cancelling = new AbortController();
   readonly #over: AbortSignal;
+  /** The prefetch limit of the moment. */
+  #limit: number;
   #link: Link | undefined;
 
   constructor(connection: AmqpConnection, options: QueueConsumerOptions) {
     this.#connection = connection;
     this.#options = options;
     this.#over = AbortSignal.any([this.#cancelling.signal, connection.ended]);
-    options.permits.onRelease(() => this.#grow());
+    this.#limit = options.permits.available;
+    options.permits.onRelease(() => {
+      this.#limit++;
+      this.#grow();
+    });
   }
 
   /** Whether calls arrive. */
@@ -62,24 +73,28 @@ export class QueueConsumer {
 
   /** Declares, binds and consumes the queue. Throws BrokerError, or the signal's reason; leaves nothing open then. */
   async open(signal: AbortSignal): Promise<void> {
-    const { queue, topology, permits, bind } = this.#options;
+    const { queue, topology, bind } = this.#options;
     const declare = (channel: Channel): Promise<void> => topology.declareQueue(channel, queue);
     await this.#connection.onChannel(`declare the queue ${this.#address}`, declare, signal);
     await bind(signal);
     const channel = await this.#connection.openChannel(signal);
-    const link: Link = { channel, tags: new Set(), isClosed: false };
+    const counts = { prefetch: 0, unsettled: 0 };
+    const link: Link = { channel, tags: new Set(), ...counts, loss: undefined, isClosed: false };
     channel.on("error", (error: unknown) => {
       link.isClosed = true;
-      this.#lose(link, commandFailure(error, this.#doing));
+      this.#lose(link, consumerFailure(error, this.#doing));
     });
     try {
-      const consuming = this.#consume(link, permits.available);
+      const consuming = this.#consume(link, this.#limit);
       await this.#connection.answered(consuming, this.#doing, signal);
+      if (link.loss !== undefined) throw link.loss;
     } catch (error) {
+      link.isClosed = true;
       void this.#connection.release(channel);
       throw error;
     }
     this.#link = link;
+    this.#grow();
     if (this.#over.aborted) await this.cancel();
   }
 
@@ -95,9 +110,9 @@ export class QueueConsumer {
     this.#cancelling.abort(new BrokerError("The consumer was cancelled", { transient: true }));
     const link = this.#link;
     if (link === undefined) return;
-    const cancelling = Promise.all(Array.from(link.tags, (tag) => link.channel.cancel(tag)));
     const { ended } = this.#connection;
-    await this.#connection.answered(cancelling, "end a consumer", ended).catch(() => undefined);
+    const doing = "end a consumer";
+    await this.#connection.answered(endConsumers(link), doing, ended).catch(() => undefined);
   }
 
   get #address(): string {
@@ -108,36 +123,54 @@ export class QueueConsumer {
     return `send from the queue ${this.#address}`;
   }
 
+  /** Both commands go out together: the limit of a channel is that of the consumers that begin after it. */
   async #consume(link: Link, prefetch: number): Promise<void> {
     // The broker orders redeliveries of a closed channel by these.
     const consumerTag = String(link.tags.size).padStart(12, "0");
     link.tags.add(consumerTag);
-    await link.channel.prefetch(prefetch);
+    link.prefetch += prefetch;
     const onMessage = (message: ConsumeMessage | null): void => this.#receive(link, message);
-    await link.channel.consume(this.#address, onMessage, { consumerTag });
+    await Promise.all([
+      link.channel.prefetch(prefetch),
+      link.channel.consume(this.#address, onMessage, { consumerTag }),
+    ]);
   }
 
-  /** RabbitMQ fixes the prefetch limit of a consumer: a permit that is released after a reconnect is another consumer's. */
+  /** RabbitMQ fixes the prefetch limit of a consumer: a permit that is released later is another consumer's. */
   #grow(): void {
     const link = this.#link;
     if (link === undefined || this.#over.aborted) return;
-    this.#consume(link, 1).catch((error: unknown) => this.#lose(link, error));
+    const missing = this.#limit - link.prefetch;
+    if (missing === 0) return;
+    this.#consume(link, missing).catch((error: unknown) =>
+      this.#lose(link, consumerFailure(error, this.#doing)),
+    );
   }
 
   #receive(link: Link, message: ConsumeMessage | null): void {
-    if (message !== null) return this.#options.buffer.add(this.#toDelivery(link, message));
-    const text =
-      "The broker ended a consumer: its queue was removed, or a call was not settled within AMQP_CONSUMER_TIMEOUT_SECONDS";
-    this.#lose(link, new BrokerError(text, { transient: true }));
+    if (message === null) return this.#lose(link, consumerEnded());
+    link.unsettled++;
+    this.#options.buffer.add(this.#toDelivery(link, message));
   }
 
-  #lose(link: Link, cause: unknown): void {
+  /**
+   * Calls of a lost consumer that still run do not count against the limit of the next one: the worker waits with what is
+   * beyond its slots.
+   */
+  #lose(link: Link, cause: BrokerError): void {
+    link.loss ??= cause;
     if (link !== this.#link) return;
     this.#link = undefined;
     if (this.#over.aborted) return;
     // Another consumer on the channel may go on; what arrived is settled on it.
-    if (!link.isClosed) for (const tag of link.tags) link.channel.cancel(tag).catch(() => undefined);
+    if (!link.isClosed) endConsumers(link).catch(() => undefined);
+    this.#releaseWhenSettled(link);
     void this.reopen(cause);
+  }
+
+  #releaseWhenSettled(link: Link): void {
+    if (link === this.#link || link.loss === undefined || link.isClosed) return;
+    if (link.unsettled === 0) void this.#connection.release(link.channel);
   }
 
   #toDelivery(link: Link, message: ConsumeMessage): Delivery {
@@ -159,12 +192,19 @@ export class QueueConsumer {
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;
+        link.unsettled--;
         // The broker redelivers what its channel or connection is gone of.
         if (link.isClosed || this.#connection.ended.aborted) return;
         if (outcome === "accepted") link.channel.ack(message);
         // RabbitMQ 4.3 does not count what comes back by `nack`.
         else link.channel.reject(message, outcome === "failed");
+        this.#releaseWhenSettled(link);
       },
     };
   }
+}
+
+/** Asks for the end of all consumers of a channel. */
+async function endConsumers({ channel, tags }: Link): Promise<void> {
+  await Promise.all(Array.from(tags, (tag) => channel.cancel(tag)));
 }

@@ -224,7 +224,11 @@ class AmqpSession implements BrokerSession {
 
   async #openConsumers(signal: AbortSignal): Promise<void> {
     const declare = (channel: Channel): Promise<void> => this.#topology.declareExchanges(channel);
-    await this.#receiving.onChannel(`declare the exchange ${this.#topology.exchange}`, declare, signal);
+    await this.#receiving.onChannel(
+      `declare the exchange ${this.#topology.exchange}`,
+      declare,
+      signal,
+    );
     await openSome(this.#consumers, signal);
   }
 

@@ -1,9 +1,9 @@
 /**
  * A broker inside this process, for tests and for those who use the worker as a library.
  *
- * It behaves like a broker with one durable queue per tool: a queue exists from the first `serve` of its tool to the
- * `leave` of the last session that serves it, its messages go to one session each, and what a session has not settled
- * comes back when the session ends. Everything else is heard by those who subscribe at the time.
+ * It behaves like a broker with the one durable queue of a worker group. The first `serve` of a tool routes its calls into
+ * the queue, for good. A call goes to one session of those that have served a tool, and comes back when the session ends
+ * without having settled it. Subscribers get every other message that is published meanwhile.
  */
 import { invokeTopic } from "../../protocol/topics.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
@@ -18,7 +18,7 @@ import {
 import { noCarriedCalls } from "../delivery-tracker.ts";
 import type { Weighed } from "../heard-messages.ts";
 import { stamped } from "../timestamp.ts";
-import { type Queued, Queues } from "./queues.ts";
+import { Queue, type Queued } from "./queue.ts";
 import { type Exchange, MemorySession } from "./session.ts";
 import { type MemoryMessage, type MemorySubscription, Subscription } from "./subscription.ts";
 
@@ -26,7 +26,7 @@ import { type MemoryMessage, type MemorySubscription, Subscription } from "./sub
 export interface MemoryBroker extends Broker {
   /** What no session gets any more: it was settled `rejected`, or handed out too often. Of many, the last ones. */
   readonly deadLetters: readonly MemoryMessage[];
-  /** Publishes as an agent does. Throws BrokerError when the queues are full. */
+  /** Publishes as an agent does. Throws BrokerError when the queue is full. */
   publish(
     topic: string,
     payload: Uint8Array,
@@ -59,7 +59,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
   readonly maxUnsettled: number;
   readonly #namespace: string;
   readonly #clock: Clock;
-  readonly #queues: Queues;
+  readonly #queue: Queue;
   readonly #sessions = new Set<MemorySession>();
   readonly #subscriptions = new Set<Pick<Subscription<Weighed>, "offer">>();
 
@@ -68,11 +68,11 @@ class InProcessBroker implements MemoryBroker, Exchange {
     this.maxUnsettled = options.maxUnsettled ?? Infinity;
     this.#namespace = options.namespace;
     this.#clock = options.clock ?? systemClock;
-    this.#queues = new Queues(options.maxDeliveries ?? Infinity);
+    this.#queue = new Queue(options.maxDeliveries ?? Infinity);
   }
 
   get deadLetters(): readonly MemoryMessage[] {
-    return this.#queues.deadLetters;
+    return this.#queue.deadLetters;
   }
 
   connect(
@@ -95,7 +95,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
     properties: MemoryMessage["properties"] = {},
   ): PublishOutcome {
     const message = { topic, payload, properties };
-    let isRouted = this.#queues.offer(message);
+    let isRouted = this.#queue.offer(message);
     if (isRouted) this.#wakeSessions();
     for (const subscription of this.#subscriptions) {
       if (subscription.offer(message)) isRouted = true;
@@ -115,30 +115,21 @@ class InProcessBroker implements MemoryBroker, Exchange {
   }
 
   bind(session: MemorySession, toolName: string): void {
-    const topic = invokeTopic(this.#namespace, toolName);
-    this.#queues.open(topic);
-    session.topics.add(topic);
-    session.wake();
+    this.#queue.route(invokeTopic(this.#namespace, toolName));
+    session.consume();
   }
 
-  unbind(session: MemorySession, toolName: string): void {
-    const topic = invokeTopic(this.#namespace, toolName);
-    session.topics.delete(topic);
-    if ([...this.#sessions].some((other) => other.topics.has(topic))) return;
-    this.#queues.close(topic);
-  }
-
-  take(topics: ReadonlySet<string>): Queued | undefined {
-    return this.#queues.take(topics);
+  take(): Queued | undefined {
+    return this.#queue.take();
   }
 
   giveBack(returned: readonly Queued[]): void {
-    this.#queues.giveBack(returned);
+    this.#queue.giveBack(returned);
     this.#wakeSessions();
   }
 
   putAside(rejected: Queued): void {
-    this.#queues.putAside(rejected);
+    this.#queue.putAside(rejected);
   }
 
   send({ topic, payload, properties }: OutboundMessage): PublishOutcome {

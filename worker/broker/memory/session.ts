@@ -15,7 +15,7 @@ import {
 } from "../broker.ts";
 import { defaultQueue as queue } from "../../protocol/queue-names.ts";
 import type { Weighed } from "../heard-messages.ts";
-import type { Queued } from "./queues.ts";
+import type { Queued } from "./queue.ts";
 import type { MemoryMessage, Subscription } from "./subscription.ts";
 
 /** What a session needs of its broker. */
@@ -24,10 +24,10 @@ export interface Exchange {
   readonly maxDeliveries: number | undefined;
   /** Deliveries of one session that are not settled, at most. */
   readonly maxUnsettled: number;
+  /** Routes the calls of a tool into the queue, which the session consumes from then on. */
   bind(session: MemorySession, toolName: string): void;
-  unbind(session: MemorySession, toolName: string): void;
-  /** Hands out the first message of these topics. */
-  take(topics: ReadonlySet<string>): Queued | undefined;
+  /** Hands out the first message of the queue. */
+  take(): Queued | undefined;
   giveBack(returned: readonly Queued[]): void;
   putAside(rejected: Queued): void;
   send(message: OutboundMessage): PublishOutcome;
@@ -46,14 +46,13 @@ export class MemorySession implements BrokerSession {
   readonly redelivers = true;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
-  /** What it serves. */
-  readonly topics = new Set<string>();
   readonly #exchange: Exchange;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #unsettled = new Set<Queued>();
   /** Deliveries that may be unsettled. */
   #permits: number;
   readonly #subscriptions = new Set<Subscription<HeardMessage>>();
+  #isConsuming = false;
   #isEnded = false;
   #isPaused = false;
   #awake = Promise.withResolvers<void>();
@@ -76,8 +75,8 @@ export class MemorySession implements BrokerSession {
     });
   }
 
-  leave(toolName: string, signal: AbortSignal): Promise<void> {
-    return this.#do(signal, () => this.#exchange.unbind(this, toolName));
+  leave(_toolName: string, signal: AbortSignal): Promise<void> {
+    return this.#do(signal, () => undefined);
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
@@ -102,6 +101,12 @@ export class MemorySession implements BrokerSession {
   [Symbol.asyncDispose](): Promise<void> {
     this.end({ reason: "asked" });
     return Promise.resolve();
+  }
+
+  /** Takes from the queue from now on. */
+  consume(): void {
+    this.#isConsuming = true;
+    this.wake();
   }
 
   /** Looks again whether there is something to deliver. */
@@ -140,8 +145,8 @@ export class MemorySession implements BrokerSession {
   }
 
   #take(): Queued | undefined {
-    if (this.#unsettled.size >= this.#permits) return undefined;
-    const queued = this.#exchange.take(this.topics);
+    if (!this.#isConsuming || this.#unsettled.size >= this.#permits) return undefined;
+    const queued = this.#exchange.take();
     if (queued) this.#unsettled.add(queued);
     return queued;
   }

@@ -1,24 +1,24 @@
 /**
- * The queues of the in-process broker: what waits for a session, how often it was handed out, and what was put aside.
+ * The queue of the in-process broker: what waits for a session, how often it was handed out, and what was put aside.
  */
 import { BrokerError } from "../broker.ts";
 import type { MemoryMessage } from "./subscription.ts";
 
-/** Messages that may wait in the queues. */
+/** Messages that may wait in the queue. */
 const maxWaitingMessages = 10_000;
 
 /** Messages that are kept of those that were put aside; of more, the oldest go. */
 const maxDeadLetters = 1_000;
 
-/** A message of a queue; `message.topic` is its queue. */
+/** A message of the queue. */
 export interface Queued {
   readonly message: MemoryMessage;
   /** How often it was handed out. */
   deliveryCount: number;
 }
 
-/** One queue per topic that was opened, all in one line of arrival. */
-export class Queues {
+/** The queue of a group, in order of arrival. */
+export class Queue {
   readonly #maxDeliveries: number;
   readonly #topics = new Set<string>();
   #waiting: Queued[] = [];
@@ -33,18 +33,12 @@ export class Queues {
     return this.#deadLetters;
   }
 
-  /** Makes the queue of a topic. Idempotent. */
-  open(topic: string): void {
+  /** Routes a topic into the queue, for good. Idempotent. */
+  route(topic: string): void {
     this.#topics.add(topic);
   }
 
-  /** Removes the queue of a topic with what waits in it. Idempotent. */
-  close(topic: string): void {
-    this.#topics.delete(topic);
-    this.#waiting = this.#waiting.filter(({ message }) => message.topic !== topic);
-  }
-
-  /** Puts a message into the queue of its topic; whether there is one. Throws BrokerError when too much waits. */
+  /** Takes a message of a topic that is routed; whether it is. Throws BrokerError when too much waits. */
   offer(message: MemoryMessage): boolean {
     if (!this.#topics.has(message.topic)) return false;
     if (this.#waiting.length >= maxWaitingMessages) {
@@ -54,22 +48,18 @@ export class Queues {
     return true;
   }
 
-  /** Hands out the first message of these topics. */
-  take(topics: ReadonlySet<string>): Queued | undefined {
-    const index = this.#waiting.findIndex(({ message }) => topics.has(message.topic));
-    const queued = index === -1 ? undefined : this.#waiting.splice(index, 1)[0];
+  /** Hands out the first message. */
+  take(): Queued | undefined {
+    const queued = this.#waiting.shift();
     if (queued) queued.deliveryCount++;
     return queued;
   }
 
-  /** Puts messages back to the heads of their queues, and aside when they were handed out often enough. */
+  /** Puts messages back to the head, and aside when they were handed out often enough. */
   giveBack(returned: readonly Queued[]): void {
-    const spent = returned.filter(({ deliveryCount }) => deliveryCount >= this.#maxDeliveries);
-    for (const queued of spent) this.putAside(queued);
-    const again = returned.filter(
-      (queued) => this.#topics.has(queued.message.topic) && !spent.includes(queued),
-    );
-    this.#waiting.unshift(...again);
+    const isSpent = ({ deliveryCount }: Queued): boolean => deliveryCount >= this.#maxDeliveries;
+    for (const queued of returned.filter(isSpent)) this.putAside(queued);
+    this.#waiting.unshift(...returned.filter((queued) => !isSpent(queued)));
   }
 
   /** Puts a message where no session sees it. */
