@@ -31,9 +31,9 @@ export class DeliveryBuffer implements AsyncIterable<Delivery> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Delivery, void> {
     while (!this.#connectionEnded.aborted) {
       const next = this.#waiting.shift();
-      // The broker redelivers what it took back.
-      if (next?.isLost === true) continue;
-      if (next !== undefined) yield next;
+      // The broker redelivers what it took back; settling releases its permit.
+      if (next?.isLost === true) await next.settle("failed");
+      else if (next !== undefined) yield next;
       else if (this.#isComplete) return;
       else await this.#changed.promise;
     }

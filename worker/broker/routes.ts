@@ -34,8 +34,8 @@ export interface RoutesParts {
 /** The routes of one session. Ends with its connection. */
 export class Routes {
   readonly #parts: RoutesParts;
-  /** Tools whose calls are wanted, and whether they are routed. */
-  readonly #tools = new Map<string, boolean>();
+  /** Wanted tools, with the only queue of the group that the calls of each are routed into. */
+  readonly #tools = new Map<string, string | undefined>();
   readonly #slots = new Slots({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
   readonly #isNew: (text: string) => boolean;
   #isBroken = false;
@@ -48,12 +48,13 @@ export class Routes {
 
   /** Whether calls of no tool are routed. */
   get areMissing(): boolean {
-    return this.#isBroken || (this.#tools.size > 0 && ![...this.#tools.values()].includes(true));
+    const isRouted = (queue: string | undefined): boolean => queue !== undefined;
+    return this.#isBroken || (this.#tools.size > 0 && !this.#tools.values().some(isRouted));
   }
 
   /** Tools that `routeAll` is to route. */
   want(tools: readonly string[]): void {
-    for (const tool of tools) if (!this.#tools.has(tool)) this.#tools.set(tool, false);
+    for (const tool of tools) if (!this.#tools.has(tool)) this.#tools.set(tool, undefined);
   }
 
   /**
@@ -61,11 +62,7 @@ export class Routes {
    * reason.
    */
   async add(tool: string, signal: AbortSignal): Promise<void> {
-    const { queues, queueOf, unroute } = this.#parts;
-    const queue = queueOf(tool);
     await this.#route(tool, signal);
-    // Afterwards, so that every call is routable when a tool moves to another queue.
-    for (const other of queues) if (other !== queue) await unroute(tool, other, signal);
   }
 
   /** Restores no route of the tool from now on, and removes none: other workers of the group may serve the tool. */
@@ -80,6 +77,16 @@ export class Routes {
   async routeAll(queue: string, signal: AbortSignal): Promise<void> {
     const { queueOf } = this.#parts;
     await this.#routeEach((tool) => queueOf(tool) === queue, signal);
+  }
+
+  /**
+   * Unroutes the tools of other queues from a queue, for brokers that unroute from consumed queues
+   * only. Throws BrokerError, or the signal's reason.
+   */
+  async unrouteOthers(queue: string, signal: AbortSignal): Promise<void> {
+    const { queueOf, unroute } = this.#parts;
+    for (const [tool, routed] of this.#tools)
+      if (routed !== undefined && queueOf(tool) !== queue) await unroute(tool, queue, signal);
   }
 
   async #routeEach(isMeant: (tool: string) => boolean, signal: AbortSignal): Promise<void> {
@@ -99,16 +106,20 @@ export class Routes {
   }
 
   async #route(tool: string, signal: AbortSignal): Promise<void> {
-    const { route, queueOf } = this.#parts;
+    const { queues, route, unroute, queueOf } = this.#parts;
     this.want([tool]);
     using _slot = await this.#slots.acquire(signal);
+    const queue = queueOf(tool);
     try {
-      await route(tool, queueOf(tool), signal);
+      await route(tool, queue, signal);
+      // Afterwards, so that every call is routable when a tool moves to another queue.
+      const others = this.#tools.get(tool) === queue ? [] : queues.filter((name) => name !== queue);
+      for (const other of others) await unroute(tool, other, signal);
     } catch (error) {
-      if (this.#tools.has(tool)) this.#tools.set(tool, false);
+      if (this.#tools.has(tool)) this.#tools.set(tool, undefined);
       throw error;
     }
-    if (this.#tools.has(tool)) this.#tools.set(tool, true);
+    if (this.#tools.has(tool)) this.#tools.set(tool, queue);
   }
 
   /** Never rejects. */
@@ -125,7 +136,7 @@ export class Routes {
     try {
       await restore?.(ended);
       const isMeant = (tool: string): boolean =>
-        restore !== undefined || this.#tools.get(tool) === false;
+        restore !== undefined || this.#tools.get(tool) === undefined;
       await this.#routeEach(isMeant, ended);
       if (this.#isBroken) log.info({}, "routes are restored");
       this.#isBroken = false;

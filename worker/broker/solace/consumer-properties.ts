@@ -5,8 +5,8 @@ import solace from "solclientjs";
 import type { Settlement } from "../broker.ts";
 
 /**
- * Messages that the library takes from the broker before it hands them on: its least. It takes as many while it is
- * stopped too; what that means for a worker that is busy is told in `turns.ts` and `parting.ts`.
+ * Messages that the library prefetches, its least. It prefetches one while it is stopped too: that call
+ * waits until the flow is opened again, or until the flow is closed and the broker redelivers it.
  */
 const windowMessages = 1;
 

@@ -3,22 +3,13 @@
  */
 import solace from "solclientjs";
 import { abortable } from "../../support/within.ts";
-import type { BrokerError, Settlement } from "../broker.ts";
+import { BrokerError, type Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { bindTimeoutMs, consumerProperties, outcomes } from "./consumer-properties.ts";
 import { requestFailure } from "./failures.ts";
 import { requestTimeoutMs } from "./library-session.ts";
 import { correlationKeyOf, toTopic } from "./library.ts";
-import { SettledRanges } from "./settled-ranges.ts";
-
-/**
- * Ranges of settled messages that a flow may come to, the library's most being 64: those that it has, and one for each message
- * that is held, since that is the most which its settlement can add.
- */
-const mostRanges = 60;
-
-/** Ranges after which a flow is to be renewed as soon as none of its messages is held. */
-const manyRanges = 20;
+import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
 
 /**
  * Messages of one flow that are not settled: half of what it may come to, since each that is settled before its neighbours
@@ -56,7 +47,8 @@ export class Flow {
   #isExclusive = false;
   #maxDeliveries: number | undefined;
   #maxMessageBytes = Infinity;
-  #isClosing = false;
+  /** Aborts when the owner closes the flow or the broker ends it. */
+  readonly #closing = new AbortController();
 
   private constructor(connection: SolaceConnection, { queue, onMessage }: FlowOptions) {
     this.queue = queue;
@@ -69,16 +61,15 @@ export class Flow {
     consumer.on(events.CONNECT_FAILED_ERROR, (error) => this.#bound.reject(error));
     consumer.on(events.MESSAGE, (message) => {
       // The broker takes back what comes while the flow is closed.
-      if (this.#isClosing) return;
+      if (this.isClosing) return;
       this.#held.set(message, ++this.#lastNumber);
       this.#onMessage(this, message);
     });
     consumer.on(events.DOWN, () => this.#down.resolve());
     consumer.on(events.DOWN_ERROR, (error) => this.#lose(error));
     consumer.on(events.RECONNECTING, (error) => this.#lose(error));
-    consumer.on(events.GM_DISABLED, () =>
-      this.#lose(new Error("guaranteed messaging is disabled")),
-    );
+    const disabled = new Error("guaranteed messaging is disabled");
+    consumer.on(events.GM_DISABLED, () => this.#lose(disabled));
     const { answers } = connection;
     consumer.on(events.SUBSCRIPTION_OK, (event) => answers.succeed(correlationKeyOf(event)));
     consumer.on(events.SUBSCRIPTION_ERROR, (event) => answers.fail(correlationKeyOf(event), event));
@@ -119,9 +110,9 @@ export class Flow {
     return this.#maxMessageBytes;
   }
 
-  /** Whether nothing more comes of it: its owner let it go, or the broker did. */
+  /** Whether its owner closed it, or the broker ended it. */
   get isClosing(): boolean {
-    return this.#isClosing;
+    return this.#closing.signal.aborted;
   }
 
   /** Messages that were received and are not settled. */
@@ -141,7 +132,7 @@ export class Flow {
 
   /** Has messages of a topic come into the queue. Idempotent. Throws BrokerError. */
   async attract(topic: string, signal: AbortSignal): Promise<void> {
-    await this.#connection.request(
+    await this.#request(
       `take ${topic} into the queue ${this.queue}`,
       (key) => this.#consumer.addSubscription(toTopic(topic), key, requestTimeoutMs),
       signal,
@@ -150,7 +141,7 @@ export class Flow {
 
   /** Has messages of a topic come into the queue no more; what is there stays. Throws BrokerError. */
   async repel(topic: string, signal: AbortSignal): Promise<void> {
-    await this.#connection.request(
+    await this.#request(
       `take ${topic} from the queue ${this.queue}`,
       (key) => this.#consumer.removeSubscription(toTopic(topic), key, requestTimeoutMs),
       signal,
@@ -179,8 +170,8 @@ export class Flow {
 
   /** Lets the queue go: what was settled is told to the broker before, and it takes the rest back. Idempotent. */
   async close(): Promise<void> {
-    if (this.#isClosing || this.#connection.ended.aborted) return;
-    this.#isClosing = true;
+    if (this.isClosing || this.#connection.ended.aborted) return;
+    this.#closing.abort(new BrokerError("The flow was closed", { transient: true }));
     try {
       this.#consumer.disconnect();
       const { ended } = this.#connection;
@@ -190,6 +181,12 @@ export class Flow {
       // The broker has ended the flow itself, or the session.
     }
     this.#dispose();
+  }
+
+  /** The library answers no requests of a flow that ended. */
+  async #request(doing: string, send: (key: string) => void, signal: AbortSignal): Promise<void> {
+    const over = AbortSignal.any([signal, this.#closing.signal]);
+    await this.#connection.request(doing, send, over);
   }
 
   async #connect(): Promise<void> {
@@ -221,7 +218,7 @@ export class Flow {
   }
 
   #whileUp(act: () => void): void {
-    if (this.#isClosing || this.#connection.ended.aborted) return;
+    if (this.isClosing || this.#connection.ended.aborted) return;
     try {
       act();
     } catch (error) {
@@ -230,15 +227,15 @@ export class Flow {
   }
 
   #lose(cause: unknown): void {
-    if (this.#isClosing) return;
-    this.#dispose();
+    if (this.isClosing) return;
     const failure = requestFailure(cause, `keep the flow from the queue ${this.queue}`);
+    this.#dispose(failure);
     this.#bound.reject(cause);
     this.#lost.resolve(failure);
   }
 
-  #dispose(): void {
-    this.#isClosing = true;
+  #dispose(reason?: BrokerError): void {
+    this.#closing.abort(reason);
     this.#consumer.dispose();
   }
 }

@@ -41,7 +41,7 @@ export class QueueConsumer {
   readonly #over: AbortSignal;
   #permits: number;
   #unsettled = 0;
-  /** A bind that is under way. Never rejects. */
+  /** The bind of another flow, with its retries. Never rejects. */
   #extending: Promise<void> | undefined;
   /** Whether the queue has been reported not to count deliveries. */
   #isReported = false;
@@ -70,28 +70,30 @@ export class QueueConsumer {
   }
 
   /** Makes the queue where it is missing, routes calls into it and consumes it. Throws BrokerError, or the signal's reason. */
-  async open(signal: AbortSignal): Promise<void> {
+  async open(callerSignal: AbortSignal): Promise<void> {
     const { queues, queue, attract } = this.#options;
+    const signal = AbortSignal.any([callerSignal, this.#over]);
     const onMessage = (flow: Flow, message: solace.Message): void => this.#receive(flow, message);
     const flow = await queues.bind(this.#connection, { queue, onMessage }, signal);
     const isFirst = !this.isOpen;
     this.#flows.add(flow);
-    void flow.lost.then((cause) => this.#lose(flow, cause));
     try {
-      this.#over.throwIfAborted();
+      signal.throwIfAborted();
       if (isFirst) await attract(signal);
+      signal.throwIfAborted();
+      if (flow.isClosing) throw await flow.lost;
     } catch (error) {
       await this.#drop(flow);
       throw error;
     }
+    void flow.lost.then((cause) => this.#lose(flow, cause));
     this.#regulate();
   }
 
   /** Consumes the queue as soon as the broker permits it. Never rejects. */
-  async reopen(cause: unknown): Promise<void> {
-    const { queues, queue, clock, log } = this.#options;
-    const [open, signal] = [() => this.open(this.#over), this.#over];
-    await reopen({ address: queues.addressOf(queue), open, signal, clock, log }, cause);
+  reopen(cause: unknown): Promise<void> {
+    this.#extending ??= this.#retry(cause).finally(() => (this.#extending = undefined));
+    return this.#extending;
   }
 
   /** Stops consuming. What arrived can be settled; the last settlement closes its flow. Never rejects. */
@@ -108,12 +110,18 @@ export class QueueConsumer {
     await Promise.all(Array.from(this.#flows, (flow) => this.#drop(flow)));
   }
 
-  /** Binds one more flow, unless that is under way. Never rejects. */
+  /** Binds one more flow, as soon as the broker permits it. Never rejects. */
   #extend(): Promise<void> {
     this.#extending ??= this.open(this.#over)
-      .catch((error: unknown) => (this.isOpen ? undefined : this.reopen(error)))
+      .catch((error: unknown) => this.#retry(error))
       .finally(() => (this.#extending = undefined));
     return this.#extending;
+  }
+
+  async #retry(cause: unknown): Promise<void> {
+    const { queues, queue, clock, log } = this.#options;
+    const [open, signal] = [() => this.open(this.#over), this.#over];
+    await reopen({ address: queues.addressOf(queue), open, signal, clock, log }, cause);
   }
 
   /** Opens the flows while there are permits. Opening one may deliver at once what the library holds. */
@@ -165,12 +173,18 @@ export class QueueConsumer {
     };
   }
 
-  /** Closes a flow that is used up, and replaces it. Never rejects. */
+  /** Closes a flow that brings no more calls. Never rejects. */
   async #tidy(flow: Flow): Promise<void> {
-    const isDone = this.#cancelling.signal.aborted ? flow.held === 0 : flow.isSpent;
-    if (!isDone || !this.#flows.has(flow)) return;
-    if (!this.#over.aborted && this.#flows.size === 1) await this.#extend();
-    await this.#drop(flow);
+    if (!this.#flows.has(flow)) return;
+    if (!this.#over.aborted) void this.#renew(flow);
+    else if (flow.held === 0) await this.#drop(flow);
+  }
+
+  /** Replaces a flow that is used up. Never rejects. */
+  async #renew(flow: Flow): Promise<void> {
+    if (flow.isSpent && this.#flows.size === 1) await this.#extend();
+    // Meanwhile it may have received calls.
+    if (flow.isSpent && this.#flows.size > 1) await this.#drop(flow);
   }
 
   /** Never rejects. */
@@ -185,8 +199,8 @@ export class QueueConsumer {
       this.#options.log.warn({ queue: flow.queue }, "broker replays calls");
       this.#replayedAtMs = this.#options.clock.nowMs();
     }
-    if (this.isOpen || this.#extending !== undefined) return;
-    if (isReplay(cause)) void this.#extend();
+    if (this.isOpen) this.#regulate();
+    else if (isReplay(cause)) void this.#extend();
     else void this.reopen(cause);
   }
 

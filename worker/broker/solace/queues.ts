@@ -51,8 +51,8 @@ export class Queues {
   readonly #toldLimits = new Map<string, number | undefined>();
   /** Queues whose largest message was told of. */
   readonly #toldSizes = new Set<string>();
-  /** Topics that were told of, since queues cannot be subscribed to them. */
-  readonly #toldTopics = new Set<string>();
+  /** Topics and queues that were told of, since only an administrator may change their subscriptions. */
+  readonly #toldSubscriptions = new Set<string>();
 
   constructor(options: QueuesOptions) {
     this.#options = options;
@@ -82,20 +82,21 @@ export class Queues {
     try {
       await flow.attract(topic, signal);
     } catch (error) {
-      if (!isNotPermitted(error)) throw error;
-      // Where queues are an administrator's, their subscriptions are as well. A queue is bound to again and again.
-      if (this.#toldTopics.has(topic)) return;
-      this.#toldTopics.add(topic);
-      this.#options.log.warn(
-        { queue: flow.queue, topic, err: error },
-        "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
-      );
+      const event =
+        "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed";
+      this.#tolerateRefusal(error, topic, { queue: flow.queue, topic }, event);
     }
   }
 
   /** Routes no more calls of a tool into a queue. Throws BrokerError, or the signal's reason when it aborts. */
   async repel(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
-    await flow.repel(this.#topicOf(toolName), signal);
+    try {
+      await flow.repel(this.#topicOf(toolName), signal);
+    } catch (error) {
+      const event =
+        "broker lets nobody but its administrator unsubscribe the queue; calls come twice if another queue has the tool too";
+      this.#tolerateRefusal(error, flow.queue, { queue: flow.queue }, event);
+    }
   }
 
   /** The name on the broker of a queue of the group. */
@@ -107,6 +108,14 @@ export class Queues {
   /** Where agents publish the calls of a tool. */
   #topicOf(toolName: string): string {
     return invokeTopic(this.#options.namespace, toolName);
+  }
+
+  /** Where queues are an administrator's, their subscriptions are as well. Logs that once for each key. */
+  #tolerateRefusal(error: unknown, key: string, facts: object, event: string): void {
+    if (!isNotPermitted(error)) throw error;
+    if (this.#toldSubscriptions.has(key)) return;
+    this.#toldSubscriptions.add(key);
+    this.#options.log.warn({ ...facts, err: error }, event);
   }
 
   async #open(

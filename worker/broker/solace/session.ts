@@ -29,7 +29,7 @@ import { Audience } from "./subscription.ts";
 /** Where the broker is, how its queues are made, and how much to take from them. */
 export interface SolaceBrokerOptions
   extends ConnectionOptions, QueuesOptions, Pick<SolaceConfig, "statusDelivery"> {
-  /** Queues of the group that are consumed, with the unsettled deliveries of each at most. The library holds one more. */
+  /** Consumed queues of the group, with the limit of unsettled deliveries of each. The library holds one more. */
   readonly queues: ReadonlyMap<string, number>;
   /** The queue of a tool, as the manifest is now. */
   readonly queueOf: (toolName: string) => string;
@@ -73,16 +73,26 @@ class SolaceSession implements BrokerSession {
       queues: [...options.queues.keys()],
       queueOf,
       route: (tool, queue, signal) => queues.attract(this.#flowOf(queue), tool, signal),
-      unroute: (tool, queue, signal) => queues.repel(this.#flowOf(queue), tool, signal),
+      unroute: async (tool, queue, signal) => {
+        const flow = this.#consumers.get(queue)?.flow;
+        // Without a flow, `attract` of the queue's consumer does it later.
+        if (flow !== undefined) await queues.repel(flow, tool, signal);
+      },
       ended,
       clock,
       log,
     });
     const consumers = Array.from(options.queues, ([queue, limit]) => {
       const permits = carried.permitsOf(queue, limit);
-      const attract = (signal: AbortSignal): Promise<void> => routes.routeAll(queue, signal);
+      const attract = async (signal: AbortSignal): Promise<void> => {
+        await routes.routeAll(queue, signal);
+        await routes.unrouteOthers(queue, signal);
+      };
       const common = { queues, maxDeliveries, buffer, clock, log };
-      return [queue, new QueueConsumer(connection, { ...common, queue, permits, attract })] as const;
+      return [
+        queue,
+        new QueueConsumer(connection, { ...common, queue, permits, attract }),
+      ] as const;
     });
     this.#connection = connection;
     this.#publisher = new Publisher(connection, clock, options.statusDelivery);
@@ -138,7 +148,8 @@ class SolaceSession implements BrokerSession {
 
   /** Consumes the queues of the group, once for the session. Throws BrokerError when none can be consumed. */
   async #consume(signal: AbortSignal): Promise<void> {
-    this.#consuming ??= openSome([...this.#consumers.values()], signal).catch((error: unknown) => {
+    const { ended } = this.#connection;
+    this.#consuming ??= openSome([...this.#consumers.values()], ended).catch((error: unknown) => {
       this.#consuming = undefined;
       throw error;
     });

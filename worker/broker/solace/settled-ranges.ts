@@ -8,6 +8,12 @@
  */
 import type { Settlement } from "../broker.ts";
 
+/** Ranges that a flow may come to, one for each unsettled message included. The library's most is 64. */
+export const mostRanges = 60;
+
+/** Ranges after which a flow is replaced as soon as it has no unsettled messages. */
+export const manyRanges = 20;
+
 /** Neighbouring messages that ended alike, by the first and the last of their numbers. */
 interface Range {
   first: number;
