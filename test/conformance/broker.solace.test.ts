@@ -6,15 +6,18 @@
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { startSmfBroker } from "../../harness/fakes/solace/broker.ts";
+import { defaultGroup, defaultQueue, groupQueue } from "../../worker/protocol/queue-names.ts";
 import { newId } from "../../worker/support/ids.ts";
 import { CliProcess } from "../integration/harness/cli-process.ts";
 import { openCable } from "../support/rabbitmq-proxy.ts";
-import { solaceBroker } from "../support/solace-options.ts";
+import { type SolaceGiven, solaceBroker } from "../support/solace-options.ts";
 import { describeBroker } from "./broker.ts";
+import type { GroupOptions } from "./broker/under-test.ts";
 import { connectSolacePeer } from "./solace-peer.ts";
 
 const capabilities = {
   shares: true,
+  hasGroups: true,
   durable: true,
   redelivers: true,
   countsDeliveries: true,
@@ -31,31 +34,44 @@ describeBroker("solace", {
   async create({ maxUnsettled, maxDeliveries = 20 } = {}) {
     await using stack = new AsyncDisposableStack();
     const server = stack.use(await startSmfBroker({ rejectsUnmatched: true }));
-    // Where no call may wait behind a busy worker, the queue has to say so: the library knows no such limit.
-    if (maxUnsettled !== undefined) {
-      const maxUnsettledPerFlow = maxUnsettled;
-      server.createQueue(`${namespace}/q/sandbox/tool/echo`, {
-        accessType: "non-exclusive",
-        maxUnsettledPerFlow,
-      });
-    }
+    // Only a limit of the queue keeps the library from prefetching one call more.
+    const limitQueue = (group: string, queue: string, maxUnsettledPerFlow: number): void => {
+      const address = groupQueue(namespace, group, queue);
+      if (server.queue(address) !== undefined) return;
+      server.createQueue(address, { accessType: "non-exclusive", maxUnsettledPerFlow });
+    };
+    if (maxUnsettled !== undefined) limitQueue(defaultGroup, defaultQueue, maxUnsettled);
     const cable = stack.use(await openCable(server.port));
     const peer = stack.use(await connectSolacePeer({ url: server.url }));
     const owned = stack.move();
+    const host = `127.0.0.1:${cable.port}`;
+    const common = { host, namespace, maxDeliveries, maxUnsettled: maxUnsettled ?? 64 };
     return {
-      broker: solaceBroker({
-        host: `127.0.0.1:${cable.port}`,
-        namespace,
-        maxDeliveries,
-        maxUnsettled: maxUnsettled ?? 64,
-      }),
+      broker: solaceBroker(common),
       namespace,
       peer,
+      brokerOf(options) {
+        const { group = defaultGroup, queues = {} } = options;
+        for (const [queue, limit] of Object.entries(queues)) limitQueue(group, queue, limit);
+        return solaceBroker({ ...common, ...adapterOptions(options) });
+      },
       cutConnections: () => cable.cut(),
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   },
 });
+
+/** What `brokerOf` is given, for the adapter. */
+function adapterOptions({ queues, ...options }: GroupOptions): Partial<SolaceGiven> {
+  return { ...options, ...(queues && { queues: new Map(Object.entries(queues)) }) };
+}
+
+/** Groups and queues of the suite. */
+const queuesOfSuite = [
+  [defaultGroup, defaultQueue],
+  [defaultGroup, "heavy"],
+  ["reports", defaultQueue],
+] as const;
 
 const {
   SOLACE_TEST_URL: givenUrl,
@@ -64,9 +80,6 @@ const {
   SOLACE_TEST_PASSWORD: password = "default",
   SOLACE_TEST_COUNTS_DELIVERIES: counts = givenUrl === undefined ? "true" : "false",
 } = process.env;
-
-/** Tools of the suite, whose queues would stay on a real broker. */
-const tools = ["a", "b", "echo", "echo2", "gone", "kept", "late", "never-served", "other"];
 
 describe("a Solace broker in another process", () => {
   let url: URL;
@@ -99,21 +112,19 @@ describe("a Solace broker in another process", () => {
       const login = { vpn, username, password };
       const peer = stack.use(await connectSolacePeer({ url: url.href, ...login }));
       const place = `test/${newId()}`;
+      // They would stay on a real broker.
       stack.defer(async () => {
-        for (const tool of tools) await peer.removeQueue(`${place}/q/sandbox/tool/${tool}`);
+        for (const [group, queue] of queuesOfSuite)
+          await peer.removeQueue(groupQueue(place, group, queue));
       });
       const owned = stack.move();
       const host = `127.0.0.1:${cable.port}`;
+      const common = { host, namespace: place, maxDeliveries, maxUnsettled: 64, ...login };
       return {
-        broker: solaceBroker({
-          host,
-          namespace: place,
-          maxDeliveries,
-          maxUnsettled: 64,
-          ...login,
-        }),
+        broker: solaceBroker(common),
         namespace: place,
         peer,
+        brokerOf: (options) => solaceBroker({ ...common, ...adapterOptions(options) }),
         cutConnections: () => cable.cut(),
         [Symbol.asyncDispose]: () => owned.disposeAsync(),
       };

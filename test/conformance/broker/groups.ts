@@ -11,6 +11,7 @@ import {
   numbers,
   publishCalls,
   pull,
+  restOf,
   textOf,
 } from "./under-test.ts";
 
@@ -21,7 +22,10 @@ export function describeGroups({ name, create, capabilities }: Suite): void {
       context.skip(capabilities.hasGroups !== true, `the ${name} broker has no groups`);
     });
 
-    test("of two workers shares one queue, of which each holds no more than it may", async () => {
+    test("of two workers shares one queue, of which each holds no more than it may", async ({
+      skip,
+    }) => {
+      skip(!capabilities.limitsUnsettled, `the ${name} broker has no such limit`);
       await using under = await create();
       const limited = brokerOf(under, { queues: { default: 2 } });
       await using one = await limited.connect(["echo"], never);
@@ -94,6 +98,21 @@ export function describeGroups({ name, create, capabilities }: Suite): void {
           await delivery.settle("accepted");
         }
       }
+    });
+
+    test("gets all calls of a tool that had another queue when its worker ran last", async () => {
+      await using under = await create();
+      const queues = { default: 8, heavy: 8 };
+      const former = await brokerOf(under, { queues }).connect(["echo"], never);
+      await former[Symbol.asyncDispose]();
+      const broker = brokerOf(under, { queues, queueOf: () => "heavy" });
+      await using session = await broker.connect(["echo"], never);
+      await publishCalls(under, "echo", ["1"]);
+      const delivery = await pull(session).next();
+      expect([textOf(delivery), delivery.queue]).toEqual(["1", "heavy"]);
+      await delivery.settle("accepted");
+      await session.pause();
+      expect(await restOf(session)).toEqual([]);
     });
 
     test("hands out what waited in it when its tool moved", async () => {
