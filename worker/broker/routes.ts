@@ -144,7 +144,8 @@ export class Routes {
       if (ended.aborted) return;
       this.#isBroken = true;
       const reason = reasonOf(error);
-      if (this.#isNew(reason)) log.warn({ reason }, "routes cannot be restored");
+      // The tools' own lines have the same reason.
+      if (this.#isNew(`all: ${reason}`)) log.warn({ reason }, "routes cannot be restored");
     }
   }
 }

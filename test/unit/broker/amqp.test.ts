@@ -4,7 +4,11 @@
 import { fc, test } from "@fast-check/vitest";
 import { describe, expect } from "vitest";
 import { parseAmqpUrl } from "../../../worker/broker/amqp/address.ts";
-import { commandFailure, connectFailure } from "../../../worker/broker/amqp/failures.ts";
+import {
+  commandFailure,
+  connectFailure,
+  consumerFailure,
+} from "../../../worker/broker/amqp/failures.ts";
 import { brokerTimeOf, deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
 import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
 import { isAmqpUrl, maxCallSeconds, timeLimitProblem } from "../../../worker/broker/open.ts";
@@ -182,6 +186,27 @@ describe("a failure", () => {
   });
 });
 
+describe("a consumer's failure", () => {
+  const closed = (text: string): Error =>
+    Object.assign(new Error(`Channel closed by server: 406 (PRECONDITION-FAILED) ${text}`), {
+      code: 406,
+    });
+
+  test("for a call that was not settled in time names the variable", () => {
+    const text = "delivery acknowledgement on channel 3 timed out. Timeout value used: 500 ms.";
+    expect(consumerFailure(closed(text), "send")).toMatchObject({
+      transient: true,
+      message: expect.stringContaining("AMQP_CONSUMER_TIMEOUT_SECONDS"),
+    });
+  });
+
+  test("for anything else is that of a command", () => {
+    expect(consumerFailure(closed("unknown delivery tag 1"), "send").message).toMatch(
+      /^The broker did not send: .*unknown delivery tag/,
+    );
+  });
+});
+
 describe("a tool's time limit", () => {
   const patience = { connectRetries: 0, connectRetryDelayMs: 1 };
   const rabbit = {
@@ -189,7 +214,6 @@ describe("a tool's time limit", () => {
     url: "amqp://rabbit",
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined, keyPassphrase: undefined },
     exchange: undefined,
-    queueMode: "tool",
     maxDeliveries: 5,
     consumerTimeoutSeconds: 1_800,
     ...patience,

@@ -1,5 +1,5 @@
 /**
- * The in-process broker beyond the contract: its queues and its bounds.
+ * The in-process broker beyond the contract: its queue and its bounds.
  */
 import { describe, expect, test } from "vitest";
 import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
@@ -9,7 +9,7 @@ import { pull, textOf } from "../../conformance/broker.ts";
 const never = new AbortController().signal;
 const topic = invokeTopic("ns", "echo");
 
-describe("the queue of a tool", () => {
+describe("the queue", () => {
   test("keeps calls while no session is there", async () => {
     const broker = createMemoryBroker({ namespace: "ns" });
     const former = await broker.connect(["echo"], never);
@@ -19,18 +19,24 @@ describe("the queue of a tool", () => {
     expect(textOf(await pull(session).next())).toBe("1");
   });
 
-  test("goes with the last session that leaves its tool", async () => {
+  test("gets the calls of a tool that every session has left", async () => {
     const broker = createMemoryBroker({ namespace: "ns" });
-    await using one = await broker.connect(["echo"], never);
-    await using other = await broker.connect(["echo"], never);
-    await one.leave("echo", never);
-    broker.publish(topic, Buffer.from('"for the other"'));
-    expect(textOf(await pull(other).next())).toBe('"for the other"');
-    broker.publish(topic, Buffer.from('"for nobody"'));
-    await other.leave("echo", never);
-    await one.serve("echo", never);
-    broker.publish(topic, Buffer.from('"new"'));
-    expect(textOf(await pull(one).next())).toBe('"new"');
+    await using session = await broker.connect(["echo"], never);
+    await session.leave("echo", never);
+    expect(broker.publish(topic, Buffer.from("1"))).toBe("confirmed");
+    expect(textOf(await pull(session).next())).toBe("1");
+  });
+
+  test("is consumed by sessions that serve a tool, not by those that only publish", async () => {
+    const broker = createMemoryBroker({ namespace: "ns" });
+    await using agent = await broker.connect([], never);
+    const heard = pull(agent).next();
+    await using session = await broker.connect(["echo"], never);
+    broker.publish(topic, Buffer.from("1"));
+    expect(textOf(await pull(session).next())).toBe("1");
+    await agent.serve("other", never);
+    broker.publish(topic, Buffer.from("2"));
+    expect(textOf(await heard)).toBe("2");
   });
 
   test("does not grow without end", async () => {

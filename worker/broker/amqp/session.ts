@@ -4,13 +4,13 @@
  */
 import type { Channel } from "amqplib";
 import { type Clock, systemClock } from "../../support/clock.ts";
-import {
-  type BrokerSession,
-  type BrokerSubscription,
-  type CarriedCalls,
-  type OutboundMessage,
-  type PublishOutcome,
-  type SessionEnd,
+import type {
+  BrokerSession,
+  BrokerSubscription,
+  CarriedCalls,
+  OutboundMessage,
+  PublishOutcome,
+  SessionEnd,
 } from "../broker.ts";
 import { abortable } from "../../support/within.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";

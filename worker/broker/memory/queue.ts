@@ -21,7 +21,7 @@ export interface Queued {
 export class Queue {
   readonly #maxDeliveries: number;
   readonly #topics = new Set<string>();
-  #waiting: Queued[] = [];
+  readonly #waiting: Queued[] = [];
   readonly #deadLetters: MemoryMessage[] = [];
 
   constructor(maxDeliveries: number) {
