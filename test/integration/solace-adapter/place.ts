@@ -7,6 +7,8 @@ import {
   startSmfBroker,
 } from "../../../harness/fakes/solace/broker.ts";
 import type { Broker } from "../../../worker/broker/broker.ts";
+import type { SolaceBrokerOptions } from "../../../worker/broker/solace/session.ts";
+import { defaultGroup, defaultQueue, groupQueue } from "../../../worker/protocol/queue-names.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { type SolacePeer, connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { type SolaceGiven, solaceBroker } from "../../support/solace-options.ts";
@@ -16,9 +18,20 @@ export const never = new AbortController().signal;
 
 export const namespace = "test/place";
 
-/** The queue of a tool. */
-export function queueOf(toolName: string): string {
-  return `${namespace}/q/sandbox/tool/${toolName}`;
+/** The name on the broker of a queue of the group `default`. */
+export function addressOf(queue: string): string {
+  return groupQueue(namespace, defaultGroup, queue);
+}
+
+/** The name on the broker of the default queue. */
+export const defaultAddress = addressOf(defaultQueue);
+
+/** A worker with a queue for each of these tools, of the same name. */
+export function queueForEach(
+  tools: readonly string[],
+  limit = 8,
+): Pick<SolaceBrokerOptions, "queues" | "queueOf"> {
+  return { queues: new Map(tools.map((tool) => [tool, limit])), queueOf: (tool) => tool };
 }
 
 /** A broker, a worker's adapter for it, and an agent. */

@@ -6,7 +6,7 @@ import { refusals } from "../../../harness/fakes/solace/faults.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { namespace, never, openPlace, queueOf } from "./place.ts";
+import { namespace, never, openPlace, defaultAddress } from "./place.ts";
 
 const topic = `${namespace}/answers`;
 
@@ -148,7 +148,7 @@ describe("a broker that goes and comes back", () => {
     await again.settle("accepted");
     await second.settle("accepted");
     await vi.waitFor(() => {
-      expect(place.server.queue(queueOf("echo"))).toMatchObject({ depth: 0, unsettled: 0 });
+      expect(place.server.queue(defaultAddress)).toMatchObject({ depth: 0, unsettled: 0 });
     }, patience);
     expect(place.server.queue("answers")?.depth).toBe(1);
   });
@@ -163,13 +163,13 @@ describe("disposal", () => {
     const came = [await deliveries.next(), await deliveries.next(), await deliveries.next()];
     await Promise.all([came[0]?.settle("accepted"), came[1]?.settle("rejected")]);
     await session[Symbol.asyncDispose]();
-    expect(place.server.queue(queueOf("echo"))).toMatchObject({
+    expect(place.server.queue(defaultAddress)).toMatchObject({
       depth: 1,
       unsettled: 0,
       consumers: [],
       settlements: { accepted: 1, failed: 0, rejected: 1 },
     });
     await came[2]?.settle("accepted");
-    expect(place.server.queue(queueOf("echo"))?.depth).toBe(1);
+    expect(place.server.queue(defaultAddress)?.depth).toBe(1);
   });
 });

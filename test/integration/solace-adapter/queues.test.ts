@@ -8,13 +8,21 @@ import { maxMessageBytes } from "../../../worker/protocol/limits.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { keptLog, namespace, never, openPlace, queueOf } from "./place.ts";
+import {
+  addressOf,
+  defaultAddress,
+  keptLog,
+  namespace,
+  never,
+  openPlace,
+  queueForEach,
+} from "./place.ts";
 
-describe("the queue of a tool", () => {
+describe("the queue of a group", () => {
   test("is made as operators were told", async () => {
     await using place = await openPlace({ maxDeliveries: 4, username: "str" });
     await using session = await place.broker.connect(["echo"], never);
-    expect(place.server.queue(queueOf("echo"))).toMatchObject({
+    expect(place.server.queue(defaultAddress)).toMatchObject({
       properties: {
         accessType: "non-exclusive",
         owner: "str",
@@ -50,12 +58,12 @@ describe("the queue of a tool", () => {
       maxRedeliveries: 4,
       maxMessageBytes: 10_000_000,
     } as const;
-    place.server.createQueue(queueOf("echo"), properties, [topic]);
+    place.server.createQueue(defaultAddress, properties, [topic]);
     await using _session = await place.broker.connect(["echo"], never);
     expect(log.told).toEqual([
       {
         event: "queue takes smaller messages than calls may be",
-        facts: { queue: queueOf("echo"), maxMessageBytes: 10_000_000, needed: 12_000_000 },
+        facts: { queue: defaultAddress, maxMessageBytes: 10_000_000, needed: 12_000_000 },
       },
     ]);
   });
@@ -69,7 +77,7 @@ describe("the queue of a tool", () => {
       maxRedeliveries: 2,
       maxMessageBytes: 30_000_000,
     } as const;
-    place.server.createQueue(queueOf("echo"), properties, [topic]);
+    place.server.createQueue(defaultAddress, properties, [topic]);
     const provision = vi.fn(() => refusals.permission);
     place.server.faults.provision = provision;
     place.server.faults.subscribe = (_topic, queue) =>
@@ -92,18 +100,16 @@ describe("the queue of a tool", () => {
     await expect(place.broker.connect(["echo"], never)).rejects.toMatchObject({
       name: "BrokerError",
       transient: false,
-      message: expect.stringMatching(
-        /no queue test\/place\/q\/sandbox\/tool\/echo.*client profile/,
-      ),
+      message: expect.stringMatching(/no queue test\/place\/q\/sandbox\/default, .*client profile/),
     });
     await vi.waitFor(() => expect(place.server.clients).toHaveLength(1), patience);
   });
 
   test("has a name that is too long for Solace, which is said at once", async () => {
-    await using place = await openPlace({ namespace: "n".repeat(110) });
-    await expect(place.broker.connect(["t".repeat(100)], never)).rejects.toMatchObject({
+    await using place = await openPlace({ namespace: "n".repeat(110), group: "g".repeat(100) });
+    await expect(place.broker.connect(["echo"], never)).rejects.toMatchObject({
       transient: false,
-      message: expect.stringMatching(/has 226 bytes; Solace allows 200: choose a shorter name/),
+      message: expect.stringMatching(/has 221 bytes; Solace allows 200: choose a shorter WORKER_/),
     });
   });
 
@@ -112,101 +118,38 @@ describe("the queue of a tool", () => {
     place.server.faults.bind = () => refusals.maxClientsForQueue;
     await expect(place.broker.connect(["echo"], never)).rejects.toMatchObject({
       transient: true,
-      message: expect.stringMatching(/did not bind to the queue .*tool\/echo: /),
+      message: expect.stringMatching(/did not bind to the queue .*sandbox\/default: /),
     });
   });
 
-  test("is the worker's own where the operator wants that, with the calls of all its tools", async () => {
-    await using place = await openPlace({ queueMode: "worker", workerId: "w-1" });
-    const queue = `${namespace}/q/sandbox/w-1`;
+  test("of two queues an administrator alone subscribes is told of, and calls come", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ log, ...queueForEach(["a", "b"]) });
+    const properties = {
+      accessType: "non-exclusive",
+      maxRedeliveries: 4,
+      maxMessageBytes: 30_000_000,
+    } as const;
+    for (const tool of ["a", "b"])
+      place.server.createQueue(addressOf(tool), properties, [invokeTopic(namespace, tool)]);
+    place.server.faults.subscribe = (_topic, queue) =>
+      queue === undefined ? undefined : refusals.permission;
     await using session = await place.broker.connect(["a", "b"], never);
     const deliveries = pull(session);
-    expect(place.server.queues.filter(({ consumers }) => consumers.length > 0)).toMatchObject([
-      { name: queue, subscriptions: [invokeTopic(namespace, "a"), invokeTopic(namespace, "b")] },
-    ]);
-    await session.leave("a", never);
-    expect(place.server.queue(queue)?.subscriptions).toEqual([invokeTopic(namespace, "b")]);
-    await place.call("a", "1");
-    await place.call("b", "2");
-    expect(textOf(await deliveries.next())).toBe("2");
+    for (const tool of ["a", "b"]) {
+      await place.call(tool, tool);
+      expect(textOf(await deliveries.next())).toBe(tool);
+    }
+    await session.serve("a", never);
+    const alone = /^broker lets nobody but its administrator (subscribe|unsubscribe) the queue/;
+    const told = log.told.filter(({ event }) => alone.test(event));
+    expect(told).toHaveLength(log.told.length);
+    // Once for each topic, and once for each queue.
+    expect(told).toHaveLength(4);
   });
 });
 
-describe("the worker's own queue", () => {
-  const event = "calls of a tool that is not served come into the queue no more";
-  const queue = `${namespace}/q/sandbox/w-1`;
-
-  test.each([
-    ["afterwards", [], ["1"]],
-    ["meanwhile", ["1"], []],
-  ])(
-    "gets no more calls of a tool that was taken out of the manifest while the worker was away, once one came %s",
-    async (_when, whileAway, afterwards) => {
-      const log = keptLog();
-      await using place = await openPlace({ queueMode: "worker", workerId: "w-1", log });
-      const before = await place.broker.connect(["a", "b"], never);
-      await before[Symbol.asyncDispose]();
-      for (const text of whileAway) await place.call("a", text);
-      await using session = await place.broker.connect(["b"], never);
-      const deliveries = pull(session);
-      for (const text of afterwards) await place.call("a", text);
-      // Whoever pulls it answers that the tool is not there.
-      expect(textOf(await deliveries.next())).toBe("1");
-      await vi.waitFor(() => expect(log.events).toContain(event), patience);
-      expect(place.server.queue(queue)?.subscriptions).toEqual([invokeTopic(namespace, "b")]);
-      await place.call("a", "3");
-      await place.call("b", "4");
-      expect(textOf(await deliveries.next())).toBe("4");
-      expect(log.told.filter((told) => told.event === event)).toEqual([
-        { event, facts: { queue, tool: "a" } },
-      ]);
-      // It may come back.
-      await session.serve("a", never);
-      await place.call("a", "5");
-      expect(textOf(await deliveries.next())).toBe("5");
-    },
-  );
-
-  test("goes on getting them where its administrator alone may change that, which is told once", async () => {
-    const log = keptLog();
-    await using place = await openPlace({ queueMode: "worker", workerId: "w-1", log });
-    place.server.createQueue(queue, { accessType: "non-exclusive", maxRedeliveries: 4 }, [
-      invokeTopic(namespace, "a"),
-    ]);
-    place.server.faults.subscribe = (_topic, queueName) =>
-      queueName === undefined ? undefined : refusals.permission;
-    await using session = await place.broker.connect(["b"], never);
-    const deliveries = pull(session);
-    await place.call("a", "1", "2");
-    for (const text of ["1", "2"]) expect(textOf(await deliveries.next())).toBe(text);
-    const refused = "calls of a tool that is not served go on coming into the queue";
-    await vi.waitFor(() => expect(log.events).toContain(refused), patience);
-    expect(log.told.filter((told) => told.event === refused)).toMatchObject([
-      { facts: { queue, tool: "a" } },
-    ]);
-  });
-
-  test("keeps what came while its tools were being asked for, whichever came first", async () => {
-    const log = keptLog();
-    await using place = await openPlace({ queueMode: "worker", workerId: "w-1", log });
-    const before = await place.broker.connect(["a", "b"], never);
-    await before[Symbol.asyncDispose]();
-    await place.call("b", "1");
-    place.server.faults.subscribe = (topic) =>
-      topic === invokeTopic(namespace, "b") ? refusals.maxSubscriptions : undefined;
-    await using session = await place.broker.connect(["a", "b"], never);
-    expect(textOf(await pull(session).next())).toBe("1");
-    place.server.faults.subscribe = undefined;
-    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
-    expect(place.server.queue(queue)?.subscriptions.toSorted()).toEqual([
-      invokeTopic(namespace, "a"),
-      invokeTopic(namespace, "b"),
-    ]);
-    expect(log.events).not.toContain(event);
-  });
-});
-
-test("the queue of a tool keeps what an administrator has subscribed it to", async () => {
+test("the queue of a group keeps what an administrator has subscribed it to", async () => {
   const log = keptLog();
   await using place = await openPlace({ log });
   const topics = [invokeTopic(namespace, "alias"), invokeTopic(namespace, "echo")];
@@ -215,97 +158,13 @@ test("the queue of a tool keeps what an administrator has subscribed it to", asy
     maxRedeliveries: 4,
     maxMessageBytes: 30_000_000,
   } as const;
-  place.server.createQueue(queueOf("echo"), properties, topics);
+  place.server.createQueue(defaultAddress, properties, topics);
   await using session = await place.broker.connect(["echo"], never);
   const deliveries = pull(session);
   await place.call("alias", "1", "2");
   for (const text of ["1", "2"]) expect(textOf(await deliveries.next())).toBe(text);
-  expect(place.server.queue(queueOf("echo"))?.subscriptions).toEqual(topics);
+  expect(place.server.queue(defaultAddress)?.subscriptions).toEqual(topics);
   expect(log.events).toEqual([]);
-});
-
-describe("a busy worker", () => {
-  const numbers = Array.from({ length: 10 }, (_, n) => `${n}`);
-
-  test("keeps one call more at most from others, where the queue has no limit", async () => {
-    await using place = await openPlace({ maxUnsettled: 2 });
-    await using busy = await place.broker.connect(["echo"], never);
-    const deliveries = pull(busy);
-    await place.call("echo", "0", "1", "2", "3", "4");
-    const held = [await deliveries.next(), await deliveries.next()];
-    await vi.waitFor(
-      () => expect(place.server.queue(queueOf("echo"))?.unsettled).toBe(3),
-      patience,
-    );
-    await using free = await place.broker.connect(["echo"], never);
-    const others = pull(free);
-    expect(textOf(await others.next())).toBe("3");
-    expect(textOf(await others.next())).toBe("4");
-    await held[0]?.settle("accepted");
-    expect(textOf(await deliveries.next())).toBe("2");
-  });
-
-  test("holds no more than its limit from all its queues together", async () => {
-    await using place = await openPlace({ maxUnsettled: 1 });
-    await using session = await place.broker.connect(["a", "b"], never);
-    const deliveries = pull(session);
-    await place.call("a", "1");
-    await place.call("b", "1");
-    const first = await deliveries.next();
-    const more: string[] = [];
-    const second = deliveries.next().then((delivery) => more.push(textOf(delivery)));
-    await vi.waitFor(() => {
-      const unsettled = ["a", "b"].map((tool) => place.server.queue(queueOf(tool))?.unsettled);
-      expect(unsettled).toEqual([1, 1]);
-    }, patience);
-    // What the broker sent before this confirmation has arrived with it.
-    await session.publish({ topic: "t", payload: Buffer.from("1") }, never);
-    expect(more).toEqual([]);
-    await first.settle("accepted");
-    await second;
-    expect(more).toEqual(["1"]);
-  });
-
-  test("takes from each of its queues in turn", async () => {
-    await using place = await openPlace({ maxUnsettled: 1 });
-    await using session = await place.broker.connect(["a", "b"], never);
-    const deliveries = pull(session);
-    await place.call("a", ...numbers);
-    await place.call("b", ...numbers);
-    const tools: string[] = [];
-    for (let count = 0; count < numbers.length; count++) {
-      const delivery = await deliveries.next();
-      tools.push(delivery.topic.slice(-1));
-      // What the broker sent before this confirmation has arrived with it: both queues have a call ready.
-      await session.publish({ topic: "t", payload: Buffer.from("1") }, never);
-      await delivery.settle("accepted");
-    }
-    expect(tools.filter((tool) => tool === "b").length).toBeGreaterThanOrEqual(4);
-  });
-
-  test("that leaves a tool lets its queue go when the last call is settled, and can take it up before", async () => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect(["echo"], never);
-    const deliveries = pull(session);
-    const consumers = (): number | undefined =>
-      place.server.queue(queueOf("echo"))?.consumers.length;
-    await place.call("echo", "1");
-    const first = await deliveries.next();
-    await session.leave("echo", never);
-    expect(consumers()).toBe(1);
-    await session.serve("echo", never);
-    await place.call("echo", "2");
-    const second = await deliveries.next();
-    expect(consumers()).toBe(1);
-    await session.leave("echo", never);
-    await first.settle("accepted");
-    await second.settle("failed");
-    expect(consumers()).toBe(0);
-    expect(place.server.queue(queueOf("echo"))).toMatchObject({
-      depth: 1,
-      settlements: { accepted: 1, failed: 1, rejected: 0 },
-    });
-  });
 });
 
 describe("a subscription", () => {
@@ -372,7 +231,7 @@ describe("a message", () => {
     expect(textOf(await pull(session).next())).toBe('"€ 年"');
     expect(log.events).toContain("message rejected that is neither binary nor text");
     await vi.waitFor(
-      () => expect(place.server.queue(queueOf("echo"))?.settlements.rejected).toBe(1),
+      () => expect(place.server.queue(defaultAddress)?.settlements.rejected).toBe(1),
       patience,
     );
   });

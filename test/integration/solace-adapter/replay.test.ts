@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { keptLog, namespace, never, openPlace, queueOf } from "./place.ts";
+import { keptLog, namespace, never, openPlace, defaultAddress } from "./place.ts";
 
 test("replayed calls that were sent before the replay count as delivered before, later ones do not", async () => {
   const log = keptLog();
@@ -19,8 +19,8 @@ test("replayed calls that were sent before the replay count as delivered before,
   const first = await deliveries.next();
   expect(first.redelivered).toBe(false);
   await first.settle("accepted");
-  await vi.waitFor(() => expect(place.server.queue(queueOf("echo"))?.depth).toBe(0), patience);
-  place.server.replay(queueOf("echo"));
+  await vi.waitFor(() => expect(place.server.queue(defaultAddress)?.depth).toBe(0), patience);
+  place.server.replay(defaultAddress);
   await vi.waitFor(() => expect(log.events).toContain("broker replays calls"), patience);
   await send("after", -1_000);
   for (const [text, redelivered] of [

@@ -26,7 +26,7 @@ describe.each(transports)("a worker over %s", (transport) => {
     const answer = await agent.listen("replies/>");
     const call = (text: string): Promise<void> =>
       agent.publish(invokeTopic(namespace, "echo"), text, { replyTo: "replies/1" });
-    const depth = (): number | undefined => server.queue(`${namespace}/q/sandbox/tool/echo`)?.depth;
+    const depth = (): number | undefined => server.queue(`${namespace}/q/sandbox/default`)?.depth;
 
     await using session = await broker.connect(["echo"], never);
     const deliveries = pull(session);

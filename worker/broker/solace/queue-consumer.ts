@@ -182,9 +182,12 @@ export class QueueConsumer {
 
   /** Replaces a flow that is used up. Never rejects. */
   async #renew(flow: Flow): Promise<void> {
-    if (flow.isSpent && this.#flows.size === 1) await this.#extend();
+    if (!flow.isSpent) return;
+    if (!this.#flows.values().some((other) => other !== flow && other.canTake))
+      await this.#extend();
     // Meanwhile it may have received calls.
     if (flow.isSpent && this.#flows.size > 1) await this.#drop(flow);
+    this.#regulate();
   }
 
   /** Never rejects. */
