@@ -1,7 +1,8 @@
 /**
  * What the RabbitMQ adapter makes on the broker, and what becomes of messages there.
  */
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
@@ -11,25 +12,52 @@ import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
 const node = useRabbitMQ();
 
-describe("the queue of a tool", () => {
-  test("has the name and the arguments that operators were told", async () => {
-    const namespace = newNamespace();
-    const broker = amqpBroker({ url: node().url, namespace, consumerTimeoutSeconds: 120 });
-    await using _session = await broker.connect(["echo"], never);
-    await using operator = await connectOperator(node().url);
-    await operator.channel.assertQueue(`${namespace}/q/sandbox/tool/echo`, {
-      durable: true,
-      arguments: {
-        "x-queue-type": "quorum",
-        "x-delivery-limit": 4,
-        "x-dead-letter-exchange": `${namespace}/dead-letter`,
-        "x-dead-letter-strategy": "at-least-once",
-        "x-overflow": "reject-publish",
-        "x-consumer-timeout": 120_000,
-        "x-expires": 86_400_000,
-      },
-    });
-  });
+/** A worker with a queue `heavy` for the tool of that name, for one test. */
+async function openQueues() {
+  const owned = new AsyncDisposableStack();
+  onTestFinished(() => owned.disposeAsync());
+  const [namespace, log] = [newNamespace(), keptLog()];
+  const queues = new Map([
+    ["default", 3],
+    ["heavy", 3],
+  ]);
+  const queueOf = (tool: string): string => (tool === "heavy" ? "heavy" : "default");
+  const broker = amqpBroker({ url: node().url, namespace, log, queues, queueOf });
+  const session = owned.use(await broker.connect(["echo", "heavy"], never));
+  const peer = owned.use(await connectAmqpPeer(node().url, namespace));
+  const operator = owned.use(await connectOperator(node().url));
+  return { session, peer, operator, log, namespace, queue: `${namespace}/q/sandbox/default` };
+}
+
+describe("the queue of a group", () => {
+  test.each([
+    ["default", "default", "default"],
+    ["reports", "default", "reports"],
+    ["reports", "heavy", "reports/heavy"],
+  ])(
+    "%s, %s, has the name and the arguments that operators were told",
+    async (group, queue, name) => {
+      const namespace = newNamespace();
+      const broker = amqpBroker({
+        ...{ url: node().url, namespace, consumerTimeoutSeconds: 120 },
+        ...{ group, queues: new Map([[queue, 1]]), queueOf: () => queue },
+      });
+      await using _session = await broker.connect(["echo"], never);
+      await using operator = await connectOperator(node().url);
+      await operator.channel.assertQueue(`${namespace}/q/sandbox/${name}`, {
+        durable: true,
+        arguments: {
+          "x-queue-type": "quorum",
+          "x-delivery-limit": 4,
+          "x-dead-letter-exchange": `${namespace}/dead-letter`,
+          "x-dead-letter-strategy": "at-least-once",
+          "x-overflow": "reject-publish",
+          "x-consumer-timeout": 120_000,
+          "x-expires": 86_400_000,
+        },
+      });
+    },
+  );
 
   test("is refused with the remedy when it exists with other arguments", async () => {
     const namespace = newNamespace();
@@ -40,63 +68,69 @@ describe("the queue of a tool", () => {
       name: "BrokerError",
       transient: false,
       message: expect.stringMatching(
-        /queue test\/place-\d+\/q\/sandbox\/tool\/echo: .*x-delivery-limit.*delete it when it is empty/s,
+        /queue test\/place-\d+\/q\/sandbox\/default: .*x-delivery-limit.*delete it when it is empty/s,
       ),
     });
   });
 
-  test("of a worker gets no calls of a tool that is left while it is being served", async () => {
-    const namespace = newNamespace();
-    const broker = amqpBroker({ url: node().url, namespace, queueMode: "worker" });
-    await using session = await broker.connect(["kept"], never);
-    await Promise.all([session.serve("left", never), session.leave("left", never)]);
-    const call = (tool: string) =>
-      session.publish({ topic: invokeTopic(namespace, tool), payload: Buffer.from("1") }, never);
-    expect(await call("left")).toBe("unroutable");
-    expect(await call("kept")).toBe("confirmed");
-  });
-
-  test("that is deleted takes no call along that had come", async () => {
-    const namespace = newNamespace();
-    const log = keptLog();
-    const broker = amqpBroker({ url: node().url, namespace, log, maxUnsettled: 3 });
-    await using session = await broker.connect(["gone", "other"], never);
-    await using peer = await connectAmqpPeer(node().url, namespace);
-    await using operator = await connectOperator(node().url);
+  test("that is deleted takes no call along that a worker has", async () => {
+    const { session, peer, operator, queue, log, namespace } = await openQueues();
+    const topic = invokeTopic(namespace, "echo");
     const deliveries = pull(session);
-    await peer.publish(invokeTopic(namespace, "gone"), "1");
+    await peer.publish(topic, "1");
     const running = await deliveries.next();
-    await peer.publish(invokeTopic(namespace, "gone"), "2");
-    const queue = `${namespace}/q/sandbox/tool/gone`;
+    await peer.publish(topic, "2");
     await vi.waitFor(
       async () => expect((await operator.channel.checkQueue(queue)).messageCount).toBe(0),
       patience,
     );
     await operator.channel.deleteQueue(queue);
-    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
+    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
     expect(textOf(await deliveries.next())).toBe("2");
     await running.settle("accepted");
   });
 
-  test("is made again when somebody deletes it, and other calls go on", async () => {
-    const namespace = newNamespace();
-    const log = keptLog();
-    const broker = amqpBroker({ url: node().url, namespace, log });
-    await using session = await broker.connect(["gone", "kept"], never);
-    await using peer = await connectAmqpPeer(node().url, namespace);
-    await using operator = await connectOperator(node().url);
+  test("is made and consumed again when somebody deletes it, while others go on and answers go out", async () => {
+    const { session, peer, operator, queue, log, namespace } = await openQueues();
     const deliveries = pull(session);
-    await peer.publish(invokeTopic(namespace, "kept"), "1");
-    const running = await deliveries.next();
-    const queue = `${namespace}/q/sandbox/tool/gone`;
     await operator.channel.deleteQueue(queue);
-    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
-    expect(log.events).toContain("broker ended a consumer");
-    await peer.publish(invokeTopic(namespace, "gone"), "2");
-    expect(textOf(await deliveries.next())).toBe("2");
+    await vi.waitFor(() => expect(log.events).toContain("queue cannot be consumed"), patience);
+    await peer.publish(invokeTopic(namespace, "heavy"), "1");
+    const running = await deliveries.next();
+    expect(running.queue).toBe("heavy");
+    const heard = await peer.listen(`${namespace}/answers`);
+    const answer = { topic: `${namespace}/answers`, payload: Buffer.from("answer") };
+    expect(await session.publish(answer, never)).toBe("confirmed");
+    expect((await heard()).payload).toBe("answer");
+    expect(session.impediments).toEqual([]);
+    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+    expect(log.factsOf("queue cannot be consumed")).toMatchObject([
+      { queue, reason: expect.stringContaining("its queue was removed") },
+    ]);
+    await peer.publish(invokeTopic(namespace, "echo"), "2");
+    expect(await deliveries.next()).toMatchObject({ queue: "default", redelivered: false });
     await running.settle("accepted");
-    await peer.publish(invokeTopic(namespace, "kept"), "3");
-    expect(await deliveries.next()).toMatchObject({ payload: Buffer.from("3") });
+  });
+
+  test("that is deleted again and again leaves no channel behind", async () => {
+    const opened = vi.spyOn(AmqpConnection.prototype, "openChannel");
+    const released = vi.spyOn(AmqpConnection.prototype, "release");
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { session, peer, operator, queue, log, namespace } = await openQueues();
+    const deliveries = pull(session);
+    const channels: number[] = [];
+    for (const times of [1, 2]) {
+      await peer.publish(invokeTopic(namespace, "echo"), "call");
+      const running = await deliveries.next();
+      await operator.channel.deleteQueue(queue);
+      await vi.waitFor(
+        () => expect(log.factsOf("queue is consumed again")).toHaveLength(times),
+        patience,
+      );
+      await running.settle("accepted");
+      channels.push(opened.mock.calls.length - released.mock.calls.length);
+    }
+    expect(channels[1]).toBe(channels[0]);
   });
 });
 
@@ -288,55 +322,4 @@ test("headers of any type become properties", async () => {
   expect(delivery.properties).toEqual(properties);
   await delivery.settle("failed");
   expect((await deliveries.next()).properties).toEqual(properties);
-});
-
-describe("with a queue for each worker", () => {
-  test("every worker gets a copy, until it leaves the tool", async () => {
-    const namespace = newNamespace();
-    const url = node().url;
-    const topic = invokeTopic(namespace, "echo");
-    const workers = ["one", "two"].map((workerId) =>
-      amqpBroker({ url, namespace, workerId, queueMode: "worker" }),
-    );
-    await using one = await workers[0]!.connect(["echo", "other"], never);
-    await using two = await workers[1]!.connect(["echo"], never);
-    await using peer = await connectAmqpPeer(url, namespace);
-    const [first, second] = [pull(one), pull(two)];
-    await peer.publish(topic, "1");
-    expect(textOf(await first.next())).toBe("1");
-    expect(textOf(await second.next())).toBe("1");
-    await one.leave("echo", never);
-    await peer.publish(topic, "2");
-    await peer.publish(invokeTopic(namespace, "other"), "3");
-    expect(textOf(await first.next())).toBe("3");
-    expect(textOf(await second.next())).toBe("2");
-  });
-
-  test("a tool that was taken away while the worker was not there is taken out of its queue", async () => {
-    const namespace = newNamespace();
-    const log = keptLog();
-    const broker = amqpBroker({ url: node().url, namespace, log, queueMode: "worker" });
-    {
-      await using _former = await broker.connect(["kept", "removed"], never);
-    }
-    await using session = await broker.connect(["kept"], never);
-    const call = (tool: string) =>
-      session.publish({ topic: invokeTopic(namespace, tool), payload: Buffer.from(tool) }, never);
-    const calls = await Promise.all(["removed", "removed", "kept"].map(call));
-    expect(calls).toEqual(["confirmed", "confirmed", "confirmed"]);
-    const deliveries = pull(session);
-    const topics = [await deliveries.next(), await deliveries.next(), await deliveries.next()].map(
-      ({ topic }) => topic,
-    );
-    expect(topics).toEqual(["removed", "removed", "kept"].map((t) => invokeTopic(namespace, t)));
-    const event = "calls of a tool that is not served come into the queue no more";
-    await vi.waitFor(() => expect(log.events).toContain(event), patience);
-    expect(await call("removed")).toBe("unroutable");
-    expect(await call("kept")).toBe("confirmed");
-    await session.serve("removed", never);
-    expect(await call("removed")).toBe("confirmed");
-    expect(log.factsOf(event)).toEqual([
-      { tool: "removed", queue: `${namespace}/q/sandbox/worker` },
-    ]);
-  });
 });

@@ -6,101 +6,49 @@ import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
-import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
-import {
-  addUser,
-  connectOperator,
-  never,
-  newNamespace,
-  suspendQueue,
-  useRabbitMQ,
-} from "./node.ts";
+import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
 
 const node = useRabbitMQ();
 
-const cannotBeUsed = "queue cannot be used";
+const refused = "queue cannot be consumed";
+const queues = new Map([
+  ["default", 8],
+  ["heavy", 8],
+]);
+const queueOf = (tool: string): string => (tool === "heavy" ? "heavy" : "default");
 
-describe("a queue that is there with other arguments", () => {
-  test("leaves its tool unserved until it is gone, and all others served", async () => {
+describe("a further queue that is there with other arguments", () => {
+  test("is consumed as soon as it is gone, and keeps no other waiting", async () => {
     const namespace = newNamespace();
     const url = node().url;
     const log = keptLog();
     await using operator = await connectOperator(url);
-    const queue = `${namespace}/q/sandbox/tool/taken`;
+    const queue = `${namespace}/q/sandbox/default/heavy`;
     await operator.channel.assertQueue(queue, { durable: true });
-    const broker = amqpBroker({ url, namespace, log });
-    await using session = await broker.connect(["fine", "taken"], never);
+    const broker = amqpBroker({ url, namespace, log, queues, queueOf });
+    await using session = await broker.connect(["fine", "heavy"], never);
     await using peer = await connectAmqpPeer(url, namespace);
     const deliveries = pull(session);
     await peer.publish(invokeTopic(namespace, "fine"), "1");
     const running = await deliveries.next();
-    expect(log.factsOf(cannotBeUsed)[0]).toMatchObject({
-      tools: ["taken"],
+    expect(log.factsOf(refused)[0]).toMatchObject({
       queue,
-      code: 406,
-      err: { message: expect.stringMatching(/inequivalent arg.*delete it when it is empty/s) },
+      reason: expect.stringMatching(/inequivalent arg.*delete it when it is empty/s),
     });
+    expect(session.impediments).toEqual([]);
     await operator.channel.deleteQueue(queue);
-    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
-    await peer.publish(invokeTopic(namespace, "taken"), "2");
+    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+    await peer.publish(invokeTopic(namespace, "heavy"), "2");
     expect(textOf(await deliveries.next())).toBe("2");
     await running.settle("accepted");
   });
-
-  test("is told to who wants to serve the tool later, and the session goes on", async () => {
-    const namespace = newNamespace();
-    const url = node().url;
-    await using operator = await connectOperator(url);
-    await operator.channel.assertQueue(`${namespace}/q/sandbox/tool/taken`, { durable: true });
-    await using session = await amqpBroker({ url, namespace }).connect(["fine"], never);
-    await using peer = await connectAmqpPeer(url, namespace);
-    const deliveries = pull(session);
-    await peer.publish(invokeTopic(namespace, "fine"), "1");
-    const running = await deliveries.next();
-    await expect(session.serve("taken", never)).rejects.toMatchObject({ transient: false });
-    await running.settle("accepted");
-    await peer.publish(invokeTopic(namespace, "fine"), "2");
-    expect(await deliveries.next()).toMatchObject({
-      payload: Buffer.from("2"),
-      redelivered: false,
-    });
-  });
-});
-
-describe("a queue that does not answer", () => {
-  test(
-    "keeps no other waiting, and is served as soon as it answers",
-    { tags: "full" },
-    async () => {
-      const namespace = newNamespace();
-      const log = keptLog();
-      const broker = amqpBroker({ url: node().url, namespace, log });
-      {
-        await using _queues = await broker.connect(["fine", "stuck"], never);
-      }
-      await using stuck = await suspendQueue(node(), `${namespace}/q/sandbox/tool/stuck`);
-      const startedAtMs = performance.now();
-      await using session = await broker.connect(["fine", "stuck"], never);
-      // The broker may take 30 seconds for the answer to a command.
-      expect(performance.now() - startedAtMs).toBeLessThan(20_000);
-      await using peer = await connectAmqpPeer(node().url, namespace);
-      const deliveries = pull(session);
-      await peer.publish(invokeTopic(namespace, "fine"), "1");
-      expect(textOf(await deliveries.next())).toBe("1");
-      expect(log.factsOf(cannotBeUsed)[0]).toMatchObject({ tools: ["stuck"] });
-      await stuck[Symbol.asyncDispose]();
-      await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
-      await peer.publish(invokeTopic(namespace, "stuck"), "2");
-      expect(textOf(await deliveries.next())).toBe("2");
-    },
-  );
 });
 
 describe("the only queue", () => {
   test(
-    "that is lost and cannot be had again is named as what is missing, until it is had",
+    "that is lost and refused is named as what is missing until it is accepted, and answers go out",
     { tags: "full" },
     async () => {
       const namespace = newNamespace();
@@ -109,73 +57,40 @@ describe("the only queue", () => {
       await using operator = await connectOperator(node().url);
       await using session = await amqpBroker({ url, namespace }).connect(["only"], never);
       expect(session.impediments).toEqual([]);
-      await node().control("clear_permissions", user);
-      await operator.channel.deleteQueue(`${namespace}/q/sandbox/tool/only`);
+      const answer = { topic: `${namespace}/answers`, payload: Buffer.from("1") };
+      expect(await session.publish(answer, never)).toBe("unroutable");
+      await node().control("set_permissions", user, "^$", ".*", ".*");
+      await operator.channel.deleteQueue(`${namespace}/q/sandbox/default`);
       await vi.waitFor(
-        () => expect(session.impediments).toEqual(["no queue of the tools can be used"]),
+        () => expect(session.impediments).toEqual(["no queue of the group can be consumed"]),
         patience,
       );
+      expect(await session.publish(answer, never)).toBe("unroutable");
       await node().control("set_permissions", user, ".*", ".*", ".*");
       await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
-      await session.leave("only", never);
-      expect(session.impediments).toEqual([]);
     },
   );
 
-  test("that is missing for a minute ends the session, so that connecting is tried anew", async () => {
-    const namespace = newNamespace();
-    const clock = new HandClock();
-    const log = keptLog();
-    await using operator = await connectOperator(node().url);
-    const broker = amqpBroker({ url: node().url, namespace, clock, log });
-    await using session = await broker.connect(["only"], never);
-    const queue = `${namespace}/q/sandbox/tool/only`;
-    const sleepers = ["the next look at bindings", "the watch", "the next try"].length;
-    const missing = async (): Promise<void> => {
-      await operator.channel.deleteQueue(queue);
-      await vi.waitFor(() => expect(clock.sleeping).toBe(sleepers), patience);
-    };
-    await missing();
-    clock.advance(59_000);
-    await vi.waitFor(() => expect(log.events).toContain("queue can be used again"), patience);
-    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-    await missing();
-    await operator.channel.assertQueue(queue, { durable: true });
-    clock.advance(59_000);
-    await vi.waitFor(
-      () => expect(log.factsOf(cannotBeUsed).at(-1)).toMatchObject({ code: 406 }),
-      patience,
-    );
-    await vi.waitFor(() => expect(clock.sleeping).toBe(sleepers), patience);
-    expect(session.impediments).toEqual(["no queue of the tools can be used"]);
-    clock.advance(1_000);
-    expect(await session.closed).toMatchObject({
-      reason: "lost",
-      cause: { message: "No queue of the tools could be used for 60 seconds", transient: true },
-    });
-    await expect(broker.connect(["only"], never)).rejects.toMatchObject({ transient: false });
-  });
-
   test("is missed by no session that takes no more calls", async () => {
     const namespace = newNamespace();
-    const clock = new HandClock();
-    const broker = amqpBroker({ url: node().url, namespace, clock });
+    const broker = amqpBroker({ url: node().url, namespace });
     await using session = await broker.connect(["only"], never);
+    await using operator = await connectOperator(node().url);
     await session.pause();
-    expect(session.impediments).toEqual([]);
-    clock.advance(60_000);
+    await operator.channel.deleteQueue(`${namespace}/q/sandbox/default`);
     const answer = { topic: `${namespace}/answers`, payload: Buffer.from("1") };
     expect(await session.publish(answer, never)).toBe("unroutable");
+    expect(session.impediments).toEqual([]);
   });
 });
 
-describe("a queue that the user may not read", () => {
-  test("leaves its tool unserved, and all others served", { tags: "full" }, async () => {
+describe("a further queue that the user may not read", () => {
+  test("keeps no other waiting, and its refusal is logged", { tags: "full" }, async () => {
     const namespace = newNamespace();
     const log = keptLog();
-    const url = await addUser(node(), "half-blind", [".*", ".*", "^(?!.*secret$).*$"]);
-    const broker = amqpBroker({ url, namespace, log });
-    await using session = await broker.connect(["fine", "secret"], never);
+    const url = await addUser(node(), "half-blind", [".*", ".*", "^(?!.*heavy$).*$"]);
+    const broker = amqpBroker({ url, namespace, log, queues, queueOf });
+    await using session = await broker.connect(["fine", "heavy"], never);
     await using peer = await connectAmqpPeer(node().url, namespace);
     const deliveries = pull(session);
     for (const call of ["1", "2"]) {
@@ -185,13 +100,13 @@ describe("a queue that the user may not read", () => {
       await delivery.settle("accepted");
       // It is tried again, which must not disturb the others either.
       const times = Number(call);
-      await vi.waitFor(
-        () => expect(log.factsOf(cannotBeUsed).length).toBeGreaterThan(times),
-        patience,
-      );
+      await vi.waitFor(() => expect(log.factsOf(refused).length).toBeGreaterThan(times), patience);
     }
-    expect(log.factsOf(cannotBeUsed)[0]).toMatchObject({ tools: ["secret"], code: 403 });
-    expect(JSON.stringify(log.factsOf(cannotBeUsed))).not.toContain("hush");
+    expect(log.factsOf(refused)[0]).toMatchObject({
+      queue: `${namespace}/q/sandbox/default/heavy`,
+      reason: expect.stringContaining("ACCESS_REFUSED"),
+    });
+    expect(JSON.stringify(log.factsOf(refused))).not.toContain("hush");
   });
 });
 

@@ -4,7 +4,7 @@
 import { type AddressInfo, type Socket, createServer } from "node:net";
 import type { ConsumeMessage } from "amqplib";
 import { describe, expect, test, vi } from "vitest";
-import { bindingCheckMs } from "../../../worker/broker/amqp/binding-watch.ts";
+import { routeCheckMs } from "../../../worker/broker/routes.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { keyOf } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
@@ -131,9 +131,9 @@ describe("what an operator removes is made again:", () => {
   test("a binding", async () => {
     const { stack, namespace, session, operator, key, publish, clock } = await prepare();
     await using _owned = stack;
-    const queue = `${namespace}/q/sandbox/tool/tool`;
+    const queue = `${namespace}/q/sandbox/default`;
     await operator.channel.unbindQueue(queue, namespace, key);
-    clock.advance(bindingCheckMs);
+    clock.advance(routeCheckMs);
     const deliveries = pull(session);
     const next = deliveries.next();
     const calls = setInterval(() => publish("call"), 50);
@@ -141,16 +141,13 @@ describe("what an operator removes is made again:", () => {
     clearInterval(calls);
   });
 
-  test("the exchange, without which the worker is not ready", async () => {
+  test("the exchange", async () => {
     const { stack, namespace, session, operator, publish, clock, log } = await prepare();
     await using _owned = stack;
     await operator.channel.deleteExchange(namespace);
-    clock.advance(bindingCheckMs);
-    await vi.waitFor(
-      () => expect(log.events).toContain("exchange and bindings are there again"),
-      patience,
-    );
-    expect(log.events).toContain("exchange is missing");
+    clock.advance(routeCheckMs);
+    await vi.waitFor(() => expect(log.events).toContain("exchange is missing"), patience);
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     expect(session.impediments).toEqual([]);
     const next = pull(session).next();
     publish("call");
@@ -162,13 +159,13 @@ describe("what an operator removes is made again:", () => {
     await using _owned = stack;
     await operator.channel.deleteExchange(namespace);
     await operator.channel.assertExchange(namespace, "fanout");
-    clock.advance(bindingCheckMs);
+    clock.advance(routeCheckMs);
     const isNotReady = (): void =>
       expect(session.impediments).toEqual(["exchange or bindings are missing"]);
     await vi.waitFor(isNotReady, patience);
     await operator.channel.deleteExchange(namespace);
-    clock.advance(bindingCheckMs);
+    clock.advance(routeCheckMs);
     await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
-    expect(log.events).toContain("bindings cannot be made");
+    expect(log.events).toContain("routes cannot be restored");
   });
 });
