@@ -8,18 +8,22 @@ interface ChaosToolKind {
   /** What a run takes. */
   readonly seconds: number;
   readonly idempotent: boolean;
+  readonly queue: string;
 }
 
 const kinds = {
-  short: { seconds: 0.05, idempotent: true },
-  long: { seconds: 1.5, idempotent: true },
+  short: { seconds: 0.05, idempotent: true, queue: "default" },
+  long: { seconds: 1.5, idempotent: true, queue: "heavy" },
   /** Must not run twice. */
-  once: { seconds: 0.3, idempotent: false },
+  once: { seconds: 0.3, idempotent: false, queue: "default" },
 } as const satisfies Readonly<Record<string, ChaosToolKind>>;
 
 export type ChaosTool = keyof typeof kinds;
 
 export const chaosTools = Object.keys(kinds) as readonly ChaosTool[];
+
+/** Queues of the group, with the slots that each worker has for their calls. */
+export const chaosQueues: Readonly<Record<string, number>> = { default: 2, heavy: 1 };
 
 /** Calls are for these, in turns. */
 const turns: readonly ChaosTool[] = ["short", "once", "short", "once", "long"];
@@ -54,6 +58,9 @@ export function chaosEntries(without: ReadonlySet<ChaosTool>): Readonly<Record<s
   const tools = chaosTools.filter((tool) => !without.has(tool));
   const common = { module: "effect", function: "run", timeout_seconds: 60 };
   return Object.fromEntries(
-    tools.map((tool) => [tool, { ...common, idempotent: kinds[tool].idempotent }]),
+    tools.map((tool) => {
+      const { idempotent, queue } = kinds[tool];
+      return [tool, { ...common, idempotent, queue }];
+    }),
   );
 }

@@ -9,7 +9,7 @@ import { repeatMs } from "../../worker/support/signal-filter.ts";
 import { effectSource } from "./chaos-effects.ts";
 import type { ChaosHistory } from "./chaos-history.ts";
 import type { ChaosLine, ChaosLines } from "./chaos-line.ts";
-import { type ChaosTool, chaosEntries } from "./chaos-tools.ts";
+import { type ChaosTool, chaosEntries, chaosQueues } from "./chaos-tools.ts";
 import { manifestText } from "./rig.ts";
 import { type WorkerExit, WorkerProcess } from "./worker-process.ts";
 
@@ -18,6 +18,11 @@ export type WorkerEnd = "SIGKILL" | "SIGTERM" | "SIGTERM twice";
 
 /** Milliseconds beyond those within which two signals count as one. */
 const hurryMs = 50;
+
+/** As workers read it. */
+const slotsOfQueues = Object.entries(chaosQueues)
+  .map(([queue, slots]) => `${queue}:${slots}`)
+  .join();
 
 /** How workers end that do as they are told: one that has drained before the second signal ends as one that got one. */
 const goodEnds: Readonly<Record<WorkerEnd, readonly string[]>> = {
@@ -173,7 +178,7 @@ export class ChaosWorkers implements AsyncDisposable {
         MANIFEST_PATH: manifestPath,
         TOOLS_PYTHON_DIR: toolsDir,
         SANDBOX_WORK_DIR: join(directory, `work-${id}`),
-        SANDBOX_MAX_CONCURRENT: "2",
+        WORKER_QUEUES: slotsOfQueues,
         DRAIN_TIMEOUT_SECONDS: "20",
         SANDBOX_MIN_FREE_DISK_MB: "1",
         CONNECT_RETRIES: "0",

@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, vi } from "vitest";
 import { retryDelayMs } from "../../harness/agent.ts";
-import { defaultGroup, defaultQueue, groupQueue } from "../../worker/protocol/queue-names.ts";
+import { defaultGroup, groupQueue } from "../../worker/protocol/queue-names.ts";
 import { type ChaosScene, chaosActs } from "./chaos-acts.ts";
 import { type AgentDial, ChaosAgent } from "./chaos-agent.ts";
 import { countEffects } from "./chaos-effects.ts";
@@ -16,7 +16,7 @@ import type { ChaosLane, ChaosOptions } from "./chaos-options.ts";
 import { ChaosRandom, chaosSeed } from "./chaos-random.ts";
 import type { ChaosReport } from "./chaos-report.ts";
 import { isUnanswered } from "./chaos-requests.ts";
-import { requestName, secondsOf, toolOf } from "./chaos-tools.ts";
+import { chaosQueues, requestName, secondsOf, toolOf } from "./chaos-tools.ts";
 import { ChaosWorkers } from "./chaos-workers.ts";
 import type { WireReader } from "./chaos-wire.ts";
 import { reachableDirectory } from "./rig.ts";
@@ -132,7 +132,9 @@ async function chaosOf(
 
 /** How many messages still wait for a worker after some time; what was sent twice may run after its call is over. */
 async function leftBehind(broker: ChaosBroker, namespace: string): Promise<number> {
-  const queues = [groupQueue(namespace, defaultGroup, defaultQueue)];
+  const queues = Object.keys(chaosQueues).map((queue) =>
+    groupQueue(namespace, defaultGroup, queue),
+  );
   let left = Infinity;
   const look = async (): Promise<void> => {
     left = await broker.waiting(queues);

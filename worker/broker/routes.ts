@@ -106,14 +106,16 @@ export class Routes {
   }
 
   async #route(tool: string, signal: AbortSignal): Promise<void> {
-    const { queues, route, unroute, queueOf } = this.#parts;
+    const { queues, route, unroute, restore, queueOf } = this.#parts;
     this.want([tool]);
     using _slot = await this.#slots.acquire(signal);
     const queue = queueOf(tool);
     try {
       await route(tool, queue, signal);
+      // Workers with another manifest restore routes of a tool that moved.
+      const isOnly = this.#tools.get(tool) === queue && restore === undefined;
       // Afterwards, so that every call is routable when a tool moves to another queue.
-      const others = this.#tools.get(tool) === queue ? [] : queues.filter((name) => name !== queue);
+      const others = isOnly ? [] : queues.filter((name) => name !== queue);
       for (const other of others) await unroute(tool, other, signal);
     } catch (error) {
       if (this.#tools.has(tool)) this.#tools.set(tool, undefined);

@@ -149,6 +149,8 @@ export class QueueConsumer {
 
   #receive(link: Link, message: ConsumeMessage | null): void {
     if (message === null) return this.#lose(link, consumerEnded());
+    // The broker takes back what arrives while the channel is being closed.
+    if (link.isClosed) return;
     link.unsettled++;
     this.#options.buffer.add(this.#toDelivery(link, message));
   }
@@ -169,8 +171,9 @@ export class QueueConsumer {
   }
 
   #releaseWhenSettled(link: Link): void {
-    if (link === this.#link || link.loss === undefined || link.isClosed) return;
-    if (link.unsettled === 0) void this.#connection.release(link.channel);
+    if (link.loss === undefined || link.unsettled > 0 || link.isClosed) return;
+    link.isClosed = true;
+    void this.#connection.release(link.channel);
   }
 
   #toDelivery(link: Link, message: ConsumeMessage): Delivery {
