@@ -4,7 +4,7 @@
  * @module-tag full
  */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { namespace, openPlace, queueOf } from "../../integration/solace-adapter/place.ts";
+import { defaultAddress, namespace, openPlace } from "../../integration/solace-adapter/place.ts";
 import { patience } from "../../support/patience.ts";
 import { PeerWorkers } from "../../support/peer-workers.ts";
 
@@ -16,9 +16,7 @@ test("a replayed call is answered the same again by the worker that answered it,
   const place = await openPlace({}, { keepsReplayLog: true });
   onTestFinished(() => place[Symbol.asyncDispose]());
   const workers = await PeerWorkers.prepare(namespace, place.peer);
-  const replay = (): void => {
-    for (const tool of ["repeatable", "once_only"]) place.server.replay(queueOf(tool));
-  };
+  const replay = (): void => place.server.replay(defaultAddress);
   const sent = { timestamp: Date.now() };
   const former = await workers.startWorkerOn(place.broker, 2);
   await workers.publish("repeatable", "one", {}, sent);

@@ -10,6 +10,7 @@ import type { Broker } from "../../../worker/broker/broker.ts";
 import type { SolaceBrokerOptions } from "../../../worker/broker/solace/session.ts";
 import { defaultGroup, defaultQueue, groupQueue } from "../../../worker/protocol/queue-names.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { type SolacePeer, connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { type SolaceGiven, solaceBroker } from "../../support/solace-options.ts";
 
@@ -85,6 +86,12 @@ export function dice(seed: number): (below: number) => number {
     return Math.floor((state / 2 ** 32) * below);
   };
 }
+
+/** Does not sleep longer than a moment. */
+export const hurriedClock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 20), signal),
+};
 
 /** What a log was told. */
 export interface Told {

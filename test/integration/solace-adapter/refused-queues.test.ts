@@ -1,30 +1,40 @@
 /**
- * Queues that the Solace adapter cannot have, at the start or later: their tools wait for them, and no other tool does.
+ * Queues that the Solace adapter cannot consume, at the start or later: it goes on trying, and
+ * consumes the other queues of the group meanwhile.
  */
 import { describe, expect, test, vi } from "vitest";
 import { type Fault, refusals } from "../../../harness/fakes/solace/faults.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { HandClock } from "../../unit/broker/hand-clock.ts";
-import { type Place, type Told, keptLog, never, openPlace, queueOf } from "./place.ts";
+import {
+  type Place,
+  type Told,
+  addressOf,
+  hurriedClock as clock,
+  defaultAddress,
+  keptLog,
+  never,
+  openPlace,
+  queueForEach,
+} from "./place.ts";
 
-const refused = "queue cannot be used";
-const served = "queue can be used again";
+const refused = "queue cannot be consumed";
+const consumed = "queue is consumed again";
 
-/** What was told of a tool's queue, as often as it was refused. */
-function refusalsOf(told: readonly Told[], tool: string): readonly Told[] {
+/** A worker with the queues `bad` and `good`, for the tools of these names. */
+const badAndGood = queueForEach(["bad", "good"]);
+
+/** What was told of a queue, as often as it was refused. */
+function refusalsOf(told: readonly Told[], address: string): readonly Told[] {
   return told.filter(
-    ({ event, facts }) => event === refused && "queue" in facts && facts.queue === queueOf(tool),
+    ({ event, facts }) => event === refused && "queue" in facts && facts.queue === address,
   );
 }
 
-/** Waits until a tool is served. */
-async function becomesServed(place: Place, tool: string): Promise<void> {
-  await vi.waitFor(
-    () => expect(place.server.queue(queueOf(tool))?.consumers).toHaveLength(1),
-    patience,
-  );
+/** Waits until one worker consumes a queue. */
+async function becomesConsumed({ server }: Place, address: string): Promise<void> {
+  await vi.waitFor(() => expect(server.queue(address)?.consumers).toHaveLength(1), patience);
 }
 
 /** Calls a tool, and expects that its call is the next one. */
@@ -39,161 +49,178 @@ async function expectServed(
   await delivery.settle("accepted");
 }
 
-/** Refuses what concerns the queue of the tool `bad`. */
+/** Refuses what concerns the queue `bad`. */
 function refuseBad(fault: Fault): (queue: string) => Fault | undefined {
-  return (queue) => (queue === queueOf("bad") ? fault : undefined);
+  return (queue) => (queue === addressOf("bad") ? fault : undefined);
 }
 
-describe("a queue that cannot be had when the session opens", () => {
+describe("a queue that cannot be consumed when the session opens", () => {
   const cases: readonly {
     readonly what: string;
     readonly spoil: (place: Place) => void;
     readonly mend: (place: Place) => void;
-    readonly told: object;
+    readonly reason: RegExp;
   }[] = [
     {
       what: "is exclusive",
-      spoil: ({ server }) => server.createQueue(queueOf("bad"), { accessType: "exclusive" }),
-      mend: ({ server }) => server.deleteQueue(queueOf("bad")),
-      told: { err: { message: expect.stringMatching(/is exclusive.*Make it non-exclusive/s) } },
+      spoil: ({ server }) => server.createQueue(addressOf("bad"), { accessType: "exclusive" }),
+      mend: ({ server }) => server.deleteQueue(addressOf("bad")),
+      reason: /is exclusive.*Make it non-exclusive/s,
     },
     {
       what: "is shut down",
       spoil: ({ server }) => (server.faults.bind = refuseBad(refusals.queueShutdown)),
       mend: ({ server }) => (server.faults.bind = undefined),
-      told: {
-        code: "QUEUE_SHUTDOWN",
-        err: { message: expect.stringMatching(/Queue Shutdown\. Enable the outgoing side/) },
-      },
+      reason: /Queue Shutdown\. Enable the outgoing side/,
     },
     {
       what: "lets no more consumers bind",
       spoil: ({ server }) => (server.faults.bind = refuseBad(refusals.maxClientsForQueue)),
       mend: ({ server }) => (server.faults.bind = undefined),
-      told: {
-        code: "MAX_CLIENTS_FOR_QUEUE",
-        err: { message: expect.stringMatching(/Raise how many consumers/) },
-      },
+      reason: /Raise how many consumers/,
     },
     {
       what: "is missing and must not be made",
       spoil: ({ server }) => (server.faults.provision = refuseBad(refusals.permission)),
-      mend: ({ server }) => server.createQueue(queueOf("bad"), { accessType: "non-exclusive" }),
-      told: {
-        code: "PERMISSION_NOT_ALLOWED",
-        err: { message: expect.stringMatching(/no queue .*tool\/bad.*client profile/) },
-      },
+      mend: ({ server }) => server.createQueue(addressOf("bad"), { accessType: "non-exclusive" }),
+      reason: /no queue .*default\/bad.*client profile/,
     },
     {
-      what: "has no room for the subscription",
+      what: "has no room for the subscription of its only tool",
       spoil: ({ server }) =>
-        (server.faults.subscribe = (_topic, queue) =>
-          queue === queueOf("bad") ? refusals.maxSubscriptions : undefined),
+        (server.faults.subscribe = (topic) =>
+          topic.endsWith("/bad") ? refusals.maxSubscriptions : undefined),
       mend: ({ server }) => (server.faults.subscribe = undefined),
-      told: {
-        err: { message: expect.stringMatching(/did not take .*invoke\/bad into the queue/) },
-      },
+      reason: /did not take .*invoke\/bad into the queue/,
     },
   ];
 
   test.each(cases)(
-    "as it $what leaves its tool unserved until it can, and no other",
-    async ({ spoil, mend, told }) => {
+    "as it $what is consumed as soon as it can be, and the others at once",
+    async ({ spoil, mend, reason }) => {
       const log = keptLog();
-      await using place = await openPlace({ log });
+      await using place = await openPlace({ log, clock, ...badAndGood });
       spoil(place);
       await using session = await place.broker.connect(["bad", "good"], never);
       const deliveries = pull(session);
       await expectServed(place, deliveries, "good");
-      expect(refusalsOf(log.told, "bad")[0]?.facts).toMatchObject({
-        queue: queueOf("bad"),
-        tools: ["bad"],
-        delayMs: expect.any(Number),
-        ...told,
+      expect(refusalsOf(log.told, addressOf("bad"))[0]?.facts).toMatchObject({
+        delayMs: expect.any(Number) as number,
+        reason: expect.stringMatching(reason) as string,
       });
+      expect(session.impediments).toEqual([]);
       mend(place);
-      await vi.waitFor(() => expect(log.events).toContain(served), patience);
+      await vi.waitFor(() => expect(log.events).toContain(consumed), patience);
       // One that an administrator made is subscribed by the worker.
       await expectServed(place, deliveries, "bad");
       await expectServed(place, deliveries, "good");
-      expect(refusalsOf(log.told, "good")).toEqual([]);
+      expect(refusalsOf(log.told, addressOf("good"))).toEqual([]);
     },
   );
 
-  test("as its name is too long leaves its tool unserved, and no other", async () => {
-    const log = keptLog();
-    await using place = await openPlace({ log });
-    const long = "t".repeat(200);
-    await using session = await place.broker.connect([long, "good"], never);
-    await expectServed(place, pull(session), "good");
-    expect(refusalsOf(log.told, long)[0]?.facts).toMatchObject({
-      err: { message: expect.stringMatching(/Solace allows 200: choose a shorter name/) },
-    });
-  });
-
   test("fails the session when it is so with every queue", async () => {
-    await using place = await openPlace();
+    await using place = await openPlace({ clock, ...badAndGood });
     place.server.faults.bind = () => refusals.queueShutdown;
-    await expect(place.broker.connect(["a", "b"], never)).rejects.toMatchObject({
+    await expect(place.broker.connect(["bad", "good"], never)).rejects.toMatchObject({
       name: "BrokerError",
       transient: true,
-      message: expect.stringMatching(/^None of 2 tools can be served\. .*tool\/a: Queue Shutdown/),
+      message: expect.stringMatching(/did not bind to the queue .*default\/bad: Queue Shutdown/),
     });
     await vi.waitFor(() => expect(place.server.clients).toHaveLength(1), patience);
   });
-});
 
-describe("a queue that cannot be had when a tool is added", () => {
-  test.each([
-    ["is shut down", refusals.queueShutdown, true],
-    ["must not be bound to", refusals.permission, false],
-  ])("as it %s is let go, and no other, and can be tried again", async (_, fault, transient) => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect(["good"], never);
-    const deliveries = pull(session);
-    place.server.faults.bind = refuseBad(fault);
-    await expect(session.serve("bad", never)).rejects.toMatchObject({
-      name: "BrokerError",
-      transient,
-    });
-    await expectServed(place, deliveries, "good");
-    place.server.faults.bind = undefined;
-    await session.serve("bad", never);
-    await expectServed(place, deliveries, "bad");
-  });
-
-  test("as it is exclusive or has no room for its subscription is let go again", async () => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect([], never);
-    place.server.createQueue(queueOf("exclusive"), { accessType: "exclusive" });
-    await expect(session.serve("exclusive", never)).rejects.toThrow("is exclusive");
-    place.server.faults.subscribe = () => refusals.maxSubscriptions;
-    await expect(session.serve("full", never)).rejects.toThrow("Max Subscriptions");
-    expect(place.server.queues.flatMap(({ consumers }) => consumers)).toEqual([]);
+  test("is asked for no more once the session is paused", async () => {
+    const delays: AbortSignal[] = [];
+    const slow: Clock = {
+      ...systemClock,
+      sleep: (_ms, signal) =>
+        new Promise((_resolve, reject) => {
+          delays.push(signal!);
+          signal!.addEventListener("abort", () => reject(signal!.reason as Error));
+        }),
+    };
+    const log = keptLog();
+    await using place = await openPlace({ clock: slow, log, ...badAndGood });
+    place.server.faults.bind = refuseBad(refusals.queueShutdown);
+    await using session = await place.broker.connect(["bad", "good"], never);
+    expect(refusalsOf(log.told, addressOf("bad"))).toHaveLength(1);
+    expect(delays.at(-1)?.aborted).toBe(false);
+    await session.pause();
+    expect(delays.at(-1)?.aborted).toBe(true);
   });
 });
 
-test("a queue that cannot be had is asked for no more once its tool is left", async () => {
-  const sleeps: { readonly ms: number; readonly signal: AbortSignal }[] = [];
-  const clock: Clock = {
-    ...systemClock,
-    sleep: (ms, signal) =>
-      new Promise((_resolve, reject) => {
-        sleeps.push({ ms, signal: signal! });
-        signal!.addEventListener("abort", () => reject(signal!.reason as Error));
-      }),
-  };
+test("one tool that its queue has no room for keeps no other from being served", async () => {
   const log = keptLog();
   await using place = await openPlace({ clock, log });
-  place.server.faults.bind = refuseBad(refusals.queueShutdown);
+  place.server.faults.subscribe = (topic) =>
+    topic.endsWith("/bad") ? refusals.maxSubscriptions : undefined;
   await using session = await place.broker.connect(["bad", "good"], never);
-  const told = refusalsOf(log.told, "bad");
-  expect(told).toHaveLength(1);
-  const { delayMs } = told[0]?.facts as { delayMs: number };
-  const delay = sleeps.findLast(({ ms }) => ms === delayMs);
-  expect(delay?.signal.aborted).toBe(false);
-  await session.leave("bad", never);
-  expect(delay?.signal.aborted).toBe(true);
+  await expectServed(place, pull(session), "good");
+  expect(log.told.filter(({ event }) => event === "tool could not be routed")).toMatchObject([
+    { facts: { tool: "bad" } },
+  ]);
+});
+
+describe("a tool that is added", () => {
+  test.each([
+    ["is shut down", refusals.queueShutdown],
+    ["must not be bound to", refusals.permission],
+  ])(
+    "while its queue %s is refused, can be tried again, and disturbs no other",
+    async (_, fault) => {
+      const log = keptLog();
+      await using place = await openPlace({ log, clock, ...badAndGood });
+      place.server.faults.bind = refuseBad(fault);
+      await using session = await place.broker.connect(["good"], never);
+      const deliveries = pull(session);
+      await expect(session.serve("bad", never)).rejects.toMatchObject({
+        name: "BrokerError",
+        transient: true,
+        message: expect.stringMatching(/queue bad is not consumed at the moment/),
+      });
+      await expectServed(place, deliveries, "good");
+      place.server.faults.bind = undefined;
+      await vi.waitFor(() => expect(log.events).toContain(consumed), patience);
+      await session.serve("bad", never);
+      await expectServed(place, deliveries, "bad");
+    },
+  );
+
+  test("first is refused with the reason why no queue can be consumed, and can be tried again", async () => {
+    await using place = await openPlace({ clock });
+    await using session = await place.broker.connect([], never);
+    place.server.createQueue(defaultAddress, { accessType: "exclusive" });
+    await expect(session.serve("echo", never)).rejects.toThrow("is exclusive");
+    expect(place.server.queue(defaultAddress)?.consumers).toEqual([]);
+    expect(session.impediments).toEqual([]);
+    place.server.deleteQueue(defaultAddress);
+    place.server.faults.subscribe = () => refusals.maxSubscriptions;
+    await expect(session.serve("echo", never)).rejects.toThrow("Max Subscriptions");
+    place.server.faults.subscribe = undefined;
+    await session.serve("echo", never);
+    await expectServed(place, pull(session), "echo");
+    expect(place.server.queue(defaultAddress)?.consumers).toHaveLength(1);
+  });
+});
+
+test("a bind that is answered after the session was paused leaves no consumer behind", async () => {
+  await using place = await openPlace({ clock });
+  await using session = await place.broker.connect([], never);
+  place.server.createQueue(defaultAddress, { accessType: "non-exclusive", maxRedeliveries: 4 });
+  const answering = Promise.withResolvers<void>();
+  place.server.faults.answersBindAfter = () => answering.promise;
+  const serving = session.serve("echo", never);
+  await becomesConsumed(place, defaultAddress);
+  await session.pause();
+  await expect(serving).rejects.toThrow("The consumer was cancelled");
+  answering.resolve();
+  await vi.waitFor(
+    () => expect(place.server.queue(defaultAddress)?.consumers).toEqual([]),
+    patience,
+  );
+  const message = { topic: "t", payload: Buffer.from("1") };
+  expect(await session.publish(message, never)).toBe("confirmed");
 });
 
 describe("a queue that goes down while the session is up", () => {
@@ -201,89 +228,49 @@ describe("a queue that goes down while the session is up", () => {
     ["Queue Shutdown", refusals.queueShutdown],
     ["Service Unavailable", refusals.serviceUnavailable],
     ["Unknown Queue", refusals.unknownQueue],
-  ])("by %s is bound to again, while the session and other tools go on", async (text, reason) => {
+  ])("by %s is bound to again, while the session and other queues go on", async (text, reason) => {
     const log = keptLog();
-    await using place = await openPlace({ log });
+    await using place = await openPlace({ log, clock, ...badAndGood });
     await using session = await place.broker.connect(["bad", "good"], never);
     let isLost = false;
     void session.closed.then(({ reason: end }) => (isLost = end === "lost"));
     const deliveries = pull(session);
-    place.server.faults.bind = refuseBad(
-      reason === refusals.unknownQueue ? refusals.queueShutdown : reason,
-    );
-    place.server.unbindAll(queueOf("bad"), reason);
-    await vi.waitFor(
-      () => expect(refusalsOf(log.told, "bad").length).toBeGreaterThanOrEqual(2),
-      patience,
-    );
-    expect(refusalsOf(log.told, "bad")[0]?.facts).toMatchObject({
-      tools: ["bad"],
-      err: {
-        message: expect.stringMatching(
-          new RegExp(`did not keep the flow from the queue .*tool/bad: ${text}`),
-        ),
-      },
+    const isUnknown = reason === refusals.unknownQueue;
+    place.server.faults.bind = refuseBad(isUnknown ? refusals.queueShutdown : reason);
+    place.server.unbindAll(addressOf("bad"), reason);
+    const told = (): readonly Told[] => refusalsOf(log.told, addressOf("bad"));
+    await vi.waitFor(() => expect(told().length).toBeGreaterThanOrEqual(2), patience);
+    expect(told()[0]?.facts).toMatchObject({
+      reason: expect.stringMatching(
+        new RegExp(`did not keep the flow from the queue .*default/bad: ${text}`),
+      ) as string,
     });
     await expectServed(place, deliveries, "good");
     place.server.faults.bind = undefined;
-    await becomesServed(place, "bad");
+    await becomesConsumed(place, addressOf("bad"));
     await expectServed(place, deliveries, "bad");
     expect(isLost).toBe(false);
-    expect(refusalsOf(log.told, "good")).toEqual([]);
+    expect(refusalsOf(log.told, addressOf("good"))).toEqual([]);
   });
 
-  test("is named as what is missing when there is no other, until it is had again", async () => {
-    await using place = await openPlace();
-    await using session = await place.broker.connect(["bad"], never);
-    expect(session.impediments).toEqual([]);
-    place.server.faults.bind = refuseBad(refusals.queueShutdown);
-    place.server.unbindAll(queueOf("bad"), refusals.queueShutdown);
-    await vi.waitFor(
-      () => expect(session.impediments).toEqual(["no queue of the tools can be used"]),
-      patience,
-    );
-    place.server.faults.bind = undefined;
-    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
-    await session.leave("bad", never);
-    expect(session.impediments).toEqual([]);
-  });
-
-  test("gives the session up after a minute when there is no other, so that connecting is tried as often as is configured", async () => {
-    const clock = new HandClock();
+  test("is an impediment while there is no other, and answers go out meanwhile", async () => {
     await using place = await openPlace({ clock });
     await using session = await place.broker.connect(["bad"], never);
-    let isClosed = false;
-    void session.closed.then(() => (isClosed = true));
-    const lose = async (): Promise<void> => {
-      place.server.unbindAll(queueOf("bad"));
-      await vi.waitFor(() => expect(session.impediments).toHaveLength(1), patience);
-    };
-    place.server.faults.bind = refuseBad(refusals.queueShutdown);
-    await lose();
-    clock.advance(59_000);
+    expect(session.impediments).toEqual([]);
+    place.server.faults.bind = () => refusals.queueShutdown;
+    place.server.unbindAll(defaultAddress, refusals.queueShutdown);
+    const missing = ["no queue of the group can be consumed"];
+    await vi.waitFor(() => expect(session.impediments).toEqual(missing), patience);
+    const answer = { topic: "t", payload: Buffer.from("1") };
+    expect(await session.publish(answer, never)).toBe("confirmed");
     place.server.faults.bind = undefined;
-    await vi.waitFor(async () => {
-      clock.advance(1);
-      await place.call("t", "1");
-      expect(session.impediments).toEqual([]);
-    }, patience);
-    clock.advance(1_000);
-    place.server.faults.bind = refuseBad(refusals.queueShutdown);
-    await lose();
-    clock.advance(59_000);
-    await place.call("t", "1");
-    expect(isClosed).toBe(false);
-    clock.advance(1_000);
-    expect(await session.closed).toMatchObject({
-      reason: "lost",
-      cause: { message: "No queue of the tools could be used for 60 seconds", transient: true },
-    });
-    await expect(place.broker.connect(["bad"], never)).rejects.toThrow("Queue Shutdown");
+    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+    await expectServed(place, pull(session), "bad");
   });
 
-  test("as it was deleted is made again, with its subscription and the limit that it has then", async () => {
-    await using place = await openPlace({ maxDeliveries: 5 });
-    await using session = await place.broker.connect(["echo"], never);
+  test("as it was deleted is made again, with its subscriptions and the limit that it has then", async () => {
+    await using place = await openPlace({ clock, maxDeliveries: 5 });
+    await using session = await place.broker.connect(["echo", "other"], never);
     const deliveries = pull(session);
     const limitOfNext = async (): Promise<number | undefined> => {
       await place.call("echo", "1");
@@ -292,12 +279,11 @@ describe("a queue that goes down while the session is up", () => {
       return delivery.maxDeliveries;
     };
     const remake = async (maxRedeliveries?: number): Promise<void> => {
-      place.server.deleteQueue(queueOf("echo"));
-      if (maxRedeliveries !== undefined) {
-        place.server.createQueue(queueOf("echo"), { accessType: "non-exclusive", maxRedeliveries });
-      }
+      place.server.deleteQueue(defaultAddress);
+      if (maxRedeliveries !== undefined)
+        place.server.createQueue(defaultAddress, { accessType: "non-exclusive", maxRedeliveries });
       await vi.waitFor(
-        () => expect(place.server.queue(queueOf("echo"))?.subscriptions).toHaveLength(1),
+        () => expect(place.server.queue(defaultAddress)?.subscriptions).toHaveLength(2),
         patience,
       );
     };
@@ -307,48 +293,88 @@ describe("a queue that goes down while the session is up", () => {
     // Of a queue without a limit a call is given up after as many deliveries as of one that the worker makes.
     await remake(0);
     expect(await limitOfNext()).toBe(5);
-    await remake(3);
-    expect(await limitOfNext()).toBe(4);
     await remake();
     expect(await limitOfNext()).toBe(5);
   });
 
+  test("again while it is being subscribed is bound to once more", async () => {
+    const log = keptLog();
+    await using place = await openPlace({ clock, log });
+    await using session = await place.broker.connect(["echo"], never);
+    const asked = vi.fn();
+    place.server.faults.subscribe = (topic) => {
+      asked(topic);
+      return "silence";
+    };
+    place.server.deleteQueue(defaultAddress);
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled(), patience);
+    place.server.faults.subscribe = undefined;
+    place.server.unbindAll(defaultAddress);
+    await vi.waitFor(() => expect(log.events).toContain(consumed), patience);
+    await expectServed(place, pull(session), "echo");
+    expect(place.server.queue(defaultAddress)?.consumers).toHaveLength(1);
+  });
+
   test("takes back what nobody has begun, and each call is handed out to one", async () => {
     const log = keptLog();
-    await using place = await openPlace({ maxUnsettled: 4, log });
+    await using place = await openPlace({ clock, maxUnsettled: 4, log });
     await using session = await place.broker.connect(["echo"], never);
     const deliveries = pull(session);
     await place.call("echo", "0", "1", "2");
     const begun = await deliveries.next();
-    await vi.waitFor(
-      () => expect(place.server.queue(queueOf("echo"))?.unsettled).toBe(3),
-      patience,
-    );
+    const queue = (): unknown => place.server.queue(defaultAddress);
+    await vi.waitFor(() => expect(queue()).toMatchObject({ unsettled: 3 }), patience);
     // What the broker sent before this confirmation has arrived with it.
     await session.publish({ topic: "t", payload: Buffer.from("1") }, never);
-    place.server.unbindAll(queueOf("echo"));
-    await vi.waitFor(() => expect(refusalsOf(log.told, "echo")).toHaveLength(1), patience);
+    place.server.unbindAll(defaultAddress);
+    await vi.waitFor(() => expect(refusalsOf(log.told, defaultAddress)).toHaveLength(1), patience);
+    expect(begun.isLost).toBe(true);
     const again = [await deliveries.next(), await deliveries.next(), await deliveries.next()];
     expect(again.map(textOf)).toEqual(["0", "1", "2"]);
     expect(again.map(({ deliveryCount }) => deliveryCount)).toEqual([2, 2, 2]);
     // Its first delivery is the broker's again.
     await begun.settle("accepted");
     for (const delivery of again) await delivery.settle("accepted");
-    await vi.waitFor(
-      () =>
-        expect(place.server.queue(queueOf("echo"))).toMatchObject({
-          depth: 0,
-          settlements: { accepted: 3 },
-        }),
-      patience,
-    );
+    const settlements = { accepted: 3 };
+    await vi.waitFor(() => expect(queue()).toMatchObject({ depth: 0, settlements }), patience);
+    // Nothing of it counts against the limit any more.
+    await place.call("echo", "3", "4", "5", "6");
+    const held = [];
+    while (held.length < 4) held.push(textOf(await deliveries.next()));
+    expect(held).toEqual(["3", "4", "5", "6"]);
   });
+});
+
+test("a flow that is used up goes on until the broker lets the worker bind another one", async () => {
+  const log = keptLog();
+  await using place = await openPlace({ clock, maxUnsettled: 1, log });
+  await using session = await place.broker.connect(["echo"], never);
+  const deliveries = pull(session);
+  const calls = Array.from({ length: 40 }, (_, n) => `${n}`);
+  const run = async (): Promise<void> => {
+    await Promise.all(calls.map((call) => place.call("echo", call)));
+    const left = new Set(calls);
+    while (left.size > 0) {
+      const delivery = await deliveries.next();
+      expect(left.delete(textOf(delivery))).toBe(true);
+      // What ends in turns has the library remember most.
+      await delivery.settle(left.size % 2 === 0 ? "rejected" : "accepted");
+    }
+  };
+  place.server.faults.bind = () => refusals.maxClientsForQueue;
+  await run();
+  expect(refusalsOf(log.told, defaultAddress).length).toBeGreaterThanOrEqual(1);
+  place.server.faults.bind = undefined;
+  await run();
+  await vi.waitFor(() => expect(log.events).toContain(consumed), patience);
+  await run();
+  await becomesConsumed(place, defaultAddress);
 });
 
 test("an outage of the broker is no trouble of a queue", async () => {
   const log = keptLog();
-  await using place = await openPlace({ log });
-  await using session = await place.broker.connect(["a", "b"], never);
+  await using place = await openPlace({ log, clock, ...badAndGood });
+  await using session = await place.broker.connect(["bad", "good"], never);
   place.server.dropAll();
   expect(await session.closed).toMatchObject({ reason: "lost" });
   await session[Symbol.asyncDispose]();
@@ -358,8 +384,8 @@ test("an outage of the broker is no trouble of a queue", async () => {
 describe("a queue that does not count deliveries", () => {
   test("is told of once, with the remedy, and its calls count as delivered twice when they come again", async () => {
     const log = keptLog();
-    await using place = await openPlace({ log, maxDeliveries: 5 });
-    place.server.createQueue(queueOf("echo"), {
+    await using place = await openPlace({ clock, log, maxDeliveries: 5 });
+    place.server.createQueue(defaultAddress, {
       accessType: "non-exclusive",
       maxRedeliveries: 4,
       countsDeliveries: false,
@@ -375,7 +401,7 @@ describe("a queue that does not count deliveries", () => {
     }
     expect(counts).toEqual([1, 2, 2]);
     expect(log.told.filter(({ event }) => event.includes("deliveryCountEnabled"))).toEqual([
-      { event: expect.stringMatching(/^queue does not tell/), facts: { queue: queueOf("echo") } },
+      { event: expect.stringMatching(/^queue does not tell/), facts: { queue: defaultAddress } },
     ]);
   });
 });

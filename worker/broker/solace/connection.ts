@@ -35,6 +35,7 @@ export class SolaceConnection implements AsyncDisposable {
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #ended = new AbortController();
   #hear: ((message: solace.Message) => void) | undefined;
+  readonly #closingFlows = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   /** Resolves when there may be room to send something. */
   #writable = Promise.withResolvers<void>();
@@ -118,8 +119,16 @@ export class SolaceConnection implements AsyncDisposable {
     this.session.dispose();
   }
 
+  /** Waits for the end of a flow, as does disposal: the library reports no good-bye before. `ending` never rejects. */
+  async beforeClose(ending: Promise<void>): Promise<void> {
+    this.#closingFlows.add(ending);
+    await Promise.race([ending, this.closed]);
+    this.#closingFlows.delete(ending);
+  }
+
   /** Closes in good order. Flows are closed before, by their owner, so that what was settled has arrived. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.race([Promise.all(this.#closingFlows), this.closed]);
     if (this.#finish({ reason: "asked" })) this.#closing = this.#close();
     await this.#closing;
   }

@@ -13,6 +13,9 @@ const windowMessages = 1;
 /** Milliseconds for the broker to answer a bind before nobody waits for it any more. */
 export const bindTimeoutMs = 10_000;
 
+/** Milliseconds for the broker to let a flow go. */
+export const closeTimeoutMs = 5_000;
+
 /**
  * Milliseconds for an answer that comes after all. The library's own limit: of what is answered later than that it knows
  * nothing, and the broker has a consumer for the rest of the session that takes no calls.

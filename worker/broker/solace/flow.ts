@@ -5,7 +5,12 @@ import solace from "solclientjs";
 import { abortable } from "../../support/within.ts";
 import { BrokerError, type Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { bindTimeoutMs, consumerProperties, outcomes } from "./consumer-properties.ts";
+import {
+  bindTimeoutMs,
+  closeTimeoutMs,
+  consumerProperties,
+  outcomes,
+} from "./consumer-properties.ts";
 import { requestFailure } from "./failures.ts";
 import { requestTimeoutMs } from "./library-session.ts";
 import { correlationKeyOf, toTopic } from "./library.ts";
@@ -16,9 +21,6 @@ import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
  * makes a range of its own. A session that may hold more has more flows from its queues.
  */
 const mostHeld = 30;
-
-/** Milliseconds for the broker to let a flow go. */
-const closeTimeoutMs = 5_000;
 
 const events = solace.MessageConsumerEventName;
 
@@ -172,11 +174,14 @@ export class Flow {
   async close(): Promise<void> {
     if (this.isClosing || this.#connection.ended.aborted) return;
     this.#closing.abort(new BrokerError("The flow was closed", { transient: true }));
+    await this.#connection.beforeClose(this.#disconnect());
+  }
+
+  /** Never rejects. */
+  async #disconnect(): Promise<void> {
     try {
       this.#consumer.disconnect();
-      const { ended } = this.#connection;
-      const patience = AbortSignal.any([ended, AbortSignal.timeout(closeTimeoutMs)]);
-      await abortable(this.#down.promise, patience);
+      await abortable(this.#down.promise, AbortSignal.timeout(closeTimeoutMs));
     } catch {
       // The broker has ended the flow itself, or the session.
     }

@@ -180,7 +180,7 @@ export class QueueConsumer {
     else if (flow.held === 0) await this.#drop(flow);
   }
 
-  /** Replaces a flow that is used up. Never rejects. */
+  /** Replaces a flow that is used up. The broker redelivers a call that it just sent through it. Never rejects. */
   async #renew(flow: Flow): Promise<void> {
     if (!flow.isSpent) return;
     if (!this.#flows.values().some((other) => other !== flow && other.canTake))

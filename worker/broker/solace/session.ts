@@ -73,11 +73,7 @@ class SolaceSession implements BrokerSession {
       queues: [...options.queues.keys()],
       queueOf,
       route: (tool, queue, signal) => queues.attract(this.#flowOf(queue), tool, signal),
-      unroute: async (tool, queue, signal) => {
-        const flow = this.#consumers.get(queue)?.flow;
-        // Without a flow, `attract` of the queue's consumer does it later.
-        if (flow !== undefined) await queues.repel(flow, tool, signal);
-      },
+      unroute: (tool, queue, signal) => this.#unroute(queues, tool, queue, signal),
       ended,
       clock,
       log,
@@ -154,6 +150,16 @@ class SolaceSession implements BrokerSession {
       throw error;
     });
     await abortable(this.#consuming, signal);
+  }
+
+  /** Without a flow, the consumer of the queue unroutes the tool when it has one. */
+  async #unroute(queues: Queues, tool: string, queue: string, signal: AbortSignal): Promise<void> {
+    const flow = this.#consumers.get(queue)?.flow;
+    try {
+      if (flow !== undefined) await queues.repel(flow, tool, signal);
+    } catch (error) {
+      if (flow?.isClosing !== true) throw error;
+    }
   }
 
   #flowOf(queue: string): Flow {
