@@ -125,7 +125,8 @@ export function wireInvoker(
   // Where the broker keeps calls, its prefetch limits bound what waits here.
   const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
   const slots = new Map<string, Slots>();
-  for (const [queue, capacity] of config.queues) slots.set(queue, new Slots({ capacity, maxWaiting }));
+  for (const [queue, capacity] of config.queues)
+    slots.set(queue, new Slots({ capacity, maxWaiting }));
   // A DevBroker has no queues, and there a tool may name any.
   const others = slots.values().next().value ?? new Slots({ capacity: 1, maxWaiting });
   const slotsOf = (queue: string): Slots => slots.get(queue) ?? others;

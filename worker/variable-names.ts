@@ -8,7 +8,17 @@ import { variables } from "./variables.ts";
 
 /** How the worker's variables begin. */
 const prefixes = [
-  ...["SAM_", "WORKER_", "DEV_BROKER_", "SOLACE_", "AMQP_", "BROKER_", "CONNECT_RETR", "MANIFEST_", "TOOLS_"],
+  ...[
+    "SAM_",
+    "WORKER_",
+    "DEV_BROKER_",
+    "SOLACE_",
+    "AMQP_",
+    "BROKER_",
+    "CONNECT_RETR",
+    "MANIFEST_",
+    "TOOLS_",
+  ],
   ...["DEFAULT_TIMEOUT", "SANDBOX_", "WARM_", "ARTIFACT_", "HEALTH_", "DRAIN_", "LOG_"],
 ];
 

@@ -37,6 +37,8 @@ describe("a configuration of nothing but what is required", () => {
         connectRetries: 0,
         connectRetryDelayMs: 3_000,
       },
+      group: "default",
+      queues: new Map([["default", 4]]),
       manifestPath: "/tools/manifest.yaml",
       toolsPythonDir: "/tools/python",
       toolsNodeDir: "/tools/node",
@@ -319,6 +321,8 @@ describe("every variable", () => {
     const config = readConfig({
       SAM_NAMESPACE: "prod/eu",
       SAM_WORKER_ID: "worker-7",
+      WORKER_GROUP: "eu-west",
+      WORKER_QUEUES: "default:6, heavy:2",
       DEV_BROKER_HOST: "10.0.0.1",
       DEV_BROKER_PORT: "55554",
       CONNECT_RETRIES: "5",
@@ -361,6 +365,11 @@ describe("every variable", () => {
         connectRetries: 5,
         connectRetryDelayMs: 250,
       },
+      group: "eu-west",
+      queues: new Map([
+        ["default", 6],
+        ["heavy", 2],
+      ]),
       manifestPath: "/etc/tools.yaml",
       toolsPythonDir: "/srv/python",
       toolsNodeDir: "/srv/node",
@@ -376,7 +385,7 @@ describe("every variable", () => {
         allowedDevices: ["/dev/nvidia0"],
         allowUnsafe: false,
         minimum: ["seccomp", "cgroups"],
-        maxConcurrent: 16,
+        maxConcurrent: 8,
         maxQueued: 0,
         maxWarmBytes: 64 * 1024 * 1024,
         uid: 1234,
@@ -409,6 +418,9 @@ const exchange = "1 to 200 letters, digits, `.`, `_`, `:`, `/` or `-`, not begin
 const namespace =
   "the agents' namespace, spelled exactly as they spell it: letters, digits, `.`, `_`, `-` and `/`";
 
+const queuesAccepted =
+  "`queue:slots` with `,` between them, queues of 1 to 50 letters, digits, `_` or `-`, slots 1 to 1000";
+
 describe("a variable that cannot be used", () => {
   test.each([
     ["SAM_NAMESPACE", "ed test", namespace],
@@ -426,6 +438,10 @@ describe("a variable that cannot be used", () => {
     ["AMQP_EXCHANGE", "a b", exchange],
     ["AMQP_CONSUMER_TIMEOUT_SECONDS", "59", "seconds, 60 to 1000000"],
     ["BROKER_MAX_DELIVERIES", "1", "a whole number, 2 to 1000"],
+    ["WORKER_GROUP", "a/b", "1 to 100 letters, digits, `.`, `_` or `-`"],
+    ...["default", "default:0", "default:1001", "a b:1", "default:1,default:2", "default:1,"].map(
+      (queues) => ["WORKER_QUEUES", queues, queuesAccepted] as const,
+    ),
     ["SOLACE_TRUST_STORE_PATH", "ca.pem", path],
     ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],
     ["SOLACE_RECONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
@@ -668,6 +684,7 @@ describe("the table of variables", () => {
     const without = rows.filter(({ defaultText }) => defaultText === undefined);
     expect(without.map(({ name }) => name)).toEqual([
       "SAM_NAMESPACE",
+      "WORKER_QUEUES",
       "DEV_BROKER_HOST",
       "SOLACE_HOST",
       "SOLACE_USERNAME",

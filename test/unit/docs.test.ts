@@ -358,7 +358,6 @@ describe("a command that a page gives exists:", () => {
     "listen",
     "demo",
     "dev",
-    "queues prune",
     "tools",
     "tool run",
     "tool new",

@@ -9,7 +9,6 @@ import {
   Consumer,
   maxDeliveriesInFlight,
   maxRequestBytesInFlight,
-  maxUnsettledDeliveries,
 } from "../../../worker/invocation/consumer.ts";
 
 const never = new AbortController().signal;
@@ -233,13 +232,8 @@ describe("a consumer", () => {
 describe("deliveries in flight", () => {
   const limits = { maxConcurrent: 4, maxQueued: 100 };
 
-  test("are those that run and the next one, where other workers can take the rest", () => {
-    expect(maxDeliveriesInFlight(limits, true)).toBe(5);
-    expect(maxUnsettledDeliveries(limits)).toBe(5);
-  });
-
-  test("are those alone that run, where none may wait", () => {
-    expect(maxUnsettledDeliveries({ ...limits, maxQueued: 0 })).toBe(4);
+  test("are bounded by the broker's prefetch limits where it redelivers", () => {
+    expect(maxDeliveriesInFlight(limits, true)).toBe(Infinity);
   });
 
   test("are those that can run or wait, and a few more to be refused, where nobody else would", () => {

@@ -51,15 +51,17 @@ const tool: ToolEntry = {
   mounts: [],
   devices: [],
   idempotent: false,
+  queue: "default",
   start: "auto",
   warm: { min: 0, max: 16 },
   env: [],
 };
 
 function newInvoker(changes: Partial<InvokerParts>) {
+  const defaultSlots = new Slots({ capacity: 1, maxWaiting: 1 });
   return createInvoker({
     resolve: () => tool,
-    slots: new Slots({ capacity: 1, maxWaiting: 1 }),
+    slotsOf: () => defaultSlots,
     starts: { acquire: unused },
     store: { open: unused, save: unused, deleteVersion: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
@@ -92,7 +94,7 @@ function newCall() {
 describe("a late call for a tool that was removed", () => {
   test("is answered TOOL_NOT_AVAILABLE, which agents try again elsewhere, and opens nothing", async () => {
     const slots = new Slots({ capacity: 1, maxWaiting: 0 });
-    const invoker = newInvoker({ resolve: () => undefined, slots });
+    const invoker = newInvoker({ resolve: () => undefined, slotsOf: () => slots });
     expect(await invoker.invoke(invocation, newCall().context)).toMatchObject({
       kind: "error",
       error: {
@@ -120,7 +122,10 @@ describe("a call that was delivered before", () => {
 
   test("is answered NOT_REPEATED for a tool that must not run twice, and opens nothing", async () => {
     const slots = new Slots({ capacity: 1, maxWaiting: 0 });
-    const outcome = newInvoker({ slots }).invoke(invocation, { ...newCall().context, ...again });
+    const outcome = newInvoker({ slotsOf: () => slots }).invoke(invocation, {
+      ...newCall().context,
+      ...again,
+    });
     expect(await outcome).toMatchObject({
       kind: "error",
       error: { code: "NOT_REPEATED" },
@@ -181,7 +186,7 @@ describe("a stale call", () => {
     const slots = new Slots({ capacity: 1, maxWaiting: 1 });
     using _taken = await slots.acquire(new AbortController().signal);
     const stale = { ...invocation, sentAtMs: systemClock.nowMs() - 100 * seconds };
-    const outcome = await newInvoker({ slots }).invoke(stale, newCall().context);
+    const outcome = await newInvoker({ slotsOf: () => slots }).invoke(stale, newCall().context);
     expect(outcome).toMatchObject({ kind: "timeout" });
     expect(slots.waiting).toBe(0);
   });
@@ -221,7 +226,7 @@ describe("a call that is given up", () => {
       const slots = new Slots({ capacity: 1, maxWaiting: 1 });
       using _taken = await slots.acquire(new AbortController().signal);
       const { context, giveUp } = newCall();
-      const outcome = newInvoker({ slots }).invoke(invocation, context);
+      const outcome = newInvoker({ slotsOf: () => slots }).invoke(invocation, context);
       expect(slots.waiting).toBe(1);
       giveUp[which]();
       expect(await outcome).toMatchObject(neverBegun);

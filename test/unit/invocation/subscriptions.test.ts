@@ -10,6 +10,11 @@ import { HandClock } from "../broker/hand-clock.ts";
 
 const never = new AbortController().signal;
 
+/** Tools of the default queue. */
+function tools(...names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(names.map((name) => [name, "default"]));
+}
+
 /** A session that refuses some tools, and holds others up. */
 class PickySession implements Pick<BrokerSession, "serve" | "leave"> {
   readonly refused = new Set<string>();
@@ -35,7 +40,12 @@ class PickySession implements Pick<BrokerSession, "serve" | "leave"> {
 function setUp(served: readonly string[] = []) {
   const session = new PickySession();
   const clock = new HandClock();
-  const subscriptions = new Subscriptions(session, served, createLogger("silent", 2), clock);
+  const subscriptions = new Subscriptions(
+    session,
+    tools(...served),
+    createLogger("silent", 2),
+    clock,
+  );
   const passDelay = async (): Promise<void> => {
     clock.advance(subscriptionRetryMs);
     await nextTurn();
@@ -46,21 +56,28 @@ function setUp(served: readonly string[] = []) {
 describe("subscriptions", () => {
   test("serve what is desired and leave what is not, and wait for nothing then", async () => {
     const { session, clock, subscriptions } = setUp(["old", "kept"]);
-    await subscriptions.follow(new Set(["kept", "new"]), never);
+    await subscriptions.follow(tools("kept", "new"), never);
     expect(session.heard.toSorted()).toEqual(["leave old", "serve new"]);
-    expect([...subscriptions.served].toSorted()).toEqual(["kept", "new"]);
+    expect([...subscriptions.served.keys()].toSorted()).toEqual(["kept", "new"]);
     expect(clock.slept).toEqual([]);
+  });
+
+  test("serve a tool again that another queue is to hold", async () => {
+    const { session, subscriptions } = setUp(["moved", "kept"]);
+    await subscriptions.follow(new Map([...tools("kept"), ["moved", "heavy"]]), never);
+    expect(session.heard).toEqual(["serve moved"]);
+    expect(subscriptions.served.get("moved")).toBe("heavy");
   });
 
   test("try a tool again that could not be served, and only that one, until it is", async () => {
     const { session, clock, subscriptions, passDelay } = setUp();
     session.refused.add("picky");
-    await subscriptions.follow(new Set(["picky", "plain"]), never);
-    expect([...subscriptions.served]).toEqual(["plain"]);
+    await subscriptions.follow(tools("picky", "plain"), never);
+    expect([...subscriptions.served.keys()]).toEqual(["plain"]);
     await passDelay();
     session.refused.clear();
     await passDelay();
-    expect([...subscriptions.served].toSorted()).toEqual(["picky", "plain"]);
+    expect([...subscriptions.served.keys()].toSorted()).toEqual(["picky", "plain"]);
     expect(session.heard.toSorted()).toEqual([
       "serve picky",
       "serve picky",
@@ -74,18 +91,18 @@ describe("subscriptions", () => {
   test("try a tool again that could not be left", async () => {
     const { session, subscriptions, passDelay } = setUp(["clinging"]);
     session.refused.add("clinging");
-    await subscriptions.follow(new Set(), never);
-    expect([...subscriptions.served]).toEqual(["clinging"]);
+    await subscriptions.follow(tools(), never);
+    expect([...subscriptions.served.keys()]).toEqual(["clinging"]);
     session.refused.clear();
     await passDelay();
-    expect([...subscriptions.served]).toEqual([]);
+    expect([...subscriptions.served.keys()]).toEqual([]);
   });
 
   test("try no tool again that is not desired any more", async () => {
     const { session, clock, subscriptions, passDelay } = setUp();
     session.refused.add("picky");
-    await subscriptions.follow(new Set(["picky"]), never);
-    await subscriptions.follow(new Set(["other"]), never);
+    await subscriptions.follow(tools("picky"), never);
+    await subscriptions.follow(tools("other"), never);
     expect(clock.sleeping).toBe(0);
     await passDelay();
     expect(session.heard).toEqual(["serve picky", "serve other"]);
@@ -94,23 +111,23 @@ describe("subscriptions", () => {
   test("leave a tool whose retry succeeded just as it was not desired any more", async () => {
     const { session, subscriptions, passDelay } = setUp();
     session.refused.add("picky");
-    await subscriptions.follow(new Set(["picky"]), never);
+    await subscriptions.follow(tools("picky"), never);
     session.refused.clear();
     const { promise, resolve } = Promise.withResolvers<void>();
     session.gate = promise;
     await passDelay();
-    const following = subscriptions.follow(new Set(), never);
+    const following = subscriptions.follow(tools(), never);
     resolve();
     await following;
     expect(session.heard).toEqual(["serve picky", "serve picky", "leave picky"]);
-    expect([...subscriptions.served]).toEqual([]);
+    expect([...subscriptions.served.keys()]).toEqual([]);
   });
 
   test("leave no sleeper behind when the signal aborts", async () => {
     const { session, clock, subscriptions, passDelay } = setUp();
     session.refused.add("picky");
     const controller = new AbortController();
-    await subscriptions.follow(new Set(["picky"]), controller.signal);
+    await subscriptions.follow(tools("picky"), controller.signal);
     expect(clock.sleeping).toBe(1);
     controller.abort(new Error("enough"));
     expect(clock.sleeping).toBe(0);
@@ -121,7 +138,7 @@ describe("subscriptions", () => {
   test("leave no sleeper behind when they are disposed of, not even after an attempt", async () => {
     const { session, clock, subscriptions, passDelay } = setUp();
     session.refused.add("picky");
-    await subscriptions.follow(new Set(["picky"]), never);
+    await subscriptions.follow(tools("picky"), never);
     const { promise, resolve } = Promise.withResolvers<void>();
     session.gate = promise;
     await passDelay();
@@ -136,7 +153,7 @@ describe("subscriptions", () => {
     const { session, subscriptions } = setUp();
     session.refused.add("picky");
     const reason = new Error("enough");
-    const following = subscriptions.follow(new Set(["picky"]), AbortSignal.abort(reason));
+    const following = subscriptions.follow(tools("picky"), AbortSignal.abort(reason));
     await expect(following).rejects.toBe(reason);
   });
 });

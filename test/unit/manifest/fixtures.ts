@@ -34,6 +34,7 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     mounts: [],
     devices: [],
     idempotent: true,
+    queue: "default",
     start: "auto",
     warm: { min: 0, max: 16 },
     env: [],

@@ -252,7 +252,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, start, warm, env";
+      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,

@@ -14,7 +14,7 @@ describe("the JSON Schema of the manifest", () => {
     Object.fromEntries(names.map((name) => [name, { description: expect.any(String) as string }]));
   const common = [
     ...["description", "timeout_seconds", "sandbox_profile", "limits", "network", "isolate"],
-    ...["mounts", "devices", "idempotent", "start", "warm", "env"],
+    ...["mounts", "devices", "idempotent", "queue", "start", "warm", "env"],
   ];
 
   test("describes every field of a tool, by language", () => {

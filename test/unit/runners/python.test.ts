@@ -35,6 +35,7 @@ function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
     mounts: [],
     devices: [],
     idempotent: true,
+    queue: "default",
     start: "auto",
     warm: { min: 0, max: 16 },
     env: [],

@@ -21,6 +21,7 @@ const tool: ToolEntry = {
   mounts: [],
   devices: [],
   idempotent: true,
+  queue: "default",
   start: "auto",
   warm: { min: 0, max: 16 },
   env: [],
