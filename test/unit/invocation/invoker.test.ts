@@ -213,6 +213,25 @@ describe("a stale call", () => {
   });
 });
 
+describe("the slot of a call", () => {
+  test("is one of its tool's queue, whatever waits for those of others", async () => {
+    const slots = {
+      default: new Slots({ capacity: 1, maxWaiting: 0 }),
+      heavy: new Slots({ capacity: 1, maxWaiting: 0 }),
+    };
+    using _taken = await slots.heavy.acquire(new AbortController().signal);
+    const slotsOf = (queue: string): Slots => slots[queue as keyof typeof slots];
+    const outcomeOf = (queue: string) =>
+      newInvoker({ resolve: () => ({ ...tool, queue }), slotsOf }).invoke(
+        invocation,
+        newCall().context,
+      );
+    expect(await outcomeOf("heavy")).toMatchObject({ error: { code: "RESOURCE_EXHAUSTED" } });
+    // It had a slot: there are no sandboxes here.
+    expect(await outcomeOf("default")).toMatchObject({ error: { code: "INTERNAL_ERROR" } });
+  });
+});
+
 describe("a call that is given up", () => {
   const kinds = [
     ["every call", "all"],

@@ -426,6 +426,30 @@ test("a class tool is called by its class", () => {
   );
 });
 
+describe("the queue of a tool", () => {
+  const text =
+    "version: 1\ntools:\n  a: {module: m, function: f}\n  b: {module: m, function: f, queue: heavy}\n";
+  const parsedWith = (queues?: readonly string[]) =>
+    parseManifest(Buffer.from(text), { path: "m.yaml", profileNames, ...(queues && { queues }) });
+
+  test("is the default queue unless the manifest names another", () => {
+    const { tools } = parsedWith().manifest;
+    expect(Array.from(tools.values(), ({ queue }) => queue)).toEqual(["default", "heavy"]);
+  });
+
+  test("leaves the tool to other workers where this one does not consume it", () => {
+    const { manifest } = parsedWith(["default", "other"]);
+    expect([...manifest.tools.keys()]).toEqual(["a"]);
+    const reason = 'its queue "heavy" is none of WORKER_QUEUES; other workers serve it';
+    expect(manifest.unavailable.get("b")).toEqual({
+      reason,
+      publicReason: reason,
+      entry: undefined,
+    });
+    expect([...answeredTools(manifest).keys()]).toEqual(["a"]);
+  });
+});
+
 describe("how calls of a tool come to their sandboxes", () => {
   const startOf = (fields: string): Pick<ToolEntry, "start" | "warm"> => {
     const { start, warm } = parse(
@@ -465,6 +489,10 @@ describe("a wrong field is refused with what is accepted and what was found:", (
   test.for<[string, string]>([
     ["runtime: go", '6:14: tool "x": runtime: expected one of python, node, found "go"'],
     ["idempotent: no way", '6:17: tool "x": idempotent: expected true or false, found "no way"'],
+    [
+      "queue: a/b",
+      '6:12: tool "x": queue: expected the name of a queue: 1 to 50 letters, digits, _ and -, found "a/b"',
+    ],
     [
       "start: hot",
       '6:12: tool "x": start: expected one of auto, cold, pool, template, found "hot"',
