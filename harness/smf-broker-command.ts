@@ -47,6 +47,7 @@ export async function runSmfBroker(
   return exit.success;
 }
 
+/** Throws CommandError when a port cannot be listened on. */
 async function listen(
   { host, port, wsPort: webPort }: SmfBrokerCommandOptions,
   tls: SmfBrokerTls | undefined,
@@ -54,16 +55,10 @@ async function listen(
   // Every other command does without.
   const { startSmfBroker } = await import("./fakes/solace/broker.ts");
   const ports = webPort === undefined ? { port } : { port, webPort };
-  return listening(`${host}:${Object.values(ports).join(" or ")}`, () =>
-    startSmfBroker({ host, ...ports, ...(tls && { tls }) }),
-  );
-}
-
-/** Throws CommandError when the address cannot be listened on. */
-async function listening<T>(address: string, start: () => Promise<T>): Promise<T> {
   try {
-    return await start();
+    return await startSmfBroker({ host, ...ports, ...(tls && { tls }) });
   } catch (error) {
+    const address = `${host}:${Object.values(ports).join(" or ")}`;
     const hint = codeOf(error) === "EADDRINUSE" ? "; port 0 takes a free one" : "";
     throw new CommandError(`cannot listen on ${address}: ${codeOf(error)}${hint}`, {
       cause: error,

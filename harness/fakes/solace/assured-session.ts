@@ -196,7 +196,6 @@ export class AssuredSession {
     const name = fields.text(assuredField.queue) ?? "";
     const { username } = this.#line;
     const queue = this.#router.queues.get(name);
-    queue?.countBindRequest();
     let fault = this.#router.faults.bind?.(name);
     if (queue === undefined) fault ??= refusals.unknownQueue;
     else if (!allows(queue.properties, username, "consume")) fault ??= refusals.permission;

@@ -12,7 +12,7 @@ import type { Response } from "./params.ts";
 import type { QueueProperties } from "./queue-properties.ts";
 
 /** Messages of one queue; the quota bounds their bytes. */
-export const maxMessagesPerQueue = 50_000;
+const maxMessagesPerQueue = 50_000;
 
 /** Consumers of one queue that are remembered after their connection was lost; of more, the oldest go. */
 export const maxLostFlows = 100;
@@ -41,10 +41,6 @@ export interface QueueSummary {
   /** What these messages take. */
   readonly sizeBytes: number;
   readonly unsettled: number;
-  /** Messages that came, from the beginning. */
-  readonly spooled: number;
-  /** How often somebody asked to consume, from the beginning, the refused included. */
-  readonly bindRequests: number;
   /** How many messages were settled how, from the beginning. */
   readonly settlements: Readonly<Record<"accepted" | "failed" | "rejected", number>>;
 }
@@ -64,7 +60,6 @@ export class Queue {
   #sequence = 0;
   #depth = 0;
   #sizeBytes = 0;
-  #bindRequests = 0;
   readonly #settlements = { accepted: 0, failed: 0, rejected: 0 };
 
   constructor(name: string, properties: QueueProperties, around: QueueSurroundings) {
@@ -82,8 +77,6 @@ export class Queue {
       depth: this.#depth,
       sizeBytes: this.#sizeBytes,
       unsettled: this.#depth - this.#ready.length,
-      spooled: this.#sequence,
-      bindRequests: this.#bindRequests,
       settlements: { ...this.#settlements },
     };
   }
@@ -110,11 +103,6 @@ export class Queue {
       sentAs: undefined,
     });
     this.handOut();
-  }
-
-  /** Somebody asks to consume, whatever the answer. */
-  countBindRequest(): void {
-    this.#bindRequests++;
   }
 
   /** Whether another consumer finds a place. */

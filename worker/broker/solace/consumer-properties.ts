@@ -47,6 +47,29 @@ export function consumerProperties(queue: string): solace.MessageConsumerPropert
   } satisfies Partial<solace.MessageConsumerProperties>);
 }
 
+/** What the broker tells of a queue when a consumer is bound to it. */
+export interface QueueFacts {
+  /** Whether the broker delivers to one of its consumers only. */
+  readonly isExclusive: boolean;
+  /** How often the queue delivers a message; undefined where it has no limit or does not tell. */
+  readonly maxDeliveries: number | undefined;
+  /** Size of the largest message that the queue takes, properties included; Infinity where it does not tell. */
+  readonly maxMessageBytes: number;
+}
+
+/** The facts of the queue of a bound consumer. */
+export function queueFacts(consumer: solace.MessageConsumer): QueueFacts {
+  const { queueProperties } = consumer.getProperties();
+  const redeliveries = queueProperties?.maxMessageRedelivery ?? 0;
+  // Its types take this for a property of the class.
+  const { accessType } = consumer as unknown as { accessType: solace.QueueAccessType };
+  return {
+    isExclusive: accessType === solace.QueueAccessType.EXCLUSIVE,
+    maxDeliveries: redeliveries === 0 ? undefined : redeliveries + 1,
+    maxMessageBytes: queueProperties?.maxMessageSize ?? Infinity,
+  };
+}
+
 /** A durable queue by its name. */
 export function queueDescriptor(name: string): solace.QueueDescriptor {
   return new solace.QueueDescriptor({ name, type: solace.QueueType.QUEUE, durable: true });

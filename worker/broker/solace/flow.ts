@@ -6,10 +6,12 @@ import { abortable } from "../../support/within.ts";
 import { BrokerError, type Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
 import {
+  type QueueFacts,
   bindTimeoutMs,
   closeTimeoutMs,
   consumerProperties,
   outcomes,
+  queueFacts,
 } from "./consumer-properties.ts";
 import { requestFailure } from "./failures.ts";
 import { requestTimeoutMs } from "./library-session.ts";
@@ -17,8 +19,8 @@ import { correlationKeyOf, toTopic } from "./library.ts";
 import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
 
 /**
- * Messages of one flow that are not settled: half of what it may come to, since each that is settled before its neighbours
- * makes a range of its own. A session that may hold more has more flows from its queues.
+ * Unsettled messages of one flow at most: half of `mostRanges`, since each that is settled before its
+ * neighbours makes a range of its own. A consumer that may hold more has several flows.
  */
 const mostHeld = 30;
 
@@ -46,9 +48,7 @@ export class Flow {
   readonly #onMessage: FlowOptions["onMessage"];
   #lastNumber = 0;
   #isOpen = false;
-  #isExclusive = false;
-  #maxDeliveries: number | undefined;
-  #maxMessageBytes = Infinity;
+  #facts: QueueFacts | undefined;
   /** Aborts when the owner closes the flow or the broker ends it. */
   readonly #closing = new AbortController();
 
@@ -97,19 +97,10 @@ export class Flow {
     }
   }
 
-  /** Whether the broker hands all messages to one consumer as long as it is there. */
-  get isExclusive(): boolean {
-    return this.#isExclusive;
-  }
-
-  /** How often the queue hands a message out; undefined where it does so without end or does not tell. */
-  get maxDeliveries(): number | undefined {
-    return this.#maxDeliveries;
-  }
-
-  /** Size of the largest message that the queue takes, properties included; Infinity where it does not tell. */
-  get maxMessageBytes(): number {
-    return this.#maxMessageBytes;
+  /** What the broker tells of the queue. */
+  get facts(): QueueFacts {
+    if (this.#facts === undefined) throw new Error("the flow is not bound");
+    return this.#facts;
   }
 
   /** Whether its owner closed it, or the broker ended it. */
@@ -132,22 +123,16 @@ export class Flow {
     return this.held === 0 && this.#settled.count >= manyRanges;
   }
 
-  /** Has messages of a topic come into the queue. Idempotent. Throws BrokerError. */
+  /** Routes messages of a topic into the queue. Idempotent. Throws BrokerError. */
   async attract(topic: string, signal: AbortSignal): Promise<void> {
-    await this.#request(
-      `take ${topic} into the queue ${this.queue}`,
-      (key) => this.#consumer.addSubscription(toTopic(topic), key, requestTimeoutMs),
-      signal,
-    );
+    const doing = `take ${topic} into the queue ${this.queue}`;
+    await this.#subscription("addSubscription", topic, doing, signal);
   }
 
-  /** Has messages of a topic come into the queue no more; what is there stays. Throws BrokerError. */
+  /** Routes no more messages of a topic into the queue; what is there stays. Throws BrokerError. */
   async repel(topic: string, signal: AbortSignal): Promise<void> {
-    await this.#request(
-      `take ${topic} from the queue ${this.queue}`,
-      (key) => this.#consumer.removeSubscription(toTopic(topic), key, requestTimeoutMs),
-      signal,
-    );
+    const doing = `take ${topic} from the queue ${this.queue}`;
+    await this.#subscription("removeSubscription", topic, doing, signal);
   }
 
   /** Hands messages on if it can, or stops to. What the library holds is handed on before this returns. */
@@ -161,7 +146,7 @@ export class Flow {
     });
   }
 
-  /** Nothing when the flow is gone: the broker has the message again. */
+  /** Does nothing when the flow is closed: the broker redelivers the message. */
   settle(message: solace.Message, outcome: Settlement): void {
     const number = this.#held.get(message);
     if (number === undefined) return;
@@ -189,7 +174,14 @@ export class Flow {
   }
 
   /** The library answers no requests of a flow that ended. */
-  async #request(doing: string, send: (key: string) => void, signal: AbortSignal): Promise<void> {
+  async #subscription(
+    change: "addSubscription" | "removeSubscription",
+    topic: string,
+    doing: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const send = (key: string): void =>
+      this.#consumer[change](toTopic(topic), key, requestTimeoutMs);
     const over = AbortSignal.any([signal, this.#closing.signal]);
     await this.#connection.request(doing, send, over);
   }
@@ -212,13 +204,7 @@ export class Flow {
   #start(): void {
     // The owner opens it when there is room.
     this.#consumer.stop();
-    const { queueProperties } = this.#consumer.getProperties();
-    const redeliveries = queueProperties?.maxMessageRedelivery ?? 0;
-    this.#maxDeliveries = redeliveries === 0 ? undefined : redeliveries + 1;
-    this.#maxMessageBytes = queueProperties?.maxMessageSize ?? Infinity;
-    // Its types take this for a property of the class.
-    const { accessType } = this.#consumer as unknown as { accessType: solace.QueueAccessType };
-    this.#isExclusive = accessType === solace.QueueAccessType.EXCLUSIVE;
+    this.#facts = queueFacts(this.#consumer);
     this.#bound.resolve();
   }
 

@@ -157,7 +157,7 @@ export class QueueConsumer {
       payload,
       redelivered: message.isRedelivered() || this.#mayBeReplayed(message),
       deliveryCount: this.#deliveryCountOf(message, flow),
-      maxDeliveries: flow.maxDeliveries ?? this.#options.maxDeliveries,
+      maxDeliveries: flow.facts.maxDeliveries ?? this.#options.maxDeliveries,
       properties: propertiesOf(message),
       get isLost() {
         return flow.isClosing;

@@ -67,7 +67,7 @@ export class Queues {
     const options = { queue: this.addressOf(queue), onMessage };
     checkName(options.queue);
     const flow = await this.#open(connection, options, signal);
-    if (flow.isExclusive) {
+    if (flow.facts.isExclusive) {
       await flow.close();
       throw exclusive(options.queue);
     }
@@ -160,7 +160,7 @@ export class Queues {
 
   #compareLimit(flow: Flow): void {
     const { maxDeliveries, log } = this.#options;
-    const limit = flow.maxDeliveries;
+    const limit = flow.facts.maxDeliveries;
     const told = this.#toldLimits.has(flow.queue)
       ? this.#toldLimits.get(flow.queue)
       : maxDeliveries;
@@ -172,7 +172,7 @@ export class Queues {
     );
   }
 
-  #compareSize({ queue, maxMessageBytes: limit }: Flow): void {
+  #compareSize({ queue, facts: { maxMessageBytes: limit } }: Flow): void {
     if (limit >= messageBytes || this.#toldSizes.has(queue)) return;
     this.#toldSizes.add(queue);
     this.#options.log.warn(
