@@ -49,7 +49,7 @@ const runMs = 400;
 /** Calls that are over while a tool is withdrawn, give or take a half. */
 const withdrawnCalls = 10;
 
-/** The tool of which one worker alone is left: its calls come back to no other. */
+/** The tool of which a settlement gets lost; it may run again. */
 const keptTool: ChaosTool = "short";
 
 /** What can be done. */
@@ -141,58 +141,38 @@ async function killWithoutAnswer(
 }
 
 /**
- * Cuts the connections of a worker after it was told that the broker has its answer, and before the broker is told that the
- * call is settled. The call comes back to the same worker, since no other has the tool: whoever does not remember that it has
- * answered runs it again.
+ * Cuts the connections of a worker after the broker has its answer, and before the broker learns that the call is settled. The
+ * others are held off, so that the call comes back to the same worker: one that forgot its answer runs the call again.
  */
 async function cutWithoutSettlement(scene: ChaosScene, signal: AbortSignal): Promise<string> {
-  const { workers, history } = scene;
-  try {
-    for (;;) {
-      const keeper = await history.until(
-        (event) => (event.kind === "began" ? event.worker : undefined),
-        signal,
-      );
-      const others = workers.ids.filter((id) => id !== keeper);
-      await Promise.all(others.map((id) => workers.withdraw(keptTool, id, signal)));
-      const request = await loseSettlement(scene, keeper, signal);
-      if (request !== undefined && (await nextToGet(request, history, signal)) === keeper)
-        return `${keeper}, ${request}`;
-      // A worker that was started meanwhile has the tool, or the broker had not been told yet that another leaves it.
-      await workers.putBack(keptTool);
-    }
-  } finally {
-    await workers.putBack(keptTool);
-  }
-}
-
-/** Resolves with the request that was not settled, or none when the worker has ended. */
-async function loseSettlement(
-  { workers, lines, history }: ChaosScene,
-  keeper: string,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+  const { workers, lines, history } = scene;
   const isMeant = (event: WireEvent): boolean =>
     event.kind === "settled" && event.outcome === "accepted" && toolOf(event.request) === keptTool;
-  using _fault = lines.during((event, worker) => {
-    if (worker !== keeper || !isMeant(event)) return false;
-    workers.cut(keeper);
-    return true;
-  });
-  if (!workers.ids.includes(keeper)) return undefined;
-  const { request } = await history.until((event) => {
-    if (event.kind === "settled" && event.isLost && isMeant(event)) return event;
-    return event.kind === "stopped" && event.worker === keeper ? { request: undefined } : undefined;
-  }, signal);
-  return request;
-}
-
-/** The worker that a request is handed out to next. */
-function nextToGet(request: string, history: ChaosHistory, signal: AbortSignal): Promise<string> {
-  return history.until(
-    (event) => (event.kind === "delivered" && event.request === request ? event.worker : undefined),
-    signal,
-  );
+  for (;;) {
+    using stack = new DisposableStack();
+    const heldOff = new Set<string>();
+    let keeper: string | undefined;
+    const fault = lines.during((event, worker) => {
+      if (keeper !== undefined || !isMeant(event)) return false;
+      keeper = worker;
+      for (const id of workers.ids) if (id !== worker) heldOff.add(id);
+      for (const id of heldOff) stack.use(workers.holdOff(id));
+      workers.cut(worker);
+      return true;
+    });
+    stack.use(fault);
+    const { request } = await history.until(
+      (event) => (event.kind === "settled" && event.isLost && isMeant(event) ? event : undefined),
+      signal,
+    );
+    // The broker may hand it out on a connection of which it has not noticed that it is cut.
+    const next = await history.until((event) => {
+      if (event.kind !== "delivered" || event.request !== request) return undefined;
+      return heldOff.has(event.worker) ? undefined : event.worker;
+    }, signal);
+    // Another worker may have been started meanwhile.
+    if (next === keeper) return `${next}, ${request}`;
+  }
 }
 
 function answer(event: ChaosEvent) {

@@ -70,6 +70,7 @@ export class ChaosLine implements AsyncDisposable {
   readonly #near = new Set<Socket>();
   /** The broker's. */
   readonly #far = new Set<Socket>();
+  #isClosed = false;
 
   private constructor(server: Server, options: LineOptions) {
     this.port = (server.address() as AddressInfo).port;
@@ -89,6 +90,16 @@ export class ChaosLine implements AsyncDisposable {
     for (const near of this.#near) near.destroy();
   }
 
+  /** Breaks every connection, and new ones until `reopen`. */
+  close(): void {
+    this.#isClosed = true;
+    this.cut();
+  }
+
+  reopen(): void {
+    this.#isClosed = false;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, "close");
     this.#server.close();
@@ -97,6 +108,7 @@ export class ChaosLine implements AsyncDisposable {
   }
 
   #join(near: Socket, { port, read, passes, hears }: LineOptions): void {
+    if (this.#isClosed) return void near.destroy();
     const far = connect({ host: "127.0.0.1", port, noDelay: true });
     keep(near, this.#near);
     keep(far, this.#far);

@@ -106,6 +106,13 @@ export class ChaosWorkers implements AsyncDisposable {
     this.#living.get(id)?.line.cut();
   }
 
+  /** Breaks the connections of a worker, and lets none through until the returned object is disposed. */
+  holdOff(id: string): Disposable {
+    const line = this.#living.get(id)?.line;
+    line?.close();
+    return { [Symbol.dispose]: () => line?.reopen() };
+  }
+
   /**
    * Takes a tool out of the manifest of a worker. Resolves when the worker knows, or has ended. Rejects with the signal's
    * reason.

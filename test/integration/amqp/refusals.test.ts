@@ -8,7 +8,14 @@ import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
-import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+import {
+  addUser,
+  connectOperator,
+  never,
+  newNamespace,
+  suspendQueue,
+  useRabbitMQ,
+} from "./node.ts";
 
 const node = useRabbitMQ();
 
@@ -44,6 +51,35 @@ describe("a further queue that is there with other arguments", () => {
     expect(textOf(await deliveries.next())).toBe("2");
     await running.settle("accepted");
   });
+});
+
+describe("a further queue that does not answer", () => {
+  test(
+    "delays the connection and does not prevent it, and is consumed as soon as it answers",
+    { tags: "full", timeout: 120_000 },
+    async () => {
+      const namespace = newNamespace();
+      const log = keptLog();
+      const broker = amqpBroker({ url: node().url, namespace, log, queues, queueOf });
+      {
+        await using _queues = await broker.connect(["fine", "heavy"], never);
+      }
+      await using stuck = await suspendQueue(node(), `${namespace}/q/sandbox/default/heavy`);
+      // Takes as long as the broker may take for the answer to a command.
+      await using session = await broker.connect(["fine", "heavy"], never);
+      await using peer = await connectAmqpPeer(node().url, namespace);
+      const deliveries = pull(session);
+      await peer.publish(invokeTopic(namespace, "fine"), "1");
+      expect(textOf(await deliveries.next())).toBe("1");
+      expect(log.factsOf(refused)[0]).toMatchObject({
+        reason: expect.stringContaining("no answer within 30000 ms"),
+      });
+      await stuck[Symbol.asyncDispose]();
+      await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+      await peer.publish(invokeTopic(namespace, "heavy"), "2");
+      expect(textOf(await deliveries.next())).toBe("2");
+    },
+  );
 });
 
 describe("the only queue", () => {

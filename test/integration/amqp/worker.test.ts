@@ -162,3 +162,28 @@ test(
     expect(worker.output).not.toMatch(/"topics":\[[^\]]*long/);
   },
 );
+
+test(
+  "calls of a tool with a queue of its own are not held up by a full default queue",
+  { tags: "full" },
+  async () => {
+    const namespace = newNamespace();
+    const environment = await surround(node(), namespace);
+    const sleeps = { module: "misbehaving", function: "sleeps" };
+    const tools = { sleeps, light: { ...sleeps, queue: "light" } };
+    await writeFile(environment["MANIFEST_PATH"]!, manifestText(tools));
+    await using worker = new WorkerProcess({ ...environment, WORKER_QUEUES: "default:1,light:1" });
+    await worker.says("worker ready");
+    await using client = await ToolClient.connect({ broker: node().url, namespace });
+    const ended: string[] = [];
+    const filling = [1, 2, 3].map(async () => {
+      await client.invoke("sleeps", { seconds: 1 });
+      ended.push("sleeps");
+    });
+    await worker.says("invocation received");
+    await client.invoke("light", { seconds: 0 });
+    ended.push("light");
+    await Promise.all(filling);
+    expect(ended).toEqual(["light", "sleeps", "sleeps", "sleeps"]);
+  },
+);
