@@ -1,6 +1,7 @@
 /**
- * One session of the client library, and the requests on it. The library could reconnect by itself; it is not asked to,
- * because `reconnecting` does so for every broker alike: a session that is down stays down.
+ * One session of the client library, and the requests on it. The library could reconnect by itself;
+ * it is not asked to, because `reconnecting` does so for every broker alike: a session that is down
+ * stays down.
  */
 import solace from "solclientjs";
 import { abortable } from "../../support/within.ts";
@@ -47,7 +48,7 @@ export class SolaceConnection implements AsyncDisposable {
     this.#listen();
   }
 
-  /** Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+  /** Connects and logs in. Throws BrokerError, or the signal's reason; leaves nothing open then. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<SolaceConnection> {
     signal.throwIfAborted();
     const urls = parseSolaceHosts(options.host);
@@ -78,8 +79,9 @@ export class SolaceConnection implements AsyncDisposable {
   }
 
   /**
-   * Asks the broker for something, as soon as there is room to send it, within `requestTimeoutMs`: `send` is given the
-   * key that comes back with the answer. Throws BrokerError, or the signal's reason when it aborts.
+   * Asks the broker for something, as soon as there is room to send it, within `requestTimeoutMs`:
+   * `send` is given the key that comes back with the answer. Throws BrokerError, or the signal's
+   * reason when it aborts.
    */
   async request(doing: string, send: (key: string) => void, signal: AbortSignal): Promise<void> {
     const { key, answer } = this.answers.expect();
@@ -90,7 +92,7 @@ export class SolaceConnection implements AsyncDisposable {
     }
   }
 
-  /** Waits for what the broker answers, within `limitMs`. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Waits for an answer, within `limitMs`. Throws BrokerError, or the signal's reason. */
   async answered<T>(
     answer: Promise<T>,
     doing: string,
@@ -119,14 +121,14 @@ export class SolaceConnection implements AsyncDisposable {
     this.session.dispose();
   }
 
-  /** Waits for the end of a flow, as does disposal: the library reports no good-bye before. `ending` never rejects. */
+  /** Disposal waits for the end of a flow: without, the library reports no disconnection. */
   async beforeClose(ending: Promise<void>): Promise<void> {
     this.#closingFlows.add(ending);
     await Promise.race([ending, this.closed]);
     this.#closingFlows.delete(ending);
   }
 
-  /** Closes in good order. Flows are closed before, by their owner, so that what was settled has arrived. */
+  /** Closes in good order, after the flows, so that the last settlements arrive. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.race([Promise.all(this.#closingFlows), this.closed]);
     if (this.#finish({ reason: "asked" })) this.#closing = this.#close();

@@ -5,8 +5,9 @@ import solace from "solclientjs";
 import type { Settlement } from "../broker.ts";
 
 /**
- * Messages that the library prefetches, its least. It prefetches one while it is stopped too: that call
- * waits until the flow is opened again, or until the flow is closed and the broker redelivers it.
+ * Messages that the library prefetches, its least. It prefetches one while it is stopped too: that
+ * call waits until the flow is opened again, or until the flow is closed and the broker redelivers
+ * it.
  */
 const windowMessages = 1;
 
@@ -17,8 +18,9 @@ export const bindTimeoutMs = 10_000;
 export const closeTimeoutMs = 5_000;
 
 /**
- * Milliseconds for an answer that comes after all. The library's own limit: of what is answered later than that it knows
- * nothing, and the broker has a consumer for the rest of the session that takes no calls.
+ * Milliseconds for an answer that comes after all. The library's own limit: of what is answered
+ * later than that it knows nothing, and the broker has a consumer for the rest of the session that
+ * takes no calls.
  */
 const lateBindMs = 300_000;
 
@@ -53,7 +55,10 @@ export interface QueueFacts {
   readonly isExclusive: boolean;
   /** How often the queue delivers a message; undefined where it has no limit or does not tell. */
   readonly maxDeliveries: number | undefined;
-  /** Size of the largest message that the queue takes, properties included; Infinity where it does not tell. */
+  /**
+   * Size of the largest message that the queue takes, properties included; Infinity where it does
+   * not tell.
+   */
   readonly maxMessageBytes: number;
 }
 

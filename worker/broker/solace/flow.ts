@@ -19,8 +19,8 @@ import { correlationKeyOf, toTopic } from "./library.ts";
 import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
 
 /**
- * Unsettled messages of one flow at most: half of `mostRanges`, since each that is settled before its
- * neighbours makes a range of its own. A consumer that may hold more has several flows.
+ * Unsettled messages of one flow at most: half of `mostRanges`, since each that is settled before
+ * its neighbours makes a range of its own. A consumer that may hold more has several flows.
  */
 const mostHeld = 30;
 
@@ -32,10 +32,10 @@ export interface FlowOptions {
   readonly onMessage: (flow: Flow, message: solace.Message) => void;
 }
 
-/** A flow that is bound. Its owner closes it, before the connection; one that the broker ends closes itself. */
+/** A bound flow. Its owner closes it before the connection, unless the broker ends it. */
 export class Flow {
   readonly queue: string;
-  /** Fulfils with the cause when the broker ended the flow, never when its owner closed it; never rejects. */
+  /** Fulfils with the cause when the broker ends the flow, not when its owner does. */
   readonly lost: Promise<BrokerError>;
   readonly #connection: SolaceConnection;
   readonly #consumer: solace.MessageConsumer;
@@ -79,7 +79,7 @@ export class Flow {
     (consumer as NodeJS.EventEmitter).on("error", (error: unknown) => this.#lose(error));
   }
 
-  /** Binds to a queue that is there; the flow is stopped at first. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Binds to a queue; the flow is stopped at first. Throws BrokerError, or the signal's reason. */
   static async open(
     connection: SolaceConnection,
     options: FlowOptions,
@@ -135,7 +135,7 @@ export class Flow {
     await this.#subscription("removeSubscription", topic, doing, signal);
   }
 
-  /** Hands messages on if it can, or stops to. What the library holds is handed on before this returns. */
+  /** Delivers messages if it can, or stops to. Starts with what the library holds, at once. */
   setOpen(isOpen: boolean): void {
     const wasOpen = this.#isOpen;
     this.#isOpen = isOpen && this.canTake;
@@ -155,7 +155,7 @@ export class Flow {
     this.#whileUp(() => message.settle(outcomes[outcome]));
   }
 
-  /** Lets the queue go: what was settled is told to the broker before, and it takes the rest back. Idempotent. */
+  /** Unbinds after the last settlement; the broker redelivers the rest. Idempotent. */
   async close(): Promise<void> {
     if (this.isClosing || this.#connection.ended.aborted) return;
     this.#closing.abort(new BrokerError("The flow was closed", { transient: true }));
@@ -191,7 +191,7 @@ export class Flow {
     await this.#bound.promise;
   }
 
-  /** Nobody waits for the answer to the bind any more; one that comes after all must not leave a flow behind. Never rejects. */
+  /** Closes the flow when the bind is answered after all. Never rejects. */
   async #abandon(): Promise<void> {
     try {
       await abortable(this.#bound.promise, this.#connection.ended);

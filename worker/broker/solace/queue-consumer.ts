@@ -20,9 +20,14 @@ export interface QueueConsumerOptions {
   readonly queues: Pick<Queues, "addressOf" | "bind">;
   /** Routes the calls of the queue's tools into it. Throws BrokerError. */
   readonly attract: (signal: AbortSignal) => Promise<void>;
-  /** Unsettled deliveries at most, calls of lost connections included. The library holds one more. */
+  /**
+   * Unsettled deliveries at most, calls of lost connections included. The library holds one more.
+   */
   readonly permits: PrefetchPermits;
-  /** How often a queue without a limit of its own delivers a call, as far as the worker is concerned. */
+  /**
+   * How often a queue without a limit of its own delivers a call, as far as the worker is
+   * concerned.
+   */
   readonly maxDeliveries: number;
   readonly buffer: DeliveryBuffer;
   readonly clock: Clock;
@@ -30,8 +35,8 @@ export interface QueueConsumerOptions {
 }
 
 /**
- * Consumes a queue through a flow, and through another one while that one can take no more. When the broker ends the flow, it
- * binds again. Ends with its connection.
+ * Consumes a queue through a flow, and through another one while that one can take no more. When
+ * the broker ends the flow, it binds again. Ends with its connection.
  */
 export class QueueConsumer {
   readonly #connection: SolaceConnection;
@@ -69,7 +74,10 @@ export class QueueConsumer {
     return this.#flows.values().next().value;
   }
 
-  /** Makes the queue where it is missing, routes calls into it and consumes it. Throws BrokerError, or the signal's reason. */
+  /**
+   * Makes the queue where it is missing, routes calls into it and consumes it. Throws BrokerError,
+   * or the signal's reason; leaves nothing open then.
+   */
   async open(callerSignal: AbortSignal): Promise<void> {
     const { queues, queue, attract } = this.#options;
     const signal = AbortSignal.any([callerSignal, this.#over]);
@@ -96,7 +104,9 @@ export class QueueConsumer {
     return this.#extending;
   }
 
-  /** Stops consuming. What arrived can be settled; the last settlement closes its flow. Never rejects. */
+  /**
+   * Stops consuming. The settlement of the last call that arrived closes its flow. Never rejects.
+   */
   async cancel(): Promise<void> {
     this.#cancelling.abort(new BrokerError("The consumer was cancelled", { transient: true }));
     for (const flow of this.#flows) flow.setOpen(false);
@@ -124,7 +134,10 @@ export class QueueConsumer {
     await reopen({ address: queues.addressOf(queue), open, signal, clock, log }, cause);
   }
 
-  /** Opens the flows while there are permits. Opening one may deliver at once what the library holds. */
+  /**
+   * Opens the flows while there are permits. Opening one may deliver at once what the library
+   * holds.
+   */
   #regulate(): void {
     for (const flow of this.#flows) flow.setOpen(this.#mayTake);
     const canTake = this.#flows.values().some((flow) => flow.canTake);
@@ -180,7 +193,7 @@ export class QueueConsumer {
     else if (flow.held === 0) await this.#drop(flow);
   }
 
-  /** Replaces a flow that is used up. The broker redelivers a call that it just sent through it. Never rejects. */
+  /** Replaces a used-up flow. The broker redelivers what it just sent through it. Never rejects. */
   async #renew(flow: Flow): Promise<void> {
     if (!flow.isSpent) return;
     if (!this.#flows.values().some((other) => other !== flow && other.canTake))
@@ -207,7 +220,9 @@ export class QueueConsumer {
     else void this.reopen(cause);
   }
 
-  /** The broker delivers replayed messages as new ones: some worker may have run and answered what was sent before. */
+  /**
+   * The broker delivers replayed messages as new ones: a worker may have run what was sent before.
+   */
   #mayBeReplayed(message: solace.Message): boolean {
     const replayedAtMs = this.#replayedAtMs;
     return replayedAtMs !== undefined && Number(propertiesOf(message)["timestamp"]) < replayedAtMs;

@@ -28,10 +28,16 @@ import { Flow, type FlowOptions } from "./flow.ts";
 /** Most that a queue can be told of how often to hand a message out again. */
 const maxRedeliveries = 255;
 
-/** Bytes of the largest message that a queue takes: a call of the largest size, with room for its properties. */
+/**
+ * Bytes of the largest message that a queue takes: a call of the largest size, with room for its
+ * properties.
+ */
 const messageBytes = maxMessageBytes + 2_000_000;
 
-/** Megabytes of calls that may wait in a queue: what Solace gives to queues that administrators make. */
+/**
+ * Megabytes of calls that may wait in a queue: what Solace gives to queues that administrators
+ * make.
+ */
 const quotaMb = 5_000;
 
 /** Longest name of a queue. */
@@ -51,14 +57,19 @@ export class Queues {
   readonly #toldLimits = new Map<string, number | undefined>();
   /** Queues whose largest message was told of. */
   readonly #toldSizes = new Set<string>();
-  /** Topics and queues that were told of, since only an administrator may change their subscriptions. */
+  /**
+   * Topics and queues whose subscriptions only an administrator may change, and that were told of.
+   */
   readonly #toldSubscriptions = new Set<string>();
 
   constructor(options: QueuesOptions) {
     this.#options = options;
   }
 
-  /** Binds to a queue of the group, and makes it before if it is missing. Throws BrokerError, or the signal's reason when it aborts. */
+  /**
+   * Binds to a queue of the group, and makes a missing one. Throws BrokerError, or the signal's
+   * reason.
+   */
   async bind(
     connection: SolaceConnection,
     { queue, onMessage }: FlowOptions,
@@ -76,7 +87,7 @@ export class Queues {
     return flow;
   }
 
-  /** Routes the calls of a tool into a queue. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Routes the calls of a tool into a queue. Throws BrokerError, or the signal's reason. */
   async attract(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
     const topic = this.#topicOf(toolName);
     try {
@@ -88,7 +99,7 @@ export class Queues {
     }
   }
 
-  /** Routes no more calls of a tool into a queue. Throws BrokerError, or the signal's reason when it aborts. */
+  /** Routes no more calls of a tool into a queue. Throws BrokerError, or the signal's reason. */
   async repel(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
     try {
       await flow.repel(this.#topicOf(toolName), signal);
@@ -110,7 +121,10 @@ export class Queues {
     return invokeTopic(this.#options.namespace, toolName);
   }
 
-  /** Where queues are an administrator's, their subscriptions are as well. Logs that once for each key. */
+  /**
+   * Where queues are an administrator's, their subscriptions are as well. Logs that once for each
+   * key.
+   */
   #tolerateRefusal(error: unknown, key: string, facts: object, event: string): void {
     if (!isNotPermitted(error)) throw error;
     if (this.#toldSubscriptions.has(key)) return;

@@ -1,6 +1,6 @@
 /**
- * A session over one session of the library: consumers of the group's queues, the publisher of answers, and direct
- * subscriptions.
+ * A session over one session of the library: consumers of the group's queues, the publisher of
+ * answers, and direct subscriptions.
  */
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { abortable } from "../../support/within.ts";
@@ -29,14 +29,20 @@ import { Audience } from "./subscription.ts";
 /** Where the broker is, how its queues are made, and how much to take from them. */
 export interface SolaceBrokerOptions
   extends ConnectionOptions, QueuesOptions, Pick<SolaceConfig, "statusDelivery"> {
-  /** Consumed queues of the group, with the limit of unsettled deliveries of each. The library holds one more. */
+  /**
+   * Consumed queues with the limit of unsettled deliveries of each. The library prefetches one
+   * more.
+   */
   readonly queues: ReadonlyMap<string, number>;
   /** The queue of a tool, as the manifest is now. */
   readonly queueOf: (toolName: string) => string;
   readonly clock?: Clock;
 }
 
-/** Connects and serves. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+/**
+ * Connects and serves. Throws BrokerError, or the signal's reason when it aborts; leaves nothing
+ * open then.
+ */
 export async function openSession(
   options: SolaceBrokerOptions,
   tools: readonly string[],
@@ -142,7 +148,10 @@ class SolaceSession implements BrokerSession {
     await this.#closing;
   }
 
-  /** Consumes the queues of the group, once for the session. Throws BrokerError when none can be consumed. */
+  /**
+   * Consumes the queues of the group, once for the session. Throws BrokerError when none can be
+   * consumed.
+   */
   async #consume(signal: AbortSignal): Promise<void> {
     const { ended } = this.#connection;
     this.#consuming ??= openSome([...this.#consumers.values()], ended).catch((error: unknown) => {

@@ -1,14 +1,18 @@
 /**
  * How much a consumer of the library has to remember of what was settled through it.
  *
- * The library numbers the messages of a consumer, and keeps what was settled as ranges of neighbours that ended alike, from
- * the first message on. It tells the broker of all of them each time. A message that is not settled yet parts two ranges, as
- * one does that ended otherwise. More than 64 ranges it cannot tell: what happens then depends on where the next one lies, and
- * at worst it ends the process.
+ * The library numbers the messages of a consumer, and keeps what was settled as ranges of
+ * neighbours that ended alike, from the first message on. It tells the broker of all of them each
+ * time. A message that is not settled yet parts two ranges, as one does that ended otherwise. More
+ * than 64 ranges it cannot tell: what happens then depends on where the next one lies, and at worst
+ * it ends the process.
  */
 import type { Settlement } from "../broker.ts";
 
-/** Ranges that a flow may come to, one for each unsettled message included. The library's most is 64. */
+/**
+ * Ranges that a flow may come to, one for each unsettled message included. The library's most is
+ * 64.
+ */
 export const mostRanges = 60;
 
 /** Ranges after which a flow is replaced as soon as it has no unsettled messages. */
@@ -23,7 +27,9 @@ interface Range {
 
 /** What was settled through one consumer, whose messages have the numbers from 1 on. */
 export class SettledRanges {
-  /** In order. The library begins with a range of its own, of what came before the first message. */
+  /**
+   * In order. The library begins with a range of its own, of what came before the first message.
+   */
   readonly #ranges: Range[] = [{ first: 0, last: 0, outcome: "accepted" }];
 
   /** How many ranges there are: as many as the library has, or more. */
