@@ -12,6 +12,7 @@ import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
+import type { ToolCatalog } from "./manifest/catalog.ts";
 import { type Manifest, answeredTools } from "./manifest/manifest.ts";
 import { defaultQueue } from "./protocol/queue-names.ts";
 import { invokeTopic } from "./protocol/topics.ts";
@@ -198,7 +199,7 @@ export class Worker implements AsyncDisposable {
         clock,
         group: this.#config.group,
         queues: this.#config.queues,
-        queueOf: (tool) => answeredTools(catalog.manifest).get(tool)?.queue ?? defaultQueue,
+        queueOf: (tool) => queueOf(catalog, tool),
         log: log.child({ part: "broker" }),
       }));
     const tools = queuesOfTools(catalog.manifest);
@@ -241,7 +242,10 @@ export class Worker implements AsyncDisposable {
     served: ReadonlyMap<string, string>,
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
-    using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
+    // The queues of this worker may still have tools that moved to others' queues while it was stopped.
+    const known = new Map([...served, ...foreignQueues(foundation.catalog.manifest)]);
+    using subscriptions = new Subscriptions(session, known, log, this.#host.clock);
+    await subscriptions.follow(served, this.#stopPublishing.signal);
     for await (const { manifest } of foundation.catalog.changes) {
       starts.follow(manifest.tools.values());
       await subscriptions.follow(queuesOfTools(manifest), this.#stopPublishing.signal);
@@ -261,6 +265,19 @@ export class Worker implements AsyncDisposable {
 function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
   const tools = answeredTools(manifest).values();
   return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
+}
+
+/** The tools of queues that other workers consume, each with its queue. */
+function foreignQueues({ unavailable }: Manifest): ReadonlyMap<string, string> {
+  return new Map(
+    [...unavailable].flatMap(([name, { queue }]) => (queue === undefined ? [] : [[name, queue]])),
+  );
+}
+
+/** The queue of a tool, as the manifest is now. */
+function queueOf(catalog: Pick<ToolCatalog, "resolve" | "unavailable">, tool: string): string {
+  const refused = catalog.unavailable(tool);
+  return catalog.resolve(tool)?.queue ?? refused?.entry?.queue ?? refused?.queue ?? defaultQueue;
 }
 
 /** Why calls are given up; answers have words of their own. */

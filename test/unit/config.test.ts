@@ -422,7 +422,7 @@ const queuesAccepted =
   "`queue:slots` with `,` between them, queues of 1 to 50 letters, digits, `_` or `-`, slots 1 to 1000";
 
 describe("a variable that cannot be used", () => {
-  test.each([
+  test.each<readonly [string, string, string]>([
     ["SAM_NAMESPACE", "ed test", namespace],
     ["SAM_NAMESPACE", "a//b", namespace],
     ["SAM_NAMESPACE", "a/>", namespace],
@@ -440,7 +440,7 @@ describe("a variable that cannot be used", () => {
     ["BROKER_MAX_DELIVERIES", "1", "a whole number, 2 to 1000"],
     ["WORKER_GROUP", "a/b", "1 to 100 letters, digits, `.`, `_` or `-`"],
     ...["default", "default:0", "default:1001", "a b:1", "default:1,default:2", "default:1,"].map(
-      (queues) => ["WORKER_QUEUES", queues, queuesAccepted] as const,
+      (queues): [string, string, string] => ["WORKER_QUEUES", queues, queuesAccepted],
     ),
     ["SOLACE_TRUST_STORE_PATH", "ca.pem", path],
     ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],

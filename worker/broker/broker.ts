@@ -107,7 +107,8 @@ export interface BrokerSession extends AsyncDisposable {
   serve(toolName: string, signal: AbortSignal): Promise<void>;
   /**
    * Receives no more calls of a tool. The queue of a group keeps them coming, since other workers of the group may serve the
-   * tool: the consumer requeues or answers what it does not serve. Idempotent.
+   * tool: the consumer requeues or answers what it does not serve. A queue loses a tool whose queue is now one that this
+   * session does not consume. Idempotent.
    */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
   /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */

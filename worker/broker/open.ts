@@ -113,7 +113,10 @@ async function loadAdapter(config: BrokerConfig, options: OpenBrokerOptions): Pr
     }
     case "amqp": {
       const { createAmqpBroker } = await import("./amqp/broker.ts");
-      const limits = Array.from(queues, ([queue, slots]) => [queue, slots + prefetchedCalls] as const);
+      const limits = Array.from(
+        queues,
+        ([queue, slots]) => [queue, slots + prefetchedCalls] as const,
+      );
       return createAmqpBroker({ ...common, ...config, queues: new Map(limits) });
     }
     case "solace": {

@@ -65,9 +65,15 @@ export class Routes {
     await this.#route(tool, signal);
   }
 
-  /** Restores no route of the tool from now on, and removes none: other workers of the group may serve the tool. */
-  delete(tool: string): void {
+  /**
+   * Restores no route of a tool from now on. Removes its routes only where its queue is one that other workers consume:
+   * others of the group may serve a tool that this worker's manifest lost. Throws BrokerError, or the signal's reason.
+   */
+  async delete(tool: string, signal: AbortSignal): Promise<void> {
+    const { queues, queueOf, unroute } = this.#parts;
     this.#tools.delete(tool);
+    if (queues.includes(queueOf(tool))) return;
+    for (const queue of queues) await unroute(tool, queue, signal);
   }
 
   /**

@@ -73,6 +73,8 @@ export interface ToolEntry {
 export interface UnavailableTool extends Refusal {
   /** Undefined for a tool of another kind of worker, to which its calls are left. */
   readonly entry: ToolEntry | undefined;
+  /** The queue of a tool that is left to other workers since they consume it. */
+  readonly queue?: string;
 }
 
 /** A manifest that parsed. */

@@ -137,7 +137,11 @@ class ManifestWalk {
     const entry = toEntry(name, checked.data);
     if (this.#queues?.includes(entry.queue) === false) {
       const reason = `its queue "${entry.queue}" is none of WORKER_QUEUES; other workers serve it`;
-      this.unavailable.set(name, { ...publicRefusal(reason), entry: undefined });
+      this.unavailable.set(name, {
+        ...publicRefusal(reason),
+        entry: undefined,
+        queue: entry.queue,
+      });
     } else this.tools.set(name, entry);
   }
 

@@ -80,11 +80,19 @@ describe("a tool", () => {
     const { routes, commands, check } = setUp();
     await routes.add("kept", never);
     await routes.add("left", never);
-    routes.delete("left");
+    await routes.delete("left", never);
     const done = (): boolean => commands.length === 3;
     const expected = ["restore", "route kept default", "unroute kept heavy"];
     expect(await check(done)).toEqual(expected);
     expect(routes.areMissing).toBe(false);
+  });
+});
+
+describe("a tool that was left", () => {
+  test("loses its routes where its queue is now one that others consume", async () => {
+    const { routes, commands } = setUp({ queueOf: () => "theirs" });
+    await routes.delete("moved", never);
+    expect(commands).toEqual(["unroute moved default", "unroute moved heavy"]);
   });
 });
 

@@ -445,6 +445,7 @@ describe("the queue of a tool", () => {
       reason,
       publicReason: reason,
       entry: undefined,
+      queue: "heavy",
     });
     expect([...answeredTools(manifest).keys()]).toEqual(["a"]);
   });

@@ -93,12 +93,15 @@ function routing(
         (channel) => topology.bind(channel, tool, queue),
         signal,
       ),
-    unroute: (tool, queue, signal) =>
-      connection.onChannel(
-        `unbind the queue ${topology.addressOf(queue)}`,
-        (channel) => topology.unbind(channel, tool, queue),
-        signal,
-      ),
+    async unroute(tool, queue, signal) {
+      const unbind = (channel: Channel): Promise<void> => topology.unbind(channel, tool, queue);
+      try {
+        await connection.onChannel(`unbind the queue ${topology.addressOf(queue)}`, unbind, signal);
+      } catch (error) {
+        // A queue that does not exist has no binding.
+        if (!isNotFound(error)) throw error;
+      }
+    },
     async restore(signal) {
       const check = (channel: Channel): Promise<void> => topology.checkExchange(channel);
       const declare = (channel: Channel): Promise<void> => topology.declareExchanges(channel);
@@ -190,7 +193,7 @@ class AmqpSession implements BrokerSession {
 
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    this.#routes.delete(toolName);
+    await this.#routes.delete(toolName, signal);
   }
 
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {

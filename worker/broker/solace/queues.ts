@@ -93,9 +93,11 @@ export class Queues {
     try {
       await flow.attract(topic, signal);
     } catch (error) {
-      const event =
-        "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed";
-      this.#tolerateRefusal(error, topic, { queue: flow.queue, topic }, event);
+      if (!this.#isFirstRefusal(error, topic)) return;
+      this.#options.log.warn(
+        { queue: flow.queue, topic, err: error },
+        "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
+      );
     }
   }
 
@@ -104,9 +106,11 @@ export class Queues {
     try {
       await flow.repel(this.#topicOf(toolName), signal);
     } catch (error) {
-      const event =
-        "broker lets nobody but its administrator unsubscribe the queue; calls come twice if another queue has the tool too";
-      this.#tolerateRefusal(error, flow.queue, { queue: flow.queue }, event);
+      if (!this.#isFirstRefusal(error, flow.queue)) return;
+      this.#options.log.warn(
+        { queue: flow.queue, err: error },
+        "broker lets nobody but its administrator unsubscribe the queue; calls come twice if another queue has the tool too",
+      );
     }
   }
 
@@ -121,15 +125,12 @@ export class Queues {
     return invokeTopic(this.#options.namespace, toolName);
   }
 
-  /**
-   * Where queues are an administrator's, their subscriptions are as well. Logs that once for each
-   * key.
-   */
-  #tolerateRefusal(error: unknown, key: string, facts: object, event: string): void {
+  /** Where queues are an administrator's, their subscriptions are as well. Throws any other error. */
+  #isFirstRefusal(error: unknown, key: string): boolean {
     if (!isNotPermitted(error)) throw error;
-    if (this.#toldSubscriptions.has(key)) return;
+    const isFirst = !this.#toldSubscriptions.has(key);
     this.#toldSubscriptions.add(key);
-    this.#options.log.warn({ ...facts, err: error }, event);
+    return isFirst;
   }
 
   async #open(

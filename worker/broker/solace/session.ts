@@ -127,7 +127,7 @@ class SolaceSession implements BrokerSession {
 
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    this.#routes.delete(toolName);
+    await this.#routes.delete(toolName, signal);
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
