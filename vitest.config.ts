@@ -10,6 +10,10 @@ process.env["NODE_COMPILE_CACHE"] ??= new URL(
   import.meta.url,
 ).pathname;
 
+// Test processes start programs some thousand times, and a fork takes longer the larger the process is.
+process.env["MALLOC_ARENA_MAX"] ??= "2";
+const smallHeap = ["--max-semi-space-size=2"];
+
 interface Project {
   readonly include: string;
   readonly exclude?: string;
@@ -61,6 +65,7 @@ export default defineConfig({
   test: {
     // Most tests wait for processes: more files at once than cores.
     maxWorkers: 4,
+    execArgv: smallHeap,
     globalSetup: ["test/global-setup.ts"],
     reporters: ["default", new PlainCountReporter()],
     tags: [

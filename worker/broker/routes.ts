@@ -39,11 +39,11 @@ export class Routes {
   readonly #slots = new Slots({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
   readonly #isNew: (text: string) => boolean;
   #isBroken = false;
+  #watching: Promise<void> | undefined;
 
   constructor(parts: RoutesParts) {
     this.#parts = parts;
     this.#isNew = createRepeatFilter(parts.clock);
-    void this.#watch();
   }
 
   /** Whether calls of no tool are routed. */
@@ -62,6 +62,7 @@ export class Routes {
    * reason.
    */
   async add(tool: string, signal: AbortSignal): Promise<void> {
+    this.#watching ??= this.#watch();
     await this.#route(tool, signal);
   }
 
@@ -83,6 +84,7 @@ export class Routes {
   async routeAll(queue: string, signal: AbortSignal): Promise<void> {
     const { queueOf } = this.#parts;
     await this.#routeEach((tool) => queueOf(tool) === queue, signal);
+    this.#watching ??= this.#watch();
   }
 
   /**
