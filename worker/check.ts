@@ -28,9 +28,9 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
     warnings: [...unknown, ...warnings],
     storeAccess,
   };
-  const notServed = Array.from(
-    manifest.unavailable,
-    ([tool, { reason }]) => `tool "${tool}" is not served: ${reason}`,
+  // What is left to workers of its queue is no problem.
+  const notServed = [...manifest.unavailable].flatMap(([tool, { reason, queue }]) =>
+    queue === undefined ? [`tool "${tool}" is not served: ${reason}`] : [],
   );
   const notLoaded = Array.from(
     unloadable,

@@ -2,7 +2,7 @@
  * The worker's life: start, run, drain, stop.
  */
 import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } from "./app.ts";
-import type { BrokerSession } from "./broker/broker.ts";
+import type { BrokerSession, ToolPlacement } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -14,7 +14,6 @@ import { TopicTools } from "./invocation/read-request.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import type { ToolCatalog } from "./manifest/catalog.ts";
 import { type Manifest, answeredTools } from "./manifest/manifest.ts";
-import { defaultQueue } from "./protocol/queue-names.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 import type { Starts } from "./starts/starts.ts";
@@ -199,7 +198,7 @@ export class Worker implements AsyncDisposable {
         clock,
         group: this.#config.group,
         queues: this.#config.queues,
-        queueOf: (tool) => queueOf(catalog, tool),
+        placement: placementIn(catalog),
         log: log.child({ part: "broker" }),
       }));
     const tools = queuesOfTools(catalog.manifest);
@@ -219,11 +218,13 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
+    const { sandbox, queues } = this.#config;
+    const callLimits = { ...sandbox, maxQueued: sandbox.maxQueued * queues.size };
     const consumer = new Consumer(
       session,
       (delivery) => handleDelivery(parts, delivery, signals),
       (delivery) => runsHere(ledger, delivery),
-      maxDeliveriesInFlight(this.#config.sandbox, session.redelivers),
+      maxDeliveriesInFlight(callLimits, session.redelivers),
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());
@@ -242,10 +243,7 @@ export class Worker implements AsyncDisposable {
     served: ReadonlyMap<string, string>,
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
-    // The queues of this worker may still have tools that moved to others' queues while it was stopped.
-    const known = new Map([...served, ...foreignQueues(foundation.catalog.manifest)]);
-    using subscriptions = new Subscriptions(session, known, log, this.#host.clock);
-    await subscriptions.follow(served, this.#stopPublishing.signal);
+    using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
     for await (const { manifest } of foundation.catalog.changes) {
       starts.follow(manifest.tools.values());
       await subscriptions.follow(queuesOfTools(manifest), this.#stopPublishing.signal);
@@ -267,17 +265,20 @@ function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
   return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }
 
-/** The tools of queues that other workers consume, each with its queue. */
-function foreignQueues({ unavailable }: Manifest): ReadonlyMap<string, string> {
-  return new Map(
-    [...unavailable].flatMap(([name, { queue }]) => (queue === undefined ? [] : [[name, queue]])),
-  );
-}
-
-/** The queue of a tool, as the manifest is now. */
-function queueOf(catalog: Pick<ToolCatalog, "resolve" | "unavailable">, tool: string): string {
-  const refused = catalog.unavailable(tool);
-  return catalog.resolve(tool)?.queue ?? refused?.entry?.queue ?? refused?.queue ?? defaultQueue;
+/** Which queues the manifest in force has for its tools. */
+function placementIn(
+  catalog: Pick<ToolCatalog, "manifest" | "resolve" | "unavailable">,
+): ToolPlacement {
+  return {
+    queueOf(tool) {
+      const refused = catalog.unavailable(tool);
+      return catalog.resolve(tool)?.queue ?? refused?.entry?.queue ?? refused?.queue;
+    },
+    foreignTools: () =>
+      [...catalog.manifest.unavailable].flatMap(([name, { entry }]) =>
+        entry === undefined ? [name] : [],
+      ),
+  };
 }
 
 /** Why calls are given up; answers have words of their own. */

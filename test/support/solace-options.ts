@@ -3,18 +3,18 @@
  */
 import type { Broker } from "../../worker/broker/broker.ts";
 import { createSolaceBroker } from "../../worker/broker/solace/broker.ts";
+import { type QueueGiven, placementOf } from "./rabbitmq-options.ts";
 
 type SolaceBrokerOptions = Parameters<typeof createSolaceBroker>[0];
 
 /** What every test has to say of a Solace broker. */
 export type SolaceGiven = Partial<SolaceBrokerOptions> &
-  Pick<SolaceBrokerOptions, "host" | "namespace"> & {
-    /** The limit of the default queue. */
-    readonly maxUnsettled?: number;
-  };
+  Pick<SolaceBrokerOptions, "host" | "namespace"> &
+  QueueGiven;
 
 /** The adapter for an operator who sets nothing but what is given. */
-export function solaceBroker({ maxUnsettled = 8, ...given }: SolaceGiven): Broker {
+export function solaceBroker(all: SolaceGiven): Broker {
+  const { maxUnsettled = 8, queueOf: _queueOf, foreignTools: _foreignTools, ...given } = all;
   return createSolaceBroker({
     vpn: "default",
     username: undefined,
@@ -25,7 +25,7 @@ export function solaceBroker({ maxUnsettled = 8, ...given }: SolaceGiven): Broke
     workerId: "worker",
     group: "default",
     queues: new Map([["default", maxUnsettled]]),
-    queueOf: () => "default",
+    placement: placementOf(all),
     statusDelivery: "persistent",
     maxDeliveries: 5,
     log: { info: () => {}, warn: () => {} },

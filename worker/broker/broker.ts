@@ -107,8 +107,8 @@ export interface BrokerSession extends AsyncDisposable {
   serve(toolName: string, signal: AbortSignal): Promise<void>;
   /**
    * Receives no more calls of a tool. The queue of a group keeps them coming, since other workers of the group may serve the
-   * tool: the consumer requeues or answers what it does not serve. A queue loses a tool whose queue is now one that this
-   * session does not consume. Idempotent.
+   * tool: the consumer requeues or answers what it does not serve. A queue loses a tool that by the manifest other workers
+   * serve. Idempotent.
    */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
   /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */
@@ -124,6 +124,14 @@ export interface BrokerSession extends AsyncDisposable {
    * published from now on comes to this session. Idempotent; never rejects, since a session that ended takes nothing.
    */
   pause(): Promise<void>;
+}
+
+/** Which queue of the group holds the calls of a tool, as the manifest is now. */
+export interface ToolPlacement {
+  /** Undefined for a tool that the manifest does not name. */
+  queueOf(toolName: string): string | undefined;
+  /** Tools of the manifest that other workers serve: their queues are none that this worker consumes. */
+  foreignTools(): readonly string[];
 }
 
 /** How many deliveries of one queue a connection may leave unsettled. */

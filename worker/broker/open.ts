@@ -6,7 +6,7 @@ import type { Clock } from "../support/clock.ts";
 import { parseAmqpUrl } from "./amqp/address.ts";
 import type { AmqpConfig } from "./amqp/config.ts";
 import { consumerTimeoutProblem, maxRunSeconds } from "./amqp/consumer-timeout.ts";
-import type { Broker } from "./broker.ts";
+import type { Broker, ToolPlacement } from "./broker.ts";
 import type { BrokerLog } from "./log.ts";
 import { type ReconnectingBroker, reconnecting } from "./reconnecting.ts";
 import { isEncrypted, parseSolaceHosts } from "./solace/address.ts";
@@ -20,6 +20,9 @@ const prefetchedCalls = 1;
 
 /** Where nobody names the queues and their slots. */
 const defaultQueues: ReadonlyMap<string, number> = new Map([[defaultQueue, 4]]);
+
+/** Where nobody names queues for tools. */
+const inDefaultQueue: ToolPlacement = { queueOf: () => defaultQueue, foreignTools: () => [] };
 
 /** How patiently to connect. */
 export interface ConnectPatience {
@@ -59,8 +62,8 @@ export interface OpenBrokerOptions {
   readonly group?: string;
   /** The queues of the group that it consumes, with the slots of each; the default queue with 4 unless given. */
   readonly queues?: ReadonlyMap<string, number>;
-  /** The queue of a tool, as the manifest is now; the default queue unless given. */
-  readonly queueOf?: (toolName: string) => string;
+  /** Where calls of tools wait; all in the default queue unless given. */
+  readonly placement?: ToolPlacement;
   /** Told whenever the connection comes or goes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
@@ -104,8 +107,8 @@ export function timeLimitProblem(config: BrokerConfig, timeoutSeconds: number): 
 }
 
 async function loadAdapter(config: BrokerConfig, options: OpenBrokerOptions): Promise<Broker> {
-  const { group = defaultGroup, queues = defaultQueues, queueOf = () => defaultQueue } = options;
-  const common = { ...options, group, queues, queueOf };
+  const { group = defaultGroup, queues = defaultQueues, placement = inDefaultQueue } = options;
+  const common = { ...options, group, queues, placement };
   switch (config.kind) {
     case "dev": {
       const { createDevBroker } = await import("./dev/broker.ts");

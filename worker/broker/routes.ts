@@ -4,7 +4,8 @@
 import type { Clock } from "../support/clock.ts";
 import { createRepeatFilter } from "../support/repeat-filter.ts";
 import { Slots } from "../support/slots.ts";
-import type { BrokerError } from "./broker.ts";
+import { defaultQueue } from "../protocol/queue-names.ts";
+import type { BrokerError, ToolPlacement } from "./broker.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 
 /** Milliseconds between two checks. */
@@ -17,8 +18,10 @@ const maxRoutesAtOnce = 32;
 export interface RoutesParts {
   /** Names of the group's queues that this worker consumes. */
   readonly queues: readonly string[];
-  /** The queue of a tool, as the manifest is now. */
-  readonly queueOf: (toolName: string) => string;
+  /** Where calls are to be routed, as the manifest is now. */
+  readonly placement: ToolPlacement;
+  /** Whether calls can be routed into queues that this worker does not consume. */
+  readonly routesElsewhere: boolean;
   /** Routes the calls of a tool into a queue. Idempotent. */
   route(tool: string, queue: string, signal: AbortSignal): Promise<void>;
   /** Routes no more calls of a tool into a queue. Idempotent. */
@@ -36,6 +39,8 @@ export class Routes {
   readonly #parts: RoutesParts;
   /** Wanted tools, with the only queue of the group that the calls of each are routed into. */
   readonly #tools = new Map<string, string | undefined>();
+  /** `queue tool` of what this session has removed for other workers. */
+  readonly #withdrawn = new Set<string>();
   readonly #slots = new Slots({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
   readonly #isNew: (text: string) => boolean;
   #isBroken = false;
@@ -67,23 +72,24 @@ export class Routes {
   }
 
   /**
-   * Restores no route of a tool from now on. Removes its routes only where its queue is one that other workers consume:
-   * others of the group may serve a tool that this worker's manifest lost. Throws BrokerError, or the signal's reason.
+   * Restores no route of a tool from now on. Removes its routes only where other workers serve it by the manifest: others of
+   * the group may serve a tool that this worker's manifest lost. Throws the signal's reason.
    */
   async delete(tool: string, signal: AbortSignal): Promise<void> {
-    const { queues, queueOf, unroute } = this.#parts;
+    const { queues, placement } = this.#parts;
     this.#tools.delete(tool);
-    if (queues.includes(queueOf(tool))) return;
-    for (const queue of queues) await unroute(tool, queue, signal);
+    if (!placement.foreignTools().includes(tool)) return;
+    for (const queue of queues) await this.#withdraw(tool, queue, signal);
   }
 
   /**
-   * Routes the calls of the wanted tools of one queue. Logs a tool that the broker refuses, and tries it again later. Throws
-   * BrokerError when it refuses all of them, or the signal's reason.
+   * Routes the calls of the wanted tools of one queue, and no others. Logs a tool that the broker refuses, and tries it again
+   * later. Throws BrokerError when it refuses all of them, or the signal's reason.
    */
   async routeAll(queue: string, signal: AbortSignal): Promise<void> {
-    const { queueOf } = this.#parts;
-    await this.#routeEach((tool) => queueOf(tool) === queue, signal);
+    const { placement } = this.#parts;
+    await this.#routeEach((tool) => placement.queueOf(tool) === queue, signal);
+    for (const tool of placement.foreignTools()) await this.#withdraw(tool, queue, signal);
     this.#watching ??= this.#watch();
   }
 
@@ -92,13 +98,35 @@ export class Routes {
    * only. Throws BrokerError, or the signal's reason.
    */
   async unrouteOthers(queue: string, signal: AbortSignal): Promise<void> {
-    const { queueOf, unroute } = this.#parts;
+    const { unroute } = this.#parts;
     for (const [tool, routed] of this.#tools)
-      if (routed !== undefined && queueOf(tool) !== queue) await unroute(tool, queue, signal);
+      if (routed !== undefined && routed !== queue) await unroute(tool, queue, signal);
+  }
+
+  /**
+   * Takes a tool of other workers out of a queue. Routes it into theirs before, where the broker can, so that no call is
+   * unroutable; a failure leaves the route, is logged and tried again. Throws the signal's reason.
+   */
+  async #withdraw(tool: string, queue: string, signal: AbortSignal): Promise<void> {
+    const { placement, routesElsewhere, route, unroute } = this.#parts;
+    const theirs = placement.queueOf(tool);
+    try {
+      if (theirs !== undefined && routesElsewhere) await route(tool, theirs, signal);
+      await unroute(tool, queue, signal);
+      this.#withdrawn.add(`${queue} ${tool}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#logRefused(tool, error as BrokerError);
+    }
+  }
+
+  #logRefused(tool: string, error: BrokerError): void {
+    if (this.#isNew(error.message))
+      this.#parts.log.warn({ tool, err: error }, "tool could not be routed");
   }
 
   async #routeEach(isMeant: (tool: string) => boolean, signal: AbortSignal): Promise<void> {
-    const { log, ended } = this.#parts;
+    const { ended } = this.#parts;
     const tools = [...this.#tools.keys()].filter(isMeant);
     const results = await Promise.allSettled(tools.map((tool) => this.#route(tool, signal)));
     signal.throwIfAborted();
@@ -107,23 +135,23 @@ export class Routes {
       const result = results[index];
       return result?.status === "rejected" ? [{ tool, error: result.reason as BrokerError }] : [];
     });
-    for (const { tool, error } of failures)
-      if (this.#isNew(error.message)) log.warn({ tool, err: error }, "tool could not be routed");
+    for (const { tool, error } of failures) this.#logRefused(tool, error);
     const [first] = failures;
     if (first !== undefined && failures.length === tools.length) throw first.error;
   }
 
   async #route(tool: string, signal: AbortSignal): Promise<void> {
-    const { queues, route, unroute, restore, queueOf } = this.#parts;
+    const { queues, route, unroute, placement } = this.#parts;
     this.want([tool]);
     using _slot = await this.#slots.acquire(signal);
-    const queue = queueOf(tool);
+    const queue = placement.queueOf(tool) ?? defaultQueue;
     try {
       await route(tool, queue, signal);
-      // Workers with another manifest restore routes of a tool that moved.
-      const isOnly = this.#tools.get(tool) === queue && restore === undefined;
+      // Left meanwhile: this route may have come after the removal of the last.
+      if (!this.#tools.has(tool)) return await this.delete(tool, signal);
+      // Once: workers with another manifest would undo each other's work.
+      const others = this.#tools.get(tool) === queue ? [] : queues.filter((name) => name !== queue);
       // Afterwards, so that every call is routable when a tool moves to another queue.
-      const others = isOnly ? [] : queues.filter((name) => name !== queue);
       for (const other of others) await unroute(tool, other, signal);
     } catch (error) {
       if (this.#tools.has(tool)) this.#tools.set(tool, undefined);
@@ -137,17 +165,20 @@ export class Routes {
     const { clock, ended } = this.#parts;
     while (!ended.aborted) {
       await clock.sleep(routeCheckMs, ended).catch(() => undefined);
-      if (!ended.aborted && this.#tools.size > 0) await this.#check();
+      if (!ended.aborted) await this.#check();
     }
   }
 
   async #check(): Promise<void> {
-    const { restore, ended, log } = this.#parts;
+    const { restore, ended, log, placement, queues } = this.#parts;
     try {
       await restore?.(ended);
       const isMeant = (tool: string): boolean =>
         restore !== undefined || this.#tools.get(tool) === undefined;
       await this.#routeEach(isMeant, ended);
+      for (const tool of placement.foreignTools())
+        for (const queue of queues)
+          if (!this.#withdrawn.has(`${queue} ${tool}`)) await this.#withdraw(tool, queue, ended);
       if (this.#isBroken) log.info({}, "routes are restored");
       this.#isBroken = false;
     } catch (error) {

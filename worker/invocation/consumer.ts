@@ -15,6 +15,7 @@ export const maxRequestBytesInFlight = 64 * 1024 * 1024;
 /** How many calls a worker runs at once, and how many may wait for their turn in it. */
 export interface CallLimits {
   readonly maxConcurrent: number;
+  /** In the lines of all queues. */
   readonly maxQueued: number;
 }
 

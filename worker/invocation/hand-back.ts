@@ -1,5 +1,5 @@
 /**
- * Which calls a busy worker gives back to the broker, for workers that have room.
+ * Which calls a worker requeues because it does not serve their tool.
  */
 import type { Delivery } from "../broker/broker.ts";
 

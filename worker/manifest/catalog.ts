@@ -84,6 +84,7 @@ export interface ToolCatalog extends AsyncDisposable {
  * | `manifest usable again`                        | info  | revision                                 |
  * | `manifest has warnings`                        | warn  | warnings                                 |
  * | `tool not served`                              | warn  | tool, reason                             |
+ * | `tool left to workers of its queue`            | info  | tool, queue                              |
  * | `file events lost, manifest is polled`         | warn  | err                                      |
  * | `manifest not usable, last good one kept`      | error | err, revision                            |
  * | `manifest no longer followed`                  | error | err                                      |
@@ -256,8 +257,9 @@ function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void
     const { added = [], removed = [], changed = [] } = change ?? {};
     log.info({ revision, tools: tools.size, added, removed, changed }, "manifest loaded");
   }
-  for (const [tool, { reason }] of unavailable) {
-    if (before.unavailable.get(tool)?.reason !== reason)
-      log.warn({ tool, reason }, "tool not served");
+  for (const [tool, { reason, queue }] of unavailable) {
+    if (before.unavailable.get(tool)?.reason === reason) continue;
+    if (queue === undefined) log.warn({ tool, reason }, "tool not served");
+    else log.info({ tool, queue }, "tool left to workers of its queue");
   }
 }

@@ -15,10 +15,12 @@ export function diffManifests(before: Manifest, after: Manifest): ManifestChange
     .map(({ name }) => name)
     .sort();
   const isSame = added.length + removed.length + changed.length === 0;
-  if (isSame && isDeepStrictEqual(namesOf(before), namesOf(after))) return undefined;
+  if (isSame && isDeepStrictEqual(queuesOf(before), queuesOf(after))) return undefined;
   return { manifest: after, added, removed, changed };
 }
 
-function namesOf(manifest: Manifest): ReadonlySet<string> {
-  return new Set(answeredTools(manifest).keys());
+/** The tools whose calls come, each with its queue. */
+function queuesOf(manifest: Manifest): ReadonlyMap<string, string> {
+  const tools = answeredTools(manifest).values();
+  return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }

@@ -71,7 +71,7 @@ export interface ToolEntry {
 
 /** A tool of the file that is not served. */
 export interface UnavailableTool extends Refusal {
-  /** Undefined for a tool of another kind of worker, to which its calls are left. */
+  /** Undefined for a tool that other workers serve: another kind of worker, or those that consume its queue. */
   readonly entry: ToolEntry | undefined;
   /** The queue of a tool that is left to other workers since they consume it. */
   readonly queue?: string;

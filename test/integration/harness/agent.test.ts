@@ -322,7 +322,7 @@ describe("an agent that waits for a worker at a broker that keeps messages", () 
     expect(new Set(waits)).toEqual(new Set([1_000]));
   });
 
-  test("has its questions found in the queue of the tool by who comes", async () => {
+  test("has its questions found in the queue by a worker that comes later", async () => {
     const broker = createMemoryBroker({ namespace: "ns" });
     const { signal } = new AbortController();
     const former = await broker.connect(["late"], signal);

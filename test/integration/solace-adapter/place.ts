@@ -7,7 +7,6 @@ import {
   startSmfBroker,
 } from "../../../harness/fakes/solace/broker.ts";
 import type { Broker } from "../../../worker/broker/broker.ts";
-import type { SolaceBrokerOptions } from "../../../worker/broker/solace/session.ts";
 import { defaultGroup, defaultQueue, groupQueue } from "../../../worker/protocol/queue-names.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
@@ -31,7 +30,7 @@ export const defaultAddress = addressOf(defaultQueue);
 export function queueForEach(
   tools: readonly string[],
   limit = 8,
-): Pick<SolaceBrokerOptions, "queues" | "queueOf"> {
+): Pick<SolaceGiven, "queues" | "queueOf"> {
   return { queues: new Map(tools.map((tool) => [tool, limit])), queueOf: (tool) => tool };
 }
 

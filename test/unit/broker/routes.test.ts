@@ -2,7 +2,7 @@
  * The routes of calls into the queues of a group.
  */
 import { describe, expect, test, vi } from "vitest";
-import { BrokerError } from "../../../worker/broker/broker.ts";
+import { BrokerError, type ToolPlacement } from "../../../worker/broker/broker.ts";
 import { Routes, type RoutesParts, routeCheckMs } from "../../../worker/broker/routes.ts";
 import { patience } from "../../support/patience.ts";
 import { keptLog } from "../../support/rabbitmq-options.ts";
@@ -17,7 +17,14 @@ const refusal = (tool: string): BrokerError =>
  *
  * @param restores whether routes have to be restored, since the broker does not report their loss
  */
-function setUp(changes: Partial<RoutesParts> = {}, restores = true) {
+function setUp(
+  {
+    queueOf = () => "default",
+    foreignTools = () => [],
+    ...changes
+  }: Partial<RoutesParts & ToolPlacement> = {},
+  restores = true,
+) {
   const [clock, log, connection] = [new HandClock(), keptLog(), new AbortController()];
   const commands: string[] = [];
   const refused = new Set<string>();
@@ -27,7 +34,8 @@ function setUp(changes: Partial<RoutesParts> = {}, restores = true) {
   };
   const routes = new Routes({
     queues: ["default", "heavy"],
-    queueOf: () => "default",
+    placement: { queueOf, foreignTools },
+    routesElsewhere: true,
     route: command("route"),
     unroute: command("unroute"),
     ...(restores && { restore: () => Promise.resolve(void commands.push("restore")) }),
@@ -81,18 +89,65 @@ describe("a tool", () => {
     await routes.add("kept", never);
     await routes.add("left", never);
     await routes.delete("left", never);
-    const done = (): boolean => commands.length === 3;
-    const expected = ["restore", "route kept default", "unroute kept heavy"];
-    expect(await check(done)).toEqual(expected);
+    const done = (): boolean => commands.length === 2;
+    expect(await check(done)).toEqual(["restore", "route kept default"]);
     expect(routes.areMissing).toBe(false);
   });
 });
 
-describe("a tool that was left", () => {
-  test("loses its routes where its queue is now one that others consume", async () => {
-    const { routes, commands } = setUp({ queueOf: () => "theirs" });
+describe("a tool that other workers serve", () => {
+  const foreign = { queueOf: () => "theirs", foreignTools: () => ["moved"] };
+  const fromBoth = [
+    ...["route moved theirs", "unroute moved default"],
+    ...["route moved theirs", "unroute moved heavy"],
+  ];
+
+  test("is taken from every queue when it is left, and into theirs before", async () => {
+    const { routes, commands } = setUp(foreign);
     await routes.delete("moved", never);
-    expect(commands).toEqual(["unroute moved default", "unroute moved heavy"]);
+    expect(commands).toEqual(fromBoth);
+  });
+
+  test("is taken from a queue that this worker begins to consume", async () => {
+    const { routes, commands } = setUp(foreign);
+    await routes.routeAll("heavy", never);
+    expect(commands).toEqual(fromBoth.slice(2));
+  });
+
+  test("is only taken out where no broker routes into a queue of others", async () => {
+    const { routes, commands } = setUp({ ...foreign, routesElsewhere: false });
+    await routes.routeAll("heavy", never);
+    expect(commands).toEqual(["unroute moved heavy"]);
+  });
+
+  test("keeps its route as long as theirs is not there, and is looked at again", async () => {
+    const { routes, commands, refused, log, check } = setUp(foreign);
+    refused.add("moved");
+    await routes.routeAll("heavy", never);
+    expect(commands).toEqual(["route moved theirs"]);
+    expect(log.events).toEqual(["tool could not be routed"]);
+    refused.clear();
+    const done = (): boolean => commands.includes("unroute moved heavy");
+    expect(await check(done)).toEqual(["restore", ...fromBoth]);
+  });
+
+  test("that is not in the manifest any more keeps its route: others of the group may serve it", async () => {
+    const { routes, commands } = setUp({ queueOf: () => undefined });
+    await routes.delete("gone", never);
+    expect(commands).toEqual([]);
+  });
+
+  test("loses the route that was under way when it was left", async () => {
+    const tools: string[] = [];
+    const { routes, commands } = setUp({
+      queueOf: () => (tools.length === 0 ? "default" : "theirs"),
+      foreignTools: () => tools,
+    });
+    const adding = routes.add("moved", never);
+    tools.push("moved");
+    await routes.delete("moved", never);
+    await adding;
+    expect(commands.at(-1)).toBe("unroute moved heavy");
   });
 });
 

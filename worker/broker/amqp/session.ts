@@ -11,6 +11,7 @@ import type {
   OutboundMessage,
   PublishOutcome,
   SessionEnd,
+  ToolPlacement,
 } from "../broker.ts";
 import { abortable } from "../../support/within.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";
@@ -29,8 +30,7 @@ import { Topology, type TopologyOptions } from "./topology.ts";
 export interface SessionOptions extends Omit<ConnectionOptions, "purpose">, TopologyOptions {
   /** Queues of the group that are consumed, with the unsettled deliveries of each at most. */
   readonly queues: ReadonlyMap<string, number>;
-  /** The queue of a tool, as the manifest is now. */
-  readonly queueOf: (toolName: string) => string;
+  readonly placement: ToolPlacement;
   readonly clock?: Clock;
 }
 
@@ -136,12 +136,13 @@ class AmqpSession implements BrokerSession {
     publishing: AmqpConnection,
     carried: CarriedCalls,
   ) {
-    const { queueOf, queues, maxDeliveries, log, clock = systemClock } = options;
+    const { placement, queues, maxDeliveries, log, clock = systemClock } = options;
     const topology = new Topology(options);
     const buffer = new DeliveryBuffer(receiving.ended);
     const routes = new Routes({
       queues: [...queues.keys()],
-      queueOf,
+      placement,
+      routesElsewhere: true,
       ...routing(receiving, topology, log),
       ended: receiving.ended,
       clock,

@@ -12,6 +12,7 @@ import {
   type OutboundMessage,
   type PublishOutcome,
   type SessionEnd,
+  type ToolPlacement,
 } from "../broker.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";
 import { noCarriedCalls } from "../delivery-tracker.ts";
@@ -34,8 +35,7 @@ export interface SolaceBrokerOptions
    * more.
    */
   readonly queues: ReadonlyMap<string, number>;
-  /** The queue of a tool, as the manifest is now. */
-  readonly queueOf: (toolName: string) => string;
+  readonly placement: ToolPlacement;
   readonly clock?: Clock;
 }
 
@@ -71,13 +71,14 @@ class SolaceSession implements BrokerSession {
   #closing: Promise<void> | undefined;
 
   constructor(connection: SolaceConnection, options: SolaceBrokerOptions, carried: CarriedCalls) {
-    const { queueOf, maxDeliveries, log, clock = systemClock } = options;
+    const { placement, maxDeliveries, log, clock = systemClock } = options;
     const { ended } = connection;
     const queues = new Queues(options);
     const buffer = new DeliveryBuffer(ended);
     const routes = new Routes({
       queues: [...options.queues.keys()],
-      queueOf,
+      placement,
+      routesElsewhere: false,
       route: (tool, queue, signal) => queues.attract(this.#flowOf(queue), tool, signal),
       unroute: (tool, queue, signal) => this.#unroute(queues, tool, queue, signal),
       ended,
