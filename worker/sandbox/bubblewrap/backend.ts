@@ -33,6 +33,7 @@ import { BubblewrapAhead } from "./ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe.ts";
+import { leaveOutOfCoreDumps } from "./sandbox-processes.ts";
 
 /** Options of the bubblewrap backend. */
 export interface BubblewrapOptions extends BackendOptions {
@@ -64,6 +65,7 @@ export async function openBubblewrap(
   signal: AbortSignal = AbortSignal.any([]),
 ): Promise<BubblewrapBackend> {
   await using opened = new AsyncDisposableStack();
+  leaveOutOfCoreDumps();
   const { report, workDirs, found } = await prepare(options, opened, false, signal);
   const host = requireMinimum(report, options.minimum ?? defaultMinimum);
   const { root } = workDirs;

@@ -14,25 +14,29 @@ const goneLookMs = 1;
 /** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
 const goneTimeoutMs = 5_000;
 
-/** Files of a process's directory in /proc that what it starts inherits, and what is written there. */
-const settings = {
-  // The first to be ended when the host or the container runs out of memory: better a tool than the worker.
-  oom_score_adj: "1000",
-  // Nothing of its memory in a core dump: where `kernel.core_pattern` is a program that gets one whatever RLIMIT_CORE is.
-  coredump_filter: "0",
-} as const;
-
 /**
- * Has the kernel end a process, and those that it will have, before any other where memory is short, and write none of its
- * memory into core dumps: proc_pid_oom_score_adj(5), core(5). Where that is not allowed nothing changes.
+ * Has the kernel end a process, and those that it will have, before any other where memory is short: better a tool than the
+ * worker. proc_pid_oom_score_adj(5). Where that is not allowed nothing changes.
  */
 export function putLast(pid: number): void {
-  for (const [file, value] of Object.entries(settings)) {
-    try {
-      writeFileSync(`/proc/${pid}/${file}`, value);
-    } catch {
-      // A worker that is root and may not write what is not its own; or the process is gone, and its exit says why.
-    }
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
+  } catch {
+    // A worker that is root and may not write what is not its own; or the process is gone, and its exit says why.
+  }
+}
+
+/**
+ * Leaves the memory of this process, and of all that it starts from now on, out of core dumps: `kernel.core_pattern` may be a
+ * program that gets them whatever RLIMIT_CORE is. core(5)
+ *
+ * A process inherits it. Written to one that just begins another program it would be lost.
+ */
+export function leaveOutOfCoreDumps(): void {
+  try {
+    writeFileSync("/proc/self/coredump_filter", "0");
+  } catch {
+    // A kernel that writes no core dumps has no such file.
   }
 }
 
