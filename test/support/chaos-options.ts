@@ -102,3 +102,12 @@ export const muchChaos: ChaosOptions = worst(1_000, 100);
  * way to the worker.
  */
 export const muchPoison: ChaosOptions = worst(300, 5);
+
+/** The chaos of a thousand calls, on each broker. */
+export const chaosRuns = [
+  ["with more deliveries than a call can need", muchChaos],
+  ["with as many as workers have unless told otherwise", muchPoison],
+] as const;
+
+/** Milliseconds for one of them on a busy machine. */
+export const chaosTimeoutMs = 900_000;

@@ -1,0 +1,23 @@
+/**
+ * A thousand calls on RabbitMQ while workers are ended, connections cut, manifests changed and the broker is restarted.
+ *
+ * @module-tag full
+ */
+import { describe, test } from "vitest";
+import { newNamespace, useOwnRabbitMQ } from "../integration/amqp/node.ts";
+import { chaosRuns, chaosTimeoutMs } from "../support/chaos-options.ts";
+import { chaosRabbitMQ } from "../support/chaos-rabbitmq.ts";
+import { expectPromisesKept } from "../support/chaos-report.ts";
+import { makeChaos } from "../support/chaos.ts";
+
+describe("every call is answered, and none runs twice that must not, whoever is killed meanwhile, on RabbitMQ", () => {
+  const node = useOwnRabbitMQ();
+
+  test.each(chaosRuns)(
+    "%s",
+    async (_, options) => {
+      expectPromisesKept(await makeChaos(chaosRabbitMQ(node()), newNamespace(), options));
+    },
+    chaosTimeoutMs,
+  );
+});
