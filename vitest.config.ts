@@ -1,5 +1,6 @@
 /**
- * The test projects, in groups that run one after the other: what a quick look wants first runs first.
+ * The test projects, in groups that run one after the other: what a quick look wants first runs
+ * first.
  */
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { PlainCountReporter, fullTag } from "./test/reporter.ts";
@@ -10,7 +11,8 @@ process.env["NODE_COMPILE_CACHE"] ??= new URL(
   import.meta.url,
 ).pathname;
 
-// Test processes start programs some thousand times, and a fork takes longer the larger the process is.
+// Test processes start programs some thousand times, and a fork takes longer the larger the process
+// is.
 process.env["MALLOC_ARENA_MAX"] ??= "2";
 const smallHeap = ["--max-semi-space-size=2"];
 
@@ -19,7 +21,10 @@ interface Project {
   readonly exclude?: string;
   /** For one test or hook, on two busy cores. */
   readonly timeoutSeconds: number;
-  /** Whether each file has a process to itself; others share one and load the sources once, which is most of a file's price. */
+  /**
+   * Whether each file has a process to itself; others share one and load the sources once, which is
+   * most of a file's price.
+   */
   readonly isolate: boolean;
   /** Groups run in this order; the files of a group run together, whichever project they are of. */
   readonly group: number;

@@ -197,7 +197,8 @@ export class Agent implements AsyncDisposable {
       const answer = await this.#within(intervalMs, () => pending.answered, signal);
       if (answer instanceof Error) throw answer;
       if (answer) return decodeAnswer(answer);
-      // The question may wait in a queue; or the broker took it for somebody who only listens, or for nobody.
+      // The question may wait in a queue; or the broker took it for somebody who only listens, or
+      // for nobody.
       const isKept = outcome === "confirmed" && this.#session.redelivers;
       intervalMs = isKept ? Math.min(2 * intervalMs, probeIntervalMs.last) : probeIntervalMs.first;
     }

@@ -5,7 +5,7 @@ import { type Host, openFoundation } from "./app.ts";
 import type { Config } from "./config.ts";
 import { checkLoading } from "./load-check.ts";
 import { unknownVariables } from "./variable-names.ts";
-import { startupFacts } from "./worker.ts";
+import { startupFacts } from "./startup-facts.ts";
 
 /** What a check found. */
 export interface CheckReport {

@@ -26,7 +26,9 @@ export interface Config {
   readonly broker: BrokerConfig;
   /** Workers of a group share its queues. */
   readonly group: string;
-  /** Queues of the group that the worker consumes, with the slots of each: calls that run at once. */
+  /**
+   * Queues of the group that the worker consumes, with the slots of each: calls that run at once.
+   */
   readonly queues: ReadonlyMap<string, number>;
   readonly manifestPath: string;
   readonly toolsPythonDir: string;

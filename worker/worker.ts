@@ -2,7 +2,7 @@
  * The worker's life: start, run, drain, stop.
  */
 import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } from "./app.ts";
-import type { BrokerSession, ToolPlacement } from "./broker/broker.ts";
+import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -12,10 +12,9 @@ import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import type { ToolCatalog } from "./manifest/catalog.ts";
-import { type Manifest, answeredTools } from "./manifest/manifest.ts";
-import { invokeTopic } from "./protocol/topics.ts";
-import { toldChecks } from "./sandbox/host-check.ts";
+import { queuesOfTools } from "./manifest/manifest.ts";
+import { placementIn } from "./placement.ts";
+import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./starts/starts.ts";
 import { Slots } from "./support/slots.ts";
 import { settlesWithin } from "./support/within.ts";
@@ -259,28 +258,6 @@ export class Worker implements AsyncDisposable {
   }
 }
 
-/** The tools whose calls the worker takes, each with its queue. */
-function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
-  const tools = answeredTools(manifest).values();
-  return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
-}
-
-/** Which queues the manifest in force has for its tools. */
-function placementIn(
-  catalog: Pick<ToolCatalog, "manifest" | "resolve" | "unavailable">,
-): ToolPlacement {
-  return {
-    queueOf(tool) {
-      const refused = catalog.unavailable(tool);
-      return catalog.resolve(tool)?.queue ?? refused?.entry?.queue ?? refused?.queue;
-    },
-    foreignTools: () =>
-      [...catalog.manifest.unavailable].flatMap(([name, { entry }]) =>
-        entry === undefined ? [name] : [],
-      ),
-  };
-}
-
 /** Why calls are given up; answers have words of their own. */
 function shutdownError(): Error {
   return new Error("the worker is shutting down");
@@ -289,32 +266,4 @@ function shutdownError(): Error {
 /** Has the languages get ready for calls of what is served now. */
 function warmTools({ catalog, runners }: Foundation): void {
   for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
-}
-
-/** What an operator wants to see at start: names, topics, store, and what sandboxes are on this host. */
-export function startupFacts(config: Config, foundation: Foundation): object {
-  const { backend, store, runners, catalog, profiles } = foundation;
-  const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));
-  return {
-    namespace: config.namespace,
-    workerId: config.workerId,
-    topics: [...catalog.manifest.tools.keys()].map((tool) => invokeTopic(config.namespace, tool)),
-    unavailableTools: Object.fromEntries(
-      Array.from(catalog.manifest.unavailable, ([name, { reason }]) => [name, reason]),
-    ),
-    store: store.kind,
-    sandboxes: Object.fromEntries(
-      all.map(({ profile, technology, enforcement, unenforced, checks }) => [
-        profile.backend,
-        {
-          technology,
-          enforcement,
-          unenforced,
-          checks: toldChecks(checks, config.sandbox.minimum),
-        },
-      ]),
-    ),
-    runners: [...runners.values()].map((runner) => runner.description),
-    profiles: all.map(({ profile, clamped }) => ({ ...profile, clampedByHost: clamped })),
-  };
 }

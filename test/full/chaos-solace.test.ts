@@ -1,5 +1,6 @@
 /**
- * A thousand calls on Solace while workers are ended, connections cut, manifests changed and the broker is restarted.
+ * A thousand calls on Solace, while workers are killed, connections cut, manifests changed and the
+ * broker is restarted.
  *
  * @module-tag full
  */
@@ -10,7 +11,7 @@ import { expectPromisesKept } from "../support/chaos-report.ts";
 import { startChaosSmfBroker } from "../support/chaos-smf.ts";
 import { makeChaos } from "../support/chaos.ts";
 
-describe("every call is answered, and none runs twice that must not, whoever is killed meanwhile, on Solace", () => {
+describe("a group of workers on Solace answers every call, and repeats none that must not be", () => {
   test.each(chaosRuns)(
     "%s",
     async (_, options) => {

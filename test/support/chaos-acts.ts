@@ -141,8 +141,9 @@ async function killWithoutAnswer(
 }
 
 /**
- * Cuts the connections of a worker after the broker has its answer, and before the broker learns that the call is settled. The
- * others are held off, so that the call comes back to the same worker: one that forgot its answer runs the call again.
+ * Cuts the connections of a worker after the broker has its answer, and before the broker learns
+ * that the call is settled. The others are held off, so that the call comes back to the same
+ * worker: one that forgot its answer runs the call again.
  */
 async function cutWithoutSettlement(scene: ChaosScene, signal: AbortSignal): Promise<string> {
   const { workers, lines, history } = scene;

@@ -106,7 +106,10 @@ export class ChaosWorkers implements AsyncDisposable {
     this.#living.get(id)?.line.cut();
   }
 
-  /** Breaks the connections of a worker, and lets none through until the returned object is disposed. */
+  /**
+   * Breaks the connections of a worker, and lets none through until the returned object is
+   * disposed.
+   */
   holdOff(id: string): Disposable {
     const line = this.#living.get(id)?.line;
     line?.close();

@@ -101,14 +101,14 @@ export interface BrokerSession extends AsyncDisposable {
   /** Fulfils when the session ended, by request or by loss; never rejects. */
   readonly closed: Promise<SessionEnd>;
   /**
-   * Receives the calls of a tool, unless paused: shared work where the broker has queues, and there through the queue that
-   * the tool has now and no other of the group. Idempotent.
+   * Receives the calls of a tool, unless paused: shared work where the broker has queues, and there
+   * through the queue that the tool has now and no other of the group. Idempotent.
    */
   serve(toolName: string, signal: AbortSignal): Promise<void>;
   /**
-   * Receives no more calls of a tool. The queue of a group keeps them coming, since other workers of the group may serve the
-   * tool: the consumer requeues or answers what it does not serve. A queue loses a tool that by the manifest other workers
-   * serve. Idempotent.
+   * Receives no more calls of a tool. The queue of a group keeps them coming, since other workers
+   * of the group may serve the tool: the consumer requeues or answers what it does not serve. A
+   * queue loses a tool that by the manifest other workers serve. Idempotent.
    */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
   /** Publishes one message; resolves when the broker confirmed it. Throws BrokerError. */
@@ -130,7 +130,10 @@ export interface BrokerSession extends AsyncDisposable {
 export interface ToolPlacement {
   /** Undefined for a tool that the manifest does not name. */
   queueOf(toolName: string): string | undefined;
-  /** Tools of the manifest that other workers serve: their queues are none that this worker consumes. */
+  /**
+   * Tools of the manifest that other workers serve: their queues are none that this worker
+   * consumes.
+   */
   foreignTools(): readonly string[];
 }
 
@@ -138,7 +141,10 @@ export interface ToolPlacement {
 export interface PrefetchPermits {
   /** The queue's limit less the calls of lost connections that still run here; at least 1. */
   readonly available: number;
-  /** Calls `listener` for each permit that such a call releases later, as long as the connection lasts. */
+  /**
+   * Calls `listener` for each permit that such a call releases later, as long as the connection
+   * lasts.
+   */
   onRelease(listener: () => void): void;
 }
 

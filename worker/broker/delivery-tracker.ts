@@ -36,15 +36,19 @@ class QueuePermits implements PrefetchPermits {
     else this.#listener();
   }
 
-  /** One permit stays available: the broker redelivers carried calls, and only a delivery tells that they run here. */
+  /**
+   * One permit stays available: the broker redelivers carried calls, and only a delivery tells that
+   * they run here.
+   */
   #toWithhold(carried: number): number {
     return Math.max(0, Math.min(carried, this.#limit) - 1);
   }
 }
 
 /**
- * Follows deliveries to their settlement, across lost connections. Unsettled deliveries of a lost connection count against the
- * prefetch limit of the next one: a worker whose slots are taken would prefetch calls that other workers can run.
+ * Follows deliveries to their settlement, across lost connections. Unsettled deliveries of a lost
+ * connection count against the prefetch limit of the next one: a worker whose slots are taken would
+ * prefetch calls that other workers can run.
  */
 export class DeliveryTracker implements CarriedCalls {
   readonly #redelivers: boolean;

@@ -15,7 +15,10 @@ import type { SolaceConfig } from "./solace/config.ts";
 /** First bound of the delay between connection attempts; `connectRetryDelayMs` is the last. */
 const firstRetryDelayMs = 100;
 
-/** Calls that a worker prefetches from a queue of RabbitMQ beyond its slots. The library of Solace prefetches as many itself. */
+/**
+ * Calls that a worker prefetches from a queue of RabbitMQ beyond its slots. The library of Solace
+ * prefetches as many itself.
+ */
 const prefetchedCalls = 1;
 
 /** Where nobody names the queues and their slots. */
@@ -60,7 +63,10 @@ export interface OpenBrokerOptions {
   readonly clock?: Clock;
   /** Whose queues the session consumes; `default` unless given. */
   readonly group?: string;
-  /** The queues of the group that it consumes, with the slots of each; the default queue with 4 unless given. */
+  /**
+   * The queues of the group that it consumes, with the slots of each; the default queue with 4
+   * unless given.
+   */
   readonly queues?: ReadonlyMap<string, number>;
   /** Where calls of tools wait; all in the default queue unless given. */
   readonly placement?: ToolPlacement;

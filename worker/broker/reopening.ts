@@ -1,5 +1,6 @@
 /**
- * Consumes a queue again that the broker stopped to deliver from. The session goes on meanwhile: answers go out through it.
+ * Consumes a queue again that the broker stopped to deliver from. The session goes on meanwhile:
+ * answers go out through it.
  */
 import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
@@ -50,7 +51,10 @@ export interface Reopenable {
   reopen(cause: unknown): Promise<void>;
 }
 
-/** Opens consumers, and those that the broker refuses as soon as it permits. Throws BrokerError when it refuses all of them. */
+/**
+ * Opens consumers, and those that the broker refuses as soon as it permits. Throws BrokerError when
+ * it refuses all of them.
+ */
 export async function openSome(
   consumers: readonly Reopenable[],
   signal: AbortSignal,

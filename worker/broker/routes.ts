@@ -26,7 +26,9 @@ export interface RoutesParts {
   route(tool: string, queue: string, signal: AbortSignal): Promise<void>;
   /** Routes no more calls of a tool into a queue. Idempotent. */
   unroute(tool: string, queue: string, signal: AbortSignal): Promise<void>;
-  /** Before every check: restores what routes need. Without it only failed routes are tried again. */
+  /**
+   * Before every check: restores what routes need. Without it only failed routes are tried again.
+   */
   restore?(signal: AbortSignal): Promise<void>;
   /** Aborts with the connection. */
   readonly ended: AbortSignal;
@@ -63,8 +65,8 @@ export class Routes {
   }
 
   /**
-   * Routes the calls of a tool into its queue and no other of the group. Idempotent. Throws BrokerError, or the signal's
-   * reason.
+   * Routes the calls of a tool into its queue and no other of the group. Idempotent. Throws
+   * BrokerError, or the signal's reason.
    */
   async add(tool: string, signal: AbortSignal): Promise<void> {
     this.#watching ??= this.#watch();
@@ -72,24 +74,26 @@ export class Routes {
   }
 
   /**
-   * Restores no route of a tool from now on. Removes its routes only where other workers serve it by the manifest: others of
-   * the group may serve a tool that this worker's manifest lost. Throws the signal's reason.
+   * Restores no route of a tool from now on. Removes its routes only where other workers serve it
+   * by the manifest: others of the group may serve a tool that this worker's manifest lost. Throws
+   * the signal's reason.
    */
   async delete(tool: string, signal: AbortSignal): Promise<void> {
     const { queues, placement } = this.#parts;
     this.#tools.delete(tool);
     if (!placement.foreignTools().includes(tool)) return;
-    for (const queue of queues) await this.#withdraw(tool, queue, signal);
+    await Promise.all(queues.map((queue) => this.#withdraw(tool, queue, signal)));
   }
 
   /**
-   * Routes the calls of the wanted tools of one queue, and no others. Logs a tool that the broker refuses, and tries it again
-   * later. Throws BrokerError when it refuses all of them, or the signal's reason.
+   * Routes the calls of the wanted tools of one queue, and no others. Logs a tool that the broker
+   * refuses, and tries it again later. Throws BrokerError when it refuses all of them, or the
+   * signal's reason.
    */
   async routeAll(queue: string, signal: AbortSignal): Promise<void> {
     const { placement } = this.#parts;
     await this.#routeEach((tool) => placement.queueOf(tool) === queue, signal);
-    for (const tool of placement.foreignTools()) await this.#withdraw(tool, queue, signal);
+    await this.#withdrawFrom(queue, placement.foreignTools(), signal);
     this.#watching ??= this.#watch();
   }
 
@@ -103,9 +107,18 @@ export class Routes {
       if (routed !== undefined && routed !== queue) await unroute(tool, queue, signal);
   }
 
+  async #withdrawFrom(queue: string, tools: readonly string[], signal: AbortSignal): Promise<void> {
+    const withdraw = async (tool: string): Promise<void> => {
+      using _slot = await this.#slots.acquire(signal);
+      await this.#withdraw(tool, queue, signal);
+    };
+    await Promise.all(tools.map(withdraw));
+  }
+
   /**
-   * Takes a tool of other workers out of a queue. Routes it into theirs before, where the broker can, so that no call is
-   * unroutable; a failure leaves the route, is logged and tried again. Throws the signal's reason.
+   * Takes a tool of other workers out of a queue. Routes it into theirs before, where the broker
+   * can, so that no call is unroutable; a failure leaves the route, is logged and tried again.
+   * Throws the signal's reason.
    */
   async #withdraw(tool: string, queue: string, signal: AbortSignal): Promise<void> {
     const { placement, routesElsewhere, route, unroute } = this.#parts;
@@ -176,9 +189,10 @@ export class Routes {
       const isMeant = (tool: string): boolean =>
         restore !== undefined || this.#tools.get(tool) === undefined;
       await this.#routeEach(isMeant, ended);
-      for (const tool of placement.foreignTools())
-        for (const queue of queues)
-          if (!this.#withdrawn.has(`${queue} ${tool}`)) await this.#withdraw(tool, queue, ended);
+      for (const queue of queues) {
+        const isLeft = (tool: string): boolean => !this.#withdrawn.has(`${queue} ${tool}`);
+        await this.#withdrawFrom(queue, placement.foreignTools().filter(isLeft), ended);
+      }
       if (this.#isBroken) log.info({}, "routes are restored");
       this.#isBroken = false;
     } catch (error) {

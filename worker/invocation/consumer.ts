@@ -20,8 +20,8 @@ export interface CallLimits {
 }
 
 /**
- * Deliveries that a worker handles at once. A broker that redelivers bounds them by its prefetch limits. Elsewhere calls wait
- * in the worker, and a few more are pulled to be refused.
+ * Deliveries that a worker handles at once. A broker that redelivers bounds them by its prefetch
+ * limits. Elsewhere calls wait in the worker, and a few more are pulled to be refused.
  */
 export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
   return redelivers ? Infinity : limits.maxConcurrent + limits.maxQueued + refusalsInFlight;

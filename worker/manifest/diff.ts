@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import { type Manifest, type ManifestChange, answeredTools } from "./manifest.ts";
+import { type Manifest, type ManifestChange, queuesOfTools } from "./manifest.ts";
 
 /** What leads from `before` to `after`, or undefined when both answer calls of the same tools in the same way. */
 export function diffManifests(before: Manifest, after: Manifest): ManifestChange | undefined {
@@ -15,12 +15,6 @@ export function diffManifests(before: Manifest, after: Manifest): ManifestChange
     .map(({ name }) => name)
     .sort();
   const isSame = added.length + removed.length + changed.length === 0;
-  if (isSame && isDeepStrictEqual(queuesOf(before), queuesOf(after))) return undefined;
+  if (isSame && isDeepStrictEqual(queuesOfTools(before), queuesOfTools(after))) return undefined;
   return { manifest: after, added, removed, changed };
-}
-
-/** The tools whose calls come, each with its queue. */
-function queuesOf(manifest: Manifest): ReadonlyMap<string, string> {
-  const tools = answeredTools(manifest).values();
-  return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }

@@ -71,7 +71,10 @@ export interface ToolEntry {
 
 /** A tool of the file that is not served. */
 export interface UnavailableTool extends Refusal {
-  /** Undefined for a tool that other workers serve: another kind of worker, or those that consume its queue. */
+  /**
+   * Undefined for a tool that other workers serve: another kind of worker, or those that consume
+   * its queue.
+   */
   readonly entry: ToolEntry | undefined;
   /** The queue of a tool that is left to other workers since they consume it. */
   readonly queue?: string;
@@ -106,6 +109,12 @@ export function answeredTools({ tools, unavailable }: Manifest): ReadonlyMap<str
     entry === undefined ? [] : [[name, entry] as const],
   );
   return new Map([...tools, ...refused]);
+}
+
+/** The tools whose calls the worker takes, each with its queue. */
+export function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
+  const tools = answeredTools(manifest).values();
+  return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }
 
 /** A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool "x": field: …`. */

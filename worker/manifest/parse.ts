@@ -44,7 +44,10 @@ export interface ParseOptions {
   readonly path: string;
   /** Names of the sandbox profiles that exist. */
   readonly profileNames: readonly string[];
-  /** Queues that this worker consumes: it leaves tools of others to other workers. Every queue unless given. */
+  /**
+   * Queues that this worker consumes: it leaves tools of others to other workers. Every queue
+   * unless given.
+   */
   readonly queues?: readonly string[];
 }
 

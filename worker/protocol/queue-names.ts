@@ -16,7 +16,10 @@ export function queuePrefix(namespace: string): string {
   return `${namespace.replace(/\/+$/, "")}/q/sandbox/`;
 }
 
-/** A queue of a worker group: `{namespace}/q/sandbox/{group}`, and for others than the default queue `/{queue}` after it. */
+/**
+ * A queue of a worker group: `{namespace}/q/sandbox/{group}`, and for others than the default queue
+ * `/{queue}` after it.
+ */
 export function groupQueue(namespace: string, group: string, queue: string): string {
   const name = `${queuePrefix(namespace)}${group}`;
   return queue === defaultQueue ? name : `${name}/${queue}`;

@@ -1,5 +1,6 @@
 /**
- * What the Python runner needs of the host: facts of the interpreter, and the tool runner with its bytecode.
+ * What the Python runner needs of the host: facts of the interpreter, and the tool runner with its
+ * bytecode.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -32,8 +33,9 @@ const interpreterFacts = z.object({
 });
 
 /**
- * Asks an interpreter what it consists of: everything it imports from must be visible inside. What is added are the
- * directories of `.pth` files, in which people work on packages; what is installed only comes and goes as a whole.
+ * Asks an interpreter what it consists of: everything it imports from must be visible inside. What
+ * is added are the directories of `.pth` files, in which people work on packages; what is installed
+ * only comes and goes as a whole.
  */
 const aboutItself = `
 import json, os, site, sys
@@ -49,8 +51,9 @@ print(json.dumps({
 }))`;
 
 /**
- * Copies a directory, readable for everybody, and compiles it as `compileall` does, which takes longer to load than this to
- * run. Tracebacks show where the modules are inside, not where they were compiled.
+ * Copies a directory, readable for everybody, and compiles it as `compileall` does, which takes
+ * longer to load than this to run. Tracebacks show where the modules are inside, not where they
+ * were compiled.
  */
 const copyCompiled = `
 import os, py_compile, sys
@@ -90,8 +93,8 @@ export async function preparePython(options: PythonHostOptions): Promise<Prepare
 }
 
 /**
- * A copy of the tool runner with its bytecode beside it. Sandboxes see it read-only, so without this every call would
- * compile it anew: a quarter of what a call costs.
+ * A copy of the tool runner with its bytecode beside it. Sandboxes see it read-only, so without
+ * this every call would compile it anew: a quarter of what a call costs.
  */
 async function compileRunner({
   pythonBin,

@@ -25,7 +25,10 @@ interface OpenerOptions extends BackendOptions {
   readonly bwrapBin: string;
   /** Checks that this host has to hold; the usual ones unless given. */
   readonly minimum?: readonly CheckName[];
-  /** Work in the scratch directory that needs no sandbox: bubblewrap has it done while the host is probed. */
+  /**
+   * Work in the scratch directory that needs no sandbox: bubblewrap has it done while the host is
+   * probed.
+   */
   readonly alongside?: ((scratchDir: string) => Promise<unknown>) | undefined;
 }
 

@@ -15,7 +15,9 @@ export const maxOutputBytes = 64 * 1024;
 /** Milliseconds that reading the rest of the output may take once nobody is left to write. */
 const outputGraceMs = 250;
 
-/** Milliseconds that a child may take to stop; it takes some microseconds where it has a processor. */
+/**
+ * Milliseconds that a child may take to stop; it takes some microseconds where it has a processor.
+ */
 const maxStopMs = 50;
 
 /** The first descriptor behind stdin, stdout and stderr. */
@@ -136,8 +138,8 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
 }
 
 /**
- * Kills a child and its children. It is stopped first, since the next one that it starts would be nobody's; a fork(2) that is
- * under way when the signal is sent still comes to its end.
+ * Kills a child and its children. It is stopped first, since the next one that it starts would be
+ * nobody's; a fork(2) that is under way when the signal is sent still comes to its end.
  */
 export function killWithChildren(child: Pick<Subprocess, "pid" | "kill">): void {
   child.kill("SIGSTOP");

@@ -40,7 +40,7 @@ export interface BrokerUnderTest extends AsyncDisposable {
   cutConnections(): void | Promise<void>;
 }
 
-/** How the workers of an adapter are grouped; what is missing is as for `broker`. */
+/** Group and queues of a worker; those of `broker` unless given. */
 export interface GroupOptions {
   readonly group?: string;
   /** Unsettled deliveries of each queue at most. */
@@ -66,7 +66,10 @@ export type CreateBroker = (options?: BrokerTestOptions) => Promise<BrokerUnderT
 
 /** In what brokers may differ. What one cannot do is reported as skipped. */
 export interface BrokerCapabilities {
-  /** Sessions share the calls of a group in a queue, whoever serves which tool; otherwise each gets a copy. */
+  /**
+   * Sessions share the calls of a group in a queue, whoever serves which tool; otherwise each gets
+   * a copy.
+   */
   readonly shares: boolean;
   /** Workers may be of several groups, which have several queues. */
   readonly hasGroups?: boolean;

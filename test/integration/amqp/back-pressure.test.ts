@@ -1,5 +1,6 @@
 /**
- * How much a worker takes from a queue after a connection or a consumer was lost, whose calls it still runs.
+ * How much a worker takes from a queue after a connection or a consumer was lost, whose calls it
+ * still runs.
  */
 import { expect, test, vi } from "vitest";
 import type { Delivery } from "../../../worker/broker/broker.ts";

@@ -142,7 +142,8 @@ test(
       expect(found.length).toBeGreaterThan(0);
       return found;
     }, patience);
-    // Stop the doctor, which would start another guard, and kill the guard before it: neither can clean up.
+    // Stop the doctor, which would start another guard, and kill the guard before it: neither can
+    // clean up.
     doctor.kill("SIGSTOP");
     for (const pid of childrenOf(doctor.pid!))
       if ((await readFile(`/proc/${pid}/cmdline`, "latin1")).includes("str-orphans"))

@@ -72,8 +72,9 @@ export function isNotFound(failure: unknown): boolean {
 }
 
 /**
- * Why a consumer gets no more calls. RabbitMQ closes the channel of a call that was not settled within the `consumer_timeout`,
- * since 4.3 only where there is no consumer any more that it could end instead.
+ * Why a consumer gets no more calls. RabbitMQ closes the channel of a call that was not settled
+ * within the `consumer_timeout`, since 4.3 only where there is no consumer any more that it could
+ * end instead.
  */
 export function consumerFailure(error: unknown, doing: string): BrokerError {
   const isTimeout =

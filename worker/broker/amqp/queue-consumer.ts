@@ -43,8 +43,8 @@ interface Link {
 }
 
 /**
- * A consumer with the broker's own prefetch limit. When the broker ends it, it declares the queue and consumes it again. Ends
- * with its connection.
+ * A consumer with the broker's own prefetch limit. When the broker ends it, it declares the queue
+ * and consumes it again. Ends with its connection.
  */
 export class QueueConsumer {
   readonly #connection: AmqpConnection;
@@ -71,7 +71,10 @@ export class QueueConsumer {
     return this.#link !== undefined;
   }
 
-  /** Declares, binds and consumes the queue. Throws BrokerError, or the signal's reason; leaves nothing open then. */
+  /**
+   * Declares, binds and consumes the queue. Throws BrokerError, or the signal's reason; leaves
+   * nothing open then.
+   */
   async open(signal: AbortSignal): Promise<void> {
     const { queue, topology, bind } = this.#options;
     const declare = (channel: Channel): Promise<void> => topology.declareQueue(channel, queue);
@@ -123,7 +126,10 @@ export class QueueConsumer {
     return `send from the queue ${this.#address}`;
   }
 
-  /** Both commands go out together: the limit of a channel is that of the consumers that begin after it. */
+  /**
+   * Both commands go out together: the limit of a channel is that of the consumers that begin after
+   * it.
+   */
   async #consume(link: Link, prefetch: number): Promise<void> {
     // The broker orders redeliveries of a closed channel by these.
     const consumerTag = String(link.tags.size).padStart(12, "0");
@@ -136,7 +142,10 @@ export class QueueConsumer {
     ]);
   }
 
-  /** RabbitMQ fixes the prefetch limit of a consumer: a permit that is released later is another consumer's. */
+  /**
+   * RabbitMQ fixes the prefetch limit of a consumer: a permit that is released later is another
+   * consumer's.
+   */
   #grow(): void {
     const link = this.#link;
     if (link === undefined || this.#over.aborted) return;
@@ -156,8 +165,8 @@ export class QueueConsumer {
   }
 
   /**
-   * Calls of a lost consumer that still run do not count against the limit of the next one: the worker waits with what is
-   * beyond its slots.
+   * Calls of a lost consumer that still run do not count against the limit of the next one: the
+   * worker waits with what is beyond its slots.
    */
   #lose(link: Link, cause: BrokerError): void {
     link.loss ??= cause;

@@ -79,7 +79,9 @@ async function findExchange(
   }
 }
 
-/** How calls are routed. RabbitMQ does not report that an operator removed an exchange or a binding. */
+/**
+ * How calls are routed. RabbitMQ does not report that an operator removed an exchange or a binding.
+ */
 function routing(
   connection: AmqpConnection,
   topology: Topology,
@@ -217,7 +219,10 @@ class AmqpSession implements BrokerSession {
     await Promise.all(connections.map((connection) => connection[Symbol.asyncDispose]()));
   }
 
-  /** Consumes the queues of the group, once for the session. Throws BrokerError when none can be consumed. */
+  /**
+   * Consumes the queues of the group, once for the session. Throws BrokerError when none can be
+   * consumed.
+   */
   async #consume(signal: AbortSignal): Promise<void> {
     this.#consuming ??= this.#openConsumers(signal).catch((error: unknown) => {
       this.#consuming = undefined;

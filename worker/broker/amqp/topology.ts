@@ -8,7 +8,8 @@
  *                        {exchange}/dead-letter (fanout) ──► {ns}/q/dead-letter/sandbox  (quorum)
  * ```
  *
- * All of it is durable and every worker declares it alike. A worker that serves nothing declares nothing that exists.
+ * All of it is durable and every worker declares it alike. A worker that serves nothing declares
+ * nothing that exists.
  */
 import type { Channel } from "amqplib";
 import { groupQueue } from "../../protocol/queue-names.ts";
@@ -95,7 +96,10 @@ export class Topology {
     await channel.bindQueue(this.addressOf(queue), this.exchange, this.#callsOf(toolName));
   }
 
-  /** Routes no calls of the tool into the queue; those in it stay. A binding that does not exist is no error. */
+  /**
+   * Routes no calls of the tool into the queue; those in it stay. A binding that does not exist is
+   * no error.
+   */
   async unbind(channel: Channel, toolName: string, queue: string): Promise<void> {
     await channel.unbindQueue(this.addressOf(queue), this.exchange, this.#callsOf(toolName));
   }

@@ -1,9 +1,10 @@
 /**
  * A broker inside this process, for tests and for those who use the worker as a library.
  *
- * It behaves like a broker with the one durable queue of a worker group. The first `serve` of a tool routes its calls into
- * the queue, for good. A call goes to one session of those that have served a tool, and comes back when the session ends
- * without having settled it. Subscribers get every other message that is published meanwhile.
+ * It behaves like a broker with the one durable queue of a worker group. The first `serve` of a
+ * tool routes its calls into the queue, for good. A call goes to one session of those that have
+ * served a tool, and comes back when the session ends without having settled it. Subscribers get
+ * every other message that is published meanwhile.
  */
 import { invokeTopic } from "../../protocol/topics.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";

@@ -1,5 +1,6 @@
 /**
- * The queue of the in-process broker: what waits for a session, how often it was handed out, and what was put aside.
+ * The queue of the in-process broker: what waits for a session, how often it was handed out, and
+ * what was put aside.
  */
 import { BrokerError } from "../broker.ts";
 import type { MemoryMessage } from "./subscription.ts";
@@ -38,7 +39,10 @@ export class Queue {
     this.#topics.add(topic);
   }
 
-  /** Takes a message of a topic that is routed; whether it is. Throws BrokerError when too much waits. */
+  /**
+   * Takes a message of a topic that is routed; whether it is. Throws BrokerError when too much
+   * waits.
+   */
   offer(message: MemoryMessage): boolean {
     if (!this.#topics.has(message.topic)) return false;
     if (this.#waiting.length >= maxWaitingMessages) {

@@ -125,7 +125,9 @@ export class Queues {
     return invokeTopic(this.#options.namespace, toolName);
   }
 
-  /** Where queues are an administrator's, their subscriptions are as well. Throws any other error. */
+  /**
+   * Where queues are an administrator's, their subscriptions are as well. Throws any other error.
+   */
   #isFirstRefusal(error: unknown, key: string): boolean {
     if (!isNotPermitted(error)) throw error;
     const isFirst = !this.#toldSubscriptions.has(key);

@@ -1,0 +1,37 @@
+/**
+ * What a worker and `--check` tell of the configuration in force.
+ */
+import type { Foundation } from "./app.ts";
+import type { Config } from "./config.ts";
+import { invokeTopic } from "./protocol/topics.ts";
+import { toldChecks } from "./sandbox/host-check.ts";
+
+/** What an operator wants to see at start: names, topics, store, and what sandboxes are on this host. */
+export function startupFacts(config: Config, foundation: Foundation): object {
+  const { backend, store, runners, catalog, profiles } = foundation;
+  const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));
+  return {
+    namespace: config.namespace,
+    workerId: config.workerId,
+    group: config.group,
+    queues: Object.fromEntries(config.queues),
+    topics: [...catalog.manifest.tools.keys()].map((tool) => invokeTopic(config.namespace, tool)),
+    unavailableTools: Object.fromEntries(
+      Array.from(catalog.manifest.unavailable, ([name, { reason }]) => [name, reason]),
+    ),
+    store: store.kind,
+    sandboxes: Object.fromEntries(
+      all.map(({ profile, technology, enforcement, unenforced, checks }) => [
+        profile.backend,
+        {
+          technology,
+          enforcement,
+          unenforced,
+          checks: toldChecks(checks, config.sandbox.minimum),
+        },
+      ]),
+    ),
+    runners: [...runners.values()].map((runner) => runner.description),
+    profiles: all.map(({ profile, clamped }) => ({ ...profile, clampedByHost: clamped })),
+  };
+}
