@@ -3,6 +3,7 @@
  * first.
  */
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 import { PlainCountReporter, fullTag } from "./test/reporter.ts";
 
 // Tests start Node some hundred times, half of which is compiling: Node keeps what came of it.
@@ -60,10 +61,10 @@ const projects: Readonly<Record<string, Project>> = {
     exclude: publishedTests,
     timeoutSeconds: 600,
     isolate: true,
-    group: 2,
+    group: 1,
   },
   // By itself: it builds `dist/`, which programs would be started from.
-  "full-published": { include: publishedTests, timeoutSeconds: 240, isolate: true, group: 3 },
+  "full-published": { include: publishedTests, timeoutSeconds: 240, isolate: true, group: 2 },
 };
 
 export default defineConfig({
@@ -72,6 +73,7 @@ export default defineConfig({
     maxWorkers: 4,
     execArgv: smallHeap,
     globalSetup: ["test/global-setup.ts"],
+    sequence: { sequencer: LongestFirst },
     reporters: ["default", new PlainCountReporter()],
     tags: [
       {

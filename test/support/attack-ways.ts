@@ -48,6 +48,15 @@ export interface Way {
   readonly starts: readonly AttackStart[];
 }
 
+/** An ordinary user without any capability, or the way of root to one. */
+export const asUser: readonly string[] = [
+  ...["setpriv", "--reuid", "60002", "--regid", "60002", "--clear-groups"],
+  ...["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"],
+];
+
+/** What other users are for is the same for every start of calls. */
+export const coldStart = { choice: "cold", starts: ["cold"] } as const;
+
 /** The tests of one way: each profile, by each start. */
 export function describeAttacks({ who, prefix, needsRoot, unenforced, choice, starts }: Way): void {
   describe(`attacked by way of ${who}`, () => {

@@ -1,0 +1,33 @@
+/**
+ * The order of test files: the longest first, so that no core waits for one that began last.
+ */
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Files of minutes, by the end of their path, longest first. A fresh clone has no times of its own. */
+const longest = [
+  "full/attacks-by-users.test.ts",
+  "full/attacks-by-masked-users.test.ts",
+  "full/attacks.test.ts",
+  "full/chaos-rabbitmq.test.ts",
+  "full/chaos-solace.test.ts",
+  "full/doctor/weaknesses.test.ts",
+  "full/soak.test.ts",
+  "full/doctor/attack-starts.test.ts",
+  "full/fresh-clone.test.ts",
+];
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => groupOf(a) - groupOf(b) || rank(a) - rank(b));
+  }
+}
+
+function groupOf({ project }: TestSpecification): number {
+  return project.config.sequence.groupOrder;
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const place = longest.findIndex((end) => moduleId.endsWith(end));
+  return place < 0 ? longest.length : place;
+}
