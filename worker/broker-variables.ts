@@ -18,6 +18,7 @@ const maxDelayMs = 3_600_000;
 /** A limit that every delivery would reach at once leaves none to answer the call with. */
 const minDeliveries = 2;
 const maxDeliveries = 1_000;
+const maxRuns = 100;
 /** RabbitMQ looks once a minute whether the time is over. */
 const minConsumerTimeoutSeconds = 60;
 const maxConsumerTimeoutSeconds = 1_000_000;
@@ -130,8 +131,14 @@ export const brokerVariables = {
   BROKER_MAX_DELIVERIES: withDefault(
     wholeNumber(minDeliveries, maxDeliveries),
     `a whole number, ${minDeliveries} to ${maxDeliveries}`,
-    "5",
+    "50",
     "How often the broker hands a call out, to whichever worker, before it puts it aside as a dead letter.",
+  ),
+  CALL_MAX_RUNS: withDefault(
+    wholeNumber(1, maxRuns),
+    `a whole number, 1 to ${maxRuns}`,
+    "4",
+    "How many workers a call may end while it runs, before it is answered `POISONED`.",
   ),
   CONNECT_RETRIES: withDefault(
     wholeNumber(0, maxCount),

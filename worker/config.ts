@@ -34,6 +34,8 @@ export interface Config {
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
   readonly defaultTimeoutSeconds: number;
+  /** Runs of a call that end their worker, at most. */
+  readonly maxRuns: number;
   readonly sandbox: SandboxConfig;
   readonly artifacts: ArtifactConfig;
   /** 0 is none. */
@@ -175,6 +177,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
+    maxRuns: values.CALL_MAX_RUNS,
     sandbox: {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
       pythonBin: values.SANDBOX_PYTHON_BIN,

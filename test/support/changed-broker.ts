@@ -40,3 +40,26 @@ export function breakingAfterAnswer(broker: Broker, breakConnection: () => void)
     },
   }));
 }
+
+/** The broker, whose connections after the first are made when the gate opens. */
+export function reconnectingAfter(broker: Broker, gate: Promise<void>): Broker {
+  let connections = 0;
+  return {
+    kind: broker.kind,
+    async connect(...given) {
+      if (connections++ > 0) await gate;
+      return broker.connect(...given);
+    },
+  };
+}
+
+/** The broker, which calls `onDelivery` for each delivery that it hands out. */
+export function tellingOfDeliveries(broker: Broker, onDelivery: () => void): Broker {
+  async function* told({ deliveries }: BrokerSession) {
+    for await (const delivery of deliveries) {
+      onDelivery();
+      yield delivery;
+    }
+  }
+  return withSessions(broker, (session) => ({ deliveries: told(session) }));
+}

@@ -73,15 +73,15 @@ function worst(calls: number, maxDeliveries: number): ChaosOptions {
           "drain",
           "stop at once",
         ],
-        callsBetween: 10,
+        callsBetween: 20,
         isOnce: false,
       },
       {
         acts: ["cut one", "cut while it answers", "cut all"],
-        callsBetween: 15,
+        callsBetween: 25,
         isOnce: false,
       },
-      { acts: ["withdraw", "cut without its settlement"], callsBetween: 20, isOnce: false },
+      { acts: ["withdraw", "cut without its settlement"], callsBetween: 30, isOnce: false },
       { acts: ["restart"], callsBetween: calls / 2, isOnce: true },
     ],
   };

@@ -14,6 +14,8 @@ export interface ChaosRequest {
 /** What happened to the workers that had a request. */
 interface Circumstances {
   readonly wasStopped: (worker: string) => boolean;
+  /** Stopped in whatever way. */
+  readonly wasEnded: (worker: string) => boolean;
   /** Whether the tool was taken out of a worker's manifest at some time. */
   readonly wasWithdrawn: (worker: string) => boolean;
   readonly maxDeliveries: number;
@@ -42,6 +44,7 @@ export function brokenByRequest(
     maxDeliveries,
     wasStopped: (worker: string) =>
       eventsOf("stopped", all).some((event) => event.worker === worker && event.how !== "SIGKILL"),
+    wasEnded: (worker: string) => eventsOf("stopped", all).some((event) => event.worker === worker),
     wasWithdrawn: (worker: string) =>
       eventsOf("withdrawn", all).some((event) => event.worker === worker && event.tool === tool),
   };
@@ -66,9 +69,11 @@ function* problemsOf({ name, events }: ChaosRequest, around: Circumstances): Gen
   const copies = copiesOf(events);
 
   if (isUnanswered(events, name, around)) yield "was not answered";
+  else if (isUnanswered(before("over", events), name, around)) yield "was answered too late";
   for (const answer of heard)
     if (!isExplained(answer, events, around)) yield `was answered ${answer.ending} for no reason`;
 
+  if (isToldWrong(heard)) yield "was answered NOT_REPEATED, and succeeded then";
   const first = delivered.filter(({ count, isRepeated }) => count === 1 && !isRepeated);
   if (first.length > copies) yield `was sent ${copies} times and is new to ${first.length} workers`;
   const ranIn = new Set(began.map(({ worker }) => worker));
@@ -91,6 +96,12 @@ export function isUnanswered(
   return !wasLast && !eventsOf("heard", events).some(isIts);
 }
 
+/** What happened before the first event of a kind. */
+function before(kind: ChaosEvent["kind"], events: readonly ChaosEvent[]): readonly ChaosEvent[] {
+  const first = events.findIndex((event) => event.kind === kind);
+  return first < 0 ? events : events.slice(0, first);
+}
+
 /** How often the broker may have been given it. */
 function copiesOf(events: readonly ChaosEvent[]): number {
   return eventsOf("sent", events).length - eventsOf("unheard", events).length;
@@ -100,7 +111,7 @@ function copiesOf(events: readonly ChaosEvent[]): number {
 function isExplained(
   { ending, run, request }: Extract<ChaosEvent, { readonly kind: "heard" }>,
   events: readonly ChaosEvent[],
-  { wasStopped, wasWithdrawn, maxDeliveries }: Circumstances,
+  { wasStopped, wasEnded, wasWithdrawn, maxDeliveries }: Circumstances,
 ): boolean {
   const isOnce = !isRepeatable(toolOf(request));
   const delivered = eventsOf("delivered", events);
@@ -112,7 +123,7 @@ function isExplained(
     case "NOT_REPEATED":
       return (
         (isOnce || delivered.some(({ worker }) => wasWithdrawn(worker))) &&
-        (copiesOf(events) > 1 || delivered.some(({ isRepeated }) => isRepeated))
+        delivered.some(({ worker }) => wasEnded(worker))
       );
     // By the count that was seen on its way to a worker; one delivery before the last.
     case "POISONED":
@@ -127,11 +138,16 @@ function isExplained(
   }
 }
 
-/** Whether a worker has told the broker that it is done with it, with no answer of that worker on its way to the broker. */
+/** Whether a worker has told the broker that it is done with it, with no answer on its way to the broker. */
 function isSettledUnanswered(events: readonly ChaosEvent[]): boolean {
-  const answeredBy = new Set<string>();
+  let isAnswered = false;
   return events.some((event) => {
-    if (event.kind === "answered" && !event.isLost) answeredBy.add(event.worker);
-    return event.kind === "settled" && event.outcome !== "failed" && !answeredBy.has(event.worker);
+    if (event.kind === "answered" && !event.isLost) isAnswered = true;
+    return event.kind === "settled" && event.outcome !== "failed" && !isAnswered;
   });
+}
+
+/** Whether the agent heard first that a call was not run, and then what the run returned. */
+function isToldWrong(heard: readonly { readonly ending: string }[]): boolean {
+  return heard[0]?.ending === "NOT_REPEATED" && heard.some(({ ending }) => ending === "success");
 }

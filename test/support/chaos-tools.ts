@@ -13,7 +13,7 @@ interface ChaosToolKind {
 
 const kinds = {
   short: { seconds: 0.05, idempotent: true, queue: "default" },
-  long: { seconds: 1.5, idempotent: true, queue: "heavy" },
+  long: { seconds: 1, idempotent: true, queue: "heavy" },
   /** Must not run twice. */
   once: { seconds: 0.3, idempotent: false, queue: "default" },
 } as const satisfies Readonly<Record<string, ChaosToolKind>>;
@@ -23,7 +23,7 @@ export type ChaosTool = keyof typeof kinds;
 export const chaosTools = Object.keys(kinds) as readonly ChaosTool[];
 
 /** Queues of the group, with the slots that each worker has for their calls. */
-export const chaosQueues: Readonly<Record<string, number>> = { default: 2, heavy: 1 };
+export const chaosQueues: Readonly<Record<string, number>> = { default: 2, heavy: 2 };
 
 /** Calls are for these, in turns. */
 const turns: readonly ChaosTool[] = ["short", "once", "short", "once", "long"];

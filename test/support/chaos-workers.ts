@@ -191,6 +191,8 @@ export class ChaosWorkers implements AsyncDisposable {
         WORKER_QUEUES: slotsOfQueues,
         DRAIN_TIMEOUT_SECONDS: "20",
         SANDBOX_MIN_FREE_DISK_MB: "1",
+        ARTIFACT_SERVICE_TYPE: "filesystem",
+        ARTIFACT_BASE_PATH: join(directory, "artifacts"),
         CONNECT_RETRIES: "0",
         CONNECT_RETRY_DELAY_MS: "500",
         SOLACE_RECONNECT_RETRIES: "0",

@@ -39,8 +39,11 @@ export interface ChaosBroker {
   waiting(queues: readonly string[]): Promise<number>;
 }
 
-/** Milliseconds after which a call is taken for lost: longer than a restart of the broker and several of a worker. */
-const lostAfterMs = 90_000;
+/**
+ * Milliseconds after which a call is taken for lost: longer than a restart of the broker and several
+ * of a worker, and than a queue takes on a machine that is busy with other tests.
+ */
+const lostAfterMs = 240_000;
 
 /** Attempts of a call that is answered that its tool is not available, as agents make them. */
 const maxAttempts = 2;

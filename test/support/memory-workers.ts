@@ -1,6 +1,8 @@
 /**
  * Workers in this process on a broker in memory that redelivers, and the agent that calls them.
  */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { ToolCall } from "../../harness/messages.ts";
 import type { Broker, OutboundMessage } from "../../worker/broker/broker.ts";
@@ -9,6 +11,8 @@ import {
   type MemoryBrokerOptions,
   createMemoryBroker,
 } from "../../worker/broker/memory/broker.ts";
+import { FileMarks } from "../../worker/artifacts/filesystem/marks.ts";
+import { callKey } from "../../worker/invocation/ledger.ts";
 import { namespace } from "./rig.ts";
 import {
   type AnnouncingTool,
@@ -48,6 +52,16 @@ export class MemoryWorkers extends WorkerPlace {
   ): void {
     const { topic, request, replyTo } = this.callOf(tool, name, more);
     this.broker.publish(topic, request, { replyTo, ...properties });
+  }
+
+  /** Leaves what a worker leaves that began the call and died. */
+  async markBegun(tool: AnnouncingTool, name: string): Promise<void> {
+    const { topic, request, replyTo } = this.callOf(tool, name);
+    const key = callKey({ topic, payload: request }, replyTo);
+    const marks = new FileMarks(join(this.base, "artifacts"));
+    await mkdir(join(this.base, "artifacts"));
+    const mark = `${Buffer.from(key, "base64").toString("hex")}.1`;
+    await marks.create(mark, new Uint8Array(), AbortSignal.timeout(10_000));
   }
 
   /** @param broker what the worker connects to, instead of the broker itself */

@@ -16,6 +16,7 @@
  * | filename `dir/sub.txt`                  | `sub.txt`: two names, one place   | refused                               |
  * | filename `..`, `.`, `user:..`           | traversal                         | refused                               |
  * | empty user, session or filename         | the level vanishes                | refused                               |
+ * | `.str-claims`                           | as it is                          | refused: workers keep marks there     |
  * | `／`, `‥` and other look-alikes         | `/`, `..` after normalisation     | refused: checked after normalisation  |
  * | `ﬁle.txt` and `file.txt`                | one name: NFKC is applied first   | the same (note 2)                     |
  * | `年.csv`, `a b.txt`, `.env`, `a\b`      | as they are, raw UTF-8            | the same                              |
@@ -57,6 +58,9 @@ export interface ArtifactKey {
 
 /** Takes the place of the session in keys of artifacts that a user has in every session. */
 export const userLevel = "user";
+
+/** Where the filesystem store keeps marks: beside the scopes, and never one itself. */
+export const marksLevel = ".str-claims";
 
 /** What a filename starts with to address the user's artifacts across sessions. */
 export const userPrefix = "user:";
@@ -129,7 +133,7 @@ function checkRoot(root: string): void {
 }
 
 function checkName(named: Named, value: string): void {
-  const why = objection(value);
+  const why = objection(value) ?? (value === marksLevel ? "it is taken" : undefined);
   if (why !== undefined) throw refused(named, value, why);
 }
 

@@ -3,6 +3,7 @@
  */
 import type { Readable } from "node:stream";
 import type { ArtifactReference } from "../protocol/invocation.ts";
+import type { MarkStore } from "./marks.ts";
 
 /** The three levels that separate artifacts from each other. */
 export interface ArtifactScope {
@@ -51,6 +52,8 @@ export interface SavedArtifact {
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
   readonly kind: string;
+  /** Marks beside the artifacts. Absent where no other process sees what the store keeps. */
+  readonly marks?: MarkStore;
   /**
    * Opens a version, or the latest when the reference names none. Throws StoreError `not-found`.
    * The signal is for the opening; the body lives until its owner is done with it.

@@ -2,7 +2,7 @@
  * One call: from the bytes of its request to what it is answered, or to being given back.
  */
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
-import type { UnavailableTool } from "../manifest/manifest.ts";
+import type { ToolEntry, UnavailableTool } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import {
@@ -20,10 +20,11 @@ import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
+import type { Claimed } from "./claims.ts";
 import { mayHandBack } from "./hand-back.ts";
 import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
-import { mayHaveBegun, requireRepeatable } from "./redelivery.ts";
+import { requireRepeatable } from "./redelivery.ts";
 import { notAvailable } from "./resolve.ts";
 import { StatusRelay } from "./status-relay.ts";
 
@@ -33,6 +34,8 @@ export interface CallParts {
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly invoker: Invoker;
   readonly topicTools: TopicTools;
+  /** A tool that is served. */
+  readonly resolve: (toolName: string) => ToolEntry | undefined;
   /** A tool of the manifest that is not served, with the reason. */
   readonly unavailable: (toolName: string) => UnavailableTool | undefined;
   /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
@@ -73,6 +76,7 @@ export async function runCall(
   address: ReplyAddress,
   signals: CallSignals,
   refusal: InvocationError | undefined,
+  claimed: Claimed,
 ): Promise<Decision | undefined> {
   const startMs = parts.clock.monotonicMs();
   let id = unknownId;
@@ -82,11 +86,11 @@ export async function runCall(
     id = readId(document);
     if (refusal !== undefined) throw refusal;
     isQuestion = isProbe(document);
-    if (isLeftToOthers(parts, delivery)) return undefined;
+    if (isLeftToOthers(parts, delivery, claimed)) return undefined;
     const dated = withSendingTime(address, delivery, parts.session);
     const request = decodeRequest(document, dated, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, request);
-    const { answer, begun } = await invoke(parts, invocation, mayHaveBegun(delivery), signals);
+    const { answer, begun } = await invoke(parts, invocation, claimed, signals);
     return answer && decided(id, answer, begun);
   } catch (thrown) {
     const error = refusal ?? asInvocationError(thrown);
@@ -99,19 +103,25 @@ export async function runCall(
 }
 
 /**
- * Whether the call of a tool that this worker cannot serve goes back: another worker may serve it. That is so once, after
- * which it throws InvocationError: `TOOL_NOT_AVAILABLE` with the reason, or `NOT_REPEATED`.
+ * Whether the call of a tool that this worker does not serve goes back: another worker may serve it.
+ * That is so once, after which a tool of the manifest throws InvocationError: `TOOL_NOT_AVAILABLE`
+ * with the reason, or `NOT_REPEATED`.
  */
-function isLeftToOthers(parts: CallParts, delivery: Delivery): boolean {
+function isLeftToOthers(
+  parts: CallParts,
+  delivery: Delivery,
+  { claim, mayHaveBegun }: Claimed,
+): boolean {
   const name = parseInvokeTopic(parts.namespace, delivery.topic);
-  const unavailable = name === undefined ? undefined : parts.unavailable(name);
-  if (unavailable?.entry === undefined) return false;
-  const { entry, publicReason } = unavailable;
-  if (parts.session.redelivers && mayHandBack(delivery, entry.idempotent)) {
-    parts.log.info({ tool: entry.name }, "call of a tool that is not served here handed back");
+  if (name === undefined || parts.resolve(name) !== undefined) return false;
+  const { entry, publicReason } = parts.unavailable(name) ?? {};
+  const leavesNoDoubt = claim.isCertain || entry?.idempotent === true;
+  if (parts.session.redelivers && mayHandBack(delivery, leavesNoDoubt)) {
+    parts.log.info({ tool: name }, "call of a tool that is not served here handed back");
     return true;
   }
-  requireRepeatable(entry, mayHaveBegun(delivery));
+  if (entry === undefined) return false;
+  requireRepeatable(entry, mayHaveBegun);
   throw notAvailable(entry.name, publicReason);
 }
 
@@ -131,7 +141,7 @@ function asInvocationError(error: unknown): InvocationError {
 async function invoke(
   parts: CallParts,
   invocation: Invocation,
-  isRedelivered: boolean,
+  claimed: Claimed,
   signals: CallSignals,
 ): Promise<{ readonly answer: Answer | undefined; readonly begun: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
@@ -148,23 +158,28 @@ async function invoke(
     waitSignal: signals.wait,
     log,
     onStatus: (text) => relay.push(text),
-    isRedelivered,
+    claimed,
   });
   const statuses = await relay.finish();
   over.abort(callIsOver);
-  const answer = answerOf(outcome, parts.session.redelivers);
+  const answer = answerOf(outcome, parts.session.redelivers, claimed.claim);
   const { begun } = outcome;
   logEnding(log, answer ?? outcome, begun, statuses);
   return { answer, begun };
 }
 
 /**
- * What a call is answered, or undefined when it is given back. A call that must not run twice is not, even if it has not
- * begun: whoever gets it next cannot know that.
+ * What a call is answered, or undefined when it is given back. A call that must not run twice is not
+ * given back after it began, nor when the next worker could not know that it did not.
  */
-function answerOf(outcome: InvocationOutcome, redelivers: boolean): Answer | undefined {
+function answerOf(
+  outcome: InvocationOutcome,
+  redelivers: boolean,
+  { isCertain }: Claimed["claim"],
+): Answer | undefined {
   if (outcome.kind !== "given-up") return outcome;
-  if (redelivers && outcome.mayRunAgain) return undefined;
+  if (outcome.isElsewhere) return undefined;
+  if (redelivers && (outcome.mayRunAgain || (isCertain && !outcome.begun))) return undefined;
   const { executionTimeMs } = outcome;
   return { kind: "error", error: stopped(outcome), executionTimeMs };
 }

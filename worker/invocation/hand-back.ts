@@ -16,8 +16,8 @@ export function mayHandBack(
     deliveryCount,
     maxDeliveries,
   }: Pick<Delivery, "redelivered" | "deliveryCount" | "maxDeliveries">,
-  isRepeatable: boolean,
+  leavesNoDoubt: boolean,
 ): boolean {
-  if (!isRepeatable || redelivered || deliveryCount > 1) return false;
+  if (!leavesNoDoubt || redelivered || deliveryCount > 1) return false;
   return maxDeliveries === undefined || maxDeliveries >= fewestDeliveries;
 }

@@ -2,18 +2,37 @@
  * One delivery to its settlement: looked up in the ledger, run, answered or given back, settled.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
+import { InvocationError } from "../protocol/errors.ts";
 import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Answers, Recipient, Reply } from "./answers.ts";
-import { type CallParts, type CallSignals, runCall } from "./call.ts";
+import { type CallParts, type CallSignals, type Decision, runCall } from "./call.ts";
+import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims.ts";
 import { type Ledger, callKey } from "./ledger.ts";
-import { poisonOf } from "./redelivery.ts";
+import { mayHaveBegun, poisonOf } from "./redelivery.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly ledger: Ledger;
   readonly answers: Answers;
+  readonly claims: Claims;
+  /** Runs of a call that end their workers, at most. */
+  readonly maxRuns: number;
+}
+
+/** A call that is not being handled here yet. */
+interface NewCall {
+  readonly parts: HandlerParts;
+  readonly delivery: Delivery;
+  readonly address: ReplyAddress;
+  readonly signals: CallSignals;
+  readonly claim: CallClaim;
+}
+
+/** What is answered. */
+interface Conclusion extends Decision {
+  readonly isPoison?: boolean;
 }
 
 /** How a call ends. */
@@ -42,7 +61,8 @@ export async function handleDelivery(
     parts.log.warn({ topic }, "message without a usable replyTo was dropped");
     return settle([delivery], "rejected", parts.log);
   }
-  const known = parts.ledger.receive(callKey(delivery, address.replyTo), delivery);
+  const key = callKey(delivery, address.replyTo);
+  const known = parts.ledger.receive(key, delivery);
   switch (known.state) {
     case "running":
       parts.log.info({ topic, deliveryCount }, "call was delivered again while it runs");
@@ -55,7 +75,9 @@ export async function handleDelivery(
     }
     case "new": {
       using entry = known.entry;
-      const { settlement, remembered } = await handleNew(parts, delivery, address, signals);
+      using claim = parts.claims.open(key, delivery, entry);
+      const call = { parts, delivery, address, signals, claim };
+      const { settlement, remembered } = await handleNew(call);
       // What comes from now on finds the call answered, or unknown, and is settled by whoever handles it.
       return await settle(entry.end(remembered), settlement, parts.log);
     }
@@ -72,23 +94,73 @@ function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Re
   return { topic: replyTo, ...(correlationId !== undefined && { correlationId }) };
 }
 
-async function handleNew(
-  parts: HandlerParts,
-  delivery: Delivery,
-  address: ReplyAddress,
-  signals: CallSignals,
+async function handleNew(call: NewCall): Promise<Ending> {
+  const { parts, delivery, claim } = call;
+  for (;;) {
+    const history = await historyOf(call);
+    if (history === undefined) return { settlement: "failed" };
+    if (history.kind === "answered" && mayHaveBegun(delivery)) {
+      const { topic, deliveryCount } = delivery;
+      parts.log.info({ topic, deliveryCount }, "call was answered by another worker");
+      return { settlement: "accepted" };
+    }
+    const decision = await (history.kind === "open" ? run(call, history) : repeat(call, history));
+    if (decision !== undefined) return await answer(call, decision);
+    if (claim.isTaken) continue;
+    await claim.release();
+    return { settlement: "failed" };
+  }
+}
+
+/** Undefined when the call goes back: the worker shuts down, or the broker has the call again. */
+async function historyOf({ claim, signals }: NewCall): Promise<CallHistory | undefined> {
+  try {
+    return await claim.history(signals.wait);
+  } catch (error) {
+    if (signals.wait.aborted || error instanceof NotBegunError) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined when the call goes back, or is taken. */
+async function run(
+  { parts, delivery, address, signals, claim }: NewCall,
+  { runs, mayHaveBegun }: Extract<CallHistory, { kind: "open" }>,
+): Promise<Conclusion | undefined> {
+  const poison = poisonOf(delivery, runs, parts.maxRuns);
+  const claimed = { claim, mayHaveBegun };
+  const decision = await runCall(parts, delivery, address, signals, poison, claimed);
+  return decision && { ...decision, isPoison: poison !== undefined };
+}
+
+/** The answer that another worker gave to the same request, or `NOT_REPEATED` where it was not kept. */
+async function repeat(
+  { parts, delivery, address, signals, claim }: NewCall,
+  { answer }: Extract<CallHistory, { kind: "answered" }>,
+): Promise<Conclusion | undefined> {
+  const refusal = new InvocationError(
+    "NOT_REPEATED",
+    "The same request was answered before. The answer was too large to be kept",
+  );
+  const claimed = { claim, mayHaveBegun: true };
+  const decision = await runCall(parts, delivery, address, signals, refusal, claimed);
+  if (decision === undefined || answer === undefined) return decision;
+  return { isFinal: true, reply: { ...decision.reply, payload: answer } };
+}
+
+async function answer(
+  { parts, delivery, address, signals, claim }: NewCall,
+  { reply, isFinal, isPoison = false }: Conclusion,
 ): Promise<Ending> {
-  const poison = poisonOf(delivery);
-  const decision = await runCall(parts, delivery, address, signals, poison);
-  if (decision === undefined) return { settlement: "failed" };
-  const { isFinal } = decision;
+  // After a stall: another worker took this one for dead, and its answer stands.
+  if (await claim.isAnswered()) return { settlement: "accepted" };
   const to = recipientOf(delivery, address);
-  const published = await parts.answers.publish(to, decision.reply, signals.publish);
-  const { settlement, reply } = published;
+  const published = await parts.answers.publish(to, reply, signals.publish);
+  const { settlement } = published;
+  if (isFinal && settlement === "accepted") await claim.answered(published.reply.payload);
   // Not remembered: an operator who puts it back into its queue wants it tried again.
-  if (poison !== undefined)
-    return { settlement: settlement === "accepted" ? "rejected" : settlement };
-  return { settlement, remembered: isFinal ? reply : undefined };
+  if (isPoison) return { settlement: settlement === "accepted" ? "rejected" : settlement };
+  return { settlement, remembered: isFinal ? published.reply : undefined };
 }
 
 /** Tells the broker, and the caller, how the deliveries of a call ended; undefined leaves them to the broker. Never throws. */

@@ -18,6 +18,7 @@ import type { JsonObject } from "../support/json.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CallTooOld, requireFresh } from "./age.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
+import { type Claimed, NotBegunError } from "./claims.ts";
 import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./collect.ts";
 import { Journal } from "./journal.ts";
 import {
@@ -50,8 +51,8 @@ export interface CallContext {
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
   onStatus(text: string): void;
-  /** Whether somebody else had the call before, who may have begun it; nobody had unless given. */
-  readonly isRedelivered?: boolean;
+  /** Undefined for a call that no other worker can have. */
+  readonly claimed?: Claimed;
 }
 
 /** Runs calls. */
@@ -87,7 +88,8 @@ type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "create
 function endingBy(error: unknown, context: CallContext) {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
-  if (isGivenUp(error, context)) return { kind: "given-up" } as const;
+  const isElsewhere = error instanceof NotBegunError;
+  if (isElsewhere || isGivenUp(error, context)) return { kind: "given-up", isElsewhere } as const;
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
@@ -107,10 +109,11 @@ async function run(
   context: CallContext,
   journal: Journal,
 ): Promise<Success> {
-  const { signal, log, onStatus, isRedelivered = false } = context;
-  const tool = resolveTool(parts, invocation.toolName, isRedelivered);
+  const { signal, log, onStatus, claimed } = context;
+  const mayHaveBegun = claimed?.mayHaveBegun ?? false;
+  const tool = resolveTool(parts, invocation.toolName, mayHaveBegun);
   journal.resolved(tool);
-  requireRepeatable(tool, isRedelivered);
+  requireRepeatable(tool, mayHaveBegun);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.times);
   requireFresh(times, invocation, parts.clock.nowMs());
@@ -130,6 +133,7 @@ async function run(
   const written = workDir.writeArguments(JSON.stringify(args));
   using status = workDir.readStatuses(onStatus);
   await written;
+  await claimed?.claim.begin(tool.idempotent, signal);
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
   journal.begin();

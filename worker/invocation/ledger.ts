@@ -49,6 +49,8 @@ export type KnownCall =
 
 /** A call that is being handled here. Owned by whoever handles it; disposing forgets a call that was not ended. */
 export interface RunningEntry extends Disposable {
+  /** Whether the broker has the call again, since every connection that it came by is lost. */
+  isLost(): boolean;
   /**
    * Says that the call is over. From now on a delivery of it is that of a call that was answered so, or of one that nothing
    * is known of. Returns all deliveries that came until now, which the caller settles.
@@ -115,7 +117,8 @@ export class Ledger {
       if (remembered !== undefined) this.#remember(key, remembered);
       return [...deliveries];
     };
-    return { end, [Symbol.dispose]: () => void end(undefined) };
+    const isLost = (): boolean => [...deliveries].every((delivery) => delivery.isLost === true);
+    return { isLost, end, [Symbol.dispose]: () => void end(undefined) };
   }
 
   #remember(key: string, reply: Reply): void {

@@ -21,21 +21,30 @@ function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
 }
 
 /**
- * `POISONED` for a call that the broker is about to hand out for the last time: whoever had it before did not live to answer
- * it. Undefined for every other call, and where the broker has no such limit. It is so one delivery before the last, so that
- * a worker which dies over this answer leaves it to another; of two deliveries, at the second.
+ * `POISONED` for a call that ended as many workers as it may, or that the broker is about to hand out
+ * for the last time: one delivery before, so that a worker which dies over this answer leaves it to
+ * another. Undefined for every other call.
+ *
+ * @param runs those that workers began and did not live to answer
  */
 export function poisonOf(
   delivery: Count & Pick<Delivery, "maxDeliveries">,
+  runs: number,
+  maxRuns: number,
 ): InvocationError | undefined {
+  const isLast = isNearlyLost(delivery);
+  if (!isLast && runs < maxRuns) return undefined;
+  const what = isLast
+    ? `The call was delivered ${delivery.deliveryCount} times and never answered`
+    : `The call was begun ${runs} times and never answered`;
+  return new InvocationError("POISONED", `${what}: it is given up, and was not run this time`);
+}
+
+function isNearlyLost(delivery: Count & Pick<Delivery, "maxDeliveries">): boolean {
   const { deliveryCount, maxDeliveries } = delivery;
   // A broker that hands everything out once does so for the last time without anything being wrong.
-  if (maxDeliveries === undefined || !wasDelivered(delivery)) return undefined;
-  if (deliveryCount < Math.max(2, maxDeliveries - spareDeliveries)) return undefined;
-  return new InvocationError(
-    "POISONED",
-    `The call was delivered ${deliveryCount} times and never answered: it is given up, and was not run this time`,
-  );
+  if (maxDeliveries === undefined || !wasDelivered(delivery)) return false;
+  return deliveryCount >= Math.max(2, maxDeliveries - spareDeliveries);
 }
 
 /** Throws InvocationError `NOT_REPEATED` for a tool that must not run twice, when it may have run already. */

@@ -101,9 +101,14 @@ interface AnswerFacts {
   readonly execution?: ExecutionReport | undefined;
 }
 
-/** A call that the worker gave up because it shuts down. Whoever handles the call decides whether and what it is answered. */
+/**
+ * A call that the worker gave up because it shuts down, or did not begin. The handler decides whether
+ * and what it is answered.
+ */
 export interface GivenUp {
   readonly kind: "given-up";
+  /** Whether another worker has the call, or gets it from the broker, without this one. */
+  readonly isElsewhere: boolean;
   readonly executionTimeMs: number;
 }
 

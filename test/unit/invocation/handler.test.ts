@@ -13,6 +13,7 @@ import {
   type Settlement,
 } from "../../../worker/broker/broker.ts";
 import { Answers } from "../../../worker/invocation/answers.ts";
+import { guessedClaims } from "../../../worker/invocation/claims.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger } from "../../../worker/invocation/ledger.ts";
@@ -50,7 +51,7 @@ const success = {
 } as const;
 
 function givenUp(begun: boolean, mayRunAgain: boolean): InvocationOutcome {
-  return { kind: "given-up", begun, mayRunAgain, executionTimeMs: 1 };
+  return { kind: "given-up", isElsewhere: false, begun, mayRunAgain, executionTimeMs: 1 };
 }
 
 function failure(code: ErrorCode, begun: boolean): InvocationOutcome {
@@ -116,9 +117,12 @@ function newHandler(changes: Partial<Setting>) {
     namespace,
     session,
     topicTools: new TopicTools(namespace, log),
+    resolve: (name) => (setting.unavailable.has(name) ? undefined : tool(name)),
     unavailable: (name) => setting.unavailable.get(name),
     ledger: new Ledger(systemClock),
     answers: new Answers(session, clock, log),
+    claims: guessedClaims,
+    maxRuns: 100,
     invoker: {
       async invoke(_invocation, context) {
         runs.push(context);
@@ -418,8 +422,8 @@ describe("a call that is delivered again", () => {
 
   test("is run with the word that it may have begun elsewhere, as far as nothing is known of it here", async () => {
     const { runs } = await handle({}, again);
-    expect(runs).toMatchObject([{ isRedelivered: true }]);
-    expect((await handle({})).runs).toMatchObject([{ isRedelivered: false }]);
+    expect(runs).toMatchObject([{ claimed: { mayHaveBegun: true } }]);
+    expect((await handle({})).runs).toMatchObject([{ claimed: { mayHaveBegun: false } }]);
   });
 });
 

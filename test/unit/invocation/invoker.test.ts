@@ -118,7 +118,8 @@ describe("a late call for a tool that was removed", () => {
 });
 
 describe("a call that was delivered before", () => {
-  const again: Partial<CallContext> = { isRedelivered: true };
+  const claim = { isCertain: false, begin: () => Promise.resolve() };
+  const again: Partial<CallContext> = { claimed: { claim, mayHaveBegun: true } };
 
   test("is answered NOT_REPEATED for a tool that must not run twice, and opens nothing", async () => {
     const slots = new Slots({ capacity: 1, maxWaiting: 0 });

@@ -42,11 +42,11 @@ describe("a call is poisoned", () => {
     [2, 3, true],
     [2, 1, true],
   ])("at delivery %i of %i: %s", (count, max, expected) => {
-    expect(poisonOf(nth(count, max)) !== undefined).toBe(expected);
+    expect(poisonOf(nth(count, max), 0, 4) !== undefined).toBe(expected);
   });
 
   test("with the count in its words", () => {
-    expect(poisonOf(nth(5, 5))).toMatchObject({
+    expect(poisonOf(nth(5, 5), 0, 4)).toMatchObject({
       code: "POISONED",
       retryable: false,
       message:
@@ -54,9 +54,25 @@ describe("a call is poisoned", () => {
     });
   });
 
-  test("never where the broker has no limit, and not at its only delivery", () => {
-    expect(poisonOf(nth(1_000, undefined))).toBeUndefined();
-    expect(poisonOf(nth(1, 1))).toBeUndefined();
+  test.each([
+    [3, false],
+    [4, true],
+    [5, true],
+  ])("after %i runs that ended their workers, of 4: %s", (runs, expected) => {
+    expect(poisonOf(nth(9, 50), runs, 4) !== undefined).toBe(expected);
+  });
+
+  test("with the runs in its words", () => {
+    expect(poisonOf(nth(9, 50), 4, 4)).toMatchObject({
+      code: "POISONED",
+      message:
+        "The call was begun 4 times and never answered: it is given up, and was not run this time",
+    });
+  });
+
+  test("not by deliveries where the broker has no limit, and not at its only delivery", () => {
+    expect(poisonOf(nth(1_000, undefined), 3, 4)).toBeUndefined();
+    expect(poisonOf(nth(1, 1), 0, 4)).toBeUndefined();
   });
 });
 

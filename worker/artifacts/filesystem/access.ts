@@ -4,6 +4,7 @@
 import type { Stats } from "node:fs";
 import { access, constants, lstat, opendir } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { marksLevel } from "../scope.ts";
 import type { StoreAccess } from "../store.ts";
 import type { Base } from "./directories.ts";
 
@@ -69,7 +70,7 @@ async function childrenOf(
     // One that the worker may not look into is closed to it, and reported as such.
     for await (const entry of await opendir(path).catch(() => [])) {
       if (found.length >= max) return found;
-      if (!entry.isDirectory()) continue;
+      if (!entry.isDirectory() || entry.name === marksLevel) continue;
       const child = join(path, entry.name);
       const status = await lstat(child).catch(() => undefined);
       if (status !== undefined) found.push({ path: child, status });

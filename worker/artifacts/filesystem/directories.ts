@@ -142,3 +142,14 @@ async function isDirectory(path: string): Promise<boolean> {
     throw error;
   }
 }
+
+/** Until then a crash of the machine may take the names away, though not the content. */
+export async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path);
+  try {
+    await directory.sync();
+  } catch (error) {
+    // fsync(2): the file system has no such thing for directories.
+    if (errorCode(error) !== "EINVAL") throw error;
+  }
+}

@@ -2,12 +2,13 @@
  * Artifacts as files, in the layout of the original, so that agents find what tools save and the other way round:
  * `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta` (design document §8).
  */
-import { link, open } from "node:fs/promises";
+import { link } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { exactly } from "../content.ts";
 import { artifactTitle, errorCode, guarded, notFound, notSaved } from "../failures.ts";
+import type { MarkStore } from "../marks.ts";
 import { artifactKey } from "../scope.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
@@ -29,7 +30,9 @@ import {
   makeDirectory,
   openBase,
   removeEmptyDirectory,
+  syncDirectory,
 } from "./directories.ts";
+import { FileMarks } from "./marks.ts";
 import { encodeMeta, maxMetaBytes } from "./meta.ts";
 import { removeLeftovers, StagedFile, stageFile } from "./staging.ts";
 import {
@@ -57,10 +60,12 @@ export function createFilesystemStore(options: { basePath: string }): ArtifactSt
 
 class FilesystemStore implements ArtifactStore {
   readonly kind = "filesystem";
+  readonly marks: MarkStore;
   readonly #base: string;
 
   constructor(base: string) {
     this.#base = base;
+    this.marks = new FileMarks(base);
   }
 
   async open(
@@ -236,16 +241,5 @@ async function keepVersion(directory: string, { version, etag }: SavedArtifact):
     await removeVersion(directory, version, etag).catch(() => false);
     await removeEmptyDirectory(directory).catch(() => undefined);
     throw error;
-  }
-}
-
-/** Until then a crash of the machine may take the names away, though not the content. */
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path);
-  try {
-    await directory.sync();
-  } catch (error) {
-    // fsync(2): the file system has no such thing for directories.
-    if (errorCode(error) !== "EINVAL") throw error;
   }
 }

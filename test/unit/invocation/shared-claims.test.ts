@@ -1,0 +1,266 @@
+/**
+ * What workers that share a store know of each other's runs.
+ */
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
+import { StoreError } from "../../../worker/artifacts/store.ts";
+import type { Delivery } from "../../../worker/broker/broker.ts";
+import { NotBegunError } from "../../../worker/invocation/claims.ts";
+import { callKey } from "../../../worker/invocation/ledger.ts";
+import {
+  SharedClaims,
+  goneMs,
+  lookMs,
+  maxKeptAnswerBytes,
+  settlingMs,
+  stallMs,
+  touchMs,
+} from "../../../worker/invocation/shared-claims.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { HandClock } from "../broker/hand-clock.ts";
+
+const patience = { timeout: 10_000, interval: 1 };
+const never = new AbortController().signal;
+const reply = Buffer.from('{"answer":1}');
+const once = false;
+const repeatable = true;
+
+/** Workers that share a directory, and a clock. */
+async function newGroup() {
+  const base = await mkdtemp(join(tmpdir(), "str-claims-"));
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const clock = new HandClock();
+  const logged: string[] = [];
+  const output = new Writable({
+    write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
+  });
+  const newWorker = (): SharedClaims => {
+    const log = createLogger("debug", output);
+    const claims = new SharedClaims({ marks: new FileMarks(base), clock, log });
+    onTestFinished(() => claims[Symbol.asyncDispose]());
+    return claims;
+  };
+  const [one, other] = [newWorker(), newWorker()];
+  /** Lets time pass for what sleeps, until the promise settles. */
+  const passUntil = async <T>(promise: Promise<T>): Promise<number> => {
+    const startMs = clock.monotonicMs();
+    let isSettled = false;
+    const settled = promise.then(
+      () => (isSettled = true),
+      () => (isSettled = true),
+    );
+    while (!isSettled) {
+      await vi.waitFor(() => expect(isSettled || clock.sleeping > 0).toBe(true), patience);
+      if (!isSettled) clock.advance(lookMs / 2);
+    }
+    await settled;
+    return clock.monotonicMs() - startMs;
+  };
+  const names = async (): Promise<readonly string[]> =>
+    (await readdir(base, { recursive: true })).filter((name) => name.includes("."));
+  const files = async () => (await names()).filter((name) => /\.(?:\d+|answered)$/.test(name));
+  return { base, clock, logged, one, other, newWorker, passUntil, files };
+}
+
+const first: Delivery = {
+  topic: "test/tool",
+  payload: Buffer.from("{}"),
+  redelivered: false,
+  deliveryCount: 1,
+  maxDeliveries: 50,
+  properties: {},
+  settle: () => Promise.resolve(),
+};
+const again: Delivery = { ...first, redelivered: true, deliveryCount: 2 };
+const key = callKey(first, "reply");
+const alive = { isLost: () => false };
+const lost = { isLost: () => true };
+
+describe("the first delivery of a call", () => {
+  test("has no history, and leaves no mark when it is repeatable", async () => {
+    const { one, files } = await newGroup();
+    using claim = one.open(key, first, alive);
+    expect(await claim.history(never)).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
+    await claim.begin(repeatable, never);
+    await claim.answered(reply);
+    expect(await files()).toEqual([]);
+  });
+
+  test("begins in one of many workers when it must not run twice", async () => {
+    const { newWorker } = await newGroup();
+    const begun = await Promise.allSettled(
+      Array.from({ length: 20 }, async () => {
+        const claim = newWorker().open(key, first, alive);
+        await claim.begin(once, never);
+      }),
+    );
+    expect(begun.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("does not begin when the broker has it again, and is not taken then", async () => {
+    const { one, files } = await newGroup();
+    for (const isRepeatable of [once, repeatable]) {
+      using claim = one.open(key, first, lost);
+      await expect(claim.begin(isRepeatable, never)).rejects.toThrow(NotBegunError);
+      expect(claim.isTaken).toBe(false);
+    }
+    expect(await files()).toEqual([]);
+  });
+});
+
+describe("the same request in two workers", () => {
+  test("runs in one, and the other gets its answer", async () => {
+    const { one, other, passUntil } = await newGroup();
+    using running = one.open(key, first, alive);
+    await running.begin(once, never);
+    using waiting = other.open(key, first, alive);
+    await expect(waiting.begin(once, never)).rejects.toThrow(NotBegunError);
+    expect(waiting.isTaken).toBe(true);
+    const history = waiting.history(never);
+    await running.answered(reply);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "answered", answer: reply });
+  });
+
+  test("has no answer where that was too large to keep", async () => {
+    const { one, other, passUntil } = await newGroup();
+    using running = one.open(key, first, alive);
+    await running.begin(once, never);
+    await running.answered(Buffer.alloc(maxKeptAnswerBytes + 1));
+    const history = other.open(key, again, alive).history(never);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "answered", answer: undefined });
+  });
+});
+
+describe("a call that comes again", () => {
+  test("is open when no worker began it, after a moment", async () => {
+    const { one, passUntil } = await newGroup();
+    const history = one.open(key, again, alive).history(never);
+    const waitedMs = await passUntil(history);
+    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
+    expect(waitedMs).toBeGreaterThanOrEqual(settlingMs);
+    expect(waitedMs).toBeLessThanOrEqual(2 * settlingMs + lookMs);
+  });
+
+  test("so does one that its sender sent again", async () => {
+    const { one, clock, passUntil } = await newGroup();
+    const history = one.open(key, { ...first, properties: { resent: "true" } }, alive);
+    await passUntil(history.history(never));
+    expect(clock.slept.length).toBeGreaterThan(0);
+  });
+
+  test.each([once, repeatable])(
+    "waits as long as its former worker lives, when it is repeatable: %s",
+    async (isRepeatable) => {
+      const { one, other, clock, files } = await newGroup();
+      let isLost = false;
+      using running = one.open(key, first, { isLost: () => isLost });
+      await running.begin(isRepeatable, never);
+      isLost = true;
+      one.tick();
+      await vi.waitFor(async () => expect(await files()).toHaveLength(1), patience);
+      using waiting = other.open(key, again, alive);
+      let found: unknown;
+      const history = waiting.history(never).then((value) => (found = value));
+      for (let waitedMs = 0; waitedMs < 4 * goneMs; waitedMs += lookMs) {
+        await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+        if (waitedMs % touchMs === 0) await running.look(clock.monotonicMs());
+        clock.advance(lookMs);
+      }
+      expect(found).toBeUndefined();
+      await running.answered(reply);
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+      clock.advance(lookMs);
+      await history;
+      expect(found).toEqual({ kind: "answered", answer: reply });
+    },
+  );
+
+  test("counts the runs of workers that are gone", async () => {
+    const { newWorker, passUntil } = await newGroup();
+    for (let runs = 0; runs < 3; runs++) {
+      const worker = newWorker();
+      const claim = worker.open(key, again, alive);
+      const history = claim.history(never);
+      const waitedMs = await passUntil(history);
+      expect(await history).toEqual({ kind: "open", runs, mayHaveBegun: runs > 0 });
+      if (runs > 0) expect(waitedMs).toBeGreaterThanOrEqual(goneMs);
+      await passUntil(claim.begin(repeatable, never));
+      await worker[Symbol.asyncDispose]();
+    }
+  });
+
+  test("does not count a run that its worker gave back", async () => {
+    const { one, other, passUntil } = await newGroup();
+    using claim = one.open(key, again, alive);
+    await passUntil(claim.history(never));
+    await passUntil(claim.begin(repeatable, never));
+    await claim.release();
+    const history = other.open(key, again, alive).history(never);
+    await passUntil(history);
+    expect(await history).toMatchObject({ runs: 0 });
+  });
+
+  test("is no longer waited for when the broker has it again, or the worker stops", async () => {
+    const { one, other, passUntil } = await newGroup();
+    using running = one.open(key, first, alive);
+    await running.begin(once, never);
+    let isLost = false;
+    const history = other.open(key, again, { isLost: () => isLost }).history(never);
+    isLost = true;
+    await passUntil(history);
+    await expect(history).rejects.toThrow(NotBegunError);
+    const stop = new AbortController();
+    const stopped = other.open(key, again, alive).history(stop.signal);
+    const reason = new Error("stop");
+    stop.abort(reason);
+    await expect(stopped).rejects.toBe(reason);
+  });
+});
+
+test("a worker that was taken for dead finds that its call was answered", async () => {
+  const { one, other, passUntil } = await newGroup();
+  using stalled = one.open(key, first, alive);
+  await stalled.begin(once, never);
+  expect(await stalled.isAnswered()).toBe(false);
+  const second = other.open(key, again, alive);
+  await passUntil(second.history(never));
+  await second.answered(reply);
+  expect(await stalled.isAnswered()).toBe(true);
+});
+
+test("a worker that stood still lets its connection prove itself before it begins a call", async () => {
+  const { one, clock, passUntil } = await newGroup();
+  one.tick();
+  using claim = one.open(key, first, alive);
+  clock.advance(stallMs + 1);
+  const begun = claim.begin(repeatable, never);
+  expect(await passUntil(begun)).toBeGreaterThanOrEqual(settlingMs);
+});
+
+describe("without its store", () => {
+  test("a call may have begun, and one that must not run twice does not begin", async () => {
+    const { base, one, logged, passUntil } = await newGroup();
+    await rm(base, { recursive: true });
+    using claim = one.open(key, again, alive);
+    const history = claim.history(never);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: true });
+    expect(logged.join("")).toContain("marks of a call could not be read");
+    await expect(claim.begin(once, never)).rejects.toThrow(StoreError);
+  });
+
+  test("a call that was answered is answered all the same", async () => {
+    const { base, one, logged } = await newGroup();
+    using claim = one.open(key, first, alive);
+    await claim.begin(once, never);
+    await rm(base, { recursive: true });
+    await claim.answered(reply);
+    expect(logged.join("")).toContain("mark of a call could not be kept");
+  });
+});

@@ -1,0 +1,33 @@
+/**
+ * The mark contract: small files that only one worker can create and all workers see.
+ */
+
+/** A mark as it is now. */
+export interface Mark {
+  readonly content: Uint8Array;
+  /** Tells one `touch` from another. Opaque: the clocks of two machines are never compared. */
+  readonly stamp: string;
+}
+
+/**
+ * Marks by name: hexadecimal digits, then a dot and letters or digits. Methods reject with
+ * StoreError `unavailable` or, once the signal has aborted, with its reason.
+ */
+export interface MarkStore {
+  /**
+   * Creates the mark unless there is one, and tells whether it did. A reader never sees a part of
+   * the content, and a mark that was created outlives a crash of the machine.
+   */
+  create(name: string, content: Uint8Array, signal: AbortSignal): Promise<boolean>;
+  /** Undefined when there is none. */
+  read(name: string, signal: AbortSignal): Promise<Mark | undefined>;
+  /**
+   * Changes the stamp of a mark that was not touched in the same millisecond; nothing happens when
+   * there is none.
+   */
+  touch(name: string, signal: AbortSignal): Promise<void>;
+  /** Removes a mark, if there is one. */
+  remove(name: string, signal: AbortSignal): Promise<void>;
+  /** Removes the marks that nobody has touched for so long, as far as that is possible now. */
+  sweep(maxAgeMs: number, signal: AbortSignal): Promise<void>;
+}
