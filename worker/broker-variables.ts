@@ -134,7 +134,7 @@ export const brokerVariables = {
     "50",
     "How often the broker hands a call out, to whichever worker, before it puts it aside as a dead letter.",
   ),
-  CALL_MAX_RUNS: withDefault(
+  BROKER_MAX_RUNS: withDefault(
     wholeNumber(1, maxRuns),
     `a whole number, 1 to ${maxRuns}`,
     "4",

@@ -177,7 +177,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
-    maxRuns: values.CALL_MAX_RUNS,
+    maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
       pythonBin: values.SANDBOX_PYTHON_BIN,

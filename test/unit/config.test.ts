@@ -43,6 +43,7 @@ describe("a configuration of nothing but what is required", () => {
       toolsPythonDir: "/tools/python",
       toolsNodeDir: "/tools/node",
       defaultTimeoutSeconds: 300,
+      maxRuns: 4,
       sandbox: {
         bwrapBin: "/usr/bin/bwrap",
         pythonBin: "/usr/bin/python3",
@@ -103,7 +104,7 @@ describe("a broker", () => {
         keyPassphrase: undefined,
       },
       exchange: undefined,
-      maxDeliveries: 5,
+      maxDeliveries: 50,
       consumerTimeoutSeconds: 1_800,
       connectRetries: 0,
       connectRetryDelayMs: 3_000,
@@ -157,7 +158,7 @@ describe("a broker", () => {
         clientKeyPassphrase: undefined,
       },
       statusDelivery: "persistent",
-      maxDeliveries: 5,
+      maxDeliveries: 50,
       connectRetries: 0,
       connectRetryDelayMs: 3_000,
     });
@@ -331,6 +332,7 @@ describe("every variable", () => {
       TOOLS_PYTHON_DIR: "/srv/python",
       TOOLS_NODE_DIR: "/srv/node",
       DEFAULT_TIMEOUT_SECONDS: "60",
+      BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
       SANDBOX_PYTHON_BIN: "/opt/python3",
       SANDBOX_NODE_BIN: "/opt/node",
@@ -374,6 +376,7 @@ describe("every variable", () => {
       toolsPythonDir: "/srv/python",
       toolsNodeDir: "/srv/node",
       defaultTimeoutSeconds: 60,
+      maxRuns: 7,
       sandbox: {
         bwrapBin: "/opt/bwrap",
         pythonBin: "/opt/python3",

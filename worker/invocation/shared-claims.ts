@@ -34,6 +34,8 @@ export const maxKeptAnswerBytes = 1024 * 1024;
 export const markLifetimeMs = 24 * 60 * 60_000;
 /** Milliseconds between two sweeps. */
 export const sweepMs = 60 * 60_000;
+/** Milliseconds after its end for which a run is kept alive while its answer waits for the broker. */
+export const unpublishedMs = 60_000;
 /** Milliseconds for one operation on marks. */
 const operationMs = 10_000;
 
@@ -125,6 +127,7 @@ class SharedClaim implements CallClaim {
   /** That of the own run. */
   #mark: string | undefined;
   #touchedMs = 0;
+  #aliveUntilMs = Infinity;
   #isBusy = false;
 
   constructor(
@@ -174,6 +177,7 @@ class SharedClaim implements CallClaim {
   async isAnswered(): Promise<boolean> {
     // A connection that was lost just before the end: the answer waits for the next one.
     const { clock } = this.#claims.parts;
+    this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
     if (this.#claims.begun.has(this)) await this.#claims.keep(() => this.look(clock.monotonicMs()));
     if (this.#mark === undefined) return false;
     let answer: Mark | undefined;
@@ -197,7 +201,7 @@ class SharedClaim implements CallClaim {
 
   /** Touches the mark of the own run, or makes one when the broker hands the call to others. */
   async look(nowMs: number): Promise<void> {
-    if (this.#isBusy) return;
+    if (this.#isBusy || nowMs > this.#aliveUntilMs) return;
     this.#isBusy = true;
     try {
       const { marks } = this.#claims.parts;
