@@ -3,7 +3,7 @@
  */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files of minutes, by the end of their path, longest first. A fresh clone has no times of its own. */
+/** The longest files, by the end of their path. A fresh clone has no times of its own. */
 const longest = [
   "full/attacks-by-users.test.ts",
   "full/attacks-by-masked-users.test.ts",
@@ -13,7 +13,12 @@ const longest = [
   "full/doctor/weaknesses.test.ts",
   "full/soak.test.ts",
   "full/doctor/attack-starts.test.ts",
+  "full/foreign-agent.test.ts",
   "full/fresh-clone.test.ts",
+  "conformance/broker.amqp.test.ts",
+  "integration/doctor/attacks.test.ts",
+  "conformance/sandbox-backend.template.test.ts",
+  "integration/sandbox/totals.test.ts",
 ];
 
 export class LongestFirst extends BaseSequencer {

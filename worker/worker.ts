@@ -162,6 +162,7 @@ export class Worker implements AsyncDisposable {
     const giveUp = setTimeout(() => this.#stopPublishing.abort(shutdownError()), answerTimeoutMs);
     // A session that still takes calls would be handed what is given back, again and again.
     if (session.redelivers) await settlesWithin(session.pause(), pauseTimeoutMs, this.#host.clock);
+    this.#stopWaiting.abort(shutdownError());
     this.#stopCalls.abort(shutdownError());
     await consumer.settled(this.#stopPublishing.signal);
     clearTimeout(giveUp);

@@ -5,6 +5,9 @@ import { type ChaosEvent, eventsOf } from "./chaos-history.ts";
 import type { ChaosOptions } from "./chaos-options.ts";
 import { callOf, isRepeatable, toolOf } from "./chaos-tools.ts";
 
+/** `BROKER_MAX_RUNS`, unless told otherwise. */
+const maxRuns = 4;
+
 /** All that happened to a request, in order. */
 export interface ChaosRequest {
   readonly name: string;
@@ -40,11 +43,16 @@ export function brokenByRequest(
   { maxDeliveries }: ChaosOptions,
 ): readonly string[] {
   const tool = toolOf(request.name);
+  // At the end all of them are drained.
+  const last = all.findLastIndex(
+    (event) => event.kind === "heard" && event.request === request.name,
+  );
+  const stopped = eventsOf("stopped", all.slice(0, last + 1));
   const circumstances = {
     maxDeliveries,
     wasStopped: (worker: string) =>
-      eventsOf("stopped", all).some((event) => event.worker === worker && event.how !== "SIGKILL"),
-    wasEnded: (worker: string) => eventsOf("stopped", all).some((event) => event.worker === worker),
+      stopped.some((event) => event.worker === worker && event.how !== "SIGKILL"),
+    wasEnded: (worker: string) => stopped.some((event) => event.worker === worker),
     wasWithdrawn: (worker: string) =>
       eventsOf("withdrawn", all).some((event) => event.worker === worker && event.tool === tool),
   };
@@ -125,9 +133,13 @@ function isExplained(
         (isOnce || delivered.some(({ worker }) => wasWithdrawn(worker))) &&
         delivered.some(({ worker }) => wasEnded(worker))
       );
-    // By the count that was seen on its way to a worker; one delivery before the last.
+    // By the count that was seen on its way to a worker, one delivery before the last; or by the
+    // workers that ended.
     case "POISONED":
-      return delivered.some(({ count }) => count >= maxDeliveries - 1);
+      return (
+        delivered.some(({ count }) => count >= maxDeliveries - 1) ||
+        delivered.filter(({ worker }) => wasEnded(worker)).length >= maxRuns
+      );
     case "TOOL_NOT_AVAILABLE":
       return delivered.some(({ worker }) => wasStopped(worker) || wasWithdrawn(worker));
     case "SANDBOX_FAILED":

@@ -43,7 +43,7 @@ export interface ChaosBroker {
  * Milliseconds after which a call is taken for lost: longer than a restart of the broker and several
  * of a worker, and than a queue takes on a machine that is busy with other tests.
  */
-const lostAfterMs = 240_000;
+const lostAfterMs = 150_000;
 
 /** Attempts of a call that is answered that its tool is not available, as agents make them. */
 const maxAttempts = 2;

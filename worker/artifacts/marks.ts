@@ -5,8 +5,10 @@
 /** A mark as it is now. */
 export interface Mark {
   readonly content: Uint8Array;
-  /** Tells one `touch` from another. Opaque: the clocks of two machines are never compared. */
+  /** Tells one touch from another, some milliseconds apart. Opaque. */
   readonly stamp: string;
+  /** Milliseconds since it was created or touched, by the store's own clock alone. */
+  readonly ageMs: number;
 }
 
 /**
@@ -21,10 +23,7 @@ export interface MarkStore {
   create(name: string, content: Uint8Array, signal: AbortSignal): Promise<boolean>;
   /** Undefined when there is none. */
   read(name: string, signal: AbortSignal): Promise<Mark | undefined>;
-  /**
-   * Changes the stamp of a mark that was not touched in the same millisecond; nothing happens when
-   * there is none.
-   */
+  /** Renews a mark, whose content is lost then; nothing happens when there is none. */
   touch(name: string, signal: AbortSignal): Promise<void>;
   /** Removes a mark, if there is one. */
   remove(name: string, signal: AbortSignal): Promise<void>;

@@ -28,10 +28,10 @@ export interface CallClaim extends Disposable {
   /** Whether another worker began the call after the history was read, so that it has to be read again. */
   readonly isTaken: boolean;
   /**
-   * Waits while another worker runs the call. Rejects with NotBegunError when the broker has the
-   * call again, and with the signal's reason.
+   * Waits while another worker runs the call, unless it is urgent. Rejects with NotBegunError when the
+   * broker has the call again, and with the signal's reason.
    */
-  history(signal: AbortSignal): Promise<CallHistory>;
+  history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory>;
   /**
    * Claims the run; to be called right before the tool's process may run. Rejects with NotBegunError
    * when the call is taken or the broker has it again, with StoreError, and with the signal's reason.
@@ -41,7 +41,7 @@ export interface CallClaim extends Disposable {
   isAnswered(): Promise<boolean>;
   /** To be called when the broker has the answer, and before the call is settled. */
   answered(payload: Uint8Array): Promise<void>;
-  /** To be called when the call goes back to the broker after it began. */
+  /** To be called when the call goes back to the broker; forgets the run of a repeatable call. */
   release(): Promise<void>;
 }
 
@@ -54,7 +54,11 @@ export interface Claimed {
 /** Makes the claims of one worker. Its owner disposes it after the last call. */
 export interface Claims extends AsyncDisposable {
   /** @param entry the deliveries of the call */
-  open(key: string, delivery: Delivery, entry: Pick<RunningEntry, "isLost">): CallClaim;
+  open(
+    key: string,
+    delivery: Delivery,
+    entry: Pick<RunningEntry, "isLost" | "cameAgain">,
+  ): CallClaim;
 }
 
 /** The call was not begun here: another worker runs it, or will get it from the broker. */

@@ -9,7 +9,7 @@ import type { Answers, Recipient, Reply } from "./answers.ts";
 import { type CallParts, type CallSignals, type Decision, runCall } from "./call.ts";
 import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims.ts";
 import { type Ledger, callKey } from "./ledger.ts";
-import { mayHaveBegun, poisonOf } from "./redelivery.ts";
+import { isNearlyLost, isResent, poisonOf, wasDelivered } from "./redelivery.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {
@@ -33,6 +33,8 @@ interface NewCall {
 /** What is answered. */
 interface Conclusion extends Decision {
   readonly isPoison?: boolean;
+  /** Whether it is an answer that was given before. */
+  readonly isRepeated?: boolean;
 }
 
 /** How a call ends. */
@@ -99,7 +101,7 @@ async function handleNew(call: NewCall): Promise<Ending> {
   for (;;) {
     const history = await historyOf(call);
     if (history === undefined) return { settlement: "failed" };
-    if (history.kind === "answered" && mayHaveBegun(delivery)) {
+    if (history.kind === "answered" && !isResent(delivery) && wasDelivered(delivery)) {
       const { topic, deliveryCount } = delivery;
       parts.log.info({ topic, deliveryCount }, "call was answered by another worker");
       return { settlement: "accepted" };
@@ -113,11 +115,13 @@ async function handleNew(call: NewCall): Promise<Ending> {
 }
 
 /** Undefined when the call goes back: the worker shuts down, or the broker has the call again. */
-async function historyOf({ claim, signals }: NewCall): Promise<CallHistory | undefined> {
+async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHistory | undefined> {
+  const signal = AbortSignal.any([signals.wait, signals.run]);
   try {
-    return await claim.history(signals.wait);
+    // A worker that waits may be ended meanwhile, and another delivery may be the last.
+    return await claim.history(signal, isNearlyLost(delivery));
   } catch (error) {
-    if (signals.wait.aborted || error instanceof NotBegunError) return undefined;
+    if (signal.aborted || error instanceof NotBegunError) return undefined;
     throw error;
   }
 }
@@ -145,20 +149,22 @@ async function repeat(
   const claimed = { claim, mayHaveBegun: true };
   const decision = await runCall(parts, delivery, address, signals, refusal, claimed);
   if (decision === undefined || answer === undefined) return decision;
-  return { isFinal: true, reply: { ...decision.reply, payload: answer } };
+  return { isFinal: true, isRepeated: true, reply: { ...decision.reply, payload: answer } };
 }
 
 async function answer(
   { parts, delivery, address, signals, claim }: NewCall,
-  { reply, isFinal, isPoison = false }: Conclusion,
+  { reply, isFinal, isPoison = false, isRepeated = false }: Conclusion,
 ): Promise<Ending> {
   // After a stall: another worker took this one for dead, and its answer stands.
-  if (await claim.isAnswered()) return { settlement: "accepted" };
+  if (!isRepeated && (await claim.isAnswered())) return { settlement: "accepted" };
   const to = recipientOf(delivery, address);
   const published = await parts.answers.publish(to, reply, signals.publish);
   const { settlement } = published;
-  if (isFinal && settlement === "accepted") await claim.answered(published.reply.payload);
   // Not remembered: an operator who puts it back into its queue wants it tried again.
+  const isKept = isFinal && !isPoison && !isRepeated;
+  if (isKept && settlement === "accepted") await claim.answered(published.reply.payload);
+  if (settlement === "failed") await claim.release();
   if (isPoison) return { settlement: settlement === "accepted" ? "rejected" : settlement };
   return { settlement, remembered: isFinal ? published.reply : undefined };
 }

@@ -51,6 +51,8 @@ export type KnownCall =
 export interface RunningEntry extends Disposable {
   /** Whether the broker has the call again, since every connection that it came by is lost. */
   isLost(): boolean;
+  /** Whether more than one delivery of it came, so that another worker may have had it meanwhile. */
+  cameAgain(): boolean;
   /**
    * Says that the call is over. From now on a delivery of it is that of a call that was answered so, or of one that nothing
    * is known of. Returns all deliveries that came until now, which the caller settles.
@@ -118,7 +120,8 @@ export class Ledger {
       return [...deliveries];
     };
     const isLost = (): boolean => [...deliveries].every((delivery) => delivery.isLost === true);
-    return { isLost, end, [Symbol.dispose]: () => void end(undefined) };
+    const cameAgain = (): boolean => !deliveries.has(first);
+    return { isLost, cameAgain, end, [Symbol.dispose]: () => void end(undefined) };
   }
 
   #remember(key: string, reply: Reply): void {

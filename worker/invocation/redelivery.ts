@@ -13,10 +13,16 @@ type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
 
 /** Whether somebody else had the call before, or has a copy of it, who may have begun it and is not heard of. */
 export function mayHaveBegun(delivery: Pick<Delivery, keyof Count | "properties">): boolean {
-  return wasDelivered(delivery) || delivery.properties[resentProperty] === "true";
+  return wasDelivered(delivery) || isResent(delivery);
 }
 
-function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
+/** Whether its sender sent it before, and does not know whether the broker had it. */
+export function isResent({ properties }: Pick<Delivery, "properties">): boolean {
+  return properties[resentProperty] === "true";
+}
+
+/** Whether the broker handed it out before. */
+export function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
   return redelivered || deliveryCount > 1;
 }
 
@@ -40,7 +46,8 @@ export function poisonOf(
   return new InvocationError("POISONED", `${what}: it is given up, and was not run this time`);
 }
 
-function isNearlyLost(delivery: Count & Pick<Delivery, "maxDeliveries">): boolean {
+/** Whether the broker hands the call out once more at most. */
+export function isNearlyLost(delivery: Count & Pick<Delivery, "maxDeliveries">): boolean {
   const { deliveryCount, maxDeliveries } = delivery;
   // A broker that hands everything out once does so for the last time without anything being wrong.
   if (maxDeliveries === undefined || !wasDelivered(delivery)) return false;

@@ -6,8 +6,10 @@
  * call costs nothing. docs/adr/0036 has the reasons.
  */
 import type { Mark, MarkStore } from "../artifacts/marks.ts";
+import { StoreError } from "../artifacts/store.ts";
 import type { Delivery } from "../broker/broker.ts";
 import type { Clock } from "../support/clock.ts";
+import { abortable } from "../support/within.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
@@ -20,19 +22,24 @@ import { mayHaveBegun } from "./redelivery.ts";
 export const settlingMs = 1_000;
 /** Milliseconds between two looks at a run of another worker. */
 export const lookMs = 500;
-/** Milliseconds after which a mark without a touch is one of a dead worker. */
+/** Milliseconds without a touch after which a mark is one of a dead worker, by the store's clock. */
 export const goneMs = 10_000;
+/**
+ * Milliseconds of looks without a touch, which it takes besides: more than between two touches, since
+ * clocks jump, and workers stand still together.
+ */
+export const quietEnoughMs = 4_000;
 /** Milliseconds between two touches. */
 export const touchMs = 3_000;
 /** Milliseconds between two looks at the own runs. */
-export const tickMs = 250;
+const defaultTickMs = 250;
 /** A tick that comes so much later, in milliseconds, means that this process stood still. */
 export const stallMs = 5_000;
 /** Bytes of an answer that is kept for a request that comes twice. */
-export const maxKeptAnswerBytes = 1024 * 1024;
-/** Milliseconds that marks are kept: longer than a broker keeps a call between two deliveries. */
-export const markLifetimeMs = 24 * 60 * 60_000;
-/** Milliseconds between two sweeps. */
+export const maxKeptAnswerBytes = 64 * 1024;
+/** Milliseconds that marks are kept: an outage of a weekend. */
+export const markLifetimeMs = 72 * 60 * 60_000;
+/** Milliseconds from the start to the first sweep, and between two. */
 export const sweepMs = 60 * 60_000;
 /** Milliseconds after its end for which a run is kept alive while its answer waits for the broker. */
 export const unpublishedMs = 60_000;
@@ -46,32 +53,35 @@ export interface SharedClaimsParts {
   readonly marks: MarkStore;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Milliseconds between two looks at the own runs. */
+  readonly tickMs?: number;
 }
 
 /** The claims of one worker. */
 export class SharedClaims implements Claims {
   readonly parts: SharedClaimsParts;
-  readonly #begun = new Set<SharedClaim>();
+  /** The claims whose runs are looked at, until they are disposed. */
+  readonly begun = new Set<SharedClaim>();
   readonly #timer: NodeJS.Timeout;
   readonly #stopped = new AbortController();
-  #pending: Promise<unknown> = Promise.resolve();
+  readonly #pending = new Set<Promise<void>>();
   #tickedMs: number;
-  #sweptMs = -Infinity;
+  #sweptMs: number;
   #provenMs = -Infinity;
 
   constructor(parts: SharedClaimsParts) {
     this.parts = parts;
     this.#tickedMs = parts.clock.monotonicMs();
-    this.#timer = setInterval(() => this.tick(), tickMs).unref();
+    this.#sweptMs = this.#tickedMs;
+    this.#timer = setInterval(() => this.tick(), parts.tickMs ?? defaultTickMs).unref();
   }
 
-  open(key: string, delivery: Delivery, entry: Pick<RunningEntry, "isLost">): SharedClaim {
+  open(
+    key: string,
+    delivery: Delivery,
+    entry: Pick<RunningEntry, "isLost" | "cameAgain">,
+  ): SharedClaim {
     return new SharedClaim(this, Buffer.from(key, "base64").toString("hex"), delivery, entry);
-  }
-
-  /** The claims whose runs are looked at, until they are disposed. */
-  get begun(): Set<SharedClaim> {
-    return this.#begun;
   }
 
   /** Looks at the own runs, and at the clock. */
@@ -79,19 +89,41 @@ export class SharedClaims implements Claims {
     const nowMs = this.parts.clock.monotonicMs();
     if (nowMs - this.#tickedMs > stallMs) this.#provenMs = nowMs + settlingMs;
     this.#tickedMs = nowMs;
-    for (const claim of this.#begun) void this.keep(() => claim.look(nowMs));
+    for (const claim of this.begun) void claim.look(nowMs);
     if (nowMs - this.#sweptMs < sweepMs) return;
     this.#sweptMs = nowMs;
     void this.keep(() => this.parts.marks.sweep(markLifetimeMs, this.#stopped.signal));
   }
 
-  /** After this process stood still: waits until a connection that was lost meanwhile says so. */
-  async prove(signal: AbortSignal): Promise<void> {
+  /**
+   * After this process stood still: waits until a connection that was lost meanwhile says so.
+   * Resolves to whether it waited.
+   */
+  async prove(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.parts;
     // What waits for the disk wakes before a timer does.
     if (clock.monotonicMs() - this.#tickedMs > stallMs) this.tick();
     const leftMs = this.#provenMs - clock.monotonicMs();
-    if (leftMs > 0) await clock.sleep(leftMs, signal);
+    if (leftMs <= 0) return false;
+    await clock.sleep(leftMs, signal);
+    return true;
+  }
+
+  /** One operation on marks. A store that hangs must not hold a call for ever. */
+  async use<T>(
+    operation: (marks: MarkStore, signal: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const limit = AbortSignal.timeout(operationMs);
+    const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    try {
+      return await abortable(operation(this.parts.marks, either), either);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!limit.aborted) throw error;
+      const message = "A mark of the call could not be kept: the artifact store does not answer.";
+      throw new StoreError("unavailable", message, { cause: error });
+    }
   }
 
   /** Runs an operation whose failure changes nothing for the call. */
@@ -103,14 +135,14 @@ export class SharedClaims implements Claims {
         this.parts.log.warn({ err: error }, "mark of a call could not be kept");
       },
     );
-    this.#pending = Promise.all([this.#pending, kept]);
-    return kept;
+    this.#pending.add(kept);
+    return kept.finally(() => this.#pending.delete(kept));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     this.#stopped.abort();
-    await this.#pending;
+    await Promise.all(this.#pending);
   }
 }
 
@@ -119,22 +151,23 @@ class SharedClaim implements CallClaim {
   isTaken = false;
   readonly #claims: SharedClaims;
   readonly #name: string;
-  readonly #entry: Pick<RunningEntry, "isLost">;
+  readonly #entry: Pick<RunningEntry, "isLost" | "cameAgain">;
   /** Whether another worker may know of the call. */
   #isContested: boolean;
+  #isRepeatable = false;
   /** By others. */
   #runs = 0;
   /** That of the own run. */
   #mark: string | undefined;
-  #touchedMs = 0;
+  #touchedMs = -Infinity;
   #aliveUntilMs = Infinity;
-  #isBusy = false;
+  #looking: Promise<void> | undefined;
 
   constructor(
     claims: SharedClaims,
     name: string,
     delivery: Delivery,
-    entry: Pick<RunningEntry, "isLost">,
+    entry: Pick<RunningEntry, "isLost" | "cameAgain">,
   ) {
     this.#claims = claims;
     this.#name = name;
@@ -142,117 +175,170 @@ class SharedClaim implements CallClaim {
     this.#isContested = mayHaveBegun(delivery);
   }
 
-  async history(signal: AbortSignal): Promise<CallHistory> {
+  async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
     if (!this.#isContested) return { kind: "open", runs: 0, mayHaveBegun: false };
-    const { clock, log } = this.#claims.parts;
-    if (!this.isTaken) await clock.sleep(settlingMs * (1 + Math.random()), signal);
+    const { clock } = this.#claims.parts;
+    const pauseMs = this.isTaken ? lookMs : settlingMs * (1 + Math.random());
     this.isTaken = false;
-    try {
-      return await this.#read(signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof NotBegunError) throw error;
-      log.warn({ err: error }, "marks of a call could not be read");
-      return { kind: "open", runs: 0, mayHaveBegun: true };
+    if (!isUrgent) await clock.sleep(pauseMs, signal);
+    let [seen, quietMs, lookedMs] = ["", 0, clock.monotonicMs()];
+    for (;;) {
+      this.#requireDelivery();
+      const found = await this.#find(signal);
+      if (found.kind === "answered") return found;
+      const { runs } = found;
+      if (found.stamp === undefined) return { kind: "open", runs, mayHaveBegun: false };
+      // Time in which nothing was looked at says nothing of the other worker.
+      const nowMs = clock.monotonicMs();
+      const now = `${runs} ${found.stamp}`;
+      quietMs = now === seen ? quietMs + Math.min(nowMs - lookedMs, 2 * lookMs) : 0;
+      [seen, lookedMs] = [now, nowMs];
+      const isGone = quietMs >= quietEnoughMs && found.ageMs >= goneMs;
+      if (isUrgent || isGone) return { kind: "open", runs, mayHaveBegun: true };
+      await clock.sleep(lookMs, signal);
     }
   }
 
   async begin(isRepeatable: boolean, signal: AbortSignal): Promise<void> {
-    const { marks, clock } = this.#claims.parts;
+    this.#isRepeatable = isRepeatable;
     await this.#claims.prove(signal);
     this.#requireDelivery();
+    // Another worker may have had it while it waited here.
+    if (!this.#isContested && this.#entry.cameAgain()) this.#take();
     if (this.#isContested || !isRepeatable) {
-      const mark = this.#markOf(this.#runs + 1);
-      if (!(await marks.create(mark, nothing, limited(signal)))) {
-        this.isTaken = true;
-        this.#isContested = true;
-        throw new NotBegunError("another worker runs the call");
-      }
-      this.#mark = mark;
-      this.#touchedMs = clock.monotonicMs();
+      await this.#create(signal);
+      if (await this.#claims.prove(signal)) await this.#requireAlive();
     }
     this.#claims.begun.add(this);
   }
 
   async isAnswered(): Promise<boolean> {
-    // A connection that was lost just before the end: the answer waits for the next one.
     const { clock } = this.#claims.parts;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
-    if (this.#claims.begun.has(this)) await this.#claims.keep(() => this.look(clock.monotonicMs()));
-    if (this.#mark === undefined) return false;
+    // A connection that was lost just before the end: the answer waits for the next one.
+    if (this.#claims.begun.has(this)) await this.look(clock.monotonicMs());
+    if (this.#mark === undefined && !this.#isContested) return false;
     let answer: Mark | undefined;
-    await this.#claims.keep(async () => (answer = await this.#answer(limited())));
+    await this.#claims.keep(async () => (answer = await this.#read(this.#answeredMark)));
     return answer !== undefined;
   }
 
   async answered(payload: Uint8Array): Promise<void> {
     if (this.#mark === undefined && !this.#isContested && !this.#entry.isLost()) return;
     const content = payload.byteLength > maxKeptAnswerBytes ? nothing : payload;
-    const { marks } = this.#claims.parts;
-    await this.#claims.keep(() => marks.create(this.#answeredMark, content, limited()));
+    const name = this.#answeredMark;
+    await this.#claims.keep(() =>
+      this.#claims.use((marks, limited) => marks.create(name, content, limited)),
+    );
   }
 
   async release(): Promise<void> {
     this.#claims.begun.delete(this);
-    const mark = this.#mark;
-    if (mark === undefined) return;
-    await this.#claims.keep(() => this.#claims.parts.marks.remove(mark, limited()));
+    await this.#looking;
+    if (this.#isRepeatable) await this.#removeMark();
   }
 
-  /** Touches the mark of the own run, or makes one when the broker hands the call to others. */
-  async look(nowMs: number): Promise<void> {
-    if (this.#isBusy || nowMs > this.#aliveUntilMs) return;
-    this.#isBusy = true;
-    try {
-      const { marks } = this.#claims.parts;
-      if (this.#mark === undefined) {
-        if (!this.#entry.isLost()) return;
-        const mark = this.#markOf(1);
-        if (await marks.create(mark, nothing, limited())) this.#mark = mark;
-      } else if (nowMs - this.#touchedMs >= touchMs) await marks.touch(this.#mark, limited());
-      else return;
-      this.#touchedMs = nowMs;
-    } finally {
-      this.#isBusy = false;
-    }
+  /**
+   * Touches the mark of the own run, or makes one when the broker hands the call to others. Never
+   * rejects.
+   */
+  look(nowMs: number): Promise<void> {
+    this.#looking ??= this.#claims
+      .keep(() => this.#keepAlive(nowMs))
+      .finally(() => (this.#looking = undefined));
+    return this.#looking;
   }
 
   [Symbol.dispose](): void {
     this.#claims.begun.delete(this);
   }
 
-  async #read(signal: AbortSignal): Promise<CallHistory> {
-    const { clock } = this.#claims.parts;
-    let [seen, seenMs] = ["", 0];
-    for (;;) {
-      this.#requireDelivery();
-      const answer = await this.#answer(limited(signal));
+  async #keepAlive(nowMs: number): Promise<void> {
+    if (nowMs > this.#aliveUntilMs || nowMs - this.#touchedMs < touchMs) return;
+    const mark = this.#mark;
+    if (mark !== undefined) {
+      this.#touchedMs = nowMs;
+      await this.#claims.use((marks, limited) => marks.touch(mark, limited));
+    } else if (!this.#isContested && this.#entry.isLost()) {
+      // Made once: a worker that was faster runs the call, too.
+      this.#isContested = true;
+      const first = this.#markOf(1);
+      const isOwn = await this.#claims.use((marks, limited) =>
+        marks.create(first, nothing, limited),
+      );
+      if (isOwn) [this.#mark, this.#touchedMs] = [first, nowMs];
+    }
+  }
+
+  async #create(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#claims.parts;
+    const mark = this.#markOf(this.#runs + 1);
+    let isOwn: boolean;
+    try {
+      isOwn = await this.#claims.use((marks, use) => marks.create(mark, nothing, use), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!this.#isRepeatable) throw error;
+      log.warn({ err: error }, "mark of a call could not be kept");
+      return;
+    }
+    if (!isOwn) this.#take();
+    this.#mark = mark;
+    this.#touchedMs = clock.monotonicMs();
+  }
+
+  /** After this process stood still: others may have taken the run for one of a dead worker. */
+  async #requireAlive(): Promise<void> {
+    if (!this.#entry.isLost()) return;
+    await this.#removeMark();
+    this.#requireDelivery();
+  }
+
+  async #removeMark(): Promise<void> {
+    const mark = this.#mark;
+    if (mark === undefined) return;
+    this.#mark = undefined;
+    await this.#claims.keep(() =>
+      this.#claims.use((marks, limited) => marks.remove(mark, limited)),
+    );
+  }
+
+  /** What is there now; what cannot be read is a run without an end. */
+  async #find(signal: AbortSignal): Promise<
+    | {
+        readonly kind: "open";
+        readonly runs: number;
+        readonly stamp: string | undefined;
+        readonly ageMs: number;
+      }
+    | Extract<CallHistory, { kind: "answered" }>
+  > {
+    try {
+      const answer = await this.#read(this.#answeredMark, signal);
       if (answer !== undefined) return answered(answer);
-      const latest = await this.#latestRun(limited(signal));
-      const runs = this.#runs;
-      if (latest === undefined) return { kind: "open", runs, mayHaveBegun: runs > 0 };
-      const nowMs = clock.monotonicMs();
-      const now = `${runs} ${latest.stamp}`;
-      if (now !== seen) [seen, seenMs] = [now, nowMs];
-      else if (nowMs - seenMs >= goneMs) return { kind: "open", runs, mayHaveBegun: true };
-      await clock.sleep(lookMs, signal);
+      let [stamp, ageMs]: [string | undefined, number] = [undefined, 0];
+      for (let runs = 0; ; runs++) {
+        const mark = await this.#read(this.#markOf(runs + 1), signal);
+        this.#runs = runs;
+        if (mark === undefined) return { kind: "open", runs, stamp, ageMs };
+        ({ stamp, ageMs } = mark);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#claims.parts.log.warn({ err: error }, "marks of a call could not be read");
+      return { kind: "open", runs: this.#runs, stamp: "unknown", ageMs: Infinity };
     }
   }
 
-  /** Counts the runs of others. */
-  async #latestRun(signal: AbortSignal): Promise<Mark | undefined> {
-    const { marks } = this.#claims.parts;
-    let latest: Mark | undefined;
-    for (let runs = 0; ; runs++) {
-      const mark = await marks.read(this.#markOf(runs + 1), signal);
-      this.#runs = runs;
-      if (mark === undefined) return latest;
-      latest = mark;
-    }
+  #read(name: string, signal?: AbortSignal): Promise<Mark | undefined> {
+    return this.#claims.use((marks, limited) => marks.read(name, limited), signal);
   }
 
-  #answer(signal: AbortSignal): Promise<Mark | undefined> {
-    return this.#claims.parts.marks.read(this.#answeredMark, signal);
+  /** Has the history read again. */
+  #take(): never {
+    this.isTaken = true;
+    this.#isContested = true;
+    throw new NotBegunError("another worker may run the call");
   }
 
   #requireDelivery(): void {
@@ -268,12 +354,6 @@ class SharedClaim implements CallClaim {
   }
 }
 
-function answered({ content }: Mark): CallHistory {
+function answered({ content }: Mark): Extract<CallHistory, { kind: "answered" }> {
   return { kind: "answered", answer: content.byteLength === 0 ? undefined : content };
-}
-
-/** A store that hangs must not hold a call for ever. */
-function limited(signal?: AbortSignal): AbortSignal {
-  const limit = AbortSignal.timeout(operationMs);
-  return signal === undefined ? limit : AbortSignal.any([signal, limit]);
 }

@@ -35,7 +35,7 @@ const facts = {
   RESOURCE_EXHAUSTED: { retryable: true },
   /** The call was delivered again, its tool may have run already, and the manifest forbids to run it twice. */
   NOT_REPEATED: { retryable: false },
-  /** The broker has handed the call out as often as it does, and no worker lived to answer it. */
+  /** Too many workers began the call and ended, or the broker hands it out no more. */
   POISONED: { retryable: false },
 } as const satisfies Record<string, ErrorCodeFacts>;
 

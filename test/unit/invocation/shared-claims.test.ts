@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
+import type { Mark } from "../../../worker/artifacts/marks.ts";
 import { StoreError } from "../../../worker/artifacts/store.ts";
 import type { Delivery } from "../../../worker/broker/broker.ts";
 import { NotBegunError } from "../../../worker/invocation/claims.ts";
@@ -16,6 +17,7 @@ import {
   goneMs,
   lookMs,
   maxKeptAnswerBytes,
+  quietEnoughMs,
   settlingMs,
   stallMs,
   touchMs,
@@ -29,18 +31,54 @@ const reply = Buffer.from('{"answer":1}');
 const once = false;
 const repeatable = true;
 
+/** Marks in files whose ages are by the hand clock. */
+class HandMarks extends FileMarks {
+  readonly #clock: HandClock;
+  readonly #touched: Map<string, number>;
+
+  constructor(base: string, clock: HandClock, touched: Map<string, number>) {
+    super(base);
+    this.#clock = clock;
+    this.#touched = touched;
+  }
+
+  override async create(...given: Parameters<FileMarks["create"]>): Promise<boolean> {
+    const isNew = await super.create(...given);
+    if (isNew) this.#touched.set(given[0], this.#clock.monotonicMs());
+    return isNew;
+  }
+
+  override async touch(...given: Parameters<FileMarks["touch"]>): Promise<void> {
+    await super.touch(...given);
+    this.#touched.set(given[0], this.#clock.monotonicMs());
+  }
+
+  override async read(...given: Parameters<FileMarks["read"]>): Promise<Mark | undefined> {
+    const mark = await super.read(...given);
+    const touchedMs = this.#touched.get(given[0]) ?? 0;
+    const ageMs = this.#clock.monotonicMs() - touchedMs;
+    return mark && { ...mark, stamp: String(touchedMs), ageMs };
+  }
+}
+
 /** Workers that share a directory, and a clock. */
 async function newGroup() {
   const base = await mkdtemp(join(tmpdir(), "str-claims-"));
   onTestFinished(() => rm(base, { recursive: true, force: true }));
   const clock = new HandClock();
+  const touched = new Map<string, number>();
   const logged: string[] = [];
   const output = new Writable({
     write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
   });
   const newWorker = (): SharedClaims => {
     const log = createLogger("debug", output);
-    const claims = new SharedClaims({ marks: new FileMarks(base), clock, log });
+    const claims = new SharedClaims({
+      marks: new HandMarks(base, clock, touched),
+      clock,
+      log,
+      tickMs: 2 ** 31 - 1,
+    });
     onTestFinished(() => claims[Symbol.asyncDispose]());
     return claims;
   };
@@ -77,14 +115,18 @@ const first: Delivery = {
 };
 const again: Delivery = { ...first, redelivered: true, deliveryCount: 2 };
 const key = callKey(first, "reply");
-const alive = { isLost: () => false };
-const lost = { isLost: () => true };
+const alive = { isLost: () => false, cameAgain: () => false };
+const lost = { isLost: () => true, cameAgain: () => false };
 
 describe("the first delivery of a call", () => {
   test("has no history, and leaves no mark when it is repeatable", async () => {
     const { one, files } = await newGroup();
     using claim = one.open(key, first, alive);
-    expect(await claim.history(never)).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
+    expect(await claim.history(never, false)).toEqual({
+      kind: "open",
+      runs: 0,
+      mayHaveBegun: false,
+    });
     await claim.begin(repeatable, never);
     await claim.answered(reply);
     expect(await files()).toEqual([]);
@@ -120,7 +162,7 @@ describe("the same request in two workers", () => {
     using waiting = other.open(key, first, alive);
     await expect(waiting.begin(once, never)).rejects.toThrow(NotBegunError);
     expect(waiting.isTaken).toBe(true);
-    const history = waiting.history(never);
+    const history = waiting.history(never, false);
     await running.answered(reply);
     await passUntil(history);
     expect(await history).toEqual({ kind: "answered", answer: reply });
@@ -131,7 +173,7 @@ describe("the same request in two workers", () => {
     using running = one.open(key, first, alive);
     await running.begin(once, never);
     await running.answered(Buffer.alloc(maxKeptAnswerBytes + 1));
-    const history = other.open(key, again, alive).history(never);
+    const history = other.open(key, again, alive).history(never, false);
     await passUntil(history);
     expect(await history).toEqual({ kind: "answered", answer: undefined });
   });
@@ -140,7 +182,7 @@ describe("the same request in two workers", () => {
 describe("a call that comes again", () => {
   test("is open when no worker began it, after a moment", async () => {
     const { one, passUntil } = await newGroup();
-    const history = one.open(key, again, alive).history(never);
+    const history = one.open(key, again, alive).history(never, false);
     const waitedMs = await passUntil(history);
     expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
     expect(waitedMs).toBeGreaterThanOrEqual(settlingMs);
@@ -150,7 +192,7 @@ describe("a call that comes again", () => {
   test("so does one that its sender sent again", async () => {
     const { one, clock, passUntil } = await newGroup();
     const history = one.open(key, { ...first, properties: { resent: "true" } }, alive);
-    await passUntil(history.history(never));
+    await passUntil(history.history(never, false));
     expect(clock.slept.length).toBeGreaterThan(0);
   });
 
@@ -159,14 +201,14 @@ describe("a call that comes again", () => {
     async (isRepeatable) => {
       const { one, other, clock, files } = await newGroup();
       let isLost = false;
-      using running = one.open(key, first, { isLost: () => isLost });
+      using running = one.open(key, first, { ...alive, isLost: () => isLost });
       await running.begin(isRepeatable, never);
       isLost = true;
       one.tick();
       await vi.waitFor(async () => expect(await files()).toHaveLength(1), patience);
       using waiting = other.open(key, again, alive);
       let found: unknown;
-      const history = waiting.history(never).then((value) => (found = value));
+      const history = waiting.history(never, false).then((value) => (found = value));
       for (let waitedMs = 0; waitedMs < 4 * goneMs; waitedMs += lookMs) {
         await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
         if (waitedMs % touchMs === 0) await running.look(clock.monotonicMs());
@@ -186,10 +228,10 @@ describe("a call that comes again", () => {
     for (let runs = 0; runs < 3; runs++) {
       const worker = newWorker();
       const claim = worker.open(key, again, alive);
-      const history = claim.history(never);
+      const history = claim.history(never, false);
       const waitedMs = await passUntil(history);
       expect(await history).toEqual({ kind: "open", runs, mayHaveBegun: runs > 0 });
-      if (runs > 0) expect(waitedMs).toBeGreaterThanOrEqual(goneMs);
+      if (runs > 0) expect(waitedMs).toBeGreaterThanOrEqual(goneMs - lookMs);
       await passUntil(claim.begin(repeatable, never));
       await worker[Symbol.asyncDispose]();
     }
@@ -198,10 +240,10 @@ describe("a call that comes again", () => {
   test("does not count a run that its worker gave back", async () => {
     const { one, other, passUntil } = await newGroup();
     using claim = one.open(key, again, alive);
-    await passUntil(claim.history(never));
+    await passUntil(claim.history(never, false));
     await passUntil(claim.begin(repeatable, never));
     await claim.release();
-    const history = other.open(key, again, alive).history(never);
+    const history = other.open(key, again, alive).history(never, false);
     await passUntil(history);
     expect(await history).toMatchObject({ runs: 0 });
   });
@@ -211,16 +253,48 @@ describe("a call that comes again", () => {
     using running = one.open(key, first, alive);
     await running.begin(once, never);
     let isLost = false;
-    const history = other.open(key, again, { isLost: () => isLost }).history(never);
+    const history = other
+      .open(key, again, { ...alive, isLost: () => isLost })
+      .history(never, false);
     isLost = true;
     await passUntil(history);
     await expect(history).rejects.toThrow(NotBegunError);
     const stop = new AbortController();
-    const stopped = other.open(key, again, alive).history(stop.signal);
+    const stopped = other.open(key, again, alive).history(stop.signal, false);
     const reason = new Error("stop");
     stop.abort(reason);
     await expect(stopped).rejects.toBe(reason);
   });
+});
+
+test("a run whose worker is long gone is known to be so after some looks", async () => {
+  const { clock, one, newWorker, passUntil } = await newGroup();
+  const dead = newWorker();
+  await dead.open(key, first, alive).begin(once, never);
+  await dead[Symbol.asyncDispose]();
+  clock.advance(goneMs);
+  const waitedMs = await passUntil(one.open(key, again, alive).history(never, false));
+  expect(waitedMs).toBeGreaterThanOrEqual(quietEnoughMs);
+  expect(waitedMs).toBeLessThan(goneMs);
+});
+
+test("a call that came again while it waited for a slot is looked up before it begins", async () => {
+  const { one, files } = await newGroup();
+  using claim = one.open(key, first, { isLost: () => false, cameAgain: () => true });
+  await expect(claim.begin(repeatable, never)).rejects.toThrow(NotBegunError);
+  expect(claim.isTaken).toBe(true);
+  expect(await files()).toEqual([]);
+});
+
+test("an urgent look waits for nobody", async () => {
+  const { one, other, clock } = await newGroup();
+  using running = one.open(key, first, alive);
+  await running.begin(once, never);
+  const history = (): Promise<unknown> => other.open(key, again, alive).history(never, true);
+  expect(await history()).toEqual({ kind: "open", runs: 1, mayHaveBegun: true });
+  await running.answered(reply);
+  expect(await history()).toEqual({ kind: "answered", answer: reply });
+  expect(clock.slept).toEqual([]);
 });
 
 test("a worker that was taken for dead finds that its call was answered", async () => {
@@ -229,7 +303,7 @@ test("a worker that was taken for dead finds that its call was answered", async 
   await stalled.begin(once, never);
   expect(await stalled.isAnswered()).toBe(false);
   const second = other.open(key, again, alive);
-  await passUntil(second.history(never));
+  await passUntil(second.history(never, false));
   await second.answered(reply);
   expect(await stalled.isAnswered()).toBe(true);
 });
@@ -244,15 +318,18 @@ test("a worker that stood still lets its connection prove itself before it begin
 });
 
 describe("without its store", () => {
-  test("a call may have begun, and one that must not run twice does not begin", async () => {
+  test("a call may have begun, and one that must not run twice does not begin, while others do", async () => {
     const { base, one, logged, passUntil } = await newGroup();
     await rm(base, { recursive: true });
     using claim = one.open(key, again, alive);
-    const history = claim.history(never);
+    const history = claim.history(never, false);
     await passUntil(history);
     expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: true });
     expect(logged.join("")).toContain("marks of a call could not be read");
-    await expect(claim.begin(once, never)).rejects.toThrow(StoreError);
+    const begun = claim.begin(once, never);
+    await passUntil(begun);
+    await expect(begun).rejects.toThrow(StoreError);
+    await passUntil(claim.begin(repeatable, never));
   });
 
   test("a call that was answered is answered all the same", async () => {

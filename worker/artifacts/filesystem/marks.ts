@@ -2,13 +2,13 @@
  * Marks as files, beside the scopes of a store: `{base}/.str-claims/{first two digits}/{name}`.
  */
 import { constants } from "node:fs";
-import { link, lstat, open, readdir, rm, unlink, utimes } from "node:fs/promises";
+import { link, lstat, open, readdir, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode, guarded } from "../failures.ts";
 import type { Mark, MarkStore } from "../marks.ts";
 import { marksLevel } from "../scope.ts";
 import { ensureDirectory, findDirectory, openBase, syncDirectory } from "./directories.ts";
-import { removeLeftovers, stageFile } from "./staging.ts";
+import { StagedFile, fileMode, removeLeftovers, stageFile } from "./staging.ts";
 
 /** Marks are spread over directories by this many digits. */
 const shardDigits = 2;
@@ -28,30 +28,38 @@ export class FileMarks implements MarkStore {
       const base = await openBase(this.#base);
       const directory = await ensureDirectory(base, levelsOf(name));
       await using staged = await stageFile(directory, base, (file) => file.writeFile(content));
+      const path = join(directory, name);
+      if (!(await linked(staged.path, path))) return false;
       try {
-        await link(staged.path, join(directory, name));
+        await syncDirectory(directory);
       } catch (error) {
-        if (errorCode(error) === "EEXIST") return false;
+        // Nobody is to take it for the mark of a run that its worker gave up.
+        await rm(path, { force: true });
         throw error;
       }
-      await syncDirectory(directory);
       return true;
     });
   }
 
   read(name: string, signal: AbortSignal): Promise<Mark | undefined> {
     return guarded(failed, signal, async () => {
-      const mark = await unlessMissing(() => readMark(this.#path(name)));
-      // A volume that is not mounted has no marks, which says nothing.
-      if (mark === undefined) await openBase(this.#base);
-      return mark;
+      const directory = join(this.#base, ...levelsOf(name));
+      const mark = await unlessMissing(() => readMark(directory, name));
+      if (mark !== undefined) return mark;
+      // A volume that is not mounted has no marks, which says nothing. NFS remembers for some time
+      // that a file was missing, until its directory is opened.
+      await openBase(this.#base);
+      return unlessMissing(async () => {
+        await (await open(directory, constants.O_RDONLY | constants.O_DIRECTORY)).close();
+        return readMark(directory, name);
+      });
     });
   }
 
   touch(name: string, signal: AbortSignal): Promise<void> {
     return guarded(failed, signal, async () => {
-      const now = new Date();
-      await unlessMissing(() => utimes(this.#path(name), now, now));
+      // Written to, so that the time is that of the file system and not of this machine.
+      await unlessMissing(() => write(this.#path(name), constants.O_WRONLY));
     });
   }
 
@@ -81,11 +89,40 @@ function levelsOf(name: string): readonly string[] {
   return [marksLevel, name.slice(0, shardDigits)];
 }
 
-async function readMark(path: string): Promise<Mark> {
+/** Whether the staged file is linked now; the answer to a request that NFS sent twice may be lost. */
+async function linked(stagedPath: string, path: string): Promise<boolean> {
+  try {
+    await link(stagedPath, path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    return (await lstat(stagedPath)).nlink > 1;
+  }
+}
+
+async function readMark(directory: string, name: string): Promise<Mark> {
   // Opened, not looked at: NFS asks its server for the times of a file that is opened.
-  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  const { mtimeNs, ino } = await file.stat({ bigint: true });
-  return { content: await file.readFile(), stamp: `${ino}-${mtimeNs}` };
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
+  await using file = await open(join(directory, name), flags);
+  const { mtimeNs, mtimeMs, ino } = await file.stat({ bigint: true });
+  const content = await file.readFile();
+  return {
+    content,
+    stamp: `${ino}-${mtimeNs}`,
+    ageMs: (await timeOf(directory)) - Number(mtimeMs),
+  };
+}
+
+/** Epoch milliseconds by the file system's clock. */
+async function timeOf(directory: string): Promise<number> {
+  await using probe = new StagedFile(directory);
+  await write(probe.path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  return (await lstat(probe.path)).mtimeMs;
+}
+
+async function write(path: string, flags: number): Promise<void> {
+  await using file = await open(path, flags | constants.O_NOFOLLOW, fileMode);
+  await file.write("\n", 0);
 }
 
 async function sweepDirectory(directory: string, oldestMs: number): Promise<void> {
