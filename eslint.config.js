@@ -1,6 +1,6 @@
 /**
- * Lint rules. Rules about who imports whom come from the table that the architecture test reads, so that an editor
- * says them first.
+ * Lint rules. Rules about who imports whom come from the table that the architecture test reads, so
+ * that an editor says them first.
  */
 import { defineConfig, globalIgnores } from "eslint/config";
 import tseslint from "typescript-eslint";
@@ -68,7 +68,8 @@ export default defineConfig(
         "error",
         { considerDefaultExhaustiveForUnions: true },
       ],
-      // Objects are made by functions here and their methods do not need a receiver; classes keep state in #fields.
+      // Objects are made by functions here and their methods do not need a receiver; classes keep
+      // state in #fields.
       "@typescript-eslint/unbound-method": "off",
       // An implementation of a contract may have nothing to wait for.
       "@typescript-eslint/require-await": "off",

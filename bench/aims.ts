@@ -1,5 +1,6 @@
 /**
- * What is aimed at, row by row, and whether a run reached it: as it stands, or as a multiple of the floor.
+ * What is aimed at, row by row, and whether a run reached it: as it stands, or as a multiple of the
+ * floor.
  */
 import type { Measurement } from "./measure.ts";
 import { batchRows, brokerRow, floorRow, loopRows, missRow, resultRow, startRow } from "./names.ts";
@@ -25,11 +26,17 @@ interface Aim {
 export interface Judgement extends Aim {
   readonly value: number;
   readonly isReached: boolean;
-  /** The same bound for a machine of this one's speed; undefined for an aim of which that says nothing. */
+  /**
+   * The same bound for a machine of this one's speed; undefined for an aim of which that says
+   * nothing.
+   */
   readonly here: { readonly bound: number; readonly isReached: boolean } | undefined;
 }
 
-/** The floor's median, in milliseconds, on the machine for which the aims were set. Only multiples of it can be compared. */
+/**
+ * The floor's median, in milliseconds, on the machine for which the aims were set. Only multiples
+ * of it can be compared.
+ */
 export const aimedFloorMs = 0.5;
 
 const bytesPerMegabyte = 1024 * 1024;
@@ -106,7 +113,10 @@ export function judge(run: Run): readonly Judgement[] {
   });
 }
 
-/** How many times longer the floor takes than where the aims were set; undefined for a run without it. */
+/**
+ * How many times longer the floor takes than where the aims were set; undefined for a run without
+ * it.
+ */
 export function slownessOf({ rows }: Pick<Run, "rows">): number | undefined {
   return divided(rows.find(({ name }) => name === floorRow)?.medianMs, aimedFloorMs);
 }

@@ -1,5 +1,6 @@
 /**
- * Rows without a tool: a program that does nothing, bare, in a sandbox, and in one with all that we add.
+ * Rows without a tool: a program that does nothing, bare, in a sandbox, and in one with all that we
+ * add.
  */
 import { join } from "node:path";
 import { bwrapOptions } from "../worker/sandbox/bubblewrap/argv.ts";
@@ -91,7 +92,10 @@ function describeGroups({ cgroups: found }: BubblewrapBackend): string {
   return `${description}, joined in ${joinMs.toFixed(1)} ms`;
 }
 
-/** A sandbox of ours with all that belongs to it, from acquisition to the removal of its work directory. */
+/**
+ * A sandbox of ours with all that belongs to it, from acquisition to the removal of its work
+ * directory.
+ */
 async function runHardened(backend: BubblewrapBackend): Promise<void> {
   const { signal } = new AbortController();
   const request = {
@@ -107,7 +111,10 @@ async function runHardened(backend: BubblewrapBackend): Promise<void> {
   if (exitCode !== 0) throw new Error(stderr.text);
 }
 
-/** The command line of the design document, section 7, for the profile `standard`: what hardening is compared with. */
+/**
+ * The command line of the design document, section 7, for the profile `standard`: what hardening is
+ * compared with.
+ */
 async function runPlainly(workDir: string): Promise<void> {
   const namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts"];
   const files = ["--ro-bind", "/", "/", "--tmpfs", "/tmp", "--bind", workDir, workDir];
@@ -117,7 +124,10 @@ async function runPlainly(workDir: string): Promise<void> {
   ]);
 }
 
-/** bubblewrap with the standard profile's options, and nothing of ours around it: no limits, no filter, no clean-up. */
+/**
+ * bubblewrap with the standard profile's options, and nothing of ours around it: no limits, no
+ * filter, no clean-up.
+ */
 async function runInSandbox(
   workDir: string,
   command: readonly string[],

@@ -1,5 +1,6 @@
 /**
- * Rows of a batch of calls that only wait: how much sooner it is done when several workers share it.
+ * Rows of a batch of calls that only wait: how much sooner it is done when several workers share
+ * it.
  */
 import type { Agent } from "../harness/agent.ts";
 import { type RunningBroker, sharingBrokers, startBroker } from "./brokers.ts";
@@ -12,7 +13,10 @@ import { WorkerProcess } from "./worker-process.ts";
 
 /** Batches that are timed, after one that is not. */
 const batches = 3;
-/** Calls of a batch, and seconds that each waits: enough rounds for it to matter little that the last is not shared evenly. */
+/**
+ * Calls of a batch, and seconds that each waits: enough rounds for it to matter little that the
+ * last is not shared evenly.
+ */
 const batchCalls = 64;
 const sleepSeconds = 0.25;
 /** Calls that one worker runs at once. */

@@ -11,7 +11,10 @@ export type BrokerKind = "dev" | "amqp" | "solace";
 /** A worker's variables for a broker. */
 export type BrokerVariables = Readonly<Record<string, string>>;
 
-/** A broker that runs: the DevBroker and the SMF broker in this process, RabbitMQ in one of its own. Its owner disposes it. */
+/**
+ * A broker that runs: the DevBroker and the SMF broker in this process, RabbitMQ in one of its own.
+ * Its owner disposes it.
+ */
 export interface RunningBroker extends AsyncDisposable {
   readonly kind: BrokerKind;
   readonly variables: BrokerVariables;

@@ -1,5 +1,6 @@
 /**
- * Makes calls inside a worker's own code, with no broker: whole ones, and what is between a sandbox and its end.
+ * Makes calls inside a worker's own code, with no broker: whole ones, and what is between a sandbox
+ * and its end.
  */
 import { watch } from "node:fs";
 import { type Foundation, createHost, openFoundation, wireInvoker } from "../worker/app.ts";
@@ -70,7 +71,10 @@ export class Caller implements AsyncDisposable {
     return timingSince(startMs, outcome.execution?.start);
   }
 
-  /** A call from the acquisition of its sandbox to its result or the report of its end, without what comes before and after. */
+  /**
+   * A call from the acquisition of its sandbox to its result or the report of its end, without what
+   * comes before and after.
+   */
   async invokeInside(tool: BenchTool, until: "result" | "exit"): Promise<Timing> {
     const entry = this.#entryOf(tool);
     let startMs = performance.now();
@@ -100,7 +104,10 @@ export class Caller implements AsyncDisposable {
     return this.#starts.acquire(this.#entryOf(tool), standardProfile(), this.#never);
   }
 
-  /** The interpreter of a tool's language, and what its sandboxes mount. The caller disposes it after its last sandbox. */
+  /**
+   * The interpreter of a tool's language, and what its sandboxes mount. The caller disposes it
+   * after its last sandbox.
+   */
   async interpreterOf(tool: BenchTool): Promise<Interpreter & AsyncDisposable> {
     const entry = this.#entryOf(tool);
     const runner = this.#foundation.runners.get(entry.runtime);

@@ -13,7 +13,10 @@ export const sandboxUid = process.getuid?.() === 0 ? 60_001 : undefined;
 /** Seconds that a call may take. */
 export const callTimeoutSeconds = 30;
 
-/** Enough for all that is to wait: what is asked is how long calls take, not how few sandboxes can wait. */
+/**
+ * Enough for all that is to wait: what is asked is how long calls take, not how few sandboxes can
+ * wait.
+ */
 const maxWarmMb = 2_048;
 
 /** Milliseconds within which a worker, or what stands for one, must be up. */
@@ -25,7 +28,9 @@ export const namespace = "bench";
 /** Where no broker is. */
 export const noBroker: BrokerVariables = { DEV_BROKER_HOST: "127.0.0.1", DEV_BROKER_PORT: "1" };
 
-/** Where a benchmark keeps its files, work directories among them: in memory, where there is room. */
+/**
+ * Where a benchmark keeps its files, work directories among them: in memory, where there is room.
+ */
 const memoryDirectory = "/dev/shm";
 const diskDirectory = "/var/tmp";
 /** Bytes that must be free in memory: a benchmark needs a tenth of that. */
@@ -52,7 +57,9 @@ async function hasMemory(): Promise<boolean> {
   return found?.type === tmpfsType && found.bavail * found.bsize >= minMemoryBytes;
 }
 
-/** The environment of a worker that serves these tools, with directories of its own below `base`. */
+/**
+ * The environment of a worker that serves these tools, with directories of its own below `base`.
+ */
 export async function environmentOf(
   base: string,
   name: string,

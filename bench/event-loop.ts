@@ -17,7 +17,10 @@ export interface LoopParts {
   readonly worker: WorkerProcess;
 }
 
-/** The delays of the worker's event loop under calls, and under tools that tell statuses as fast as they can. */
+/**
+ * The delays of the worker's event loop under calls, and under tools that tell statuses as fast as
+ * they can.
+ */
 export async function measureLoop(
   parts: LoopParts,
   rounds: number,

@@ -7,7 +7,10 @@ import { createInterface } from "node:readline";
 
 /** Starts /bin/true on demand. The caller disposes it. */
 export interface Floor extends AsyncDisposable {
-  /** Starts the program and waits for its end. The milliseconds that this took, without the way to who does it. */
+  /**
+   * Starts the program and waits for its end. The milliseconds that this took, without the way to
+   * who does it.
+   */
   run(): Promise<number>;
 }
 

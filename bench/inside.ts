@@ -28,7 +28,10 @@ export function insideRows(caller: Caller): readonly Row[] {
   ];
 }
 
-/** Calls of a pool found a sandbox waiting, or started cold; those of a template may have had one made. */
+/**
+ * Calls of a pool found a sandbox waiting, or started cold; those of a template may have had one
+ * made.
+ */
 function hitsOfTemplate(caller: Caller, tool: BenchTool): Pick<Row, "hits"> {
   return tool.start === "template" ? { hits: () => hitsOf(caller.stock, nameOf(tool)) } : {};
 }

@@ -3,7 +3,9 @@
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
-/** Milliseconds between two looks. What is measured is from one to the next, so this is taken off. */
+/**
+ * Milliseconds between two looks. What is measured is from one to the next, so this is taken off.
+ */
 const resolutionMs = 1;
 const nanosecondsPerMs = 1_000_000;
 

@@ -1,6 +1,6 @@
 /**
- * Times rows of a benchmark so that they can be compared: a round runs each row once, so a busy moment of the machine
- * hits all of them alike.
+ * Times rows of a benchmark so that they can be compared: a round runs each row once, so a busy
+ * moment of the machine hits all of them alike.
  */
 import type { StartKind } from "../worker/protocol/execution.ts";
 
@@ -15,10 +15,16 @@ const minSaturationCalls = 2 * inFlight;
 /** Milliseconds of the same before that, as a part of it, until what had waited is used up. */
 const leadIn = 1 / 3;
 
-/** What a row is of, for those who draw it. `loop` is the event loop of a worker, `batch` are many calls. */
+/**
+ * What a row is of, for those who draw it. `loop` is the event loop of a worker, `batch` are many
+ * calls.
+ */
 export type RowKind = "floor" | StartKind | "loop" | "batch";
 
-/** How calls came to their sandboxes: to one that waited, to one made of a template for them, to one made of nothing. */
+/**
+ * How calls came to their sandboxes: to one that waited, to one made of a template for them, to one
+ * made of nothing.
+ */
 export interface StartCounts {
   readonly hits: number;
   readonly misses: number;
@@ -37,18 +43,24 @@ export interface Row {
   readonly name: string;
   readonly kind: RowKind;
   /**
-   * Does it once. Called one at a time, and for the throughput {@link inFlight} at a time, unless that says nothing of the row:
-   * `isAlone`.
+   * Does it once. Called one at a time, and for the throughput {@link inFlight} at a time, unless
+   * that says nothing of the row: `isAlone`.
    */
   run(): Promise<Timing>;
   readonly isAlone?: boolean;
-  /** Calls so far that found a sandbox waiting, where those that did not may have been given one of the same kind. */
+  /**
+   * Calls so far that found a sandbox waiting, where those that did not may have been given one of
+   * the same kind.
+   */
   hits?(): Promise<number>;
   /** Bytes of memory that only one sandbox that waits has. */
   parkedBytes?(): Promise<number | undefined>;
 }
 
-/** What was measured of a row; times in milliseconds. What runs of old did not measure is missing in their files. */
+/**
+ * What was measured of a row; times in milliseconds. What runs of old did not measure is missing in
+ * their files.
+ */
 export interface Measurement {
   readonly name: string;
   readonly kind?: RowKind;
@@ -141,7 +153,10 @@ class Series {
   }
 }
 
-/** A row's throughput when as much of it runs as can, and how its calls came to their sandboxes then. */
+/**
+ * A row's throughput when as much of it runs as can, and how its calls came to their sandboxes
+ * then.
+ */
 async function saturate(
   row: Row,
   rounds: number,

@@ -1,5 +1,6 @@
 /**
- * A benchmark run as plots: SVG that is drawn once, without scripts, and readable on light and dark pages alike.
+ * A benchmark run as plots: SVG that is drawn once, without scripts, and readable on light and dark
+ * pages alike.
  */
 import type { Measurement, RowKind } from "./measure.ts";
 import { type BenchReport, describeRun } from "./report.ts";

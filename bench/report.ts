@@ -20,7 +20,9 @@ export interface BenchReport {
   readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryBytes: number };
   readonly kernel: string;
   readonly versions: Readonly<Record<string, string>>;
-  /** What this host's control groups keep, and how long joining one took. Runs of old do not say. */
+  /**
+   * What this host's control groups keep, and how long joining one took. Runs of old do not say.
+   */
   readonly controlGroups?: string;
   /** What the work directories lay on. Runs of old do not say: on a disk. */
   readonly workDirs?: string;

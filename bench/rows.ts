@@ -1,5 +1,6 @@
 /**
- * What is measured: from the floor over bare sandboxes to whole calls and the event loop of who answers them.
+ * What is measured: from the floor over bare sandboxes to whole calls and the event loop of who
+ * answers them.
  */
 import { openBareRows } from "./bare.ts";
 import { Caller } from "./caller.ts";

@@ -22,7 +22,10 @@ export async function hitsOf(view: StockView, tool: string): Promise<number> {
   return shelves.reduce((sum, { hits }) => sum + hits, 0);
 }
 
-/** Waits until everywhere as many sandboxes wait as should, and none is being made. Throws after a minute. */
+/**
+ * Waits until everywhere as many sandboxes wait as should, and none is being made. Throws after a
+ * minute.
+ */
 export async function quiet(views: readonly StockView[]): Promise<void> {
   const lateMs = performance.now() + quietTimeoutMs;
   for (;;) {

@@ -1,5 +1,6 @@
 /**
- * A benchmark run as Markdown: what it was measured with, the table, and what of the aims was reached.
+ * A benchmark run as Markdown: what it was measured with, the table, and what of the aims was
+ * reached.
  */
 import { type Judgement, aimedFloorMs, judge, slownessOf } from "./aims.ts";
 import type { Measurement, RowKind, StartCounts } from "./measure.ts";
@@ -86,7 +87,10 @@ function mark(isReached: boolean): string {
   return isReached ? "✓" : "✗";
 }
 
-/** Sentences for all, and a line for each that was not reached either way; nothing for a run whose rows have none. */
+/**
+ * Sentences for all, and a line for each that was not reached either way; nothing for a run whose
+ * rows have none.
+ */
 function aimsReached(report: BenchReport, judgements: readonly Judgement[]): readonly string[] {
   if (judgements.length === 0) return [];
   const missed = judgements.filter(({ isReached }) => !isReached);

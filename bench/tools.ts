@@ -24,12 +24,18 @@ export interface BenchTool {
   readonly maxWarm?: number;
 }
 
-/** Sandboxes of a tool that wait in quiet times: the fewest, so that they do not weigh on the rows of others. */
+/**
+ * Sandboxes of a tool that wait in quiet times: the fewest, so that they do not weigh on the rows
+ * of others.
+ */
 const minWarm = 1;
 /** And at most, as where the manifest does not say. */
 const maxWarm = 16;
 
-/** Name of the tool that floods the worker with statuses, for as many `seconds` as its argument says. */
+/**
+ * Name of the tool that floods the worker with statuses, for as many `seconds` as its argument
+ * says.
+ */
 export const floodTool = "flood";
 /** More than it can tell. */
 const floodStatusKb = 1_048_576;

@@ -8,7 +8,10 @@ import type { ShelfStats } from "../worker/starts/starts.ts";
 import { Slots } from "../worker/support/slots.ts";
 import type { Delays } from "./loop-delays.ts";
 
-/** What can be asked: about the sandboxes that wait; for the delays of the event loop since that was last asked. */
+/**
+ * What can be asked: about the sandboxes that wait; for the delays of the event loop since that was
+ * last asked.
+ */
 export type Question = "stats" | "delays";
 
 /** A worker that runs. Its owner disposes it. */

@@ -1,7 +1,8 @@
 /**
  * A worker in a process of its own, which tells the benchmark what is going on in it.
  *
- * Whoever starts it sends a {@link Question} at a time and gets the answer. It ends when nobody can ask any more.
+ * Whoever starts it sends a {@link Question} at a time and gets the answer. It ends when nobody can
+ * ask any more.
  */
 import { once } from "node:events";
 import { createHost } from "../worker/app.ts";

@@ -1,11 +1,13 @@
 /**
- * Starts a program of this package under Node 24 or newer, looking for one when it was called with an older Node.
+ * Starts a program of this package under Node 24 or newer, looking for one when it was called with
+ * an older Node.
  *
- * This file and its callers stay readable for Node 12 (no `?.`, `??`, `node:` or top-level await), because a syntax
- * error would be the old Node's only message.
+ * This file and its callers stay readable for Node 12 (no `?.`, `??`, `node:` or top-level await),
+ * because a syntax error would be the old Node's only message.
  *
- * Which code runs: `dist/` when it is there, as in an installed package, else the TypeScript sources, which Node 24
- * runs as they are. In a checkout that was built, edits show after the next build; the npm scripts use the sources.
+ * Which code runs: `dist/` when it is there, as in an installed package, else the TypeScript
+ * sources, which Node 24 runs as they are. In a checkout that was built, edits show after the next
+ * build; the npm scripts use the sources.
  */
 import { spawn } from "child_process";
 import { existsSync, readFileSync, realpathSync } from "fs";
@@ -17,18 +19,25 @@ import { fileURLToPath, pathToFileURL } from "url";
 const oldestMajor = 24;
 /** EX_UNAVAILABLE of sysexits(3): a program that this one needs is not there. */
 const exitUnavailable = 69;
-/** npm's package `node` copies its program from this one by an install script, which npm 12 does not run unasked. */
+/**
+ * npm's package `node` copies its program from this one by an install script, which npm 12 does not
+ * run unasked.
+ */
 const scriptlessPackage = "node-" + process.platform + "-" + process.arch;
 /** What a service manager, a shell or a terminal sends to the process that it started. */
 const forwardedSignals = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR2"];
-/** Tells the newer Node that the channel to its parent is ours: nobody else's channel means anything to it. */
+/**
+ * Tells the newer Node that the channel to its parent is ours: nobody else's channel means anything
+ * to it.
+ */
 const launchedMark = "STR_LAUNCHED";
 
 const packageDirectory = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Runs `entry`, a path without its extension such as "worker/main", in this process or under a newer Node. Who types
- * commands waits for each: `keepsCompiled` has Node keep what it compiles in the user's cache directory.
+ * Runs `entry`, a path without its extension such as "worker/main", in this process or under a
+ * newer Node. Who types commands waits for each: `keepsCompiled` has Node keep what it compiles in
+ * the user's cache directory.
  */
 export function launch(entry, keepsCompiled) {
   if (majorOf(process.versions.node) >= oldestMajor) {
@@ -79,7 +88,10 @@ function majorOf(version) {
   return parseInt(version, 10);
 }
 
-/** SIGKILL cannot be passed on: the channel to a launcher that it ended closes, and counts as SIGTERM. */
+/**
+ * SIGKILL cannot be passed on: the channel to a launcher that it ended closes, and counts as
+ * SIGTERM.
+ */
 function endWithLauncher() {
   if (process.env[launchedMark] === undefined || process.channel === undefined) return;
   delete process.env[launchedMark];
@@ -87,7 +99,10 @@ function endWithLauncher() {
   process.channel.unref();
 }
 
-/** Becomes `node` as far as a parent can tell: same arguments, same streams, signals passed on, same ending. */
+/**
+ * Becomes `node` as far as a parent can tell: same arguments, same streams, signals passed on, same
+ * ending.
+ */
 function runUnder(node) {
   const child = spawn(node, process.execArgv.concat(process.argv.slice(1)), {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
@@ -119,13 +134,17 @@ function whatToInstall() {
   ].join("");
 }
 
-/** The npm command that puts Node where `findNode` looks, for the way in which this package is installed. */
+/**
+ * The npm command that puts Node where `findNode` looks, for the way in which this package is
+ * installed.
+ */
 function installCommand() {
   const nodeModules = sep + "node_modules" + sep;
   const at = packageDirectory.lastIndexOf(nodeModules);
   if (at === -1) return "cd " + packageDirectory + " && npm ci";
   const owner = packageDirectory.slice(0, at);
-  // npm keeps global packages in PREFIX/lib/node_modules, and would overwrite PREFIX/bin/node with a link of its own.
+  // npm keeps global packages in PREFIX/lib/node_modules, and would overwrite PREFIX/bin/node with
+  // a link of its own.
   const where =
     owner.endsWith(sep + "lib") && !existsSync(join(owner, "package.json"))
       ? "--global --no-bin-links --prefix " + dirname(owner)

@@ -1,6 +1,6 @@
 /**
- * The agent's half of a call, over any broker: publishes it, relays its statuses, awaits its answer (design document,
- * section 2).
+ * The agent's half of a call, over any broker: publishes it, relays its statuses, awaits its answer
+ * (design document, section 2).
  */
 import type {
   Broker,
@@ -27,21 +27,27 @@ import {
   inboxPattern,
 } from "./messages.ts";
 
-/** Milliseconds before the one repetition of a call that no worker was there for (as real agents). */
+/**
+ * Milliseconds before the one repetition of a call that no worker was there for (as real agents).
+ */
 export const retryDelayMs = 1_000;
 
 /**
- * Milliseconds between two questions whether somebody serves a tool: twice as many after each that the broker may keep for
- * whoever comes, up to the last.
+ * Milliseconds between two questions whether somebody serves a tool: twice as many after each that
+ * the broker may keep for whoever comes, up to the last.
  */
 const probeIntervalMs = { first: 1_000, last: 16_000 } as const;
 
-/** How long a question is worth keeping: who comes before the next one finds it, and later ones not all there ever were. */
+/**
+ * How long a question is worth keeping: who comes before the next one finds it, and later ones not
+ * all there ever were.
+ */
 const probeLife = { timeToLiveSeconds: 40 } as const;
 
 /**
- * Requests on their way to the broker without its confirmation, by their size; further ones wait for these. So many fit into
- * what a session keeps while there is no connection, and large ones keep no small ones waiting.
+ * Requests on their way to the broker without its confirmation, by their size; further ones wait
+ * for these. So many fit into what a session keeps while there is no connection, and large ones
+ * keep no small ones waiting.
  */
 const maxSending = { small: 512, large: 9 } as const;
 const smallBytes = 64 * 1024;
@@ -56,8 +62,8 @@ export interface AgentOptions {
   /** Letters, digits and `_`. */
   readonly name?: string;
   /**
-   * What the agent is called in the topics of its answers, as a name; its name unless given. Answers reach every agent of one
-   * inbox, and each takes its own.
+   * What the agent is called in the topics of its answers, as a name; its name unless given.
+   * Answers reach every agent of one inbox, and each takes its own.
    */
   readonly inbox?: string;
   readonly clock?: Clock;
@@ -94,10 +100,12 @@ export type CallResult = (Answer | NoAnswer) & {
 };
 
 /**
- * A connected agent. Any number of calls share its session. Its owner disposes it; that fails the calls on their way.
+ * A connected agent. Any number of calls share its session. Its owner disposes it; that fails the
+ * calls on their way.
  *
- * Over a broker that reconnects, calls wait while there is no connection, in their time; an answer that is published
- * meanwhile reaches nobody. When the session is lost for good, the calls fail, and so do all later ones.
+ * Over a broker that reconnects, calls wait while there is no connection, in their time; an answer
+ * that is published meanwhile reaches nobody. When the session is lost for good, the calls fail,
+ * and so do all later ones.
  */
 export class Agent implements AsyncDisposable {
   readonly #session: BrokerSession;
@@ -131,7 +139,10 @@ export class Agent implements AsyncDisposable {
     void this.#listen();
   }
 
-  /** Connects to a DevBroker, by one attempt. Throws BrokerError, or the signal's reason; leaves nothing open then. */
+  /**
+   * Connects to a DevBroker, by one attempt. Throws BrokerError, or the signal's reason; leaves
+   * nothing open then.
+   */
   static async connect(
     { host, port, ...options }: AgentOptions & BrokerAddress,
     signal: AbortSignal,
@@ -140,7 +151,9 @@ export class Agent implements AsyncDisposable {
     return Agent.on(await openDevBroker({ host, port }, { namespace, name }), options, signal);
   }
 
-  /** Connects to any broker. Throws BrokerError, or the signal's reason; leaves nothing open then. */
+  /**
+   * Connects to any broker. Throws BrokerError, or the signal's reason; leaves nothing open then.
+   */
   static async on(broker: Broker, options: AgentOptions, signal: AbortSignal): Promise<Agent> {
     await using stack = new AsyncDisposableStack();
     const session = stack.use(await broker.connect([], signal));
@@ -150,11 +163,12 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool and waits for the answer; the first one counts. A call answered `TOOL_NOT_AVAILABLE`, or that the broker
-   * has nobody for, is made once more after a second, under a new correlation id, as real agents do.
+   * Calls a tool and waits for the answer; the first one counts. A call answered
+   * `TOOL_NOT_AVAILABLE`, or that the broker has nobody for, is made once more after a second,
+   * under a new correlation id, as real agents do.
    *
-   * Throws RequestTooLargeError, BrokerError when the connection is lost for good, what `onStatus` throws, or the signal's
-   * reason.
+   * Throws RequestTooLargeError, BrokerError when the connection is lost for good, what `onStatus`
+   * throws, or the signal's reason.
    */
   async call(call: ToolCall, options: CallOptions = {}): Promise<CallResult> {
     const result = await this.#attempt(call, options);
@@ -182,9 +196,9 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * What a worker says to a request for a tool that is no call: `TOOL_NOT_AVAILABLE` with the reason if it does not serve
-   * the tool, another error if it does. Nothing runs. Asks until it has an answer. Throws BrokerError, or the signal's
-   * reason.
+   * What a worker says to a request for a tool that is no call: `TOOL_NOT_AVAILABLE` with the
+   * reason if it does not serve the tool, another error if it does. Nothing runs. Asks until it has
+   * an answer. Throws BrokerError, or the signal's reason.
    */
   async ask(tool: string, signal: AbortSignal): Promise<Answer> {
     const id = newUuid();
@@ -231,7 +245,10 @@ export class Agent implements AsyncDisposable {
     return { ...read(answer, waitedSeconds), correlationId, roundTripMs };
   }
 
-  /** With the user properties of real agents. The time is that of the call: however late it is sent, its caller waits no longer. */
+  /**
+   * With the user properties of real agents. The time is that of the call: however late it is sent,
+   * its caller waits no longer.
+   */
   async #publish(
     tool: string,
     { id, userId, ...message }: Request,

@@ -14,8 +14,8 @@ export function statusTeller({ err }: Context): (text: string) => void {
 }
 
 /**
- * Tells what became of a call. The result goes to standard output, a failure to standard error; with `json` the response
- * is output whatever it says.
+ * Tells what became of a call. The result goes to standard output, a failure to standard error;
+ * with `json` the response is output whatever it says.
  */
 export function tellResult(result: Told, json: boolean, { out, err }: Context): void {
   if (json && result.kind !== "no-answer" && result.response) {

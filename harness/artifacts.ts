@@ -1,5 +1,6 @@
 /**
- * The artifact store that the harness and the worker share: local files go in, created artifacts come out.
+ * The artifact store that the harness and the worker share: local files go in, created artifacts
+ * come out.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
@@ -48,8 +49,8 @@ export class CallArtifacts {
   }
 
   /**
-   * Writes a created artifact into `directory`, which is made if need be, and returns the file's path. A file of that
-   * name is replaced. Throws CommandError.
+   * Writes a created artifact into `directory`, which is made if need be, and returns the file's
+   * path. A file of that name is replaced. Throws CommandError.
    */
   async download(
     artifact: CreatedArtifact,
@@ -93,8 +94,8 @@ export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
   }
 
   /**
-   * Opens the store that `ARTIFACT_*` describe.
-   * Throws UsageError when the variables or the names cannot be used, StoreError when the store cannot.
+   * Opens the store that `ARTIFACT_*` describe. Throws UsageError when the variables or the names
+   * cannot be used, StoreError when the store cannot.
    */
   static async open(
     options: SharedArtifactsOptions,
@@ -120,7 +121,9 @@ export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
 const sameStore =
   "Worker and harness must have the same ARTIFACT_* variables and exactly the same namespace.";
 
-/** Reads the part of the worker's configuration that says where artifacts are. Throws UsageError. */
+/**
+ * Reads the part of the worker's configuration that says where artifacts are. Throws UsageError.
+ */
 function readArtifactConfig(environment: Environment, namespace: string) {
   const artifactVariables = Object.entries(environment).filter(([name]) =>
     name.startsWith("ARTIFACT_"),

@@ -13,7 +13,10 @@ import {
 import { type Context, UsageError } from "./context.ts";
 import { type Screen, printable } from "./screen.ts";
 
-/** Attempts of a command to connect, and to connect again after a loss: people are there to try once more. */
+/**
+ * Attempts of a command to connect, and to connect again after a loss: people are there to try once
+ * more.
+ */
 const connectRetries = 1;
 
 /** A broker that a command can connect to. */

@@ -1,5 +1,6 @@
 /**
- * The files and artifacts of a call, from the command line to the request: found first, saved when the call is made.
+ * The files and artifacts of a call, from the command line to the request: found first, saved when
+ * the call is made.
  */
 import assert from "node:assert/strict";
 import { readFile, stat } from "node:fs/promises";
@@ -25,8 +26,8 @@ export interface CallInputs {
 }
 
 /**
- * Finds every file of `--artifact` and `--preload`. A parameter that is given several times, or as `PARAM[]`, or whose
- * argument is an array takes a list. Throws UsageError.
+ * Finds every file of `--artifact` and `--preload`. A parameter that is given several times, or as
+ * `PARAM[]`, or whose argument is an array takes a list. Throws UsageError.
  */
 export async function readInputs(options: {
   readonly args: JsonObject;
@@ -103,8 +104,8 @@ type ArtifactInput =
   | { readonly kind: "reference"; readonly filename: string; readonly version: number };
 
 /**
- * What `--artifact PARAM=TEXT` means: a local file of exactly that name; else, with `:VERSION` at its end, an artifact
- * that the store has already. Throws UsageError.
+ * What `--artifact PARAM=TEXT` means: a local file of exactly that name; else, with `:VERSION` at
+ * its end, an artifact that the store has already. Throws UsageError.
  */
 async function readArtifactInput({ parameter, text }: Assignment): Promise<ArtifactInput> {
   const stats = await stat(text).catch(() => undefined);
@@ -115,7 +116,10 @@ async function readArtifactInput({ parameter, text }: Assignment): Promise<Artif
   return { kind: "reference", filename, version: Number(match?.groups?.["version"]) };
 }
 
-/** The content for `--preload PARAM=FILE`. Throws UsageError when there is no such file or a request cannot hold it. */
+/**
+ * The content for `--preload PARAM=FILE`. Throws UsageError when there is no such file or a request
+ * cannot hold it.
+ */
 async function readPreload({ parameter, text }: Assignment): Promise<PreloadedArtifact> {
   const stats = await stat(text).catch(() => undefined);
   if (!stats?.isFile()) throw notAFile("--preload", parameter, text, stats !== undefined);
@@ -134,7 +138,10 @@ function notAFile(option: string, parameter: string, text: string, exists: boole
   return new UsageError(`${option} ${parameter}: ${text} ${what}`);
 }
 
-/** Values by the key under which a request has them: `param`, or `param[0]`, `param[1]` for one of the lists. */
+/**
+ * Values by the key under which a request has them: `param`, or `param[0]`, `param[1]` for one of
+ * the lists.
+ */
 export function byRequestKey<T>(
   entries: readonly Entry<T>[],
   lists: ReadonlySet<string>,
@@ -150,7 +157,10 @@ export function byRequestKey<T>(
   );
 }
 
-/** The arguments with the filename, or the list of filenames, for every artifact parameter they do not name. */
+/**
+ * The arguments with the filename, or the list of filenames, for every artifact parameter they do
+ * not name.
+ */
 export function withFilenames(
   args: JsonObject,
   files: readonly Entry<{ readonly filename: string }>[],

@@ -39,7 +39,8 @@ function leaveInterrupts(): Disposable {
 
 process.on("SIGINT", () => interrupt("SIGINT"));
 process.on("SIGTERM", () => interrupt("SIGTERM"));
-// A reader that has gone, such as head(1), ends other programs by a signal; Node reports it here, at every write.
+// A reader that has gone, such as head(1), ends other programs by a signal; Node reports it here,
+// at every write.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", () => {
     stopping.abort(new Interruption("nobody reads what is written", exitCodeOf("SIGPIPE")));

@@ -5,7 +5,9 @@ import type { Environment } from "../worker/config.ts";
 import type { Clock } from "../worker/support/clock.ts";
 import type { Screen } from "./screen.ts";
 
-/** Exit codes of the program; a signal ends it with 128 and the signal's number, as a shell counts. */
+/**
+ * Exit codes of the program; a signal ends it with 128 and the signal's number, as a shell counts.
+ */
 export const exit = {
   success: 0,
   /** The tool, the worker or the broker failed. */

@@ -1,5 +1,6 @@
 /**
- * What holds unless one says otherwise, apart from the parts that use it: help shows it, and loads none of them.
+ * What holds unless one says otherwise, apart from the parts that use it: help shows it, and loads
+ * none of them.
  */
 
 /** The port of a DevBroker that nobody said the port of. */

@@ -1,5 +1,6 @@
 /**
- * `harness demo`: a broker, a real worker, and the example tools in their sandboxes, with nothing prepared.
+ * `harness demo`: a broker, a real worker, and the example tools in their sandboxes, with nothing
+ * prepared.
  */
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,7 +27,10 @@ const startTimeoutMs = 60_000;
 /** A variable that is in the worker's environment to be looked for from inside a sandbox. */
 const workerVariable = "DEMO_SECRET";
 
-/** Runs the demo. Returns 0 when every call ended as it has to, 1 when one did not; throws CommandError. */
+/**
+ * Runs the demo. Returns 0 when every call ended as it has to, 1 when one did not; throws
+ * CommandError.
+ */
 export async function demo(context: Context): Promise<number> {
   const { out, clock } = context;
   out.line(out.paint("bold", "Secure Tool Runtime: the demo"));
@@ -114,7 +118,10 @@ async function prepareHome(
   };
 }
 
-/** Resolves when the worker serves the example tools. Throws the signal's reason, or CommandError when it takes too long. */
+/**
+ * Resolves when the worker serves the example tools. Throws the signal's reason, or CommandError
+ * when it takes too long.
+ */
 async function ready(broker: DevBroker, worker: WorkerProcess, signal: AbortSignal): Promise<void> {
   const timeout = AbortSignal.timeout(startTimeoutMs);
   try {
@@ -181,7 +188,9 @@ function tell(
   out.line(out.paint("dim", `   ${time(result.roundTripMs)}${inWorker}`));
 }
 
-/** Median round trip in milliseconds of quick calls, one after another; undefined when one failed. */
+/**
+ * Median round trip in milliseconds of quick calls, one after another; undefined when one failed.
+ */
 async function timeQuickCalls({ agent, signal, context }: Stage): Promise<number | undefined> {
   const { out } = context;
   const roundTripsMs: number[] = [];

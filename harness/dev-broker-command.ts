@@ -14,7 +14,10 @@ export interface DevBrokerOptions {
   readonly namespace: string;
 }
 
-/** Serves until the context's signal; that is its regular end. Throws CommandError when it cannot listen. */
+/**
+ * Serves until the context's signal; that is its regular end. Throws CommandError when it cannot
+ * listen.
+ */
 export async function runDevBroker(options: DevBrokerOptions, context: Context): Promise<number> {
   const { out, err, environment, signal } = context;
   await using broker = await listen(options.host, options.port);

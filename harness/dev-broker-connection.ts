@@ -1,5 +1,6 @@
 /**
- * One connection to a DevBroker, from its first byte to its last: commands are carried out one after the other.
+ * One connection to a DevBroker, from its first byte to its last: commands are carried out one
+ * after the other.
  */
 import type { Socket } from "node:net";
 import {
@@ -101,9 +102,9 @@ class Conversation {
 }
 
 /**
- * The lines of a connection, as many as are asked for. Reading goes on while one line is being worked on, so that the
- * end of the connection is noticed; it stops while finished lines wait. Ends with the connection and at a line that is
- * too long.
+ * The lines of a connection, as many as are asked for. Reading goes on while one line is being
+ * worked on, so that the end of the connection is noticed; it stops while finished lines wait. Ends
+ * with the connection and at a line that is too long.
  */
 async function* readLines(socket: Socket): AsyncGenerator<Buffer, void> {
   const splitter = new LineSplitter(maxLineBytes);

@@ -28,7 +28,9 @@ export interface ClientSubscriptions {
 export interface DevBrokerEvents {
   /** A client connected or changed its subscriptions. */
   subscribed: [client: ClientSubscriptions];
-  /** A client reads too slowly: its oldest waiting messages were dropped, `total` of them by now. */
+  /**
+   * A client reads too slowly: its oldest waiting messages were dropped, `total` of them by now.
+   */
   dropped: [loss: { readonly clientId: string | null; readonly total: number }];
 }
 
@@ -71,8 +73,8 @@ export class Client {
   }
 
   /**
-   * The next message, or undefined when none came in time or the signal aborted. A wait of no time finds nothing, even
-   * when messages wait: so does the original's. One caller at a time.
+   * The next message, or undefined when none came in time or the signal aborted. A wait of no time
+   * finds nothing, even when messages wait: so does the original's. One caller at a time.
    */
   receive(timeoutMs: number, signal: AbortSignal): Promise<Buffer | undefined> {
     const waiting = timeoutMs > 0 ? this.#dequeue() : undefined;
@@ -98,7 +100,10 @@ export class Client {
   }
 }
 
-/** A message on its way to those who want it; payload and properties are the JSON text of the sender. */
+/**
+ * A message on its way to those who want it; payload and properties are the JSON text of the
+ * sender.
+ */
 export interface OutgoingMessage {
   readonly topic: string;
   readonly payload: Uint8Array;
@@ -146,7 +151,10 @@ export class Hub {
     this.events.emit("subscribed", client.describe());
   }
 
-  /** Hands a message to every client but its sender, once for each pattern that matches. Returns its id. */
+  /**
+   * Hands a message to every client but its sender, once for each pattern that matches. Returns its
+   * id.
+   */
   publish(sender: Client, message: OutgoingMessage): string {
     const messageId = newUuid();
     const line = encodeMessage(messageId, message);

@@ -1,8 +1,9 @@
 /**
- * A DevBroker: the message router that agents bring along for development, in the tongue of the original.
+ * A DevBroker: the message router that agents bring along for development, in the tongue of the
+ * original.
  *
- * Where it differs from the original on purpose: everything that can grow has a limit, and a client that comes back
- * under its former id really takes its place.
+ * Where it differs from the original on purpose: everything that can grow has a limit, and a client
+ * that comes back under its former id really takes its place.
  */
 import { type EventEmitter, once } from "node:events";
 import { type AddressInfo, type Socket, createServer } from "node:net";
@@ -27,7 +28,10 @@ export interface DevBroker extends AsyncDisposable {
   dropConnections(): void;
 }
 
-/** Starts a DevBroker on `host` (loopback unless told) and `port` (a free one unless told). Rejects when it cannot listen. */
+/**
+ * Starts a DevBroker on `host` (loopback unless told) and `port` (a free one unless told). Rejects
+ * when it cannot listen.
+ */
 export async function startDevBroker(
   options: { host?: string; port?: number } = {},
 ): Promise<DevBroker> {

@@ -35,7 +35,10 @@ export async function startEmbeddedBroker(host: string, port: number): Promise<E
   };
 }
 
-/** A DevBroker on `host` and `port`. Throws PortTakenError, and CommandError when it cannot listen there otherwise. */
+/**
+ * A DevBroker on `host` and `port`. Throws PortTakenError, and CommandError when it cannot listen
+ * there otherwise.
+ */
 export async function listen(host: string, port: number): Promise<DevBroker> {
   try {
     return await startDevBroker({ host, port });
@@ -58,7 +61,10 @@ export class PortTakenError extends CommandError {
   }
 }
 
-/** Why what was published to a topic may have reached nobody, told from the subscriptions that a broker saw. */
+/**
+ * Why what was published to a topic may have reached nobody, told from the subscriptions that a
+ * broker saw.
+ */
 export function explainSilence(topic: string, seen: readonly ClientSubscriptions[]): string {
   if (seen.length === 0) return "No client subscribed to anything.";
   const shown = seen.flatMap(({ clientId, patterns }) => [

@@ -1,5 +1,6 @@
 /**
- * The broker that `harness invoke` calls at: the one that the command line names, one that runs here, or its own.
+ * The broker that `harness invoke` calls at: the one that the command line names, one that runs
+ * here, or its own.
  */
 import { BrokerError } from "../worker/broker/broker.ts";
 import { Agent, defaultAgentName, newInbox } from "./agent.ts";

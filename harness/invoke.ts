@@ -31,7 +31,10 @@ export interface InvokeOptions {
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
   readonly json?: boolean;
-  /** A running broker, as `chooseBroker` reads it; without it the one on `host` and `port`, which is started if need be. */
+  /**
+   * A running broker, as `chooseBroker` reads it; without it the one on `host` and `port`, which is
+   * started if need be.
+   */
   readonly broker?: string;
   readonly host: string;
   readonly port: number;

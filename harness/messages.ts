@@ -46,8 +46,8 @@ export interface ToolCall {
 }
 
 /**
- * What an agent subscribes to: the pattern of the answers and of the statuses of all its calls. It is one, since only the
- * messages of one subscription come in the order in which they were sent.
+ * What an agent subscribes to: the pattern of the answers and of the statuses of all its calls. It
+ * is one, since only the messages of one subscription come in the order in which they were sent.
  */
 export function inboxPattern(namespace: string, agent: string): string {
   const statuses = statusTopic(namespace, agent, ">").split("/");
@@ -67,8 +67,8 @@ export class RequestTooLargeError extends Error {
 }
 
 /**
- * Encodes an invoke request as compact UTF-8 JSON (design document, section 5). The id is also the task id, as agents
- * have it. Throws RequestTooLargeError.
+ * Encodes an invoke request as compact UTF-8 JSON (design document, section 5). The id is also the
+ * task id, as agents have it. Throws RequestTooLargeError.
  */
 export function encodeRequest(id: string, appName: string, call: ToolCall): Uint8Array {
   const request = {
@@ -104,7 +104,10 @@ export function encodeRequest(id: string, appName: string, call: ToolCall): Uint
   return bytes;
 }
 
-/** Encodes a request that no worker can carry out, so that every answer to it says: somebody serves this tool. */
+/**
+ * Encodes a request that no worker can carry out, so that every answer to it says: somebody serves
+ * this tool.
+ */
 export function encodeProbe(id: string): Uint8Array {
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, method: invokeMethod, params: {} }));
 }
@@ -209,7 +212,9 @@ export function decodeAnswer(payload: Uint8Array): Answer {
   };
 }
 
-/** Reads the text of a status notification; undefined when it has none. Peers have it at two places. */
+/**
+ * Reads the text of a status notification; undefined when it has none. Peers have it at two places.
+ */
 export function decodeStatusText(payload: Uint8Array): string | undefined {
   const notification = decodeObject(payload);
   if (typeof notification === "string") return undefined;

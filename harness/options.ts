@@ -80,7 +80,10 @@ export function checkNamespace(namespace: string): void {
   if (problem !== undefined) throw new UsageError(`SAM_NAMESPACE "${namespace}" ${problem}`);
 }
 
-/** Has no parser: what commander says of a value that is refused would repeat it, with the password in it. */
+/**
+ * Has no parser: what commander says of a value that is refused would repeat it, with the password
+ * in it.
+ */
 export function brokerOption(description: string): Option {
   return new Option("--broker <broker>", `${description}: ${acceptedBrokers}`);
 }

@@ -1,5 +1,6 @@
 /**
- * Where the files of this package are: in a checkout beside the sources, in an installed package below `dist/`.
+ * Where the files of this package are: in a checkout beside the sources, in an installed package
+ * below `dist/`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
@@ -9,7 +10,10 @@ const extension = extname(import.meta.filename);
 /** The tree that this file belongs to; the worker is in it. */
 const root = dirname(import.meta.dirname);
 
-/** What npm installs: the checkout itself, or the directory that `dist/`, examples and tool runner are in. */
+/**
+ * What npm installs: the checkout itself, or the directory that `dist/`, examples and tool runner
+ * are in.
+ */
 const packageRoot = extension === ".ts" ? root : dirname(root);
 
 /** Whether this is a checkout, with the sources, and not what npm installs. */

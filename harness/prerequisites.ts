@@ -42,7 +42,10 @@ const prlimit: Need = {
   packages: { apt: "util-linux", dnf: "util-linux", apk: "util-linux-misc" },
 };
 
-/** Finds the programs. Throws CommandError that names everything that is missing and the command that installs it. */
+/**
+ * Finds the programs. Throws CommandError that names everything that is missing and the command
+ * that installs it.
+ */
 export async function findPrograms(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,

@@ -1,6 +1,6 @@
 /**
- * The command line of the harness: commands, options, help, and exit codes of failures. Only the command that is typed is
- * loaded, which is most of the time that a quick one takes.
+ * The command line of the harness: commands, options, help, and exit codes of failures. Only the
+ * command that is typed is loaded, which is most of the time that a quick one takes.
  */
 import { inspect } from "node:util";
 import { Command, CommanderError, Option } from "commander";

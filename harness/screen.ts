@@ -1,5 +1,6 @@
 /**
- * A stream that people read: lines, styles where the stream can show them, and text that cannot take over a terminal.
+ * A stream that people read: lines, styles where the stream can show them, and text that cannot
+ * take over a terminal.
  */
 import { once } from "node:events";
 import type { Writable } from "node:stream";

@@ -20,8 +20,8 @@ export interface SmfBrokerCommandOptions {
 }
 
 /**
- * Serves until the context's signal; that is its regular end. Throws CommandError when it cannot listen or read a file, and
- * UsageError when it has only one of certificate and key.
+ * Serves until the context's signal; that is its regular end. Throws CommandError when it cannot
+ * listen or read a file, and UsageError when it has only one of certificate and key.
  */
 export async function runSmfBroker(
   options: SmfBrokerCommandOptions,

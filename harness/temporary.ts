@@ -1,5 +1,6 @@
 /**
- * A place for work directories that the uid of sandboxes can reach: a private temporary directory is none.
+ * A place for work directories that the uid of sandboxes can reach: a private temporary directory
+ * is none.
  */
 import { chmod, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +17,10 @@ export async function passableTemporaryDirectory(): Promise<string | undefined> 
   return undefined;
 }
 
-/** A new directory that others can pass and not list. Its owner disposes it, with all that is in it. Throws CommandError. */
+/**
+ * A new directory that others can pass and not list. Its owner disposes it, with all that is in it.
+ * Throws CommandError.
+ */
 export async function createPassableDirectory(
   prefix: string,
 ): Promise<AsyncDisposable & { readonly path: string }> {

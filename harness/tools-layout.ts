@@ -23,8 +23,8 @@ export async function layoutOf(directory: string): Promise<ToolsLayout> {
 }
 
 /**
- * Makes the directories of both languages: a worker opens only those that are there when it starts, and a first tool of the
- * other language may come any time.
+ * Makes the directories of both languages: a worker opens only those that are there when it starts,
+ * and a first tool of the other language may come any time.
  */
 export async function makeLanguageDirs({ pythonDir, nodeDir }: ToolsLayout): Promise<void> {
   for (const path of [pythonDir, nodeDir]) await mkdir(path, { recursive: true });

@@ -14,8 +14,9 @@ const maxKeptLines = 20;
 const maxKeptCharacters = 2_000;
 
 /**
- * What keeps a worker's process small, as in the image: each program that it starts holds it up for as long as its memory is
- * large. Less room for young objects, and fewer heaps for as many threads, halve it.
+ * What keeps a worker's process small, as in the image: each program that it starts holds it up for
+ * as long as its memory is large. Less room for young objects, and fewer heaps for as many threads,
+ * halve it.
  */
 export const leanMemory: Environment = {
   NODE_OPTIONS: "--max-semi-space-size=2",
@@ -28,13 +29,19 @@ export interface WorkerProcessOptions {
   readonly onLine?: (line: string) => void;
   /** Told how it ended when nobody had asked it to: `exit code 1`, `SIGKILL`. */
   readonly onEnd?: (how: string) => void;
-  /** Milliseconds that the worker itself gives to running calls when it is stopped (`DRAIN_TIMEOUT_SECONDS`). */
+  /**
+   * Milliseconds that the worker itself gives to running calls when it is stopped
+   * (`DRAIN_TIMEOUT_SECONDS`).
+   */
   readonly drainMs?: number;
 }
 
 /** A running worker. Its owner disposes it, which drains and stops it. */
 export class WorkerProcess implements AsyncDisposable {
-  /** Aborts with a CommandError, which quotes the worker's last words, when the worker ended without being asked. */
+  /**
+   * Aborts with a CommandError, which quotes the worker's last words, when the worker ended without
+   * being asked.
+   */
   readonly ended: AbortSignal;
   readonly #child: ChildProcess;
   readonly #closed: Promise<void>;
@@ -43,7 +50,8 @@ export class WorkerProcess implements AsyncDisposable {
   #isStopping = false;
 
   constructor(environment: Environment, options: WorkerProcessOptions = {}) {
-    // In a session of its own: a terminal's Ctrl-C is for us, and the signal that we then send is its first.
+    // In a session of its own: a terminal's Ctrl-C is for us, and the signal that we then send is
+    // its first.
     const child = spawn(process.execPath, [workerProgram], {
       // What comes is read by programs, whatever the operator's own workers write.
       env: { ...leanMemory, ...environment, LOG_FORMAT: "json" },

@@ -20,7 +20,10 @@ export interface Wanted {
   readonly timeoutSeconds: number;
 }
 
-/** Waits at our own broker until somebody subscribes to the tool's calls; false when nobody did in time. */
+/**
+ * Waits at our own broker until somebody subscribes to the tool's calls; false when nobody did in
+ * time.
+ */
 export async function workerSubscribes(
   wanted: Wanted,
   { broker, seen }: EmbeddedBroker,
@@ -40,8 +43,8 @@ export async function workerSubscribes(
 }
 
 /**
- * Waits at a running broker until a worker answers for the tool, or until one serves it, with the reasons of those that do
- * not; false when none did in time. Says so when that takes a moment.
+ * Waits at a running broker until a worker answers for the tool, or until one serves it, with the
+ * reasons of those that do not; false when none did in time. Says so when that takes a moment.
  */
 export async function workerAnswers(
   wanted: Wanted,

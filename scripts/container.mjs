@@ -1,12 +1,13 @@
 /**
- * Builds the image of the Dockerfile, looks into it, runs the demo in it, once for each way to run a container that matters,
- * and a worker as a service.
+ * Builds the image of the Dockerfile, looks into it, runs the demo in it, once for each way to run
+ * a container that matters, and a worker as a service.
  *
  *     node scripts/container.mjs [--base IMAGE] [--keep]
  *
- * With Docker or podman, whichever answers. Where no registry can be reached, a base is made by debootstrap (podman,
- * as root). Prints a table and exits 0 when every row came out as expected, 1 when one did not, and 69 (EX_UNAVAILABLE
- * of sysexits(3)) with the reason when no container can be made here.
+ * With Docker or podman, whichever answers. Where no registry can be reached, a base is made by
+ * debootstrap (podman, as root). Prints a table and exits 0 when every row came out as expected, 1
+ * when one did not, and 69 (EX_UNAVAILABLE of sysexits(3)) with the reason when no container can be
+ * made here.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,11 +1,13 @@
 /**
- * Sets up what a fresh Debian machine lacks, so that `npm run demo` and `npm test` are complete commands.
+ * Sets up what a fresh Debian machine lacks, so that `npm run demo` and `npm test` are complete
+ * commands.
  *
  *     node scripts/setup.mjs packages | demo | test
  *
- * Runs under whatever Node (>= 20) is there, before anything is installed: it imports Node's own modules only.
- * It says nothing and takes a few tens of milliseconds when nothing is missing. Exit code 69 (EX_UNAVAILABLE of
- * sysexits(3)) means that something is missing which it may not or could not install; the message says what.
+ * Runs under whatever Node (>= 20) is there, before anything is installed: it imports Node's own
+ * modules only. It says nothing and takes a few tens of milliseconds when nothing is missing. Exit
+ * code 69 (EX_UNAVAILABLE of sysexits(3)) means that something is missing which it may not or could
+ * not install; the message says what.
  */
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +20,10 @@ import { checkSandbox } from "./setup/sandbox.mjs";
 
 /** A Debian package and a file that is there when the package is installed in full. */
 const bubblewrap = { name: "bubblewrap", file: "/usr/bin/bwrap" };
-/** pydoc3 comes with python3 and not with python3-minimal, whose standard library is too small for tools. */
+/**
+ * pydoc3 comes with python3 and not with python3-minimal, whose standard library is too small for
+ * tools.
+ */
 const python = { name: "python3", file: "/usr/bin/pydoc3" };
 const prlimit = { name: "util-linux", file: "/usr/bin/prlimit" };
 const certificates = { name: "ca-certificates", file: "/etc/ssl/certs/ca-certificates.crt" };

@@ -1,5 +1,6 @@
 /**
- * Holds the house to its plan: who imports whom, which package is known where, who may touch the process.
+ * Holds the house to its plan: who imports whom, which package is known where, who may touch the
+ * process.
  */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -28,6 +29,8 @@ const harness = readSourceFiles("harness/**/*.ts");
 const toolRunner = readSourceFiles("tool-runner/**/*.{mjs,js,ts,py}");
 const programs = [...worker, ...harness];
 const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts}/**/*.mjs")];
+
+const maxColumns = 100;
 
 /** Lines such as `worker/broker/x.ts:12: …`, empty when every file keeps the rule. */
 function violations(
@@ -124,6 +127,20 @@ describe("files", () => {
       violations(everything, ({ text }) => [
         opening.test(text) ? undefined : ": does not open with a comment",
       ]),
+    ).toEqual([]);
+  });
+
+  test("have comments of at most 100 columns, but for tables and examples", () => {
+    const scripts = everything.filter(({ path }) => !path.endsWith(".py"));
+    const tests = readSourceFiles("{test,bench}/**/*.ts");
+    const isWide = (line: string): boolean =>
+      line.length > maxColumns && /^\s*(?:\/\/|\/?\*)/.test(line) && !/^\s*\* (?:\||\s)/.test(line);
+    expect(
+      violations([...scripts, ...tests], ({ text }) =>
+        text
+          .split("\n")
+          .map((line, index) => (isWide(line) ? `:${index + 1}: is a wide comment` : undefined)),
+      ),
     ).toEqual([]);
   });
 

@@ -1,9 +1,10 @@
 /**
- * Ends every test run with the plain line `N passed, N failed, N skipped`, after its slowest tests and a list of what was
- * skipped and why.
+ * Ends every test run with the plain line `N passed, N failed, N skipped`, after its slowest tests
+ * and a list of what was skipped and why.
  *
- * Everything that makes a run fail is counted as failed: a file that did not load, a hook that threw, an unhandled
- * error, a test that never ended. Tests that a tag leaves to the other run are not counted.
+ * Everything that makes a run fail is counted as failed: a file that did not load, a hook that
+ * threw, an unhandled error, a test that never ended. Tests that a tag leaves to the other run are
+ * not counted.
  */
 import type {
   Reporter,
@@ -66,7 +67,8 @@ export class PlainCountReporter implements Reporter {
   }
 
   #end(code: number): void {
-    // What failed outside of the tests, such as a run without any, was said above; here it must not look like success.
+    // What failed outside of the tests, such as a run without any, was said above; here it must not
+    // look like success.
     if (code !== 0 && this.#failed === 0) this.#failed = 1;
     if (this.#failed > 0 && code === 0) process.exitCode = 1;
     const skipped = [...this.#skipped.values()].reduce((sum, count) => sum + count, 0);

@@ -61,8 +61,9 @@ export function createHost(log: Logger, environment: Environment): Host {
 }
 
 /**
- * Opens sandbox, store, runners and manifest, and proves each of them usable. Either everything is open or nothing.
- * Throws ConfigError, ProfilesError, SandboxError, StoreError or ManifestError; rejects with the signal's reason.
+ * Opens sandbox, store, runners and manifest, and proves each of them usable. Either everything is
+ * open or nothing. Throws ConfigError, ProfilesError, SandboxError, StoreError or ManifestError;
+ * rejects with the signal's reason.
  *
  * @param given profiles that are used instead of those that the configuration describes
  */
@@ -115,7 +116,10 @@ export async function openFoundation(
   };
 }
 
-/** The invoker over a foundation, and where its sandboxes come from: the caller disposes these first. */
+/**
+ * The invoker over a foundation, and where its sandboxes come from: the caller disposes these
+ * first.
+ */
 export function wireInvoker(
   config: Config,
   host: Host,
@@ -162,8 +166,9 @@ export function wireInvoker(
 }
 
 /**
- * All profiles of a configuration, with those of the operator's file. Throws ProfilesError; ConfigError for a default profile
- * that is none of them; SandboxError for one that has no isolation where that is not allowed.
+ * All profiles of a configuration, with those of the operator's file. Throws ProfilesError;
+ * ConfigError for a default profile that is none of them; SandboxError for one that has no
+ * isolation where that is not allowed.
  */
 export async function readProfiles(config: Config): Promise<Profiles> {
   const { profilesFile, allowUnsafe } = config.sandbox;
@@ -193,8 +198,8 @@ function isRoot(): boolean {
 }
 
 /**
- * Finds out what this host allows sandboxes, and leaves nothing behind. Throws SandboxError where nobody can say; rejects with
- * the signal's reason.
+ * Finds out what this host allows sandboxes, and leaves nothing behind. Throws SandboxError where
+ * nobody can say; rejects with the signal's reason.
  */
 export async function examineSandboxes(
   config: Config,
@@ -217,7 +222,10 @@ function openBackend(
   return openBackends(options, signal);
 }
 
-/** Logs what an operator can do better: to give what sandboxes lack on this host, and not to run the worker as root. */
+/**
+ * Logs what an operator can do better: to give what sandboxes lack on this host, and not to run the
+ * worker as root.
+ */
 export function logAdvice(config: Config, { log }: Host, foundation: Foundation): void {
   for (const { name, state, finding, remedy } of checksOf(foundation)) {
     const facts = { part: "sandbox", check: name, state, finding, remedy };

@@ -1,5 +1,6 @@
 /**
- * Wires the worker that is attacked: the one of the configuration, with tools, store and bounds of the attacks.
+ * Wires the worker that is attacked: the one of the configuration, with tools, store and bounds of
+ * the attacks.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,7 +23,10 @@ const programsFromDist = "../../attacks";
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
   Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">>;
 
-/** Attacks the sandbox of this host as the configuration has it. Throws what opening a worker throws. */
+/**
+ * Attacks the sandbox of this host as the configuration has it. Throws what opening a worker
+ * throws.
+ */
 export function attackHost(
   config: Config,
   host: Host,
@@ -90,7 +94,9 @@ async function openAttacked(
   };
 }
 
-/** A worker warns of what tools do wrong, and here they all do. Who asks for more hears everything. */
+/**
+ * A worker warns of what tools do wrong, and here they all do. Who asks for more hears everything.
+ */
 function quietLog(log: Logger): Logger {
   const level = log.isLevelEnabled("debug") ? log.level : "error";
   return log.child({ part: "attack" }, { level });

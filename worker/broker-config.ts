@@ -7,7 +7,10 @@ import { type BrokerConfig, type ConnectPatience, isEncryptedSolaceHost } from "
 /** Each selects a broker; exactly one of them is set. */
 const selectors = ["AMQP_URL", "DEV_BROKER_HOST", "SOLACE_HOST"] as const;
 
-/** What is wrong with the choice of a broker, one line per problem, as {@link ConfigError} wants them. */
+/**
+ * What is wrong with the choice of a broker, one line per problem, as {@link ConfigError} wants
+ * them.
+ */
 export function brokerProblems(
   environment: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
@@ -45,7 +48,10 @@ export function brokerConfig(values: BrokerValues): BrokerConfig {
   return { kind: "dev", host, port: values.DEV_BROKER_PORT, ...patience };
 }
 
-/** There is one way to log in, and what proves who the worker is must not be sent where others can read it. */
+/**
+ * There is one way to log in, and what proves who the worker is must not be sent where others can
+ * read it.
+ */
 function solaceLoginProblems(
   environment: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {

@@ -1,5 +1,6 @@
 /**
- * `str-worker --check`: opens everything but the broker, loads each tool, says what it found, and closes again.
+ * `str-worker --check`: opens everything but the broker, loads each tool, says what it found, and
+ * closes again.
  */
 import { type Host, openFoundation } from "./app.ts";
 import type { Config } from "./config.ts";

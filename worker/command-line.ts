@@ -154,7 +154,10 @@ async function runDoctor(options: readonly string[], context: Context): Promise<
   return withConfig(readSandboxConfig, consult, context.err, context);
 }
 
-/** Runs what a first SIGTERM or SIGINT has given up and cleaned up; a second one ends the process at once. */
+/**
+ * Runs what a first SIGTERM or SIGINT has given up and cleaned up; a second one ends the process at
+ * once.
+ */
 async function untilStopped(
   host: Host,
   context: Context,

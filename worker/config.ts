@@ -78,7 +78,10 @@ export interface ArtifactConfig {
   readonly scope: ScopeConfig;
 }
 
-/** A configuration that cannot be used: one line per problem, with variable, value and what is accepted. */
+/**
+ * A configuration that cannot be used: one line per problem, with variable, value and what is
+ * accepted.
+ */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -90,8 +93,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the whole configuration, with the files that hold secrets. An empty variable counts as unset. Throws ConfigError with
- * every problem at once.
+ * Reads the whole configuration, with the files that hold secrets. An empty variable counts as
+ * unset. Throws ConfigError with every problem at once.
  */
 export function readConfig(environment: Environment): Config {
   const secrets = readSecretFiles(environment);
@@ -117,8 +120,8 @@ export function readConfig(environment: Environment): Config {
 }
 
 /**
- * The configuration of sandboxes alone, for `str-worker doctor`: other variables may be wrong or missing, and what would
- * come of them has no meaning. Throws ConfigError.
+ * The configuration of sandboxes alone, for `str-worker doctor`: other variables may be wrong or
+ * missing, and what would come of them has no meaning. Throws ConfigError.
  */
 export function readSandboxConfig(environment: Environment): Config {
   const own = Object.entries(environment).filter(

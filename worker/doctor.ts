@@ -27,9 +27,9 @@ export interface DoctorReport {
 }
 
 /**
- * Examines or attacks this host. Nothing of the worker has to be there: neither broker, manifest nor tools.
- * Throws SandboxError where nobody can say, such as without bubblewrap, and what {@link readProfiles} throws. Rejects with the
- * signal's reason.
+ * Examines or attacks this host. Nothing of the worker has to be there: neither broker, manifest
+ * nor tools. Throws SandboxError where nobody can say, such as without bubblewrap, and what {@link
+ * readProfiles} throws. Rejects with the signal's reason.
  */
 export async function consultDoctor(
   config: Config,

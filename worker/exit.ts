@@ -1,5 +1,6 @@
 /**
- * How the process ends: exit codes, and the words for a failure. docs/operate.md documents the codes.
+ * How the process ends: exit codes, and the words for a failure. docs/operate.md documents the
+ * codes.
  */
 import { constants } from "node:os";
 import { StoreError } from "./artifacts/store.ts";

@@ -1,16 +1,18 @@
 /**
  * An init for a worker that is the first process of its container.
  *
- * The kernel gives every process that loses its parent to that first process, which has to wait for it when it ends. Node
- * waits for its own children only, so each sandbox that is killed would stay as a zombie. A shell waits for all.
+ * The kernel gives every process that loses its parent to that first process, which has to wait for
+ * it when it ends. Node waits for its own children only, so each sandbox that is killed would stay
+ * as a zombie. A shell waits for all.
  */
 
 const shell = "/bin/sh";
 const initPid = 1;
 
 /**
- * Runs the command as its child, passes on each signal it gets, and ends as the command did. `wait` comes back early when a
- * signal arrives, and says 127 when the command's ending was told already. A signal before there is a command ends all.
+ * Runs the command as its child, passes on each signal it gets, and ends as the command did. `wait`
+ * comes back early when a signal arrives, and says 127 when the command's ending was told already.
+ * A signal before there is a command ends all.
  */
 const script = `
 command=
@@ -39,8 +41,9 @@ done
 `;
 
 /**
- * Puts a shell in this process's place that runs the same command line again as its child, when this is a container's first
- * process; does nothing otherwise. To be called before anything is open.
+ * Puts a shell in this process's place that runs the same command line again as its child, when
+ * this is a container's first process; does nothing otherwise. To be called before anything is
+ * open.
  */
 export function standBehindInit(environment: Readonly<Record<string, string | undefined>>): void {
   if (process.pid !== initPid) return;

@@ -24,7 +24,10 @@ const maxOutputLines = 20;
 export interface LoadProblem {
   /** What its calls would be answered. */
   readonly problem: string;
-  /** The end of what it wrote to standard error: for an exception the traceback, with the author's lines. */
+  /**
+   * The end of what it wrote to standard error: for an exception the traceback, with the author's
+   * lines.
+   */
   readonly output: readonly string[];
 }
 
@@ -37,8 +40,8 @@ const nobody = {
 };
 
 /**
- * The served tools whose module cannot be imported, or does not have what the manifest names. Their modules run, with what a
- * call's sandbox has. Rejects with the signal's reason.
+ * The served tools whose module cannot be imported, or does not have what the manifest names. Their
+ * modules run, with what a call's sandbox has. Rejects with the signal's reason.
  */
 export async function checkLoading(
   { sandbox }: Config,

@@ -1,5 +1,6 @@
 /**
- * The process's edge: environment, streams, signals, exit code. Everything else is loaded when it is needed.
+ * The process's edge: environment, streams, signals, exit code. Everything else is loaded when it
+ * is needed.
  */
 import { readFileSync } from "node:fs";
 import { standBehindInit } from "./init.ts";

@@ -13,7 +13,10 @@ const suffix = "_FILE";
 
 const shape: Readonly<Record<string, Parameters<typeof factsOf>[0] | undefined>> = variables.shape;
 
-/** Variables whose value a file may hold, by all names. One that has a variable for a file of its own is none of them. */
+/**
+ * Variables whose value a file may hold, by all names. One that has a variable for a file of its
+ * own is none of them.
+ */
 const secretNames = [...Object.keys(shape), ...variableAliases.keys()].filter((name) => {
   const own = variableAliases.get(name) ?? name;
   const schema = shape[own];
@@ -23,15 +26,18 @@ const secretNames = [...Object.keys(shape), ...variableAliases.keys()].filter((n
 /** The variables that name such files. */
 export const secretFileVariables: readonly string[] = secretNames.map((name) => name + suffix);
 
-/** An environment with its secrets, and what kept some from being read: a line each, never with a content. */
+/**
+ * An environment with its secrets, and what kept some from being read: a line each, never with a
+ * content.
+ */
 interface WithSecrets {
   readonly environment: Environment;
   readonly problems: readonly string[];
 }
 
 /**
- * Reads the files that the environment names, now and not again, and puts their contents in the place of their names. A
- * newline at the end does not count.
+ * Reads the files that the environment names, now and not again, and puts their contents in the
+ * place of their names. A newline at the end does not count.
  *
  * @param names of the secrets; those of the worker unless given
  */

@@ -6,7 +6,10 @@ import type { Config } from "./config.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 
-/** What an operator wants to see at start: names, topics, store, and what sandboxes are on this host. */
+/**
+ * What an operator wants to see at start: names, topics, store, and what sandboxes are on this
+ * host.
+ */
 export function startupFacts(config: Config, foundation: Foundation): object {
   const { backend, store, runners, catalog, profiles } = foundation;
   const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));

@@ -1,5 +1,6 @@
 /**
- * What environment variables are made of: kinds of values, and what documents and errors say of each.
+ * What environment variables are made of: kinds of values, and what documents and errors say of
+ * each.
  */
 import { z } from "zod";
 

@@ -51,7 +51,10 @@ function unknownNames(environment: Environment): readonly string[] {
   });
 }
 
-/** Whether Kubernetes sets it in every pod, for a service that is called like a prefix (core/v1 Service, "environment variables"). */
+/**
+ * Whether Kubernetes sets it in every pod, for a service that is called like a prefix (core/v1
+ * Service, "environment variables").
+ */
 function isServiceLink(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT)(?:_\w+)?$/.test(name)) return true;
   if (/_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name)) return true;

@@ -1,5 +1,6 @@
 /**
- * The environment variables that the worker reads: how each is spelled, what is accepted, what it means.
+ * The environment variables that the worker reads: how each is spelled, what is accepted, what it
+ * means.
  */
 import { z } from "zod";
 import { brokerVariables } from "./broker-variables.ts";
@@ -234,7 +235,10 @@ export function factsAbout(name: keyof typeof variables.shape): VariableFacts {
   return factsOf(variables.shape[name]);
 }
 
-/** One row per variable for documents: name, default as the environment spells it, what is accepted, what it means. */
+/**
+ * One row per variable for documents: name, default as the environment spells it, what is accepted,
+ * what it means.
+ */
 export function describeVariables(): readonly VariableDescription[] {
   return Object.entries(variables.shape).map(([name, schema]) => {
     const { accepted, description } = factsOf(schema);

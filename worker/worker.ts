@@ -27,9 +27,15 @@ import { startHealthServer } from "./telemetry/health.ts";
 const maxParserThreads = 2;
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
-/** The same when the worker is stopped at once: enough where there is a connection, and no waiting for one. */
+/**
+ * The same when the worker is stopped at once: enough where there is a connection, and no waiting
+ * for one.
+ */
 const hurriedAnswerTimeoutMs = 1_000;
-/** Milliseconds for the broker to stop handing out calls, before running ones are given back to it: well within those above. */
+/**
+ * Milliseconds for the broker to stop handing out calls, before running ones are given back to it:
+ * well within those above.
+ */
 const pauseTimeoutMs = 500;
 
 /**
@@ -45,7 +51,9 @@ const pauseTimeoutMs = 500;
  */
 export type WorkerState = "idle" | "starting" | "running" | "draining" | "stopped";
 
-/** Parts that are used instead of those that the configuration describes; their owner keeps them. */
+/**
+ * Parts that are used instead of those that the configuration describes; their owner keeps them.
+ */
 export interface WorkerParts {
   readonly broker?: ReconnectingBroker;
 }
@@ -98,7 +106,8 @@ export class Worker implements AsyncDisposable {
 
   /**
    * Opens everything, in order, and takes calls. Either the worker runs or nothing is left open.
-   * Throws ConfigError, ProfilesError, SandboxError, StoreError, ManifestError or BrokerError, or the signal's reason.
+   * Throws ConfigError, ProfilesError, SandboxError, StoreError, ManifestError or BrokerError, or
+   * the signal's reason.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#state = "starting";
@@ -121,8 +130,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Stops intake, lets running calls finish until the deadline, and gives up the rest. Calls that only wait for a slot are
-   * given up at once where another worker can take them.
+   * Stops intake, lets running calls finish until the deadline, and gives up the rest. Calls that
+   * only wait for a slot are given up at once where another worker can take them.
    */
   async drain(deadlineMs: number): Promise<DrainReport> {
     this.#state = "draining";

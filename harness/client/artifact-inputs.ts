@@ -29,7 +29,10 @@ export type ArtifactInput = StoredArtifact | SentArtifact;
 /** By parameter name; an array is for a parameter that takes a list. */
 export type ArtifactInputs = Readonly<Record<string, ArtifactInput | readonly ArtifactInput[]>>;
 
-/** What a request says of them. Parameters that `args` does not have get the filename, or the list of filenames. */
+/**
+ * What a request says of them. Parameters that `args` does not have get the filename, or the list
+ * of filenames.
+ */
 export function stageArtifacts(
   inputs: ArtifactInputs,
   args: JsonObject,

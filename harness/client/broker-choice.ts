@@ -1,6 +1,7 @@
 /**
- * Which broker is meant: from a URL, or from the name of a kind with the worker's own variables, to a broker that can be
- * connected to. What the URL leaves open is read from the variables as a worker reads them, so that both sides agree.
+ * Which broker is meant: from a URL, or from the name of a kind with the worker's own variables, to
+ * a broker that can be connected to. What the URL leaves open is read from the variables as a
+ * worker reads them, so that both sides agree.
  */
 import { brokerVariables } from "../../worker/broker-variables.ts";
 import { type BrokerConfig, openBroker } from "../../worker/broker/open.ts";
@@ -65,7 +66,9 @@ const kinds: Readonly<Record<string, Kind>> = {
 export interface ChoiceOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
-  /** The worker's variables, for what the text does not say; those of other matters are overlooked. */
+  /**
+   * The worker's variables, for what the text does not say; those of other matters are overlooked.
+   */
   readonly environment: Environment;
 }
 
@@ -77,8 +80,8 @@ export interface BrokerChoice {
 }
 
 /**
- * Reads which broker is meant: {@link acceptedBrokers}. Throws ConfigError, which repeats nothing of a text that may hold a
- * password.
+ * Reads which broker is meant: {@link acceptedBrokers}. Throws ConfigError, which repeats nothing
+ * of a text that may hold a password.
  */
 export function chooseBroker(text: string, given: ChoiceOptions): BrokerChoice {
   const { environment, problems } = readSecretFiles(given.environment);
@@ -137,7 +140,9 @@ function hasCredentials({ username, password }: URL): boolean {
 /** As whom to connect, and how patiently. */
 export interface ClientBrokerOptions {
   readonly namespace: string;
-  /** Beginning of the name that the broker knows the client by; the rest is different every time. */
+  /**
+   * Beginning of the name that the broker knows the client by; the rest is different every time.
+   */
   readonly name: string;
   /** Attempts per outage, the first connection included; 0 tries for ever. */
   readonly connectRetries: number;

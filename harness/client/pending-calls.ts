@@ -32,8 +32,8 @@ export class PendingCalls {
   }
 
   /**
-   * Waits for a call from now on; `onStatus` is told its statuses, and what it throws is the answer. Throws BrokerError when
-   * too many calls wait, and what `fail` was told.
+   * Waits for a call from now on; `onStatus` is told its statuses, and what it throws is the
+   * answer. Throws BrokerError when too many calls wait, and what `fail` was told.
    */
   open(correlationId: string, onStatus?: (text: string) => void): PendingCall {
     if (this.#failure) throw this.#failure;
@@ -48,7 +48,10 @@ export class PendingCalls {
     };
   }
 
-  /** Answers find their call by the last level of their topic, not by their id; those to nobody's call are late. */
+  /**
+   * Answers find their call by the last level of their topic, not by their id; those to nobody's
+   * call are late.
+   */
   deliver({ topic, payload }: HeardMessage): void {
     const correlationId = topic.slice(topic.lastIndexOf("/") + 1);
     const entry = this.#entries.get(correlationId);

@@ -18,7 +18,8 @@ export type ClientErrorCode = "NO_ANSWER" | "UNROUTABLE" | "INVALID_RESPONSE";
 /**
  * A call without a result. `message` is what the worker says, or the client, without its code.
  *
- * `SANDBOX_TIMEOUT` is also the code of an answer that says so in the other of the two ways that there are, `timed_out`.
+ * `SANDBOX_TIMEOUT` is also the code of an answer that says so in the other of the two ways that
+ * there are, `timed_out`.
  */
 export class ToolCallError extends Error {
   /** One that a worker sends, of a later version perhaps, or one of the client's own. */
@@ -26,7 +27,10 @@ export class ToolCallError extends Error {
   readonly tool: string;
   /** The id of the call in logs; of the second attempt when there were two. */
   readonly correlationId: string;
-  /** What the worker tells beside the message: `data` of its error, or the whole `result` of a tool that timed out. */
+  /**
+   * What the worker tells beside the message: `data` of its error, or the whole `result` of a tool
+   * that timed out.
+   */
   readonly data: JsonObject | undefined;
 
   constructor(

@@ -1,8 +1,10 @@
 /**
- * The client half as a library, published as `secure-tool-runtime/client`: calls tools as agents do, over any broker.
+ * The client half as a library, published as `secure-tool-runtime/client`: calls tools as agents
+ * do, over any broker.
  *
  * ```ts
- * await using client = await ToolClient.connect({ broker: "amqp://user:password@host/", namespace: "ed_test" });
+ * const broker = "amqp://user:password@host/";
+ * await using client = await ToolClient.connect({ broker, namespace: "ed_test" });
  * const { toolResult } = await client.invoke("echo_tool", { message: "hello" });
  * ```
  */
@@ -30,26 +32,36 @@ export type {
 } from "./artifact-inputs.ts";
 export type { ClientErrorCode } from "./tool-call-error.ts";
 
-/** Longest name of a client: with it and the longest namespace, topics of answers fit into what brokers accept. */
+/**
+ * Longest name of a client: with it and the longest namespace, topics of answers fit into what
+ * brokers accept.
+ */
 const maxNameLength = 64;
 
 /** How to connect. */
 export interface ToolClientOptions {
   /**
-   * `dev://HOST:PORT`, `amqp[s]://USER:PASSWORD@HOST:PORT/VHOST`, or `tcp[s]://` or `ws[s]://USER:PASSWORD@HOST:PORT/VPN` for
-   * Solace; `dev`, `amqp` or `solace` for the broker that `environment` names; or a broker to connect to as it is.
+   * `dev://HOST:PORT`, `amqp[s]://USER:PASSWORD@HOST:PORT/VHOST`, or `tcp[s]://` or
+   * `ws[s]://USER:PASSWORD@HOST:PORT/VPN` for Solace; `dev`, `amqp` or `solace` for the broker that
+   * `environment` names; or a broker to connect to as it is.
    */
   readonly broker: string | Broker;
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
   /**
-   * Letters, digits and `_`, at most 64; `harness` unless given. Clients that are given one name get copies of each other's
-   * answers, and take only their own.
+   * Letters, digits and `_`, at most 64; `harness` unless given. Clients that are given one name
+   * get copies of each other's answers, and take only their own.
    */
   readonly name?: string;
-  /** The worker's variables for brokers, such as `AMQP_CA_FILE`, for what `broker` does not say. None unless given. */
+  /**
+   * The worker's variables for brokers, such as `AMQP_CA_FILE`, for what `broker` does not say.
+   * None unless given.
+   */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Attempts to connect, and to connect again after each loss; 0 is for ever. `CONNECT_RETRIES` of `environment` unless given. */
+  /**
+   * Attempts to connect, and to connect again after each loss; 0 is for ever. `CONNECT_RETRIES` of
+   * `environment` unless given.
+   */
   readonly connectRetries?: number;
   /** Told what happens to the connection; nobody unless given. */
   readonly log?: BrokerLog;
@@ -59,9 +71,14 @@ export interface ToolClientOptions {
 
 /** How to make a call. */
 export interface InvokeOptions {
-  /** By parameter name. Parameters that the arguments do not have get the filename, or the list of filenames. */
+  /**
+   * By parameter name. Parameters that the arguments do not have get the filename, or the list of
+   * filenames.
+   */
   readonly artifacts?: ArtifactInputs;
-  /** Told each status text of the tool, in order, before the result. What it throws fails the call. */
+  /**
+   * Told each status text of the tool, in order, before the result. What it throws fails the call.
+   */
   readonly onStatus?: (text: string) => void;
   /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
@@ -71,7 +88,9 @@ export interface InvokeOptions {
   readonly toolConfig?: JsonObject;
   /** Sandbox profile to ask for; `standard` unless given. */
   readonly profile?: string;
-  /** On whose behalf; user and session say whose artifacts they are. The client's name unless given. */
+  /**
+   * On whose behalf; user and session say whose artifacts they are. The client's name unless given.
+   */
   readonly userId?: string;
   readonly sessionId?: string;
 }
@@ -90,14 +109,15 @@ export interface ToolResult {
 }
 
 /**
- * A connected client. Any number of calls share its connection, at most 10,000 at once. Its owner disposes it; that fails
- * the calls on their way.
+ * A connected client. Any number of calls share its connection, at most 10,000 at once. Its owner
+ * disposes it; that fails the calls on their way.
  *
- * A connection that is lost is made again by the worker's policy: attempts with growing, random delays, `connectRetries` of
- * them. Calls wait meanwhile, in their time. A request that the broker had not confirmed is sent again, under the same id: a
- * worker that has got it already does not run it again, but another worker may get it. An answer that is published while there
- * is no connection reaches nobody; such a call ends with `NO_ANSWER`. When the attempts are used up, all calls fail with
- * BrokerError, now and later.
+ * A connection that is lost is made again by the worker's policy: attempts with growing, random
+ * delays, `connectRetries` of them. Calls wait meanwhile, in their time. A request that the broker
+ * had not confirmed is sent again, under the same id: a worker that has got it already does not run
+ * it again, but another worker may get it. An answer that is published while there is no connection
+ * reaches nobody; such a call ends with `NO_ANSWER`. When the attempts are used up, all calls fail
+ * with BrokerError, now and later.
  */
 export class ToolClient implements AsyncDisposable {
   readonly #agent: Agent;
@@ -109,8 +129,9 @@ export class ToolClient implements AsyncDisposable {
   }
 
   /**
-   * Connects. Throws TypeError for names that cannot be used, ConfigError for a broker that is not understood, BrokerError
-   * when no attempt is left or another would not help, or the signal's reason. Leaves nothing open then.
+   * Connects. Throws TypeError for names that cannot be used, ConfigError for a broker that is not
+   * understood, BrokerError when no attempt is left or another would not help, or the signal's
+   * reason. Leaves nothing open then.
    */
   static async connect(options: ToolClientOptions): Promise<ToolClient> {
     const { namespace, name = defaultAgentName, signal = new AbortController().signal } = options;
@@ -123,11 +144,12 @@ export class ToolClient implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool and waits for its result: its time and ten seconds at most. A call answered `TOOL_NOT_AVAILABLE`, or that
-   * the broker has nobody for, is made once more after a second.
+   * Calls a tool and waits for its result: its time and ten seconds at most. A call answered
+   * `TOOL_NOT_AVAILABLE`, or that the broker has nobody for, is made once more after a second.
    *
-   * Throws ToolCallError when there is no result, RequestTooLargeError, TypeError and RangeError for what cannot be asked
-   * for, BrokerError when the connection is lost for good, what `onStatus` throws, or the signal's reason.
+   * Throws ToolCallError when there is no result, RequestTooLargeError, TypeError and RangeError
+   * for what cannot be asked for, BrokerError when the connection is lost for good, what `onStatus`
+   * throws, or the signal's reason.
    */
   async invoke(
     tool: string,

@@ -1,5 +1,6 @@
 /**
- * The log of a worker as authors of tools want it: what tools print at every level, and nothing of the worker's own stack.
+ * The log of a worker as authors of tools want it: what tools print at every level, and nothing of
+ * the worker's own stack.
  */
 import type { JsonObject } from "../../worker/support/json.ts";
 import {
@@ -31,7 +32,9 @@ const outputLimit = "tool prints too much for the log";
 
 /** Shows a worker's log. */
 export class DevLog {
-  /** What the worker has to log for us: `LOG_LEVEL`. A level that it does not know is its to refuse. */
+  /**
+   * What the worker has to log for us: `LOG_LEVEL`. A level that it does not know is its to refuse.
+   */
   readonly workerLevel: string;
   readonly #shownFrom: number;
   readonly #dirs: ToolsDirs;

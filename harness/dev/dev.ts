@@ -41,7 +41,10 @@ export interface DevOptions {
   readonly namespace: string;
 }
 
-/** Serves until the context's signal; that is its regular end. Throws CommandError when it cannot listen. */
+/**
+ * Serves until the context's signal; that is its regular end. Throws CommandError when it cannot
+ * listen.
+ */
 export async function dev(options: DevOptions, context: Context): Promise<number> {
   const { out } = context;
   const layout = await layoutFor(options.tools, context.environment);
@@ -73,8 +76,8 @@ export async function dev(options: DevOptions, context: Context): Promise<number
 }
 
 /**
- * The tools that one says, those that the environment says (undefined), those of this directory, or the examples (undefined).
- * Throws UsageError when there is no such directory.
+ * The tools that one says, those that the environment says (undefined), those of this directory, or
+ * the examples (undefined). Throws UsageError when there is no such directory.
  */
 async function layoutFor(
   tools: string | undefined,
@@ -96,7 +99,10 @@ function isBelowHere(path: string): boolean {
   return !relative("", path).startsWith("..");
 }
 
-/** One worker after the other, the next one when the source has changed. The last one is drained when the signal aborts. */
+/**
+ * One worker after the other, the next one when the source has changed. The last one is drained
+ * when the signal aborts.
+ */
 async function runWorkers(
   environment: Environment,
   changes: SourceChanges,

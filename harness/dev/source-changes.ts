@@ -1,5 +1,6 @@
 /**
- * Changes of source files, in batches: an editor, a formatter or a checkout writes many files at once.
+ * Changes of source files, in batches: an editor, a formatter or a checkout writes many files at
+ * once.
  */
 import { EventEmitter, once } from "node:events";
 import { basename } from "node:path";
@@ -63,7 +64,8 @@ export class SourceChanges implements AsyncDisposable {
   }
 
   /**
-   * Paths of changed files, batch by batch; those that change while nobody asks make one batch. Ends with the signal.
+   * Paths of changed files, batch by batch; those that change while nobody asks make one batch.
+   * Ends with the signal.
    */
   async *batches(signal: AbortSignal): AsyncGenerator<readonly string[], void> {
     try {

@@ -12,7 +12,9 @@ import { reachable } from "../worker-command.ts";
 /** Seconds that running calls get when the worker is to start anew, unless the environment says. */
 const drainSeconds = 5;
 
-/** The worker gets our broker, whichever others the environment names, by themselves or by files. */
+/**
+ * The worker gets our broker, whichever others the environment names, by themselves or by files.
+ */
 const withoutOtherBrokers: Environment = Object.fromEntries(
   ["AMQP_URL", "SOLACE_HOST", "SOLACE_BROKER_URL"].flatMap((name) => [
     [name, ""],

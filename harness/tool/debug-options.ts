@@ -17,7 +17,10 @@ export function isDebugged({ debug, inspect }: DebugFlags): boolean {
   return debug === true || inspect !== undefined;
 }
 
-/** How the tool is debugged; undefined when it is not. Throws UsageError where its language has another way. */
+/**
+ * How the tool is debugged; undefined when it is not. Throws UsageError where its language has
+ * another way.
+ */
 export function readDebugOptions(
   { runtime, toolsDir }: Target,
   { debug = false, inspect }: DebugFlags,

@@ -1,5 +1,6 @@
 /**
- * A backend whose commands have this program's terminal, and neither limits nor isolation: so a debugger can be used.
+ * A backend whose commands have this program's terminal, and neither limits nor isolation: so a
+ * debugger can be used.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +24,10 @@ const toolsTargets: readonly string[] = [insidePaths.pythonTools, insidePaths.no
 
 /** How to debug. */
 export interface DebugOptions {
-  /** Where Node listens for a debugger, and waits for it; undefined for a tool that asks for one itself. */
+  /**
+   * Where Node listens for a debugger, and waits for it; undefined for a tool that asks for one
+   * itself.
+   */
   readonly inspectPort: number | undefined;
   /** Absolute. */
   readonly toolsDir: string;
@@ -31,9 +35,13 @@ export interface DebugOptions {
   readonly environment: Environment;
 }
 
-/** The `host` backend with its commands on our terminal, as our user. The inner one stays its owner's. */
+/**
+ * The `host` backend with its commands on our terminal, as our user. The inner one stays its
+ * owner's.
+ */
 export function debugged(backend: SandboxBackend, options: DebugOptions): SandboxBackend {
-  // Not a copy of the tools, where sandboxes of another user need one: breakpoints are set in the files themselves.
+  // Not a copy of the tools, where sandboxes of another user need one: breakpoints are set in the
+  // files themselves.
   const inPlace = (mount: ReadOnlyMount): ReadOnlyMount =>
     toolsTargets.includes(mount.target) ? { ...mount, source: options.toolsDir } : mount;
   return {

@@ -15,7 +15,10 @@ const inside = new RegExp(
   "g",
 );
 
-/** What a sandbox calls the files of tools becomes what one types in this directory, so that a terminal finds them. */
+/**
+ * What a sandbox calls the files of tools becomes what one types in this directory, so that a
+ * terminal finds them.
+ */
 export function toHostPaths(text: string, { pythonDir, nodeDir }: ToolsDirs): string {
   return text.replace(inside, (_, directory: string) =>
     shortPath(directory === insidePaths.pythonTools ? pythonDir : nodeDir),

@@ -1,6 +1,6 @@
 /**
- * Copies what a tool left in its work directory, which may be anything: nothing of it is followed, opened for long, or
- * trusted in size.
+ * Copies what a tool left in its work directory, which may be anything: nothing of it is followed,
+ * opened for long, or trusted in size.
  */
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, opendir } from "node:fs/promises";
@@ -19,13 +19,17 @@ const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | co
 
 /** What a copy has. */
 export interface TreeCopy {
-  /** Paths of what was left out: links, pipes, sockets, devices, files with a second name, what is beyond the bounds. */
+  /**
+   * Paths of what was left out: links, pipes, sockets, devices, files with a second name, what is
+   * beyond the bounds.
+   */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Copies the regular files below `from` into the empty directory `to`. All that is made belongs to this process's user
- * and is for that user alone. Nobody may change `to` meanwhile; whoever changes `from` can spoil the copy and nothing else.
+ * Copies the regular files below `from` into the empty directory `to`. All that is made belongs to
+ * this process's user and is for that user alone. Nobody may change `to` meanwhile; whoever changes
+ * `from` can spoil the copy and nothing else.
  */
 export async function copyLeftTree(from: string, to: string): Promise<TreeCopy> {
   const copy = new Copy();
@@ -40,7 +44,10 @@ class Copy implements TreeCopy {
   #entries = 0;
   #bytes = 0;
 
-  /** Every name is looked up from the descriptor of its directory, so that nothing on the way can be exchanged. */
+  /**
+   * Every name is looked up from the descriptor of its directory, so that nothing on the way can be
+   * exchanged.
+   */
   async directory(from: FileHandle, to: FileHandle, path: string, depth: number): Promise<void> {
     for await (const { name } of await opendir(below(from, "."))) {
       if (this.#entries++ >= maxEntries) {
@@ -89,7 +96,10 @@ async function copyContent(from: FileHandle, to: FileHandle, sizeBytes: number):
   }
 }
 
-/** What cannot be opened: a link, a socket, an entry without permissions or with a name that is no UTF-8. */
+/**
+ * What cannot be opened: a link, a socket, an entry without permissions or with a name that is no
+ * UTF-8.
+ */
 function notThere(error: unknown): false {
   const { code } = error as NodeJS.ErrnoException;
   if (["ELOOP", "ENXIO", "ENODEV", "EACCES", "EPERM", "ENOENT"].includes(code ?? "")) return false;

@@ -81,7 +81,10 @@ function read(path: string, text: string, profiles: Profiles): Manifest {
 
 type Entries = Readonly<Record<string, ManifestEntry>>;
 
-/** The text with entries after the last tool; undefined where that has no place of its own in the text. */
+/**
+ * The text with entries after the last tool; undefined where that has no place of its own in the
+ * text.
+ */
 function insert(text: string, entries: Entries): string | undefined {
   const { contents } = parseDocument(text, { merge: true });
   const tools = isMap(contents) ? contents.get("tools") : undefined;
@@ -125,7 +128,9 @@ function insertLines(text: string, tools: YAMLMap, entries: Entries): string | u
   return `${before}${newline}${isSpaced ? "\n" : ""}${lines(entries, indent)}${text.slice(at)}`;
 }
 
-/** Where the lines of an entry end: comments that are set deeper than its name are still its own. */
+/**
+ * Where the lines of an entry end: comments that are set deeper than its name are still its own.
+ */
 function endOfEntry(text: string, valueEnd: number, indent: string): number {
   let end = text[valueEnd - 1] === "\n" ? valueEnd : endOfLine(text, valueEnd) + 1;
   for (let at = end; at < text.length;) {

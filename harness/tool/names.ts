@@ -13,7 +13,9 @@ const questionTimeoutMs = 30_000;
 /** What the tool's file imports. */
 const imported = ["ToolContext", "ToolError"];
 
-/** Words that JavaScript keeps for itself in modules (ECMAScript, "Keywords and Reserved Words"). */
+/**
+ * Words that JavaScript keeps for itself in modules (ECMAScript, "Keywords and Reserved Words").
+ */
 const takenInJavaScript: ReadonlySet<string> = new Set([
   ...imported,
   ...(
@@ -38,8 +40,8 @@ export interface ToolNames {
 }
 
 /**
- * `my-tool` becomes the module and function `my_tool`; what Python has already gets `_tool` at its end.
- * Throws CommandError when the interpreter cannot be asked.
+ * `my-tool` becomes the module and function `my_tool`; what Python has already gets `_tool` at its
+ * end. Throws CommandError when the interpreter cannot be asked.
  */
 export async function pythonNames(tool: string, pythonBin: string): Promise<ToolNames> {
   const words = tool.replaceAll(/\W/g, "_");

@@ -113,7 +113,8 @@ async function makerOf(tool: string, runtime: Runtime, { environment }: Context)
       },
       typesCommand: (path) => {
         if (resolves(path, runtimeModule) && resolves(path, nodeTypesFile)) return undefined;
-        // A team shares the entry of package.json: a version, but in a checkout, which knows no other than itself.
+        // A team shares the entry of package.json: a version, but in a checkout, which knows no
+        // other than itself.
         const own = isCheckout ? quote(nodeToolPackage) : `secure-tool-runtime@${packageVersion()}`;
         const packages = `${own} ${nodeTypes}`;
         return `npm install --prefix ${quote(dirname(path))} --save-dev ${packages}`;
@@ -143,7 +144,10 @@ async function missingOf(
   return missing;
 }
 
-/** Whether Node finds a module of a package from a file: it is installed above it, or the file lies in it. */
+/**
+ * Whether Node finds a module of a package from a file: it is installed above it, or the file lies
+ * in it.
+ */
 function resolves(path: string, module: string): boolean {
   try {
     createRequire(resolve(path)).resolve(module);

@@ -1,5 +1,6 @@
 /**
- * A sandbox backend whose sandboxes show what they print, and can be looked into before their work directory goes.
+ * A sandbox backend whose sandboxes show what they print, and can be looked into before their work
+ * directory goes.
  */
 import type {
   Enforcement,
@@ -17,7 +18,10 @@ import type { WorkDir } from "../../worker/sandbox/work/work-dir.ts";
 /** Who watches. */
 export interface SandboxObserver {
   readonly onOutput: OutputListener;
-  /** Called when no process of the sandbox is alive and its work directory is about to be removed. It must not throw. */
+  /**
+   * Called when no process of the sandbox is alive and its work directory is about to be removed.
+   * It must not throw.
+   */
   readonly onEnd: (workDir: WorkDir) => Promise<void>;
 }
 

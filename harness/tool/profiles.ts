@@ -9,7 +9,10 @@ import { UsageError } from "../context.ts";
 /** Says where own profiles are. */
 export const profilesVariable = "SANDBOX_PROFILES_FILE";
 
-/** The built-in ones and the operator's own. Throws UsageError with what a worker would say of the file. */
+/**
+ * The built-in ones and the operator's own. Throws UsageError with what a worker would say of the
+ * file.
+ */
 export async function readProfiles(environment: Environment): Promise<Profiles> {
   try {
     const { sandbox } = readSandboxConfig({ [profilesVariable]: environment[profilesVariable] });

@@ -1,5 +1,6 @@
 /**
- * `harness tool run`: one call of a tool in a file, in the sandbox that a worker would make, and nothing around it.
+ * `harness tool run`: one call of a tool in a file, in the sandbox that a worker would make, and
+ * nothing around it.
  */
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -63,7 +64,10 @@ const caller: Caller = {
   sessionId: defaultSessionId,
 };
 
-/** Makes the call, shows it as it goes, and tells what became of it. Returns the exit code of `invoke`. */
+/**
+ * Makes the call, shows it as it goes, and tells what became of it. Returns the exit code of
+ * `invoke`.
+ */
 export async function runTool(
   target: string,
   options: ToolRunOptions,
@@ -166,7 +170,10 @@ interface CallEnd {
   readonly unenforced: readonly string[];
 }
 
-/** Sends the call through the codecs of the wire: what a real agent could not send or read fails here, too. */
+/**
+ * Sends the call through the codecs of the wire: what a real agent could not send or read fails
+ * here, too.
+ */
 async function call(
   { invoker, log }: Spine,
   toolCall: ToolCall,
@@ -216,7 +223,10 @@ function tellOfRun(
   err.line(err.paint("dim", printable(text)));
 }
 
-/** Copies the work directory to a place of its own, and says where. A failure is told, and changes nothing else. */
+/**
+ * Copies the work directory to a place of its own, and says where. A failure is told, and changes
+ * nothing else.
+ */
 async function keep(workDir: string, { err }: Context): Promise<void> {
   try {
     const path = await mkdtemp(join(tmpdir(), "str-kept-"));

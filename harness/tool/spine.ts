@@ -1,5 +1,6 @@
 /**
- * The worker's own path of a call for one tool of the command line: its sandbox, its runners, its limits, and no broker.
+ * The worker's own path of a call for one tool of the command line: its sandbox, its runners, its
+ * limits, and no broker.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -65,7 +66,10 @@ export interface Spine extends AsyncDisposable {
   readonly log: Logger;
 }
 
-/** Opens it. Throws UsageError for what the options or the environment say, CommandError for what the host refuses. */
+/**
+ * Opens it. Throws UsageError for what the options or the environment say, CommandError for what
+ * the host refuses.
+ */
 export async function openSpine(options: SpineOptions, context: Context): Promise<Spine> {
   const { target, caller, home, observer } = options;
   const manifestPath = join(home, "manifest.yaml");

@@ -1,5 +1,6 @@
 /**
- * `FILE:NAME` of a command line as a tool: its language, the directory that its sandbox sees, and what a manifest would say.
+ * `FILE:NAME` of a command line as a tool: its language, the directory that its sandbox sees, and
+ * what a manifest would say.
  */
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, relative, resolve, sep } from "node:path";
@@ -84,7 +85,9 @@ function moduleOf(file: string, toolsDir: string, runtime: Runtime): string {
   );
 }
 
-/** A Python class shows by its definition; one that is imported or made otherwise has to be told. */
+/**
+ * A Python class shows by its definition; one that is imported or made otherwise has to be told.
+ */
 async function kindOf(
   file: string,
   name: string,

@@ -1,5 +1,6 @@
 /**
- * The text of a new tool and of its test: small, complete, and about the same thing in each language.
+ * The text of a new tool and of its test: small, complete, and about the same thing in each
+ * language.
  */
 import type { Runtime } from "../../worker/manifest/manifest.ts";
 import type { ToolNames } from "./names.ts";

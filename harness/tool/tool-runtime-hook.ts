@@ -1,5 +1,6 @@
 /**
- * For `node --import`: lets a test outside of a sandbox import `secure-tool-runtime/tool` where nothing is installed.
+ * For `node --import`: lets a test outside of a sandbox import `secure-tool-runtime/tool` where
+ * nothing is installed.
  */
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";

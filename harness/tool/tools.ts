@@ -1,5 +1,6 @@
 /**
- * `harness tools`: which tools of a manifest are served, which are not and why; by this host, or by the workers of a broker.
+ * `harness tools`: which tools of a manifest are served, which are not and why; by this host, or by
+ * the workers of a broker.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -68,7 +69,10 @@ async function toolEnvironment({ tools }: ToolsOptions, own: Environment): Promi
   };
 }
 
-/** What a worker with this environment would serve on this host: opens what it opens, and connects to nobody. */
+/**
+ * What a worker with this environment would serve on this host: opens what it opens, and connects
+ * to nobody.
+ */
 async function servedHere(
   environment: Environment,
   { namespace }: ToolsOptions,

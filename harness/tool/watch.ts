@@ -6,7 +6,10 @@ import { SourceChanges } from "../dev/source-changes.ts";
 import { printable } from "../screen.ts";
 import { shortPath } from "../typed-command.ts";
 
-/** Runs the tool, and again after each change, until the signal aborts: then it throws the signal's reason. */
+/**
+ * Runs the tool, and again after each change, until the signal aborts: then it throws the signal's
+ * reason.
+ */
 export async function runAtChanges(
   toolsDir: string,
   run: () => Promise<number>,

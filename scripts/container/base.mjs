@@ -1,5 +1,6 @@
 /**
- * The image to build on: the published one, or one made from Debian's packages and this checkout's Node.
+ * The image to build on: the published one, or one made from Debian's packages and this checkout's
+ * Node.
  */
 import { cpSync, existsSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -13,7 +14,10 @@ const importTimeoutMs = 5 * 60_000;
 const mirror = "http://deb.debian.org/debian";
 const certificates = "/etc/ssl/certs/ca-certificates.crt";
 
-/** An image with Node 24, npm and apt-get. Throws Unavailable where there is none and none can be made. */
+/**
+ * An image with Node 24, npm and apt-get. Throws Unavailable where there is none and none can be
+ * made.
+ */
 export function findBase(engine, root, scratch) {
   if (engine.run(["pull", published], pullTimeoutMs).status === 0) return published;
   const missing = whatIsMissing(engine);
@@ -30,7 +34,10 @@ function whatIsMissing({ name }) {
   return undefined;
 }
 
-/** Debian's smallest system with the Node of `node_modules`, npm, and the certificates that this host trusts. */
+/**
+ * Debian's smallest system with the Node of `node_modules`, npm, and the certificates that this
+ * host trusts.
+ */
 function makeBase(engine, root, scratch) {
   const npm = npmDirectory();
   const tree = join(scratch, "base");

@@ -12,7 +12,10 @@ find /opt/str -path /opt/str/node_modules -prune -o \\( -name '*.test.ts' -o -na
 find /opt/str -user 1000
 true`;
 
-/** Paths that should not be in the image, or that the worker's user could change although it only runs them. */
+/**
+ * Paths that should not be in the image, or that the worker's user could change although it only
+ * runs them.
+ */
 export function strayFiles(engine, image) {
   const output = engine.mustRun(
     ["run", "--rm", "--network=none", ...engine.runFlags, "--entrypoint", "sh", image, "-c", look],

@@ -5,7 +5,9 @@ import { spawnSync } from "node:child_process";
 
 const lookTimeoutMs = 30_000;
 const maxOutputBytes = 64 * 1024 * 1024;
-/** The engines' own defaults can be above what this process may grant, and then no container starts. */
+/**
+ * The engines' own defaults can be above what this process may grant, and then no container starts.
+ */
 const ulimits = ["--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096"];
 
 /** No container can be made on this host. The message says why. */
@@ -35,7 +37,9 @@ function engine(name) {
   };
 }
 
-/** Runs a program to its end; `status` is undefined when it could not be started or took too long. */
+/**
+ * Runs a program to its end; `status` is undefined when it could not be started or took too long.
+ */
 export function run(program, args, timeoutMs, input = undefined) {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: "utf8",

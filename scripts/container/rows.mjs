@@ -1,5 +1,6 @@
 /**
- * The ways to run a container that matter, and what has to come of each. docs/containers.md explains them.
+ * The ways to run a container that matter, and what has to come of each. docs/containers.md
+ * explains them.
  */
 import { join } from "node:path";
 

@@ -1,5 +1,6 @@
 /**
- * The worker as the first process of a container: what it does when tools leave processes, and when it is stopped.
+ * The worker as the first process of a container: what it does when tools leave processes, and when
+ * it is stopped.
  */
 
 const commandTimeoutMs = 60_000;
@@ -30,7 +31,8 @@ if os.fork() == 0:
     os._exit(0)`;
 
 /**
- * Runs a broker and a worker as containers that share a network, and calls. Returns what is wrong, a line each.
+ * Runs a broker and a worker as containers that share a network, and calls. Returns what is wrong,
+ * a line each.
  *
  * @param flags of the worker's container
  */

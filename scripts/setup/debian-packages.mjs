@@ -23,12 +23,18 @@ const aptOptions = [
   "Acquire::http::Timeout=60",
 ];
 
-/** Those of the packages whose file is not there. Asks the file system, so it holds on any distribution. */
+/**
+ * Those of the packages whose file is not there. Asks the file system, so it holds on any
+ * distribution.
+ */
 export function missingDebianPackages(packages) {
   return packages.filter(({ file }) => !existsSync(file));
 }
 
-/** Installs the packages as root or through sudo without a password. Throws SetupError where it cannot. */
+/**
+ * Installs the packages as root or through sudo without a password. Throws SetupError where it
+ * cannot.
+ */
 export async function installDebianPackages(packages) {
   const names = packages.map(({ name }) => name);
   const prefix = rootPrefix();

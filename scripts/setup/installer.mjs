@@ -22,11 +22,13 @@ export class Interrupted extends Error {
 }
 
 /**
- * Runs `command` in a process group of its own to its end; forwards signals to the group and kills it on a second one.
- * Rejects with Interrupted after a signal. Gives `error` when the command cannot start, `output` where it is captured.
+ * Runs `command` in a process group of its own to its end; forwards signals to the group and kills
+ * it on a second one. Rejects with Interrupted after a signal. Gives `error` when the command
+ * cannot start, `output` where it is captured.
  *
- * @param options `cwd`, `env`; `input`, written to stdin; `captures`, to keep stdout and stderr; `lock`, a descriptor
- *   that the program holds open as its fourth; `timeoutMs`, after which the group is killed
+ * @param options `cwd`, `env`; `input`, written to stdin; `captures`, to keep stdout and stderr;
+ *   `lock`, a descriptor that the program holds open as its fourth; `timeoutMs`, after which the
+ *   group is killed
  */
 export function runInstaller([command, ...args], options = {}) {
   const { cwd, env, input, captures = false, lock, timeoutMs } = options;

@@ -10,8 +10,9 @@ import { SetupError, say } from "./report.mjs";
 const timeoutSeconds = 900;
 
 /**
- * Takes the lock on `root` and gives the descriptor that holds it. The kernel drops it when every process that holds
- * the descriptor has ended, so an installer that gets it keeps the lock, and nothing stale stays behind.
+ * Takes the lock on `root` and gives the descriptor that holds it. The kernel drops it when every
+ * process that holds the descriptor has ended, so an installer that gets it keeps the lock, and
+ * nothing stale stays behind.
  */
 export async function lockCheckout(root) {
   const lock = openSync(root, "r");

@@ -10,8 +10,8 @@ import { SetupError, say } from "./report.mjs";
 const attempts = 2;
 
 /**
- * For the first attempt: a registry that does not answer is asked again after a minute, not after npm's five. The last
- * attempt has npm's own patience, for lines on which a package takes longer.
+ * For the first attempt: a registry that does not answer is asked again after a minute, not after
+ * npm's five. The last attempt has npm's own patience, for lines on which a package takes longer.
  */
 const impatience = ["--fetch-timeout=60000", "--fetch-retries=4"];
 
@@ -30,8 +30,9 @@ const askRegistry = [
 const registryTimeoutMs = 20_000;
 
 /**
- * Whether node_modules holds what package-lock.json asks for. npm keeps the list of what it installed in
- * node_modules/.package-lock.json, whichever command installed it, and removes it while it is at work.
+ * Whether node_modules holds what package-lock.json asks for. npm keeps the list of what it
+ * installed in node_modules/.package-lock.json, whichever command installed it, and removes it
+ * while it is at work.
  */
 export function npmPackagesAreCurrent(root) {
   const installed = readPackages(join(root, "node_modules", ".package-lock.json"));
@@ -48,8 +49,8 @@ export function npmPackagesAreCurrent(root) {
 }
 
 /**
- * Runs `npm ci`, from npm's cache where the registry does not answer. Throws SetupError when the packages are not there
- * afterwards.
+ * Runs `npm ci`, from npm's cache where the registry does not answer. Throws SetupError when the
+ * packages are not there afterwards.
  *
  * @param lock the descriptor that holds the checkout's lock, which npm keeps as long as it runs
  */
@@ -102,7 +103,9 @@ function ownNode(root) {
   return join(root, "node_modules", "node", "bin", "node");
 }
 
-/** The entries of a lock file but the project's own; undefined when the file is absent or cut off. */
+/**
+ * The entries of a lock file but the project's own; undefined when the file is absent or cut off.
+ */
 function readPackages(file) {
   try {
     const { "": _project, ...packages } = JSON.parse(readFileSync(file, "utf8")).packages;
@@ -112,7 +115,10 @@ function readPackages(file) {
   }
 }
 
-/** npm must not run on the Node that it is about to replace, which npm scripts have first on their path. */
+/**
+ * npm must not run on the Node that it is about to replace, which npm scripts have first on their
+ * path.
+ */
 function pathWithoutProject(root) {
   const own = join(root, "node_modules", ".bin");
   return (process.env.PATH ?? "")

@@ -1,5 +1,6 @@
 /**
- * How setup talks: lines on stderr, and one error class for "this is missing and here is what to do".
+ * How setup talks: lines on stderr, and one error class for "this is missing and here is what to
+ * do".
  */
 
 /** Something is missing that setup may not or could not install. The message says what to do. */

@@ -1,7 +1,9 @@
 /**
- * Asks bubblewrap for one sandbox, so that a machine that allows none says so before anything else is tried.
+ * Asks bubblewrap for one sandbox, so that a machine that allows none says so before anything else
+ * is tried.
  *
- * Only the least is asked here, with no fresh /proc: what exactly the machine allows is for the worker's own probe.
+ * Only the least is asked here, with no fresh /proc: what exactly the machine allows is for the
+ * worker's own probe.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Installs packages that bring services without any of them being started, now or at the next boot: a test starts its own,
- * on loopback, and Debian would start one on every interface.
+ * Installs packages that bring services without any of them being started, now or at the next boot:
+ * a test starts its own, on loopback, and Debian would start one on every interface.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -18,8 +18,8 @@ const unitDirectory = "/usr/lib/systemd/system";
 const systemctl = "/usr/bin/systemctl";
 
 /**
- * Runs `install` while no service may start, and disables those of `units` that it brought. Throws SetupError when the
- * machine has a policy of its own that allows them to start.
+ * Runs `install` while no service may start, and disables those of `units` that it brought. Throws
+ * SetupError when the machine has a policy of its own that allows them to start.
  *
  * @param prefix what makes a command run as root
  */

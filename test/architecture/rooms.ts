@@ -1,8 +1,12 @@
 /**
- * The rooms of the house and who may import whom, as data: read by the architecture test and by eslint.config.js.
+ * The rooms of the house and who may import whom, as data: read by the architecture test and by
+ * eslint.config.js.
  */
 
-/** A room imports rooms of a lower rank only; rooms of one rank are peers and never import each other. */
+/**
+ * A room imports rooms of a lower rank only; rooms of one rank are peers and never import each
+ * other.
+ */
 export const rooms: Readonly<Record<string, number>> = {
   support: 0,
   protocol: 1,
@@ -20,7 +24,10 @@ export const rooms: Readonly<Record<string, number>> = {
 /** The files directly in worker/ wire the rooms together and may import them all. */
 export const topRank = 7;
 
-/** Folders of these rooms are adapters, one technology each, loaded by the files named here only, but for plain folders. */
+/**
+ * Folders of these rooms are adapters, one technology each, loaded by the files named here only,
+ * but for plain folders.
+ */
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
   broker: ["worker/broker/open.ts", "worker/app.ts"],
   artifacts: ["worker/artifacts/open.ts", "worker/app.ts"],
@@ -36,8 +43,8 @@ export const plainFolders: readonly string[] = [
 ];
 
 /**
- * What the harness, which stands on the other side of the broker, may know of the worker: the words on the wire, and
- * the artifact store with its configuration, since both sides look into one store.
+ * What the harness, which stands on the other side of the broker, may know of the worker: the words
+ * on the wire, and the artifact store with its configuration, since both sides look into one store.
  */
 export const harnessMayImport: readonly string[] = [
   "worker/support/",
@@ -59,8 +66,8 @@ export const harnessMayImport: readonly string[] = [
 ];
 
 /**
- * What `harness tool` may know besides, which runs one tool as a worker does, without a broker, and writes manifests: the
- * parts as they are wired together, and the contracts that it decorates.
+ * What `harness tool` may know besides, which runs one tool as a worker does, without a broker, and
+ * writes manifests: the parts as they are wired together, and the contracts that it decorates.
  */
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
@@ -75,7 +82,10 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/telemetry/logger.ts",
 ];
 
-/** Every dependency of package.json and who knows it; zod stands where bytes from outside become a type. */
+/**
+ * Every dependency of package.json and who knows it; zod stands where bytes from outside become a
+ * type.
+ */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
   amqplib: ["worker/broker/amqp/"],
@@ -101,7 +111,10 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The edges of the two programs: nothing else reads the environment, takes signals or ends the process. */
+/**
+ * The edges of the two programs: nothing else reads the environment, takes signals or ends the
+ * process.
+ */
 export const processEdges: readonly string[] = ["worker/main.ts", "harness/cli.ts"];
 
 /** Members of `process` that belong to the edges. */
@@ -117,7 +130,8 @@ export const edgeMembers: readonly string[] = [
 ];
 
 /**
- * What is wrong with `importer` importing `target`, both paths from the project's root, or undefined when it is fine.
+ * What is wrong with `importer` importing `target`, both paths from the project's root, or
+ * undefined when it is fine.
  */
 export function importViolation(importer: string, target: string): string | undefined {
   if (topFolder(importer) === "worker") return workerViolation(importer, target);
@@ -164,7 +178,10 @@ function workerViolation(importer: string, target: string): string | undefined {
   return adapterViolation(importer, target);
 }
 
-/** Refuses a step into an adapter's folder by anyone but its neighbours in there and the room's loader. */
+/**
+ * Refuses a step into an adapter's folder by anyone but its neighbours in there and the room's
+ * loader.
+ */
 function adapterViolation(importer: string, target: string): string | undefined {
   const [, room = "", adapter, file] = target.split("/");
   const loaders = adapterLoaders[room];

@@ -1,5 +1,6 @@
 /**
- * Reads the source files of a folder and finds their imports and their uses of `process`, by the TypeScript parser.
+ * Reads the source files of a folder and finds their imports and their uses of `process`, by the
+ * TypeScript parser.
  */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -55,7 +56,10 @@ export function parseSourceFile(path: string, text: string): SourceFile {
   return { path, text, imports, processMembers, defaultExportLines };
 }
 
-/** The path from the root that a relative specifier of `file` means; undefined for packages and Node's modules. */
+/**
+ * The path from the root that a relative specifier of `file` means; undefined for packages and
+ * Node's modules.
+ */
 export function resolveRelative(file: string, specifier: string): string | undefined {
   return specifier.startsWith(".")
     ? posix.normalize(posix.join(posix.dirname(file), specifier))

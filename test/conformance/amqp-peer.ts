@@ -1,6 +1,6 @@
 /**
- * An agent on RabbitMQ, with nothing but amqplib: it publishes to the topic exchange of a namespace, and listens with queues
- * of its own.
+ * An agent on RabbitMQ, with nothing but amqplib: it publishes to the topic exchange of a
+ * namespace, and listens with queues of its own.
  */
 import { type ConsumeMessage, connect } from "amqplib";
 import type { HeardMessage, Peer } from "./broker.ts";

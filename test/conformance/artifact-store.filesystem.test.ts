@@ -1,5 +1,6 @@
 /**
- * The filesystem store, held to the contract of every store, and never writing outside its base directory.
+ * The filesystem store, held to the contract of every store, and never writing outside its base
+ * directory.
  */
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

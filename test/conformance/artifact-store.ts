@@ -1,5 +1,6 @@
 /**
- * What every artifact store has to do: run `describeArtifactStore` for each of them, one's own included.
+ * What every artifact store has to do: run `describeArtifactStore` for each of them, one's own
+ * included.
  */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -20,15 +21,18 @@ import type {
 
 /** What may differ between stores. */
 export interface ArtifactStoreTraits {
-  /** The store keeps content in this process, so that no artifact can pass through it in flat memory. */
+  /**
+   * The store keeps content in this process, so that no artifact can pass through it in flat
+   * memory.
+   */
   readonly keepsContentInMemory?: boolean;
 }
 
 /**
  * Describes a store as vitest tests.
  *
- * `create` is called inside each test and makes a store that works; the test disposes it. Stores may share what is
- * behind them: every test has scopes of its own.
+ * `create` is called inside each test and makes a store that works; the test disposes it. Stores
+ * may share what is behind them: every test has scopes of its own.
  */
 export function describeArtifactStore(
   name: string,
@@ -423,7 +427,10 @@ const address: fc.Arbitrary<Address> = fc.record({
   filename: nastyName,
 });
 
-/** What makes two addresses mean the same artifact: nothing but normalisation and the `user:` prefix. */
+/**
+ * What makes two addresses mean the same artifact: nothing but normalisation and the `user:`
+ * prefix.
+ */
 function meaning({ userId, sessionId, filename }: Address): string {
   const normalised = filename.normalize("NFKC");
   const session = normalised.startsWith("user:") ? "any session" : `session ${sessionId}`;
@@ -735,7 +742,9 @@ function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
   const sizeBytes = 20 * 1024 * 1024;
   const chunkBytes = 64 * 1024;
   const sampleEvery = 80;
-  /** Tells streaming, a few hundred kilobytes and what is not collected yet, from holding the whole. */
+  /**
+   * Tells streaming, a few hundred kilobytes and what is not collected yet, from holding the whole.
+   */
   const flatBytes = sizeBytes / 2;
 
   test("20 MB pass through a save and a read in flat memory", async ({ skip }) => {

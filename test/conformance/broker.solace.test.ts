@@ -1,7 +1,8 @@
 /**
- * The broker contract, kept by the Solace adapter against the broker of the harness, and against one in another process: the
- * one that SOLACE_TEST_URL (`tcp://host:port`), SOLACE_TEST_VPN, SOLACE_TEST_USERNAME and SOLACE_TEST_PASSWORD name, which
- * may be a real one, else `harness smf-broker`. SOLACE_TEST_COUNTS_DELIVERIES is `true` where queues that clients make have
+ * The broker contract, kept by the Solace adapter against the broker of the harness, and against
+ * one in another process: the one that SOLACE_TEST_URL (`tcp://host:port`), SOLACE_TEST_VPN,
+ * SOLACE_TEST_USERNAME and SOLACE_TEST_PASSWORD name, which may be a real one, else `harness
+ * smf-broker`. SOLACE_TEST_COUNTS_DELIVERIES is `true` where queues that clients make have
  * `deliveryCountEnabled`.
  */
 import { afterAll, beforeAll, describe } from "vitest";
@@ -98,8 +99,8 @@ describe("a Solace broker in another process", () => {
   }
 
   describeBroker("distant solace", {
-    // Queues that the worker makes have no limit of their own, and few brokers are set to count deliveries, or to tell who
-    // listens.
+    // Queues that the worker makes have no limit of their own, and few brokers are set to count
+    // deliveries, or to tell who listens.
     capabilities: {
       ...capabilities,
       countsDeliveries: counts === "true",

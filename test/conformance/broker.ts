@@ -1,5 +1,6 @@
 /**
- * What every broker adapter has to do (`worker/broker/broker.ts`): run `describeBroker` for each of them, one's own included.
+ * What every broker adapter has to do (`worker/broker/broker.ts`): run `describeBroker` for each of
+ * them, one's own included.
  */
 import { describe } from "vitest";
 import { describeBackPressure } from "./broker/back-pressure.ts";
@@ -26,7 +27,8 @@ export { hear, pull, textOf } from "./broker/under-test.ts";
 /**
  * Describes a broker as vitest tests.
  *
- * `create` is called inside each test; the test disposes what it made. What `capabilities` denies is reported as skipped.
+ * `create` is called inside each test; the test disposes what it made. What `capabilities` denies
+ * is reported as skipped.
  */
 export function describeBroker(
   name: string,

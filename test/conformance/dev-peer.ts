@@ -1,6 +1,7 @@
 /**
- * A client of the DevBroker that speaks like the original one in Python: one socket, one command at a time, and JSON as
- * `json.dumps` writes it (blanks after separators, everything beyond ASCII escaped, bare `NaN`).
+ * A client of the DevBroker that speaks like the original one in Python: one socket, one command at
+ * a time, and JSON as `json.dumps` writes it (blanks after separators, everything beyond ASCII
+ * escaped, bare `NaN`).
  */
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";

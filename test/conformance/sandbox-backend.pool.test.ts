@@ -1,7 +1,8 @@
 /**
- * Parked sandboxes, held to the contract of every sandbox: what starts in them is a command that a waiting Python runner
- * becomes. By their nature two things are tried of them in another way: the environment is what bubblewrap gave the runner,
- * not what Python has added to it since, and a program that does not exist is told of by the tool.
+ * Parked sandboxes, held to the contract of every sandbox: what starts in them is a command that a
+ * waiting Python runner becomes. By their nature two things are tried of them in another way: the
+ * environment is what bubblewrap gave the runner, not what Python has added to it since, and a
+ * program that does not exist is told of by the tool.
  */
 import { openParkedBackend, parkInPool } from "../support/parked-backend.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";

@@ -1,5 +1,6 @@
 /**
- * What every sandbox backend has to do: run `describeSandboxBackend` for each of them, one's own included.
+ * What every sandbox backend has to do: run `describeSandboxBackend` for each of them, one's own
+ * included.
  */
 import { describe } from "vitest";
 import { shared } from "../support/shared.ts";
@@ -15,9 +16,10 @@ import { describeStopping } from "./sandbox-backend/stopping.ts";
 /**
  * Describes a backend as vitest tests.
  *
- * `create` is called inside a test and opens a backend that works, in a directory of its own and with nothing else in it.
- * Most tests share one; those that close it have one of their own. It skips the test where the host cannot do what the
- * backend needs. What runs inside is a POSIX shell and coreutils.
+ * `create` is called inside a test and opens a backend that works, in a directory of its own and
+ * with nothing else in it. Most tests share one; those that close it have one of their own. It
+ * skips the test where the host cannot do what the backend needs. What runs inside is a POSIX shell
+ * and coreutils.
  */
 export function describeSandboxBackend(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * An agent on Solace, with nothing but the client library: it publishes guaranteed messages as Python agents do, and
- * listens with direct subscriptions.
+ * An agent on Solace, with nothing but the client library: it publishes guaranteed messages as
+ * Python agents do, and listens with direct subscriptions.
  */
 import solace from "solclientjs";
 import type { HeardMessage, Peer } from "./broker.ts";
@@ -135,7 +135,10 @@ async function connected(session: solace.Session): Promise<void> {
   await up;
 }
 
-/** Each listener of the session hears every message of it: the broker does not say for which pattern one came. */
+/**
+ * Each listener of the session hears every message of it: the broker does not say for which pattern
+ * one came.
+ */
 function isHeard(pattern: string, topic: string): boolean {
   const wanted = pattern.split("/");
   const levels = topic.split("/");

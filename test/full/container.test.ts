@@ -1,5 +1,6 @@
 /**
- * The image is built and runs the demo, and a worker, in every way that docs/containers.md speaks of, where there is an engine.
+ * The image is built and runs the demo, and a worker, in every way that docs/containers.md speaks
+ * of, where there is an engine.
  *
  * @module-tag full
  */

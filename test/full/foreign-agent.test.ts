@@ -1,6 +1,6 @@
 /**
- * What an agent that is not ours hears while workers are killed, stopped and cut off and the broker is
- * restarted: no call runs twice that must not, and none is refused that could run.
+ * What an agent that is not ours hears while workers are killed, stopped and cut off and the broker
+ * is restarted: no call runs twice that must not, and none is refused that could run.
  *
  * @module-tag full
  */

@@ -1,5 +1,6 @@
 /**
- * A worker under a long mixed load: everything is answered exactly once, and nothing is left behind.
+ * A worker under a long mixed load: everything is answered exactly once, and nothing is left
+ * behind.
  *
  * @module-tag full
  */
@@ -25,7 +26,10 @@ const inFlight = 8;
 const maxReadyWorkDirs = 64;
 /** Calls after which the worker has opened and cached what it keeps. */
 const warmUpCalls = 200;
-/** Growth of the worker's resident memory over the rest of the calls that is no leak but the garbage collector's slack. */
+/**
+ * Growth of the worker's resident memory over the rest of the calls that is no leak but the garbage
+ * collector's slack.
+ */
 const memorySlackBytes = 48 * 1024 * 1024;
 
 const fixtures = new URL("../fixtures/soak/", import.meta.url).pathname;
@@ -49,7 +53,10 @@ const tools = {
   node_transforms: node("transforms"),
 };
 
-/** One kind of call: how it is made, what must become of it, and how many of 40 calls are of this kind. */
+/**
+ * One kind of call: how it is made, what must become of it, and how many of 40 calls are of this
+ * kind.
+ */
 interface Kind {
   readonly share: number;
   readonly call: (index: number) => ToolCall;
@@ -112,7 +119,10 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** The kinds in the order in which they are called: every kind as often as its share, spread over the whole. */
+/**
+ * The kinds in the order in which they are called: every kind as often as its share, spread over
+ * the whole.
+ */
 const turns = kinds.flatMap((kind) => Array.from({ length: kind.share }, () => kind));
 /** Has no common divisor with the number of turns, so every turn comes. */
 const stride = 7;
@@ -129,7 +139,8 @@ async function countAnswers(broker: DevBroker, signal: AbortSignal) {
     },
     AbortSignal.timeout(30_000),
   );
-  // Broken off by the signal, or by the end of the connection when the test fails: the counts say enough.
+  // Broken off by the signal, or by the end of the connection when the test fails: the counts say
+  // enough.
   const counting = (async () => {
     for await (const { topic } of client.messages(signal)) {
       answers.set(topic, (answers.get(topic) ?? 0) + 1);

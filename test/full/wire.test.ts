@@ -1,5 +1,6 @@
 /**
- * The programs of docs/wire.md call a tool as they stand, and what comes to them has the fields that the page says.
+ * The programs of docs/wire.md call a tool as they stand, and what comes to them has the fields
+ * that the page says.
  *
  * @module-tag full
  */

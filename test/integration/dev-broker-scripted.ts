@@ -1,5 +1,6 @@
 /**
- * A server that answers DevBroker commands as a test tells it to: for what a proper server never does.
+ * A server that answers DevBroker commands as a test tells it to: for what a proper server never
+ * does.
  */
 import { once } from "node:events";
 import { type AddressInfo, type Socket, createServer } from "node:net";
@@ -27,7 +28,10 @@ export interface ScriptedServer extends AsyncDisposable {
   cut(): void;
 }
 
-/** Starts a server; `react` decides each answer (undefined: OK, and TIMEOUT to a RECEIVE after its time). */
+/**
+ * Starts a server; `react` decides each answer (undefined: OK, and TIMEOUT to a RECEIVE after its
+ * time).
+ */
 export async function startScriptedServer(
   react: (command: ScriptedCommand) => Reaction | undefined,
   port = 0,

@@ -1,5 +1,6 @@
 /**
- * The DevBroker adapter against peers that are not ours: Python's JSON, servers that misbehave, processes that must end.
+ * The DevBroker adapter against peers that are not ours: Python's JSON, servers that misbehave,
+ * processes that must end.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -405,7 +406,8 @@ describe("a process", () => {
       await server[Symbol.asyncDispose]();
       await session[Symbol.asyncDispose]();
       await pending;
-      // What has been closed is gone some turns later; only a timer would hold the process up for long.
+      // What has been closed is gone some turns later; only a timer would hold the process up for
+      // long.
       for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
       console.log(process.getActiveResourcesInfo().includes("Timeout") ? "waits" : "disposed");
     `;

@@ -1,5 +1,6 @@
 /**
- * Our DevBroker where the recorded exchanges do not reach: limits, hasty and dying clients, and what it tells its owner.
+ * Our DevBroker where the recorded exchanges do not reach: limits, hasty and dying clients, and
+ * what it tells its owner.
  */
 import { once } from "node:events";
 import { connect } from "node:net";

@@ -1,5 +1,6 @@
 /**
- * Subscriptions of the DevBroker adapter, each a connection of its own, against servers that misbehave.
+ * Subscriptions of the DevBroker adapter, each a connection of its own, against servers that
+ * misbehave.
  */
 import { once } from "node:events";
 import { type AddressInfo, type Socket, createServer } from "node:net";

@@ -1,5 +1,6 @@
 /**
- * Plays what clients said to the original DevBroker to ours, and compares every answer with the original's.
+ * Plays what clients said to the original DevBroker to ours, and compares every answer with the
+ * original's.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -27,8 +28,8 @@ const endOfConnection = "<EOF>";
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Where we deviate from the original on purpose: what is wrong with a line that is not JSON is said in our words, not
- * in those of Python's decoder. The code is the same.
+ * Where we deviate from the original on purpose: what is wrong with a line that is not JSON is said
+ * in our words, not in those of Python's decoder. The code is the same.
  */
 const pythonDecoderWords = /^Expecting value: /;
 
@@ -88,8 +89,8 @@ function normalised(line: string): unknown {
 }
 
 /**
- * The entries in an order in which cause comes before effect: the recorder's two directions ran separately, and now and
- * then it wrote an answer down before the line that it answers.
+ * The entries in an order in which cause comes before effect: the recorder's two directions ran
+ * separately, and now and then it wrote an answer down before the line that it answers.
  */
 function causal(recorded: readonly Entry[]): Entry[] {
   const ordered: Entry[] = [];

@@ -58,7 +58,10 @@ async function replace(text: string): Promise<void> {
   await rename(`${path}.new`, path);
 }
 
-/** Mounts `manifest.yaml` as the kubelet does: a link through `..data`, which is exchanged as a whole. */
+/**
+ * Mounts `manifest.yaml` as the kubelet does: a link through `..data`, which is exchanged as a
+ * whole.
+ */
 async function mountConfigMap(generation: number, text: string): Promise<void> {
   await mkdir(join(dir, `..v${generation}`));
   await writeFile(join(dir, `..v${generation}`, "manifest.yaml"), text);
@@ -278,7 +281,10 @@ function countingClock(): { clock: Clock; begun: number; pending: () => number }
   return counts;
 }
 
-/** A clock on which every sleep lasts until the test says so, for a follower without events: one sleep before each look. */
+/**
+ * A clock on which every sleep lasts until the test says so, for a follower without events: one
+ * sleep before each look.
+ */
 function steppedClock(): { readonly clock: Clock; next(): Promise<void> } {
   let sleeping: (() => void) | undefined;
   const isSleeping = (): Promise<void> =>

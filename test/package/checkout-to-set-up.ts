@@ -5,7 +5,9 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ownNode, root, run, userEnvironment, type Ending } from "./processes.ts";
 
-/** Makes the checkout in `base` and sets it up with the real npm, which asks the registry at `url`. */
+/**
+ * Makes the checkout in `base` and sets it up with the real npm, which asks the registry at `url`.
+ */
 export function setUpFrom(url: string, base: string): Promise<Ending> {
   const checkout = join(base, "checkout");
   mkdirSync(checkout, { recursive: true });

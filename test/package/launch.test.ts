@@ -1,5 +1,6 @@
 /**
- * The commands find a Node that can run them, and under an older Node become it as far as a parent can tell.
+ * The commands find a Node that can run them, and under an older Node become it as far as a parent
+ * can tell.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";

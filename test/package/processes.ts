@@ -1,5 +1,6 @@
 /**
- * Runs programs as a user would: no npm variables, and not the Node that npm scripts put first on the path.
+ * Runs programs as a user would: no npm variables, and not the Node that npm scripts put first on
+ * the path.
  */
 import { execFile, execFileSync, type ExecFileException } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -21,7 +22,9 @@ export interface Ending {
   readonly stderr: string;
 }
 
-/** How a program is run: in the project's root, as a user, for three minutes, unless said otherwise. */
+/**
+ * How a program is run: in the project's root, as a user, for three minutes, unless said otherwise.
+ */
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Record<string, string>;

@@ -1,5 +1,6 @@
 /**
- * Setup that is interrupted leaves no installer behind, and keeps the checkout's lock until the installer has ended.
+ * Setup that is interrupted leaves no installer behind, and keeps the checkout's lock until the
+ * installer has ended.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";

@@ -1,7 +1,9 @@
 /**
- * Setup brings RabbitMQ without any service that runs, now or at the next boot, and goes on where it may not.
+ * Setup brings RabbitMQ without any service that runs, now or at the next boot, and goes on where
+ * it may not.
  *
- * apt-get and systemctl are small programs of this test; the files of the packages are in directories of its own.
+ * apt-get and systemctl are small programs of this test; the files of the packages are in
+ * directories of its own.
  */
 import {
   chmodSync,

@@ -1,7 +1,9 @@
 /**
- * Setup brings a machine to where the commands run, does nothing twice, and says what it may not do itself.
+ * Setup brings a machine to where the commands run, does nothing twice, and says what it may not do
+ * itself.
  *
- * npm, apt-get and sudo are small programs of this test, because the real ones would change the machine.
+ * npm, apt-get and sudo are small programs of this test, because the real ones would change the
+ * machine.
  */
 import {
   chmodSync,
@@ -18,7 +20,10 @@ import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { olderNode, ownNode, root, run, userEnvironment, type Ending } from "./processes.ts";
 
-/** A checkout with the real scripts and a small lock file, and a directory that is first on the path. */
+/**
+ * A checkout with the real scripts and a small lock file, and a directory that is first on the
+ * path.
+ */
 let base: string;
 const checkout = (): string => join(base, "checkout");
 const tools = (): string => join(base, "tools");
@@ -56,7 +61,10 @@ function writeLock(file: string, packages: object): void {
   writeFileSync(join(checkout(), file), JSON.stringify({ lockfileVersion: 3, packages }));
 }
 
-/** Puts a shell program first on the path; it notes each call in the file `calls`. A registry answers npm. */
+/**
+ * Puts a shell program first on the path; it notes each call in the file `calls`. A registry
+ * answers npm.
+ */
 function putTool(name: string, script: string): void {
   const file = join(tools(), name);
   const registry = name === "npm" ? `test "$1" != view || exit 0` : "";

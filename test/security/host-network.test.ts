@@ -1,5 +1,6 @@
 /**
- * The standard profile reaches HTTPS servers with the host's certificates and name service files, and nothing more of it.
+ * The standard profile reaches HTTPS servers with the host's certificates and name service files,
+ * and nothing more of it.
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +19,9 @@ const run = promisify(execFile);
 const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
 const hostName = "tools.str-test.example";
 
-/** A certificate for `hostName`, signed by itself, and a directory that trusts it in OpenSSL's form. */
+/**
+ * A certificate for `hostName`, signed by itself, and a directory that trusts it in OpenSSL's form.
+ */
 async function makeCertificates(base: string) {
   const [key, certificate] = [join(base, "key.pem"), join(base, "certificate.pem")];
   const subject = ["-subj", `/CN=${hostName}`, "-addext", `subjectAltName=DNS:${hostName}`];

@@ -1,6 +1,6 @@
 /**
- * A worker that is killed leaves no parked sandbox, at whatever step of its waiting, and neither does one that is killed
- * together with the process that ends its sandboxes.
+ * A worker that is killed leaves no parked sandbox, at whatever step of its waiting, and neither
+ * does one that is killed together with the process that ends its sandboxes.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

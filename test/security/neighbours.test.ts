@@ -1,5 +1,6 @@
 /**
- * A tool finds nothing of the worker, of the host or of other calls: it searches everything that it can read.
+ * A tool finds nothing of the worker, of the host or of other calls: it searches everything that it
+ * can read.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -29,7 +30,10 @@ const hostile = (name: string, more: Partial<RigTool> = {}): RigTool => ({
   ...more,
 });
 
-/** A secret in two parts: whoever looks for it is told the parts, so that the search itself writes it nowhere. */
+/**
+ * A secret in two parts: whoever looks for it is told the parts, so that the search itself writes
+ * it nowhere.
+ */
 function newSecret(): { readonly whole: string; readonly start: string; readonly rest: string } {
   const [start, rest] = [randomBytes(8).toString("hex"), randomBytes(8).toString("hex")];
   return { whole: start + rest, start, rest };

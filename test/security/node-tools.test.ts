@@ -1,5 +1,6 @@
 /**
- * What is different for a tool written for Node: its program, its tools' directory, its compiled code, its memory.
+ * What is different for a tool written for Node: its program, its tools' directory, its compiled
+ * code, its memory.
  */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -11,8 +12,8 @@ const modules = 6;
 const secret = "s3cr3t-marker";
 
 /**
- * Sends itself the signal for a debugger, then the same to a Node that heeds it, and looks when that one's debugger is open:
- * nothing tells that a signal has had no effect.
+ * Sends itself the signal for a debugger, then the same to a Node that heeds it, and looks when
+ * that one's debugger is open: nothing tells that a signal has had no effect.
  */
 const signals = `
 import { spawn } from "node:child_process";

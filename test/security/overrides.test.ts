@@ -1,6 +1,6 @@
 /**
- * Promises of SECURITY.md about what the manifest gives a single tool: it is no more than the operator allows, and a
- * request makes none of it more.
+ * Promises of SECURITY.md about what the manifest gives a single tool: it is no more than the
+ * operator allows, and a request makes none of it more.
  */
 import { chmod, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -51,7 +51,8 @@ describe("a tool", () => {
       CapAmb: none,
       NoNewPrivs: "1",
     };
-    // bubblewrap's own process in there could be made to do what it may do, so it must not be able to do more.
+    // bubblewrap's own process in there could be made to do what it may do, so it must not be able
+    // to do more.
     expect(await result(`privileges_${profile}`)).toEqual({ self: nobody, "1": nobody });
   });
 
@@ -84,7 +85,10 @@ describe("a tool", () => {
   });
 });
 
-/** The host's user ids of all processes in sandboxes of this rig: those that have its work directory mounted. */
+/**
+ * The host's user ids of all processes in sandboxes of this rig: those that have its work directory
+ * mounted.
+ */
 async function usersOfSandboxes(rig: Rig): Promise<readonly string[]> {
   const users: string[] = [];
   // As the file system has it that the directory is on.

@@ -1,5 +1,6 @@
 /**
- * What a tool sees and may use under each profile: the table of docs/sandbox.md, checked from inside.
+ * What a tool sees and may use under each profile: the table of docs/sandbox.md, checked from
+ * inside.
  */
 import { createServer } from "node:net";
 import { once } from "node:events";
@@ -64,9 +65,11 @@ describe("a sandbox", () => {
       const view = await look(profile);
       expect(view.uid).toBe(65534);
       expect(view.hostname).toBe("sandbox");
-      // bubblewrap's first process and the runner; a worker on the host would be there by another number.
+      // bubblewrap's first process and the runner; a worker on the host would be there by another
+      // number.
       expect(view.processes).toEqual([1, 2]);
-      // What this test's own process inherited is closed by worker/main.ts alone (see process.test.ts).
+      // What this test's own process inherited is closed by worker/main.ts alone (see
+      // process.test.ts).
       const inherited = inheritableDescriptors();
       const own = Object.entries(view.descriptors).filter(
         ([number]) => !inherited.includes(Number(number)),

@@ -1,6 +1,6 @@
 /**
- * The system-call filter, as tools meet it: what it refuses under every profile, what the same calls do without it, and
- * what tools are made of and still works.
+ * The system-call filter, as tools meet it: what it refuses under every profile, what the same
+ * calls do without it, and what tools are made of and still works.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
@@ -91,10 +91,14 @@ const keyCalls = {
   },
 };
 
-/** The arguments of the session keyring's own calls, keyctl(2): join a new one, and give a key away. */
+/**
+ * The arguments of the session keyring's own calls, keyctl(2): join a new one, and give a key away.
+ */
 const keyrings = { join: 1, setPermissions: 5, session: -3, everybody: 0x3f3f_3f3f };
 
-/** A command line that runs what follows it with a session keyring that holds a key for everybody. */
+/**
+ * A command line that runs what follows it with a session keyring that holds a key for everybody.
+ */
 const withSessionKeyring = [
   "/usr/bin/python3",
   "-c",
@@ -454,7 +458,10 @@ async function leaveAndFind(
   return { left, found: await call("finds_key", keyCalls.finds_key) };
 }
 
-/** What `finds_key` finds in a process that inherited a session keyring; `no keyring` where there can be none. */
+/**
+ * What `finds_key` finds in a process that inherited a session keyring; `no keyring` where there
+ * can be none.
+ */
 async function foundOutside(): Promise<unknown> {
   const program =
     "import json, sys, system_calls; print(json.dumps(system_calls.finds_key(**json.loads(sys.argv[1]))))";

@@ -1,6 +1,6 @@
 /**
- * Children of a template: a call finds nothing of another one, reaches neither the template nor other children, and is kept
- * as one in a sandbox that was made for it.
+ * Children of a template: a call finds nothing of another one, reaches neither the template nor
+ * other children, and is kept as one in a sandbox that was made for it.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
@@ -224,7 +224,8 @@ describe("a template", () => {
     onTestFinished(() => void foreign.kill("SIGKILL"));
     const ends = vi.fn<() => void>();
     foreign.once("exit", ends);
-    // Of its first process, before it has made the runner: on the first of the four connections it reports.
+    // Of its first process, before it has made the runner: on the first of the four connections it
+    // reports.
     const source = [
       "import os",
       "fork = os.fork",
@@ -313,7 +314,10 @@ interface Look {
   readonly status: Readonly<Record<string, string>>;
 }
 
-/** What is mounted where and how; the order of options and how a private mount came about are no difference. */
+/**
+ * What is mounted where and how; the order of options and how a private mount came about are no
+ * difference.
+ */
 function points(mounts: Look["mounts"]): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(mounts).map(([point, [options, type]]) => [

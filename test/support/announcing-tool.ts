@@ -6,7 +6,9 @@ import { type AddressInfo, type Socket, createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, vi } from "vitest";
 
-/** File name and source of the tool's module; its function is `announces`. It listens to no SIGTERM. */
+/**
+ * File name and source of the tool's module; its function is `announces`. It listens to no SIGTERM.
+ */
 export const announcingTool = {
   file: "announcing.py",
   source: `

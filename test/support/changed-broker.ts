@@ -1,5 +1,6 @@
 /**
- * Brokers that are real but for a member of their sessions, for moments that tests cannot hit from outside.
+ * Brokers that are real but for a member of their sessions, for moments that tests cannot hit from
+ * outside.
  */
 import type { Broker, BrokerSession } from "../../worker/broker/broker.ts";
 
@@ -28,7 +29,10 @@ export function withSessions(
   };
 }
 
-/** The broker, whose connection is broken by `breakConnection` once it has confirmed the first message: an answer that is not settled. */
+/**
+ * The broker, whose connection is broken by `breakConnection` once it has confirmed the first
+ * message: an answer that is not settled.
+ */
 export function breakingAfterAnswer(broker: Broker, breakConnection: () => void): Broker {
   let hasBroken = false;
   return withSessions(broker, (session) => ({

@@ -21,8 +21,8 @@ export interface ChaosScene {
 }
 
 /**
- * Does something, and tells what it was about. Rejects with the signal's reason when it aborts before the moment for it has
- * come; what was begun is brought to its end.
+ * Does something, and tells what it was about. Rejects with the signal's reason when it aborts
+ * before the moment for it has come; what was begun is brought to its end.
  */
 type Act = (scene: ChaosScene, signal: AbortSignal) => Promise<string>;
 
@@ -40,7 +40,10 @@ export type ChaosActName =
   | "restart"
   | "withdraw";
 
-/** Milliseconds after which even a busy worker has told the broker of what it settled when it sent an answer, if it did so then. */
+/**
+ * Milliseconds after which even a busy worker has told the broker of what it settled when it sent
+ * an answer, if it did so then.
+ */
 const settlementMs = 500;
 
 /** Milliseconds, at most, that a tool has run when its worker is ended. */
@@ -126,7 +129,8 @@ async function killWithoutAnswer(
   let victim: string | undefined;
   using _fault = lines.during(({ kind, request }, worker) => {
     if (kind !== "answered") return false;
-    // One that is sent again since the connection was lost is an answer to what the broker has handed out anew.
+    // One that is sent again since the connection was lost is an answer to what the broker has
+    // handed out anew.
     if (!history.wasAnswered(request)) victim ??= worker;
     // What is sent after what is lost is lost as well: a connection has no holes.
     return worker === victim;

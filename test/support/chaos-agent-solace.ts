@@ -1,6 +1,7 @@
 /**
- * How the agent of a chaos connects to Solace, with the real library: a session for each connection, since what the library
- * sends again by itself would not say that there may be a copy of it.
+ * How the agent of a chaos connects to Solace, with the real library: a session for each
+ * connection, since what the library sends again by itself would not say that there may be a copy
+ * of it.
  */
 import solace from "solclientjs";
 import {

@@ -1,6 +1,6 @@
 /**
- * An agent that lives through anything: its answers wait in a durable queue, and what the broker has not confirmed is sent
- * again. What differs between brokers is how it connects.
+ * An agent that lives through anything: its answers wait in a durable queue, and what the broker
+ * has not confirmed is sent again. What differs between brokers is how it connects.
  */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,8 +27,8 @@ export interface RequestMessage {
 /** A connection of the agent. Its owner disposes it. */
 export interface AgentConnection extends AsyncDisposable {
   /**
-   * Publishes, guaranteed. Resolves when the broker has said whether it has the message, or that nobody subscribes to the
-   * topic. Whoever's connection ends before hears nothing, or a rejection.
+   * Publishes, guaranteed. Resolves when the broker has said whether it has the message, or that
+   * nobody subscribes to the topic. Whoever's connection ends before hears nothing, or a rejection.
    */
   send(message: RequestMessage): Promise<"confirmed" | "unroutable">;
   /** Fulfils when the connection is lost. */
@@ -46,7 +46,9 @@ export interface AgentInbox {
   readonly hear: (topic: string, payload: Uint8Array) => void;
 }
 
-/** Connects, and takes answers from then on. Rejects when it cannot, and leaves nothing open then. */
+/**
+ * Connects, and takes answers from then on. Rejects when it cannot, and leaves nothing open then.
+ */
 export type AgentDial = (inbox: AgentInbox) => Promise<AgentConnection>;
 
 interface Pending {
@@ -75,7 +77,10 @@ export class ChaosAgent implements AsyncDisposable {
     this.#living = this.#live();
   }
 
-  /** Asks for a tool. Fulfils with how the first answer says that it ended, however long that takes; never rejects. */
+  /**
+   * Asks for a tool. Fulfils with how the first answer says that it ended, however long that takes;
+   * never rejects.
+   */
   request(id: string, tool: string, args: JsonObject): Promise<string> {
     const pending: Pending = {
       tool,
@@ -128,7 +133,10 @@ export class ChaosAgent implements AsyncDisposable {
     this.#pending.delete(request);
   }
 
-  /** Sends a request until the broker has it, or the connection is another one: then all that may be lost is sent again. */
+  /**
+   * Sends a request until the broker has it, or the connection is another one: then all that may be
+   * lost is sent again.
+   */
   async #send(request: string, pending: Pending): Promise<void> {
     const connection = this.#connection;
     while (connection !== undefined && connection === this.#connection) {

@@ -1,5 +1,6 @@
 /**
- * What the tools of a chaos do: they tell a counter that they have begun, for which request and in which worker.
+ * What the tools of a chaos do: they tell a counter that they have begun, for which request and in
+ * which worker.
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -13,8 +14,8 @@ export interface EffectCounter extends AsyncDisposable {
 }
 
 /**
- * The module `effect` as the tools of one worker find it: says that it has begun, goes on when it was heard, takes as long as
- * it is told, and returns the number of its run.
+ * The module `effect` as the tools of one worker find it: says that it has begun, goes on when it
+ * was heard, takes as long as it is told, and returns the number of its run.
  */
 export function effectSource(workerId: string): string {
   return `

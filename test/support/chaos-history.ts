@@ -1,5 +1,6 @@
 /**
- * What happened in a chaos, in order: what agent, broker, workers and tools did with each request, and what was done to them.
+ * What happened in a chaos, in order: what agent, broker, workers and tools did with each request,
+ * and what was done to them.
  */
 import type { Settlement } from "../../worker/broker/broker.ts";
 import { abortable } from "../../worker/support/within.ts";
@@ -16,7 +17,10 @@ export type WireEvent =
   | { readonly kind: "answered"; readonly request: string }
   | { readonly kind: "settled"; readonly request: string; readonly outcome: Settlement };
 
-/** The same, with whose way it is, and whether it went on: an answer or a settlement may be made to be lost. */
+/**
+ * The same, with whose way it is, and whether it went on: an answer or a settlement may be made to
+ * be lost.
+ */
 export type LineEvent = WireEvent & { readonly worker: string; readonly isLost: boolean };
 
 /** What can happen. A request is one attempt of a call. */
@@ -78,7 +82,10 @@ export class ChaosHistory {
     return eventsOf("answered", this.events).some((event) => event.request === request);
   }
 
-  /** The first thing that `find` makes of an event from now on. Rejects with the signal's reason when it aborts before. */
+  /**
+   * The first thing that `find` makes of an event from now on. Rejects with the signal's reason
+   * when it aborts before.
+   */
   async until<T>(find: (event: ChaosEvent) => T | undefined, signal: AbortSignal): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<T>();
     const listener = (event: ChaosEvent): void => {
@@ -93,7 +100,10 @@ export class ChaosHistory {
     }
   }
 
-  /** Resolves when so many calls more are over. Rejects with the signal's reason when it aborts before. */
+  /**
+   * Resolves when so many calls more are over. Rejects with the signal's reason when it aborts
+   * before.
+   */
   async untilOver(calls: number, signal: AbortSignal): Promise<void> {
     const until = this.#calls + calls;
     const isOver = ({ kind }: ChaosEvent): true | undefined => (kind === "over" ? true : undefined);

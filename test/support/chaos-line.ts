@@ -1,6 +1,6 @@
 /**
- * The way between a worker and the broker: everything on it is seen, it can be cut, and what the worker sends can be made to
- * get lost.
+ * The way between a worker and the broker: everything on it is seen, it can be cut, and what the
+ * worker sends can be made to get lost.
  */
 import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";

@@ -7,11 +7,14 @@ import type { ChaosActName } from "./chaos-acts.ts";
 export interface ChaosLane {
   readonly acts: readonly ChaosActName[];
   /**
-   * Calls that are over between two acts, give or take a half. Counted in calls, not in seconds, so that on a busy machine,
-   * where calls take longer, they meet no more of it.
+   * Calls that are over between two acts, give or take a half. Counted in calls, not in seconds, so
+   * that on a busy machine, where calls take longer, they meet no more of it.
    */
   readonly callsBetween: number;
-  /** Whether the acts are done once, in this order, or again and again, in orders that chance decides. */
+  /**
+   * Whether the acts are done once, in this order, or again and again, in orders that chance
+   * decides.
+   */
   readonly isOnce: boolean;
 }
 
@@ -28,8 +31,9 @@ export interface ChaosOptions {
 }
 
 /**
- * Everything once, with as many deliveries as workers have unless told otherwise. In an order in which a worker that was started
- * in the place of another has time to come up before the next one goes.
+ * Everything once, with as many deliveries as workers have unless told otherwise. In an order in
+ * which a worker that was started in the place of another has time to come up before the next one
+ * goes.
  */
 export const littleChaos: ChaosOptions = {
   calls: 40,
@@ -56,9 +60,9 @@ export const littleChaos: ChaosOptions = {
 };
 
 /**
- * As bad as it gets: everything at once and again and again, and the broker restarted on the way. No
- * call can need as many deliveries as there may be, so that every call has to be answered, and run
- * or refused for the right reason.
+ * As bad as it gets: everything at once and again and again, and the broker restarted on the way.
+ * No call can need as many deliveries as there may be, so that every call has to be answered, and
+ * run or refused for the right reason.
  */
 export const muchChaos: ChaosOptions = {
   calls: 1_000,

@@ -56,7 +56,8 @@ function missing(events: readonly ChaosEvent[], { calls, lanes }: ChaosOptions):
       .flatMap((lane) => lane.acts)
       .filter((act) => !acts.has(act))
       .map((act) => `chaos: there was no "${act}"`),
-    // One that must not run twice may also be answered that it was not run again: of all its calls that would be cheap.
+    // One that must not run twice may also be answered that it was not run again: of all its calls
+    // that would be cheap.
     ...chaosTools
       .filter((tool) => !succeeded.has(tool))
       .map((tool) => `chaos: no call of ${tool} succeeded`),

@@ -91,7 +91,10 @@ function* problemsOf({ name, events }: ChaosRequest, around: Circumstances): Gen
   if (isSettledUnanswered(events)) yield "was settled before the broker had its answer";
 }
 
-/** Whether a request has no answer, though the broker has not handed it out for the last time and put it aside then. */
+/**
+ * Whether a request has no answer, though the broker has not handed it out for the last time and
+ * put it aside then.
+ */
 export function isUnanswered(
   events: readonly ChaosEvent[],
   request: string,
@@ -150,7 +153,10 @@ function isExplained(
   }
 }
 
-/** Whether a worker has told the broker that it is done with it, with no answer on its way to the broker. */
+/**
+ * Whether a worker has told the broker that it is done with it, with no answer on its way to the
+ * broker.
+ */
 function isSettledUnanswered(events: readonly ChaosEvent[]): boolean {
   let isAnswered = false;
   return events.some((event) => {

@@ -8,7 +8,10 @@ import { readSmf } from "./chaos-wire-smf.ts";
 import type { ChaosBroker } from "./chaos.ts";
 import { freePorts } from "./rabbitmq-ports.ts";
 
-/** Milliseconds for which a broker that is restarted is away: long enough to be refused a connection. */
+/**
+ * Milliseconds for which a broker that is restarted is away: long enough to be refused a
+ * connection.
+ */
 const outageMs = 1_000;
 
 /** Starts a broker that tells publishers when nobody subscribes. Its owner disposes it. */
@@ -22,7 +25,8 @@ export async function startChaosSmfBroker(): Promise<ChaosBroker & AsyncDisposab
     read: readSmf,
     environment: (linePort) => ({ SOLACE_HOST: `tcp://127.0.0.1:${linePort}` }),
     cut: async () => server.dropAll(),
-    // What it remembers of clients it remembers by their names, of which each connection here has a new one.
+    // What it remembers of clients it remembers by their names, of which each connection here has a
+    // new one.
     async restart() {
       await server.stop();
       await sleep(outageMs);

@@ -153,7 +153,10 @@ function outcomeOf(method: number, args: Buffer) {
   }
 }
 
-/** What quorum queues say of a message that they have handed out before, as a number of eight octets. */
+/**
+ * What quorum queues say of a message that they have handed out before, as a number of eight
+ * octets.
+ */
 function deliveriesBefore(content: Buffer): number {
   const name = "x-delivery-countl";
   const at = content.indexOf(name, 0, "latin1");

@@ -1,5 +1,6 @@
 /**
- * Worker processes that are ended in one way or another, each of which is followed by another at once.
+ * Worker processes that are ended in one way or another, each of which is followed by another at
+ * once.
  */
 import { once } from "node:events";
 import { mkdir, rename, writeFile } from "node:fs/promises";
@@ -24,7 +25,10 @@ const slotsOfQueues = Object.entries(chaosQueues)
   .map(([queue, slots]) => `${queue}:${slots}`)
   .join();
 
-/** How workers end that do as they are told: one that has drained before the second signal ends as one that got one. */
+/**
+ * How workers end that do as they are told: one that has drained before the second signal ends as
+ * one that got one.
+ */
 const goodEnds: Readonly<Record<WorkerEnd, readonly string[]>> = {
   SIGKILL: ["SIGKILL"],
   SIGTERM: ["0"],
@@ -85,7 +89,10 @@ export class ChaosWorkers implements AsyncDisposable {
     );
   }
 
-  /** Ends a worker, if it lives, and starts another. Resolves when the one has ended and the other is on its way. */
+  /**
+   * Ends a worker, if it lives, and starts another. Resolves when the one has ended and the other
+   * is on its way.
+   */
   async end(id: string, how: WorkerEnd): Promise<void> {
     const worker = this.#living.get(id);
     if (worker === undefined) return;
@@ -117,8 +124,8 @@ export class ChaosWorkers implements AsyncDisposable {
   }
 
   /**
-   * Takes a tool out of the manifest of a worker. Resolves when the worker knows, or has ended. Rejects with the signal's
-   * reason.
+   * Takes a tool out of the manifest of a worker. Resolves when the worker knows, or has ended.
+   * Rejects with the signal's reason.
    */
   async withdraw(tool: ChaosTool, id: string, signal: AbortSignal): Promise<void> {
     const worker = this.#living.get(id);
@@ -161,7 +168,10 @@ export class ChaosWorkers implements AsyncDisposable {
     history.tell({ kind: "ended", worker: id, how: end, isGood });
   }
 
-  /** Waits until a worker has said something after so many characters, or is to end. Rejects when the signal aborts. */
+  /**
+   * Waits until a worker has said something after so many characters, or is to end. Rejects when
+   * the signal aborts.
+   */
   async #untilSaid(id: string, text: string, after: number, signal: AbortSignal): Promise<void> {
     for (;;) {
       const worker = this.#living.get(id)?.process;

@@ -1,6 +1,6 @@
 /**
- * Chaos: workers are ended, connections cut, manifests changed and the broker is restarted while an agent calls, and
- * everything is counted.
+ * Chaos: workers are ended, connections cut, manifests changed and the broker is restarted while an
+ * agent calls, and everything is counted.
  */
 import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -40,15 +40,18 @@ export interface ChaosBroker {
 }
 
 /**
- * Milliseconds after which a call is taken for lost: longer than a restart of the broker and several
- * of a worker, and than a queue takes on a machine that is busy with other tests.
+ * Milliseconds after which a call is taken for lost: longer than a restart of the broker and
+ * several of a worker, and than a queue takes on a machine that is busy with other tests.
  */
 const lostAfterMs = 150_000;
 
 /** Attempts of a call that is answered that its tool is not available, as agents make them. */
 const maxAttempts = 2;
 
-/** Milliseconds, at most, from a call's answer to what happens next: calls are then everywhere on their ways. */
+/**
+ * Milliseconds, at most, from a call's answer to what happens next: calls are then everywhere on
+ * their ways.
+ */
 const maxDelayMs = 500;
 
 /** Milliseconds for what nobody waits for any more to come to its end. */
@@ -133,7 +136,10 @@ async function chaosOf(
   };
 }
 
-/** How many messages still wait for a worker after some time; what was sent twice may run after its call is over. */
+/**
+ * How many messages still wait for a worker after some time; what was sent twice may run after its
+ * call is over.
+ */
 async function leftBehind(broker: ChaosBroker, namespace: string): Promise<number> {
   const queues = Object.keys(chaosQueues).map((queue) =>
     groupQueue(namespace, defaultGroup, queue),
@@ -147,7 +153,10 @@ async function leftBehind(broker: ChaosBroker, namespace: string): Promise<numbe
   return left;
 }
 
-/** Does what is in a lane, until all is done or the signal aborts. Tells when it has done everything once. */
+/**
+ * Does what is in a lane, until all is done or the signal aborts. Tells when it has done everything
+ * once.
+ */
 async function act(
   lane: ChaosLane,
   scene: ChaosScene,
@@ -171,7 +180,10 @@ async function act(
   }
 }
 
-/** Makes a call as agents do, until it is answered or taken for lost. Resolves with its last request. */
+/**
+ * Makes a call as agents do, until it is answered or taken for lost. Resolves with its last
+ * request.
+ */
 async function call(agent: ChaosAgent, port: number, index: number): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     const request = requestName(index, attempt);

@@ -1,5 +1,6 @@
 /**
- * `str-worker doctor` without a process of its own, for what it finds; its command line and signals need `WorkerProcess`.
+ * `str-worker doctor` without a process of its own, for what it finds; its command line and signals
+ * need `WorkerProcess`.
  */
 import { createHost } from "../../worker/app.ts";
 import { readSandboxConfig } from "../../worker/config.ts";

@@ -1,5 +1,6 @@
 /**
- * Measures of work in CPU time of this thread, in which waiting for a core on a busy machine does not show.
+ * Measures of work in CPU time of this thread, in which waiting for a core on a busy machine does
+ * not show.
  */
 
 /** Milliseconds of CPU time that this thread has used so far. */
@@ -13,8 +14,8 @@ const measurableMs = 5;
 const rounds = 3;
 
 /**
- * How many times as much CPU time `large` takes as `small`: the least of a few rounds. Each runs as often as `small` needs
- * to be measurable, so of the two only `large` may take long.
+ * How many times as much CPU time `large` takes as `small`: the least of a few rounds. Each runs as
+ * often as `small` needs to be measurable, so of the two only `large` may take long.
  */
 export function timesTheWork(small: () => void, large: () => void): number {
   const cpuMsOf = (work: () => void, times: number): number => {
@@ -33,7 +34,10 @@ export function timesTheWork(small: () => void, large: () => void): number {
 /** Milliseconds between two looks of a {@link LoopWatch}. */
 const lookMs = 5;
 
-/** Watches whether something holds up the event loop of this thread by working on. Disposing it ends that. */
+/**
+ * Watches whether something holds up the event loop of this thread by working on. Disposing it ends
+ * that.
+ */
 export class LoopWatch implements Disposable {
   readonly #timer: NodeJS.Timeout;
   #lastMs = threadCpuMs();
@@ -43,7 +47,10 @@ export class LoopWatch implements Disposable {
     this.#timer = setInterval(() => this.#look(), lookMs);
   }
 
-  /** The most CPU milliseconds so far from one look to the next, which comes as soon as the loop turns again. */
+  /**
+   * The most CPU milliseconds so far from one look to the next, which comes as soon as the loop
+   * turns again.
+   */
   get longestMs(): number {
     this.#look();
     return this.#longestMs;

@@ -1,5 +1,6 @@
 /**
- * Hosts that do not allow sandboxes something: made for one process by namespaces of its own, without root.
+ * Hosts that do not allow sandboxes something: made for one process by namespaces of its own,
+ * without root.
  */
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";

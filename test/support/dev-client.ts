@@ -1,5 +1,6 @@
 /**
- * A client of a DevBroker beneath the broker contract: subscribes to patterns, publishes anything, sees what comes as it is.
+ * A client of a DevBroker beneath the broker contract: subscribes to patterns, publishes anything,
+ * sees what comes as it is.
  */
 import { BrokerError } from "../../worker/broker/broker.ts";
 import { DevConnection } from "../../worker/broker/dev/connection.ts";
@@ -14,7 +15,10 @@ import { newId } from "../../worker/support/ids.ts";
 /** Milliseconds a `RECEIVE` waits for a message (as the original client). */
 const receiveTimeoutMs = 1_000;
 
-/** Milliseconds beyond its own time that the answer to a `RECEIVE` may take (as the original client). */
+/**
+ * Milliseconds beyond its own time that the answer to a `RECEIVE` may take (as the original
+ * client).
+ */
 const receiveGraceMs = 5_000;
 
 /** Where a DevBroker listens. */
@@ -33,7 +37,8 @@ export interface DevClientOptions extends BrokerAddress {
 }
 
 /**
- * Two connections, because one that waits in `RECEIVE` answers nothing else. It does not reconnect. Its owner disposes it.
+ * Two connections, because one that waits in `RECEIVE` answers nothing else. It does not reconnect.
+ * Its owner disposes it.
  */
 export class DevClient implements AsyncDisposable {
   /** The id that the broker knows the subscriptions under. */
@@ -54,7 +59,9 @@ export class DevClient implements AsyncDisposable {
     this.#onUnreadable = options.onUnreadable ?? (() => undefined);
   }
 
-  /** Connects and subscribes. Throws BrokerError, or the signal's reason; leaves nothing open then. */
+  /**
+   * Connects and subscribes. Throws BrokerError, or the signal's reason; leaves nothing open then.
+   */
   static async connect(options: DevClientOptions, signal: AbortSignal): Promise<DevClient> {
     await using stack = new AsyncDisposableStack();
     const open = async (patterns: readonly string[]) => {
@@ -88,8 +95,8 @@ export class DevClient implements AsyncDisposable {
   }
 
   /**
-   * Every message of the patterns, pulled. One consumer at a time. Ends never: throws the BrokerError that ended the
-   * connection, also after disposal, or the signal's reason.
+   * Every message of the patterns, pulled. One consumer at a time. Ends never: throws the
+   * BrokerError that ended the connection, also after disposal, or the signal's reason.
    */
   async *messages(signal: AbortSignal): AsyncGenerator<DevMessage, never> {
     const line = encodeCommand({ cmd: "RECEIVE", timeout_ms: receiveTimeoutMs });

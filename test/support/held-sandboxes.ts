@@ -1,5 +1,6 @@
 /**
- * Sandboxes that stand still at a chosen moment of their making, and a look at what is left of sandboxes on this host.
+ * Sandboxes that stand still at a chosen moment of their making, and a look at what is left of
+ * sandboxes on this host.
  */
 import { execFile } from "node:child_process";
 import { chmod, readFile, readdir, rm, writeFile } from "node:fs/promises";
@@ -11,12 +12,15 @@ import { markOptions, sandboxMark } from "../../worker/sandbox/orphans.ts";
 const run = promisify(execFile);
 
 /**
- * Where a sandbox stands still: before bubblewrap itself runs; when its first process is born and not let go, which then
- * waits for ever if bubblewrap is killed; when everything is mounted, before that process asks to die with its parent.
+ * Where a sandbox stands still: before bubblewrap itself runs; when its first process is born and
+ * not let go, which then waits for ever if bubblewrap is killed; when everything is mounted, before
+ * that process asks to die with its parent.
  */
 export type HoldPoint = "unmade" | "born" | "mounted";
 
-/** A bubblewrap for `SANDBOX_BWRAP_BIN` that makes sandboxes as usual until it is told to hold them. */
+/**
+ * A bubblewrap for `SANDBOX_BWRAP_BIN` that makes sandboxes as usual until it is told to hold them.
+ */
 export class HeldSandboxes {
   /** The program. */
   readonly bwrapBin: string;
@@ -60,7 +64,10 @@ export class HeldSandboxes {
     await run("sh", ["-c", 'echo 1<>"$0"', this.#gate]);
   }
 
-  /** bubblewrap reads the gate, and has it open for writing as well, so that there is no end to read. */
+  /**
+   * bubblewrap reads the gate, and has it open for writing as well, so that there is no end to
+   * read.
+   */
   #program(): string {
     return `#!/bin/sh
 case "$(cat ${this.#order} 2> /dev/null)" in

@@ -1,6 +1,7 @@
 /**
- * A sandbox technology and a tool language in this process, at their contracts: code is a text that is loaded when the
- * contract says so, and shown when it runs. It tells when something is used or given back in the wrong order.
+ * A sandbox technology and a tool language in this process, at their contracts: code is a text that
+ * is loaded when the contract says so, and shown when it runs. It tells when something is used or
+ * given back in the wrong order.
  */
 import type { ToolRunner } from "../../worker/runners/runner.ts";
 import type { AheadKind } from "../../worker/sandbox/profile.ts";
@@ -19,7 +20,10 @@ import type { Clock } from "../../worker/support/clock.ts";
 
 const mebibyte = 1024 * 1024;
 
-/** What is open: its kind, and the environment of the tool that it was made with, which no other tool has. */
+/**
+ * What is open: its kind, and the environment of the tool that it was made with, which no other
+ * tool has.
+ */
 interface Open {
   readonly kind: "tool" | "cold" | "parked" | "template";
   readonly environment: SandboxRequest["environment"];

@@ -1,6 +1,6 @@
 /**
- * A backend whose sandboxes are parked before they get a command: the real Python runner waits in each of them, and becomes
- * the command when it is called.
+ * A backend whose sandboxes are parked before they get a command: the real Python runner waits in
+ * each of them, and becomes the command when it is called.
  */
 import { join } from "node:path";
 import type { TestContext } from "vitest";
@@ -19,11 +19,17 @@ import { openBackend } from "../integration/sandbox/sandbox-host.ts";
 import type { WhenOver } from "./shared.ts";
 
 const project = join(import.meta.dirname, "../..");
-/** Where the runner and its tool are inside: the tests put things of their own where they usually are. */
+/**
+ * Where the runner and its tool are inside: the tests put things of their own where they usually
+ * are.
+ */
 const inside = { runner: "/sandbox/parked/runner", tools: "/sandbox/parked/tools" } as const;
 const module = "exec_call";
 
-/** Parks a sandbox with a command that the runner is started by. What it returns owns all that was made for it. */
+/**
+ * Parks a sandbox with a command that the runner is started by. What it returns owns all that was
+ * made for it.
+ */
 export type Park = (
   ahead: AheadOfCalls,
   request: SandboxRequest,
@@ -51,7 +57,10 @@ export const parkInTemplate: Park = async (ahead, request, launch, signal) => {
   };
 };
 
-/** A bubblewrap backend whose sandboxes are parked. Skips the test where bubblewrap cannot make sandboxes. */
+/**
+ * A bubblewrap backend whose sandboxes are parked. Skips the test where bubblewrap cannot make
+ * sandboxes.
+ */
 export async function openParkedBackend(
   context: TestContext,
   park: Park,

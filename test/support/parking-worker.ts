@@ -1,6 +1,7 @@
 /**
- * A process that parks one sandbox, as a worker does, and wakes it when it is told to: `node parking-worker.ts WORK_BASE
- * BWRAP_BIN UID TOOLS_DIR`. The tool is `run` in `tool.py`. It says `opened`, then `parked`, and after a line of input `woken`.
+ * A process that parks one sandbox, as a worker does, and wakes it when it is told to: `node
+ * parking-worker.ts WORK_BASE BWRAP_BIN UID TOOLS_DIR`. The tool is `run` in `tool.py`. It says
+ * `opened`, then `parked`, and after a line of input `woken`.
  */
 import { once } from "node:events";
 import { createInterface } from "node:readline";

@@ -1,5 +1,6 @@
 /**
- * How long tests wait for what is sure to come: many times what a busy machine needs, and less than a test may take.
+ * How long tests wait for what is sure to come: many times what a busy machine needs, and less than
+ * a test may take.
  */
 
 /** Options of `vi.waitFor` and `expect.poll`, whose own patience is a second. */

@@ -22,7 +22,8 @@ export class PeerWorkers extends WorkerPlace {
   }
 
   /**
-   * Calls a tool under a name, by which its run and its answer are known; when it resolves the broker has the call.
+   * Calls a tool under a name, by which its run and its answer are known; when it resolves the
+   * broker has the call.
    *
    * @param properties on top of `replyTo`
    */

@@ -1,5 +1,6 @@
 /**
- * A test for each built-in profile: always under the one that gives tools most, under the others with the tag `full`.
+ * A test for each built-in profile: always under the one that gives tools most, under the others
+ * with the tag `full`.
  */
 import { type TestContext, describe, test } from "vitest";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";

@@ -1,5 +1,6 @@
 /**
- * What programs of this project get of the environment of their tests, and no more: nothing of a developer's shell decides.
+ * What programs of this project get of the environment of their tests, and no more: nothing of a
+ * developer's shell decides.
  */
 
 /** Where programs are, and where Node keeps what it has compiled. */

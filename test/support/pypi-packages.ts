@@ -13,7 +13,10 @@ import { slowPlace } from "./quick-place.ts";
 const run = promisify(execFile);
 const installTimeoutMs = 300_000;
 
-/** A directory with these packages for the machine's Python. Skips the test where PyPI is not reached. */
+/**
+ * A directory with these packages for the machine's Python. Skips the test where PyPI is not
+ * reached.
+ */
 export async function pypiPackages(
   context: TestContext,
   packages: readonly string[],

@@ -11,12 +11,16 @@ const neededBytes = 2 * 1024 ** 3;
 const neededFiles = 500_000;
 
 /**
- * A directory that everybody can reach and programs can run from, also where TMPDIR is private. In memory if there is room: a disk may
- * take a millisecond of processor time for each new file where many were removed lately (ext4 without a journal does).
+ * A directory that everybody can reach and programs can run from, also where TMPDIR is private. In
+ * memory if there is room: a disk may take a millisecond of processor time for each new file where
+ * many were removed lately (ext4 without a journal does).
  */
 export const quickPlace = isRoomy() ? memoryPlace : diskPlace;
 
-/** The same on a disk: for what sandboxes are to see where it is, since they have a /dev of their own. */
+/**
+ * The same on a disk: for what sandboxes are to see where it is, since they have a /dev of their
+ * own.
+ */
 export const slowPlace = diskPlace;
 
 function isRoomy(): boolean {

@@ -4,7 +4,10 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below those that the kernel gives to outgoing connections: what is free stays free until it is used. */
+/**
+ * Below those that the kernel gives to outgoing connections: what is free stays free until it is
+ * used.
+ */
 const firstPort = 20_000;
 const lastPort = 32_000;
 

@@ -1,6 +1,6 @@
 /**
- * A real RabbitMQ of a test's own: on loopback ports, with a directory, a node name and a port mapper (epmd) of its own, so
- * that any number can run at once and none is left behind.
+ * A real RabbitMQ of a test's own: on loopback ports, with a directory, a node name and a port
+ * mapper (epmd) of its own, so that any number can run at once and none is left behind.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,10 @@ const epmd = "/usr/bin/epmd";
 /** Directory tree of a Debian with the RabbitMQ that is to be used; empty for the machine's own. */
 const root = process.env["RABBITMQ_TEST_ROOT"] ?? "";
 
-/** Milliseconds a node may take to start, for hooks: some seconds, and many on a machine that is busy. */
+/**
+ * Milliseconds a node may take to start, for hooks: some seconds, and many on a machine that is
+ * busy.
+ */
 export const startTimeoutMs = 120_000;
 
 /** Starts of a node, in case that somebody else took one of its ports meanwhile. */
@@ -158,7 +161,8 @@ class Node extends RabbitMQUser implements OwnRabbitMQ {
 
   async start(): Promise<void> {
     await this.#startPortMapper();
-    // Sent when this process dies without having disposed of the node; the script stops the node then.
+    // Sent when this process dies without having disposed of the node; the script stops the node
+    // then.
     const [file, ...args] = endingWithUs("TERM", server);
     const child = spawn(file, args, {
       env: this.environment,
@@ -241,7 +245,10 @@ function environmentOf({ directory, port, ...place }: RabbitMQPlace): NodeJS.Pro
 
 type Command = readonly [file: string, ...args: string[]];
 
-/** The command with the tree of `RABBITMQ_TEST_ROOT` as its file system, but for what it shares with this process. */
+/**
+ * The command with the tree of `RABBITMQ_TEST_ROOT` as its file system, but for what it shares with
+ * this process.
+ */
 function inRoot(...command: Command): Command {
   if (root === "") return command;
   const shared = ["/dev", "/proc", "/etc/hosts", quickPlace];
@@ -249,7 +256,10 @@ function inRoot(...command: Command): Command {
   return ["bwrap", "--bind", root, "/", ...binds, "--", ...command];
 }
 
-/** The command, sent this signal when this process dies. Whatever starts it on the way dies of that as well. */
+/**
+ * The command, sent this signal when this process dies. Whatever starts it on the way dies of that
+ * as well.
+ */
 function endingWithUs(signal: "TERM" | "KILL", ...command: Command): Command {
   const setpriv: Command = ["setpriv", "--pdeathsig", signal, "--"];
   return root === "" ? [...setpriv, ...command] : [...setpriv, ...inRoot(...setpriv, ...command)];

@@ -1,5 +1,6 @@
 /**
- * A whole worker for tests: a real DevBroker, a real worker in this process, an agent, all in temporary directories.
+ * A whole worker for tests: a real DevBroker, a real worker in this process, an agent, all in
+ * temporary directories.
  */
 import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -90,13 +91,17 @@ export interface Rig extends AsyncDisposable {
   readonly logLines: readonly string[];
   call(tool: string, args?: ToolCall["args"], more?: Partial<ToolCall>): Promise<CallResult>;
   /**
-   * Fulfils when at least so many sandboxes of a tool wait for calls, and its code counts as settled: what was made of code
-   * that was written a moment before is given up once more. Only for a rig that `isWarm`.
+   * Fulfils when at least so many sandboxes of a tool wait for calls, and its code counts as
+   * settled: what was made of code that was written a moment before is given up once more. Only for
+   * a rig that `isWarm`.
    */
   untilWaiting(tool: string, count?: number): Promise<void>;
 }
 
-/** A temporary directory that a sandbox's own uid can reach, also where the test runner's TMPDIR is private. */
+/**
+ * A temporary directory that a sandbox's own uid can reach, also where the test runner's TMPDIR is
+ * private.
+ */
 export async function reachableDirectory(place = quickPlace): Promise<string> {
   const directory = await mkdtemp(join(place, "str-test-"));
   await chmod(directory, 0o755);

@@ -1,5 +1,6 @@
 /**
- * Tools on any broker that answer as a test says: the worker's half of the wire over the broker contract, without a worker.
+ * Tools on any broker that answer as a test says: the worker's half of the wire over the broker
+ * contract, without a worker.
  */
 import type { Broker, BrokerSession, Delivery } from "../../worker/broker/broker.ts";
 
@@ -20,7 +21,9 @@ export interface ServedRequest {
 
 const { signal } = new AbortController();
 
-/** Serves `tools` until it is disposed of; each request is settled when `handle` is done with it. */
+/**
+ * Serves `tools` until it is disposed of; each request is settled when `handle` is done with it.
+ */
 export async function serveTools(
   broker: Broker,
   tools: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The RabbitMQ that all files of a run share: it starts for the first that asks for it, and ends with the run. Tests keep to
- * namespaces and users of their own on it.
+ * The RabbitMQ that all files of a run share: it starts for the first that asks for it, and ends
+ * with the run. Tests keep to namespaces and users of their own on it.
  */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

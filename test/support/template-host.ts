@@ -47,12 +47,18 @@ export interface Answer<T> {
   readonly error: string | undefined;
 }
 
-/** One tool in a backend. What it hands out is disposed by the caller, the rest by the end of the test. */
+/**
+ * One tool in a backend. What it hands out is disposed by the caller, the rest by the end of the
+ * test.
+ */
 export interface TemplateHost {
   openTemplate(signal?: AbortSignal): Promise<Template>;
   /** A sandbox of the same tool that is made for one call. */
   acquireCold(): Promise<Sandbox>;
-  /** Runs a function of the module in a child, or in a cold sandbox when there is no template, and disposes that. */
+  /**
+   * Runs a function of the module in a child, or in a cold sandbox when there is no template, and
+   * disposes that.
+   */
   call<T>(template: Template | undefined, name: string, args?: object): Promise<Answer<T>>;
   /** Wakes a child that somebody else disposes. */
   wake(parked: ParkedSandbox, name: string, args?: object): ReturnType<ParkedSandbox["wake"]>;

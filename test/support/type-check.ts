@@ -1,5 +1,6 @@
 /**
- * The type check of an author of Node tools: this project's tsc, with the packages that the guide has them install.
+ * The type check of an author of Node tools: this project's tsc, with the packages that the guide
+ * has them install.
  */
 import { execFile } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
@@ -16,7 +17,10 @@ export async function installTypes(directory: string): Promise<void> {
   await symlink(join(project, "tool-runner/node"), join(installed, "secure-tool-runtime"));
 }
 
-/** Checks the files beside a `tsconfig.json` by what it says. Returns what tsc complains about: nothing when all is well. */
+/**
+ * Checks the files beside a `tsconfig.json` by what it says. Returns what tsc complains about:
+ * nothing when all is well.
+ */
 export function typeCheck(directory: string): Promise<string> {
   const argv = [join(modules, "typescript/bin/tsc"), "--project", directory, "--pretty", "false"];
   return new Promise((resolve, reject) => {

@@ -1,5 +1,6 @@
 /**
- * Workers in this process on whatever broker a test hands them, the tool that they run, and the answers that are heard.
+ * Workers in this process on whatever broker a test hands them, the tool that they run, and the
+ * answers that are heard.
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -102,7 +103,9 @@ export class WorkerPlace {
     );
   }
 
-  /** Starts a worker that connects to `broker`, with one attempt per outage; it ends with the test. */
+  /**
+   * Starts a worker that connects to `broker`, with one attempt per outage; it ends with the test.
+   */
   async startWorkerOn(broker: Broker, maxConcurrent: number): Promise<StartedWorker> {
     const environment = {
       SAM_NAMESPACE: this.namespace,

@@ -1,5 +1,6 @@
 /**
- * A real worker in a process of its own, for what only a process shows: signals, exit codes, output.
+ * A real worker in a process of its own, for what only a process shows: signals, exit codes,
+ * output.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

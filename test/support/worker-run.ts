@@ -1,5 +1,6 @@
 /**
- * The worker's command line in this process, to its end: for what it says and how it ends by itself.
+ * The worker's command line in this process, to its end: for what it says and how it ends by
+ * itself.
  */
 import { Writable } from "node:stream";
 import { run } from "../../worker/command-line.ts";
@@ -11,7 +12,9 @@ export interface WorkerEnding {
   readonly output: string;
 }
 
-/** Runs the worker as `WorkerProcess` does. It is never stopped: what it runs with must make it end. */
+/**
+ * Runs the worker as `WorkerProcess` does. It is never stopped: what it runs with must make it end.
+ */
 export async function runWorker(
   environment: Readonly<Record<string, string>>,
   argv: readonly string[] = [],

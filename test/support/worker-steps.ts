@@ -1,6 +1,6 @@
 /**
- * A worker as a process, and calls that are brought to a step of their handling: what a test needs that then ends the
- * worker in one way or another.
+ * A worker as a process, and calls that are brought to a step of their handling: what a test needs
+ * that then ends the worker in one way or another.
  */
 import { once } from "node:events";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
@@ -30,7 +30,9 @@ const largeInput = new Map([["input", { filename: "large.bin", version: 0 }]]);
 
 const agentName = "raw";
 
-/** Workers on a DevBroker, one after the other, below one directory; everything ends with the test. */
+/**
+ * Workers on a DevBroker, one after the other, below one directory; everything ends with the test.
+ */
 export class WorkerSteps {
   readonly environment: Readonly<Record<string, string>>;
   /** `SANDBOX_WORK_DIR`. */
@@ -58,7 +60,10 @@ export class WorkerSteps {
     this.#client = client;
   }
 
-  /** @param variables on top of those that every worker gets; one call runs at once unless they say otherwise */
+  /**
+   * @param variables on top of those that every worker gets; one call runs at once unless they say
+   *   otherwise
+   */
   static async prepare(variables: Readonly<Record<string, string>> = {}): Promise<WorkerSteps> {
     const base = await reachableDirectory();
     onTestFinished(() => rm(base, { recursive: true, force: true }));
@@ -91,7 +96,10 @@ export class WorkerSteps {
     return steps;
   }
 
-  /** Starts a worker. When it is ready, its directory is the only one, and no sandbox of a former worker lives. */
+  /**
+   * Starts a worker. When it is ready, its directory is the only one, and no sandbox of a former
+   * worker lives.
+   */
   async startWorker(): Promise<WorkerProcess> {
     const worker = new WorkerProcess(this.environment);
     onTestFinished(() => worker[Symbol.asyncDispose]());

@@ -1,5 +1,6 @@
 /**
- * What a worker process finds around it: a DevBroker, tools, and directories of its own, told by its environment.
+ * What a worker process finds around it: a DevBroker, tools, and directories of its own, told by
+ * its environment.
  */
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +25,10 @@ export interface WorkerSurroundings {
   connectAgent(): Promise<Agent>;
 }
 
-/** Prepares them for the workers of one test, or of each one when it is called in `beforeEach`; they end with the test. */
+/**
+ * Prepares them for the workers of one test, or of each one when it is called in `beforeEach`; they
+ * end with the test.
+ */
 export async function surroundWorker(tools: RigOptions["tools"]): Promise<WorkerSurroundings> {
   const base = await reachableDirectory();
   onTestFinished(() => rm(base, { recursive: true, force: true }));

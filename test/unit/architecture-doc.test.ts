@@ -1,5 +1,6 @@
 /**
- * ARCHITECTURE.md shows the house as it stands: every file in the table of its room, every room at its rank.
+ * ARCHITECTURE.md shows the house as it stands: every file in the table of its room, every room at
+ * its rank.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Keeps the documents for users true: what they repeat of the code is compared with the code, what they point to has to be
- * there, and what they give as an example has to be accepted.
+ * Keeps the documents for users true: what they repeat of the code is compared with the code, what
+ * they point to has to be there, and what they give as an example has to be accepted.
  */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";

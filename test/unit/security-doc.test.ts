@@ -41,7 +41,10 @@ function readRow(line: string): PromiseRow {
   return { promise: promise.trim(), citations };
 }
 
-/** Whether a test of the file has these words in its name: on the line of the test, or in the list that it is for. */
+/**
+ * Whether a test of the file has these words in its name: on the line of the test, or in the list
+ * that it is for.
+ */
 function hasTest(source: string, words: string): boolean {
   return source.split("\n").some((line) => {
     const at = line.indexOf(words);

@@ -11,11 +11,13 @@ const filenameMaxBytes = 255;
 const maxQuotedCharacters = 80;
 
 /**
- * @import { ArtifactContent, ArtifactDescription, ToolContext, ToolContextOptions } from "./tool.js"
+ * @import { ArtifactContent, ArtifactDescription } from "./tool.js"
+ * @import { ToolContext, ToolContextOptions } from "./tool.js"
  */
 
 /**
- * The mark of a ToolError. The class does not tell: the runner and the tool load this file under two paths.
+ * The mark of a ToolError. The class does not tell: the runner and the tool load this file under
+ * two paths.
  */
 const toolErrorMark = Symbol.for("secure-tool-runtime.ToolError");
 

@@ -1,5 +1,6 @@
 /**
- * Why a module cannot be imported, with the place where Node does not say it. Loaded only when one cannot.
+ * Why a module cannot be imported, with the place where Node does not say it. Loaded only when one
+ * cannot.
  */
 import { spawnSync } from "node:child_process";
 import { describe } from "./telling.js";
@@ -43,7 +44,8 @@ function isOfCompiler(stack) {
 }
 
 /**
- * The place of an error that V8 told Node but Node tells only on stderr, and only when the error ends the process.
+ * The place of an error that V8 told Node but Node tells only on stderr, and only when the error
+ * ends the process.
  *
  * @param {string} file
  */

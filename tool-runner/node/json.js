@@ -1,5 +1,6 @@
 /**
- * A tool's values as JSON: what `JSON.stringify` does, where that does not lose them without a word.
+ * A tool's values as JSON: what `JSON.stringify` does, where that does not lose them without a
+ * word.
  */
 
 const { stringify } = JSON;
@@ -8,7 +9,10 @@ const { isArray } = Array;
 const { isFinite } = Number;
 const { isView } = ArrayBuffer;
 
-/** Levels of nesting of a value. The worker reads documents of 100, and the document around a result is one. */
+/**
+ * Levels of nesting of a value. The worker reads documents of 100, and the document around a result
+ * is one.
+ */
 const maxDepth = 99;
 
 /** A value that JSON cannot express. The text names its place and may be published. */
@@ -39,11 +43,13 @@ export class NotJson extends Error {
 /**
  * A value as JSON text; undefined for what JSON leaves out: undefined, functions, symbols.
  *
- * As `JSON.stringify`, but a Map is an object, a Set is an array, and a bigint and an error are their text.
+ * As `JSON.stringify`, but a Map is an object, a Set is an array, and a bigint and an error are
+ * their text.
  *
  * @param {unknown} value
  * @returns {string | undefined}
- * @throws {NotJson} for bytes, promises, iterators, streams, and for what is circular or nested too deeply
+ * @throws {NotJson} for bytes, promises, iterators, streams, and for what is circular or nested too
+ *   deeply
  * @throws {unknown} what a getter or a toJSON of the value throws
  */
 export function encode(value) {

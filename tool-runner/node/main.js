@@ -1,8 +1,8 @@
 /**
  * The Node tool runner: `node main.js RUNNER_ARGS_FILE` runs one call. See tool-runner/PROTOCOL.md.
  *
- * What every call loads is kept small. A file takes 0.4 ms, so there are few; `import "node:fs"` takes 3 ms, since it
- * asks for every export, and `getBuiltinModule` nothing.
+ * What every call loads is kept small. A file takes 0.4 ms, so there are few; `import "node:fs"`
+ * takes 3 ms, since it asks for every export, and `getBuiltinModule` nothing.
  */
 import { Context } from "./context.js";
 import {
@@ -96,7 +96,8 @@ class Run {
   #loaded;
   #context;
   /**
-   * What happens now. `answering`: the answer is decided, and the tool's last statuses are on their way.
+   * What happens now. `answering`: the answer is decided, and the tool's last statuses are on their
+   * way.
    *
    * @type {"importing" | "running" | "answering" | "answered"}
    */
@@ -134,7 +135,8 @@ class Run {
   }
 
   /**
-   * What nobody catches would end a Node process. It ends the call, unless the tool listens for such errors itself.
+   * What nobody catches would end a Node process. It ends the call, unless the tool listens for
+   * such errors itself.
    *
    * @param {unknown} error also the reason of a rejection that nobody handles
    */
@@ -147,7 +149,10 @@ class Run {
     void this.#answerWith(this.#failed(error)).then(() => exit.call(process, this.#exitStatus));
   }
 
-  /** The event loop has run empty: the process ends, unless a listener of the tool's finds something to do. */
+  /**
+   * The event loop has run empty: the process ends, unless a listener of the tool's finds something
+   * to do.
+   */
   onIdle() {
     this.#isIdle = true;
     setImmediate(() => {
@@ -323,8 +328,8 @@ function importFailure({ module }, reason) {
  */
 function endAtOnce(status) {
   try {
-    // Node waits for its thread pool before it exits, be it for a host name that takes its time. Another program in its
-    // place waits for nothing.
+    // Node waits for its thread pool before it exits, be it for a host name that takes its time.
+    // Another program in its place waits for nothing.
     execve?.(execPath, [execPath, "--eval", `process.exitCode = ${status}`], {});
   } finally {
     reallyExit.call(process, status);

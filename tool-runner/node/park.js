@@ -13,7 +13,10 @@ const { stringify } = JSON;
 const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
 
-/** The socket to the worker. The launch has moved it here: at 0 the module would find it as its standard input. */
+/**
+ * The socket to the worker. The launch has moved it here: at 0 the module would find it as its
+ * standard input.
+ */
 const channel = 3;
 const callLine = Buffer.from("call\n");
 const line = Buffer.alloc(callLine.length);
@@ -77,7 +80,10 @@ function active() {
   return [...new Set(getActiveResourcesInfo.call(process))].join(", ");
 }
 
-/** Does what every call does, with nothing: the first time takes a millisecond, most of it for compiling. */
+/**
+ * Does what every call does, with nothing: the first time takes a millisecond, most of it for
+ * compiling.
+ */
 function rehearse() {
   const call = parseCall(
     `{"module":"m","function":"f","result_file":"${nowhere}","output_dir":"o","tools_dir":"t"}`,
@@ -94,7 +100,10 @@ function rehearse() {
   }
 }
 
-/** Waits for the line that says so, and for nothing else: false where the worker does not need this process. */
+/**
+ * Waits for the line that says so, and for nothing else: false where the worker does not need this
+ * process.
+ */
 function isCalled() {
   for (let length = 0; length < line.length;) {
     const read = readSync(channel, line, length, line.length - length, null);

@@ -1,5 +1,6 @@
 /**
- * The two files of the seam: runner_args.json comes in, result.json goes out. See tool-runner/PROTOCOL.md.
+ * The two files of the seam: runner_args.json comes in, result.json goes out. See
+ * tool-runner/PROTOCOL.md.
  */
 import { isToolError } from "./context.js";
 import { NotJson, encode } from "./json.js";
@@ -73,7 +74,8 @@ export class Failure extends Error {
   #limit;
 
   /**
-   * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" | "RESOURCE_EXHAUSTED"} code
+   * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" |
+   *   "RESOURCE_EXHAUSTED"} code
    * @param {string} text
    * @param {string} [limit] of the sandbox, which the tool met
    */
@@ -92,7 +94,8 @@ export class Failure extends Error {
   }
 
   /**
-   * Asks nothing of the value: a proxy that a tool throws may answer `instanceof` by throwing again.
+   * Asks nothing of the value: a proxy that a tool throws may answer `instanceof` by throwing
+   * again.
    *
    * @param {unknown} thrown
    * @returns {thrown is Failure}
@@ -107,7 +110,8 @@ export class Failure extends Error {
  *
  * @param {string} path
  * @returns {Call}
- * @throws {Error} when it cannot be read or does not describe a call; the text quotes nothing of the file
+ * @throws {Error} when it cannot be read or does not describe a call; the text quotes nothing of
+ *   the file
  */
 export function takeCall(path) {
   const document = readFileSync(path, "utf8");
@@ -141,10 +145,12 @@ export function parseCall(document) {
 }
 
 /**
- * The document for a call whose tool returned. An object is the result as it is; of anything else, its text is.
+ * The document for a call whose tool returned. An object is the result as it is; of anything else,
+ * its text is.
  *
  * @param {unknown} returned
- * @param {Iterable<readonly [string, object]>} outputs what was said of each output artifact, by filename
+ * @param {Iterable<readonly [string, object]>} outputs what was said of each output artifact, by
+ *   filename
  * @param {Pick<Call, "max_result_bytes">} call
  * @returns {string}
  * @throws {Failure} for a value that JSON cannot express or that is too large
@@ -184,7 +190,8 @@ function limitMetBy(thrown) {
 }
 
 /**
- * The document for a call that failed, with paths made relative to the directories that the tool knows.
+ * The document for a call that failed, with paths made relative to the directories that the tool
+ * knows.
  *
  * @param {Failure} failure
  * @param {Pick<Call, "result_file" | "tools_dir">} call
@@ -203,8 +210,8 @@ export function errorDocument(failure, { result_file: resultFile, tools_dir: too
 }
 
 /**
- * Puts a document in place in one step: a reader finds all of it or nothing. Where there is no room for it, puts an
- * error in place that says so.
+ * Puts a document in place in one step: a reader finds all of it or nothing. Where there is no room
+ * for it, puts an error in place that says so.
  *
  * @param {string} document
  * @param {Pick<Call, "result_file" | "tools_dir">} call

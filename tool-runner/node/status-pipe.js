@@ -9,12 +9,18 @@ const { Promise: NativePromise } = globalThis;
 
 /** POSIX writes up to PIPE_BUF bytes to a pipe in one piece; 4096 on Linux (pipe(7)). */
 const lineMaxBytes = 4_096;
-/** Lines that may wait for a reader that is behind; a tool that awaits each status never has more than one. */
+/**
+ * Lines that may wait for a reader that is behind; a tool that awaits each status never has more
+ * than one.
+ */
 const maxWaitingLines = 10_000;
 
 /** Sends the texts of a tool's statuses, in order, without holding up the event loop. */
 export class StatusPipe {
-  /** Whether there is a pipe that nobody reads: the worker, which reads it from before the start, is gone. */
+  /**
+   * Whether there is a pipe that nobody reads: the worker, which reads it from before the start, is
+   * gone.
+   */
   isAbandoned = false;
   #path;
   /**
@@ -45,8 +51,8 @@ export class StatusPipe {
   }
 
   /**
-   * Sends a text; false when it cannot be sent. Never rejects. A text that does not fit into a line is shortened and
-   * ends in "…".
+   * Sends a text; false when it cannot be sent. Never rejects. A text that does not fit into a line
+   * is shortened and ends in "…".
    *
    * @param {string} text
    * @returns {Promise<boolean>}
@@ -103,8 +109,9 @@ export class StatusPipe {
 }
 
 /**
- * Opens a pipe for writing that waits for the reader. Node cannot make a descriptor blocking later; opening it for
- * reading, too, does not wait (fifo(7)), and while that is open, opening it for writing alone does not either.
+ * Opens a pipe for writing that waits for the reader. Node cannot make a descriptor blocking later;
+ * opening it for reading, too, does not wait (fifo(7)), and while that is open, opening it for
+ * writing alone does not either.
  *
  * @param {string} path
  */

@@ -20,8 +20,8 @@ const unknownText = "(its text cannot be had)";
 const here = `file://${import.meta.dirname}/`;
 
 /**
- * Class and text of what was thrown, with its causes: `TypeError: fetch failed (cause: Error: connect ECONNREFUSED)`.
- * Total: the getters of a hostile error may throw.
+ * Class and text of what was thrown, with its causes: `TypeError: fetch failed (cause: Error:
+ * connect ECONNREFUSED)`. Total: the getters of a hostile error may throw.
  *
  * @param {unknown} thrown
  * @returns {string}
@@ -53,7 +53,8 @@ function describeValue(value) {
 }
 
 /**
- * Prints what must not be published to stderr: the stack, without the runner's own frames, and those of its causes.
+ * Prints what must not be published to stderr: the stack, without the runner's own frames, and
+ * those of its causes.
  *
  * @param {unknown} thrown
  */
@@ -84,7 +85,8 @@ export function warn(message) {
 }
 
 /**
- * The text itself, or a beginning of it that ends in "…" and has no more characters than there may be.
+ * The text itself, or a beginning of it that ends in "…" and has no more characters than there may
+ * be.
  *
  * @param {string} text
  * @param {number} maxCharacters
@@ -97,7 +99,8 @@ export function beginning(text, maxCharacters) {
 }
 
 /**
- * @typedef {{ name?: unknown, message?: unknown, stack?: unknown, cause?: unknown, errors?: unknown }} ErrorLike
+ * @typedef {{ name?: unknown, message?: unknown, stack?: unknown, cause?: unknown, errors?: unknown
+ *   }} ErrorLike
  */
 
 /**

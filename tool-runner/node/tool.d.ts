@@ -15,7 +15,8 @@
 /**
  * A tool: an exported function that takes the call's arguments as one object, and the context.
  *
- * The arguments are as the request's JSON has them; nothing checks that they are of the type `Args`.
+ * The arguments are as the request's JSON has them; nothing checks that they are of the type
+ * `Args`.
  */
 export type Tool<Args extends object = Record<string, unknown>, Result = unknown> = (
   args: Args,
@@ -25,8 +26,9 @@ export type Tool<Args extends object = Record<string, unknown>, Result = unknown
 /**
  * A failure that the tool reports on purpose.
  *
- * The caller gets the error's text with the code `TOOL_ERROR` and nothing else. Whatever else a tool throws is
- * answered as `EXECUTION_ERROR` with the error's class and text, since nobody decided that it should reach the caller.
+ * The caller gets the error's text with the code `TOOL_ERROR` and nothing else. Whatever else a
+ * tool throws is answered as `EXECUTION_ERROR` with the error's class and text, since nobody
+ * decided that it should reach the caller.
  */
 export class ToolError extends Error {}
 
@@ -42,8 +44,8 @@ export interface ArtifactDescription {
 }
 
 /**
- * What a tool knows of its call, and its ways to the outside: status updates, artifacts, configuration.
- * Every method returns a promise.
+ * What a tool knows of its call, and its ways to the outside: status updates, artifacts,
+ * configuration. Every method returns a promise.
  */
 export interface ToolContext {
   /** The caller, as the request says it. */
@@ -54,34 +56,37 @@ export interface ToolContext {
   readonly taskId: string;
 
   /**
-   * Tells the user how far the tool is. Best effort: false when it could not be sent; never rejects.
+   * Tells the user how far the tool is. Best effort: false when it could not be sent; never
+   * rejects.
    *
-   * A text that does not fit into a line of 4096 bytes is shortened and ends in "…". The promise waits while the
-   * reader is behind. Whatever was sent before the tool returned arrives before its answer, awaited or not.
+   * A text that does not fit into a line of 4096 bytes is shortened and ends in "…". The promise
+   * waits while the reader is behind. Whatever was sent before the tool returned arrives before its
+   * answer, awaited or not.
    */
   sendStatus(text: string): Promise<boolean>;
 
   /**
    * The content of the artifact that was passed for a parameter; null when there is none.
    *
-   * Artifacts of a list parameter are named `param[0]`, `param[1]`. Where no parameter has the name, an artifact with
-   * this filename is returned.
+   * Artifacts of a list parameter are named `param[0]`, `param[1]`. Where no parameter has the
+   * name, an artifact with this filename is returned.
    */
   loadArtifact(param: string): Promise<Uint8Array<ArrayBuffer> | null>;
 
   /**
-   * Like `loadArtifact`, decoded; without a byte order mark. Rejects with a TypeError when the content is not in the
-   * encoding, with a RangeError for an encoding that does not exist.
+   * Like `loadArtifact`, decoded; without a byte order mark. Rejects with a TypeError when the
+   * content is not in the encoding, with a RangeError for an encoding that does not exist.
    *
-   * @param encoding any label of the WHATWG encoding standard, such as "latin1"; "utf-8" where not given
+   * @param encoding any label of the WHATWG encoding standard, such as "latin1"; "utf-8" where not
+   *   given
    */
   loadArtifactText(param: string, encoding?: string): Promise<string | null>;
 
   /**
    * Saves an output artifact and returns its path. Saving a name again replaces what was there.
    *
-   * Rejects with a RangeError for a filename that is not a plain name, with a TypeError for content of another kind.
-   * When a stream fails, the artifact is not there.
+   * Rejects with a RangeError for a filename that is not a plain name, with a TypeError for content
+   * of another kind. When a stream fails, the artifact is not there.
    */
   saveArtifact(
     filename: string,
@@ -98,7 +103,10 @@ export interface ToolContext {
   /** Names of the output artifacts that exist now, sorted. */
   listOutputArtifacts(): Promise<string[]>;
 
-  /** A value of the tool's configuration, which may be a secret; `otherwise`, or null, where it has no such key. */
+  /**
+   * A value of the tool's configuration, which may be a secret; `otherwise`, or null, where it has
+   * no such key.
+   */
   getConfig(key: string, otherwise?: unknown): Promise<unknown>;
 }
 

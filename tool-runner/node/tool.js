@@ -1,4 +1,5 @@
 /**
- * What a tool imports as `secure-tool-runtime/tool`. The types and their documentation are in tool.d.ts.
+ * What a tool imports as `secure-tool-runtime/tool`. The types and their documentation are in
+ * tool.d.ts.
  */
 export { ToolError, createToolContext } from "./context.js";

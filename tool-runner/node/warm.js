@@ -1,12 +1,14 @@
 /**
- * Fills Node's compile cache with a tool's module and what it imports: `main.js --warm MODULE_FILE CACHE_DIR`.
+ * Fills Node's compile cache with a tool's module and what it imports: `main.js --warm MODULE_FILE
+ * CACHE_DIR`.
  */
 import { constants, enableCompileCache, flushCompileCache } from "node:module";
 import { describe, warn } from "./telling.js";
 
 /**
- * Imports a module with the cache on, which runs it, writes the cache and ends the process: with status 0, or 1 where
- * the cache cannot be used or the module cannot be imported. What was compiled until then is in the cache.
+ * Imports a module with the cache on, which runs it, writes the cache and ends the process: with
+ * status 0, or 1 where the cache cannot be used or the module cannot be imported. What was compiled
+ * until then is in the cache.
  *
  * @param {string} moduleUrl with the path that the module has in the calls that the cache is for
  * @param {string} cacheDir where NODE_COMPILE_CACHE is not set

@@ -7,7 +7,8 @@ import type { ArtifactKey } from "./scope.ts";
 /**
  * A step of a pipeline that passes chunks on and counts them.
  *
- * Throws StoreError `unavailable` as soon as more than `sizeBytes` have arrived, and at the end when it were fewer.
+ * Throws StoreError `unavailable` as soon as more than `sizeBytes` have arrived, and at the end
+ * when it were fewer.
  */
 export function exactly(
   sizeBytes: number,

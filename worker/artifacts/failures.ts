@@ -1,5 +1,6 @@
 /**
- * What goes wrong in any store, as StoreErrors whose messages name artifact, version and session and nothing else.
+ * What goes wrong in any store, as StoreErrors whose messages name artifact, version and session
+ * and nothing else.
  */
 import { userLevel, userPrefix } from "./scope.ts";
 import type { ArtifactKey } from "./scope.ts";
@@ -36,8 +37,9 @@ const publicReasons: ReadonlyMap<string, string> = new Map([
 /**
  * Runs one operation of a store.
  *
- * Rejects with the signal's reason once that has aborted, with StoreErrors as they are, and with StoreError
- * `unavailable` for everything else: its message is `doing` and a publishable reason, the error itself its `cause`.
+ * Rejects with the signal's reason once that has aborted, with StoreErrors as they are, and with
+ * StoreError `unavailable` for everything else: its message is `doing` and a publishable reason,
+ * the error itself its `cause`.
  */
 export async function guarded<T>(
   doing: string,

@@ -8,9 +8,9 @@ import { lookup } from "mime-types";
 export const defaultMimeType = "application/octet-stream";
 
 /**
- * Types of what tools produce where the general table has none or another: to it `.ts` is a video. Those of source code are the
- * original's. Its agents show a model `text/…`, `application/json` and little else, so JSON lines, which have no registered type,
- * are `text/…` too.
+ * Types of what tools produce where the general table has none or another: to it `.ts` is a video.
+ * Those of source code are the original's. Its agents show a model `text/…`, `application/json` and
+ * little else, so JSON lines, which have no registered type, are `text/…` too.
  */
 const producedTypes: ReadonlyMap<string, string> = new Map(
   Object.entries({

@@ -10,7 +10,10 @@ export type StoreConfig =
   /** Content in files below `basePath`, which agents see at a path of their own. */
   | { readonly kind: "filesystem"; readonly basePath: string };
 
-/** Makes the store. Nothing is reached yet; `check` does that. The caller owns the store and disposes it. */
+/**
+ * Makes the store. Nothing is reached yet; `check` does that. The caller owns the store and
+ * disposes it.
+ */
 export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
   switch (config.kind) {
     case "memory": {

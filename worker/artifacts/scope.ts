@@ -1,8 +1,9 @@
 /**
  * Scope and filename to key: the one place where names are checked, so that no store has to.
  *
- * Stores are shared with agents that run the original implementation, which reduces every name to its last path
- * component. Its layout is kept where two installations have to meet; what lets two callers meet is refused:
+ * Stores are shared with agents that run the original implementation, which reduces every name to
+ * its last path component. Its layout is kept where two installations have to meet; what lets two
+ * callers meet is refused:
  *
  * | input                                   | original                          | here                                  |
  * |-----------------------------------------|-----------------------------------|---------------------------------------|
@@ -23,13 +24,15 @@
  * | control characters, lone surrogates     | as they are, or a failure         | refused (note 3)                      |
  * | more than 255 bytes of UTF-8            | a failure of the file system      | refused                               |
  *
- * 1. `a/dev` and `b/dev` share a filesystem store, and so do `a/` and `b/`. Both are spellings that an operator
- *    chose; who wants them apart gives them base directories of their own. Where the scope level has vanished, users
- *    stand beside the scopes of other installations, and a user may carry the name of a scope. Content still never
- *    crosses: versions are regular files, four levels below the base in one case and five in the other, so what is a
- *    version to one is at most a directory to the other. Agent names hold no slash; one that does is a caller
- *    reaching for a scope that is not its own.
- * 2. The two spellings belong to one user and one session, and agents count on being able to use either.
+ * 1. `a/dev` and `b/dev` share a filesystem store, and so do `a/` and `b/`. Both are spellings that
+ *    an operator chose; who wants them apart gives them base directories of their own. Where the
+ *    scope level has vanished, users stand beside the scopes of other installations, and a user may
+ *    carry the name of a scope. Content still never crosses: versions are regular files, four
+ *    levels below the base in one case and five in the other, so what is a version to one is at
+ *    most a directory to the other. Agent names hold no slash; one that does is a caller reaching
+ *    for a scope that is not its own.
+ * 2. The two spellings belong to one user and one session, and agents count on being able to use
+ *    either.
  * 3. Lone surrogates all become U+FFFD on the way to UTF-8: two names, one place.
  */
 import type { Caller } from "../protocol/invocation.ts";
@@ -38,19 +41,31 @@ import type { ArtifactScope } from "./store.ts";
 
 /** What separates artifacts at the first level (`ARTIFACT_SCOPE`). */
 export type ScopeConfig =
-  /** Everybody in the namespace shares. `namespace` is spelled exactly as the agents spell it, slashes included. */
+  /**
+   * Everybody in the namespace shares. `namespace` is spelled exactly as the agents spell it,
+   * slashes included.
+   */
   | { readonly kind: "namespace"; readonly namespace: string }
   /** Every agent has artifacts of its own. */
   | { readonly kind: "app" }
   /** A value that the operator chose. */
   | { readonly kind: "custom"; readonly value: string };
 
-/** Where the versions of one artifact are, in names that are safe as path components and as parts of object keys. */
+/**
+ * Where the versions of one artifact are, in names that are safe as path components and as parts of
+ * object keys.
+ */
 export interface ArtifactKey {
-  /** The scope as it was spelled: may hold slashes, never a part `.` or `..`. Stores map it to levels of their own. */
+  /**
+   * The scope as it was spelled: may hold slashes, never a part `.` or `..`. Stores map it to
+   * levels of their own.
+   */
   readonly root: string;
   readonly userId: string;
-  /** The session, or `userLevel` for an artifact that the user has in every session. No session has that id. */
+  /**
+   * The session, or `userLevel` for an artifact that the user has in every session. No session has
+   * that id.
+   */
   readonly sessionOrUser: string;
   /** The normalised filename without its `user:`. */
   readonly name: string;
@@ -65,10 +80,16 @@ export const marksLevel = ".str-claims";
 /** What a filename starts with to address the user's artifacts across sessions. */
 export const userPrefix = "user:";
 
-/** Longest path component in bytes of UTF-8 (`NAME_MAX`, limits.h). Filenames are directories in a filesystem store. */
+/**
+ * Longest path component in bytes of UTF-8 (`NAME_MAX`, limits.h). Filenames are directories in a
+ * filesystem store.
+ */
 export const maxNameBytes = 255;
 
-/** Longest filename, in UTF-16 units, that is normalised at all: NFKC shortens at most fourfold and costs time. */
+/**
+ * Longest filename, in UTF-16 units, that is normalised at all: NFKC shortens at most fourfold and
+ * costs time.
+ */
 const maxFilenameUnits = 4 * maxNameBytes + userPrefix.length;
 
 /** Longest part of a refused name that an error message repeats. */
@@ -77,8 +98,8 @@ const maxQuotedUnits = 64;
 /**
  * The scope of a call.
  *
- * Throws StoreError `invalid-name` when the agent's name is the scope and not usable as one; user, session and
- * configured values are checked by `artifactKey`.
+ * Throws StoreError `invalid-name` when the agent's name is the scope and not usable as one; user,
+ * session and configured values are checked by `artifactKey`.
  */
 export function artifactScope(config: ScopeConfig, caller: Caller): ArtifactScope {
   return { root: rootOf(config, caller), userId: caller.userId, sessionId: caller.sessionId };
@@ -99,7 +120,8 @@ function rootOf(config: ScopeConfig, caller: Caller): string {
 /**
  * The checked key of an artifact. Two different artifacts never have one key.
  *
- * Throws StoreError `invalid-name`; the message says which of filename, user, session and scope is refused, and why.
+ * Throws StoreError `invalid-name`; the message says which of filename, user, session and scope is
+ * refused, and why.
  */
 export function artifactKey(scope: ArtifactScope, filename: string): ArtifactKey {
   checkRoot(scope.root);
@@ -125,7 +147,10 @@ type Named = "filename" | "user" | "session" | "scope";
 
 const tooLong = `it is longer than ${maxNameBytes} bytes`;
 
-/** Empty parts are as the original has them: slashes at the ends and doubled ones are part of the spelling. */
+/**
+ * Empty parts are as the original has them: slashes at the ends and doubled ones are part of the
+ * spelling.
+ */
 function checkRoot(root: string): void {
   const parts = root.split("/").filter((part) => part !== "");
   if (parts.length === 0) throw refused("scope", root, "it is empty");

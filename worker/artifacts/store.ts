@@ -7,7 +7,10 @@ import type { MarkStore } from "./marks.ts";
 
 /** The three levels that separate artifacts from each other. */
 export interface ArtifactScope {
-  /** The configured namespace exactly as spelled, the agent's name or a fixed value (`ARTIFACT_SCOPE`). */
+  /**
+   * The configured namespace exactly as spelled, the agent's name or a fixed value
+   * (`ARTIFACT_SCOPE`).
+   */
   readonly root: string;
   readonly userId: string;
   readonly sessionId: string;
@@ -27,8 +30,9 @@ export interface OpenedArtifact {
 }
 
 /**
- * Content to be saved. `open` may be called again: create-only version allocation resends after a lost race.
- * Each stream is a fresh one from the first byte on; the store owns it and consumes or destroys it.
+ * Content to be saved. `open` may be called again: create-only version allocation resends after a
+ * lost race. Each stream is a fresh one from the first byte on; the store owns it and consumes or
+ * destroys it.
  */
 export interface ArtifactSource {
   /** Exactly as many bytes as every stream delivers; a save that gets more or fewer is refused. */
@@ -40,14 +44,17 @@ export interface ArtifactSource {
 export interface SavedArtifact {
   readonly version: number;
   readonly sizeBytes: number;
-  /** Tells this version from any other that had or gets its number: an inode, an ETag, a generation. Opaque. */
+  /**
+   * Tells this version from any other that had or gets its number: an inode, an ETag, a generation.
+   * Opaque.
+   */
   readonly etag: string;
 }
 
 /**
- * A store of artifacts. Names are checked by `artifacts/scope.ts` before any store sees them as a key, and refused
- * with `invalid-name`. Every method rejects with StoreError or, once the signal has aborted, with its reason; with
- * nothing else.
+ * A store of artifacts. Names are checked by `artifacts/scope.ts` before any store sees them as a
+ * key, and refused with `invalid-name`. Every method rejects with StoreError or, once the signal
+ * has aborted, with its reason; with nothing else.
  */
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
@@ -64,8 +71,9 @@ export interface ArtifactStore extends AsyncDisposable {
     signal: AbortSignal,
   ): Promise<OpenedArtifact>;
   /**
-   * Saves a new version, numbered from 0; concurrent savers of one name all succeed with versions of their own.
-   * A save that fails or is aborted leaves no version behind, and a reader never sees one that is not finished.
+   * Saves a new version, numbered from 0; concurrent savers of one name all succeed with versions
+   * of their own. A save that fails or is aborted leaves no version behind, and a reader never sees
+   * one that is not finished.
    */
   save(
     scope: ArtifactScope,
@@ -75,8 +83,9 @@ export interface ArtifactStore extends AsyncDisposable {
     signal: AbortSignal,
   ): Promise<SavedArtifact>;
   /**
-   * Deletes a version that `save` returned, with its metadata; newer versions stay and keep their numbers. Resolves to false
-   * when it is gone or something else has its number. A save that follows gets the number after the highest one left.
+   * Deletes a version that `save` returned, with its metadata; newer versions stay and keep their
+   * numbers. Resolves to false when it is gone or something else has its number. A save that
+   * follows gets the number after the highest one left.
    */
   deleteVersion(
     scope: ArtifactScope,
@@ -87,11 +96,14 @@ export interface ArtifactStore extends AsyncDisposable {
   /** Every version of a name, ascending; empty when there is none. */
   versions(scope: ArtifactScope, filename: string, signal: AbortSignal): Promise<readonly number[]>;
   /**
-   * Whether the store can be reached and used. Leaves nothing behind except, at most, the root of a store that is
-   * still empty. Throws StoreError.
+   * Whether the store can be reached and used. Leaves nothing behind except, at most, the root of a
+   * store that is still empty. Throws StoreError.
    */
   check(signal: AbortSignal): Promise<void>;
-  /** What owners and modes let worker and agents do, for `--check`. Absent where a store has none. Throws StoreError. */
+  /**
+   * What owners and modes let worker and agents do, for `--check`. Absent where a store has none.
+   * Throws StoreError.
+   */
   access?(signal: AbortSignal): Promise<StoreAccess>;
 }
 
@@ -103,12 +115,16 @@ export interface StoreAccess {
 }
 
 /**
- * Why a store refused: the artifact or version is not there; a name cannot be a key; the version numbers of a name
- * are used up; the store cannot be reached, is full, or did not get what was announced.
+ * Why a store refused: the artifact or version is not there; a name cannot be a key; the version
+ * numbers of a name are used up; the store cannot be reached, is full, or did not get what was
+ * announced.
  */
 export type StoreErrorReason = "not-found" | "invalid-name" | "too-many-versions" | "unavailable";
 
-/** A failure of a store. `message` is publishable: it names artifact, version and session, never a path or bucket. */
+/**
+ * A failure of a store. `message` is publishable: it names artifact, version and session, never a
+ * path or bucket.
+ */
 export class StoreError extends Error {
   readonly reason: StoreErrorReason;
 

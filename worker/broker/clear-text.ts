@@ -8,7 +8,10 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || /^\[?::1\]?$/.test(host) || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** Warns of a connection to another machine without TLS. `host` is told, so there must be no password in it. */
+/**
+ * Warns of a connection to another machine without TLS. `host` is told, so there must be no
+ * password in it.
+ */
 export function warnOfClearText(log: BrokerLog, host: string): void {
   log.warn(
     { host },

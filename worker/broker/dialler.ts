@@ -7,7 +7,10 @@ import { createRepeatFilter } from "../support/repeat-filter.ts";
 import { BrokerError } from "./broker.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 
-/** Milliseconds a connection must have lived for its loss to start the delays from the beginning again. */
+/**
+ * Milliseconds a connection must have lived for its loss to start the delays from the beginning
+ * again.
+ */
 const steadyMs = 10_000;
 
 /** How patiently to try. */
@@ -37,8 +40,9 @@ export class Dialler {
   }
 
   /**
-   * Connects with `open`. Throws its last error when no attempt is left, or the signal's reason. A refusal is final only before
-   * the first connection: what the broker accepted once, it may accept again.
+   * Connects with `open`. Throws its last error when no attempt is left, or the signal's reason. A
+   * refusal is final only before the first connection: what the broker accepted once, it may accept
+   * again.
    */
   async dial<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const broker = this.#kind;

@@ -1,12 +1,16 @@
 /**
- * What a listener has heard and nobody has pulled yet: bounded, whoever publishes and however slowly it is pulled.
+ * What a listener has heard and nobody has pulled yet: bounded, whoever publishes and however
+ * slowly it is pulled.
  */
 import type { BrokerSubscription, OutboundMessage } from "./broker.ts";
 
 /** Messages that may wait for a listener; of more, the oldest go. */
 const maxWaitingMessages = 10_000;
 
-/** Bytes of messages that may wait for a listener; of more, the oldest go. The last one stays, however large it is. */
+/**
+ * Bytes of messages that may wait for a listener; of more, the oldest go. The last one stays,
+ * however large it is.
+ */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
 /** What of a message takes room. */

@@ -7,8 +7,9 @@ import type { BrokerSession, BrokerSubscription, HeardMessage } from "./broker.t
 type Source = Pick<BrokerSession, "subscribe">;
 
 /**
- * Hears what the subscription of the moment hears, and waits while there is none. What a former one has heard and nobody
- * has pulled is lost when the next one takes its place. Owns the subscriptions beneath it.
+ * Hears what the subscription of the moment hears, and waits while there is none. What a former one
+ * has heard and nobody has pulled is lost when the next one takes its place. Owns the subscriptions
+ * beneath it.
  */
 export class LastingSubscription implements BrokerSubscription {
   readonly #pattern: string;
@@ -22,7 +23,10 @@ export class LastingSubscription implements BrokerSubscription {
   /** Resolves when `#current` or `#isEnded` changes. */
   #changed = Promise.withResolvers<void>();
 
-  /** Hears nothing before it has moved to a session. `onDispose` is told when it will hear nothing more. */
+  /**
+   * Hears nothing before it has moved to a session. `onDispose` is told when it will hear nothing
+   * more.
+   */
   constructor(pattern: string, onDispose: () => void) {
     this.#pattern = pattern;
     this.#onDispose = onDispose;
@@ -38,8 +42,8 @@ export class LastingSubscription implements BrokerSubscription {
   }
 
   /**
-   * Subscribes on `session` and leaves the one before; the last call wins. Does nothing once the subscription has ended.
-   * Throws BrokerError, or the signal's reason.
+   * Subscribes on `session` and leaves the one before; the last call wins. Does nothing once the
+   * subscription has ended. Throws BrokerError, or the signal's reason.
    */
   async moveTo(session: Source, signal: AbortSignal): Promise<void> {
     if (this.#isEnded) return;

@@ -8,7 +8,10 @@ export interface BrokerLog {
   warn(facts: object, event: string): void;
 }
 
-/** What an error of the broker or the network says, for the log: where our code met it helps no operator. */
+/**
+ * What an error of the broker or the network says, for the log: where our code met it helps no
+ * operator.
+ */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -74,7 +74,10 @@ export interface OpenBrokerOptions {
   readonly onStateChange?: (connected: boolean) => void;
 }
 
-/** Makes the broker that `config` describes, with reconnection. Nothing is opened before its `connect`. */
+/**
+ * Makes the broker that `config` describes, with reconnection. Nothing is opened before its
+ * `connect`.
+ */
 export async function openBroker(
   config: BrokerConfig,
   options: OpenBrokerOptions,
@@ -101,12 +104,17 @@ export function isEncryptedSolaceHost(text: string): boolean {
   return isEncrypted(parseSolaceHosts(text) ?? []);
 }
 
-/** Seconds that a call through a broker may run at most, whatever it asks for; Infinity where the broker has no say. */
+/**
+ * Seconds that a call through a broker may run at most, whatever it asks for; Infinity where the
+ * broker has no say.
+ */
 export function maxCallSeconds(config: BrokerConfig): number {
   return config.kind === "amqp" ? maxRunSeconds(config.consumerTimeoutSeconds) : Infinity;
 }
 
-/** Why a broker cannot have a tool with this time limit called through it, or undefined when it can. */
+/**
+ * Why a broker cannot have a tool with this time limit called through it, or undefined when it can.
+ */
 export function timeLimitProblem(config: BrokerConfig, timeoutSeconds: number): string | undefined {
   if (config.kind !== "amqp") return undefined;
   return consumerTimeoutProblem(timeoutSeconds, config.consumerTimeoutSeconds);

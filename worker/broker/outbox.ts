@@ -10,7 +10,10 @@ import {
   type PublishOutcome,
 } from "./broker.ts";
 
-/** Messages that may wait for their confirmation; more means that nobody upstream limits the calls in flight. */
+/**
+ * Messages that may wait for their confirmation; more means that nobody upstream limits the calls
+ * in flight.
+ */
 const maxHeldMessages = 1_000;
 
 /** Payload bytes that may wait for their confirmation. */
@@ -32,8 +35,9 @@ interface Held {
 }
 
 /**
- * Messages in the order they were given. Each goes out on the session of the moment, and again on the next session when
- * the connection broke before the confirmation came: at least once, and in order within every session.
+ * Messages in the order they were given. Each goes out on the session of the moment, and again on
+ * the next session when the connection broke before the confirmation came: at least once, and in
+ * order within every session.
  */
 export class Outbox {
   readonly #clock: Clock;
@@ -48,8 +52,9 @@ export class Outbox {
   }
 
   /**
-   * Resolves with what a broker said of the message. Rejects with the signal's reason, with a BrokerError that trying again
-   * on another connection would not help, or with one that names the limit when too much is held already.
+   * Resolves with what a broker said of the message. Rejects with the signal's reason, with a
+   * BrokerError that trying again on another connection would not help, or with one that names the
+   * limit when too much is held already.
    */
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     return new Promise((resolve, reject) => {

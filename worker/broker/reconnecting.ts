@@ -1,5 +1,6 @@
 /**
- * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions beneath them.
+ * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions
+ * beneath them.
  */
 import { type Clock, systemClock } from "../support/clock.ts";
 import { abortable } from "../support/within.ts";
@@ -36,10 +37,11 @@ export interface ReconnectingOptions extends DiallerOptions {
  *                                   └──── disposed ──────────┴────► ended "asked"
  * ```
  *
- * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve at once; `publish` and
- * `subscribe` wait. Subscriptions go on: a connection counts when the broker has them all again. What is published while
- * there is none they do not hear. `deliveries` of a session that is paused end with the connection of the moment, or with
- * the one that is just being made, and at once when there is neither: later connections only publish. A publish whose
+ * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve
+ * at once; `publish` and `subscribe` wait. Subscriptions go on: a connection counts when the broker
+ * has them all again. What is published while there is none they do not hear. `deliveries` of a
+ * session that is paused end with the connection of the moment, or with the one that is just being
+ * made, and at once when there is neither: later connections only publish. A publish whose
  * confirmation was lost is sent again: receivers may see it twice.
  */
 export interface ReconnectingSession extends BrokerSession {
@@ -52,7 +54,10 @@ export interface ReconnectingBroker extends Broker {
   connect(tools: readonly string[], signal: AbortSignal): Promise<ReconnectingSession>;
 }
 
-/** Adds reconnection to a broker. An error that is not transient ends the first `connect` at once, and no session later. */
+/**
+ * Adds reconnection to a broker. An error that is not transient ends the first `connect` at once,
+ * and no session later.
+ */
 export function reconnecting(broker: Broker, options: ReconnectingOptions): ReconnectingBroker {
   return {
     kind: broker.kind,
@@ -83,7 +88,10 @@ class SupervisedSession implements ReconnectingSession {
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
-  /** An attempt to connect that asks for calls, so that the broker may have handed out some already. Never rejects. */
+  /**
+   * An attempt to connect that asks for calls, so that the broker may have handed out some already.
+   * Never rejects.
+   */
   #joining: Promise<unknown> | undefined;
   /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
   #changed = Promise.withResolvers<void>();
@@ -175,7 +183,10 @@ class SupervisedSession implements ReconnectingSession {
     await this.#supervision;
   }
 
-  /** Passes a wish on to the session of the moment; one that ends meanwhile leaves it to the next, which starts with it. */
+  /**
+   * Passes a wish on to the session of the moment; one that ends meanwhile leaves it to the next,
+   * which starts with it.
+   */
   async #tell(wish: (session: BrokerSession) => Promise<void>): Promise<void> {
     if (this.#isEnded) throw sessionEnded();
     const session = this.#live;
@@ -241,8 +252,9 @@ class SupervisedSession implements ReconnectingSession {
   }
 
   /**
-   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. Fails for a tool that cannot be
-   * served: the next session has the tool from the beginning, and serves it as soon as it can.
+   * Opens a session, brings it to what is desired, and makes it the live one in the same turn.
+   * Fails for a tool that cannot be served: the next session has the tool from the beginning, and
+   * serves it as soon as it can.
    */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);

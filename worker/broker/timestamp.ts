@@ -3,7 +3,10 @@
  */
 import type { OutboundMessage } from "./broker.ts";
 
-/** The properties with `timestamp`: the one that is there, however late or often the message is sent, or that of now. */
+/**
+ * The properties with `timestamp`: the one that is there, however late or often the message is
+ * sent, or that of now.
+ */
 export function stamped(
   properties: OutboundMessage["properties"],
   nowMs: number,

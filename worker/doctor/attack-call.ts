@@ -1,5 +1,6 @@
 /**
- * One call of a hostile tool, on the very path of a production call, and everything that is seen of it.
+ * One call of a hostile tool, on the very path of a production call, and everything that is seen of
+ * it.
  */
 import { buffer } from "node:stream/consumers";
 import type { ArtifactStore } from "../artifacts/store.ts";
@@ -13,12 +14,18 @@ import type { Observation, Target } from "./attack.ts";
 import { withPythonNames } from "./program.ts";
 import { StallWatch } from "./stall-watch.ts";
 
-/** Seconds that one call may take; attacks end by themselves within ten where nobody else wants the processors. */
+/**
+ * Seconds that one call may take; attacks end by themselves within ten where nobody else wants the
+ * processors.
+ */
 export const callTimeoutSeconds = 60;
 /** Statuses of one call that are kept. */
 const maxStatuses = 10_000;
 
-/** A store that also remembers what was saved to it. Its owner disposes it, and with it the store below. */
+/**
+ * A store that also remembers what was saved to it. Its owner disposes it, and with it the store
+ * below.
+ */
 export class RecordingStore implements ArtifactStore {
   readonly kind: string;
   readonly open: ArtifactStore["open"];

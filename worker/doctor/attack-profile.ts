@@ -1,5 +1,6 @@
 /**
- * Profiles as attacks meet them: with every limit so low that an attack that is not held hurts nobody.
+ * Profiles as attacks meet them: with every limit so low that an attack that is not held hurts
+ * nobody.
  */
 import { type Limits, limitNames } from "../protocol/resource-limits.ts";
 import { type Profile, type Profiles, isolates } from "../sandbox/profile.ts";
@@ -9,8 +10,9 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 /**
- * The most that a limit is while attacks run. Enough for an interpreter; twice as much does no harm to a host, and takes little of
- * the other limits: on some file systems a new file costs a millisecond of processor time.
+ * The most that a limit is while attacks run. Enough for an interpreter; twice as much does no harm
+ * to a host, and takes little of the other limits: on some file systems a new file costs a
+ * millisecond of processor time.
  */
 export const attackLimits: Limits = {
   memoryBytes: 128 * MiB,

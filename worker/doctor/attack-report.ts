@@ -6,7 +6,10 @@ import type { AttackGroup } from "./attack.ts";
 import type { AttackStart } from "./attack-starts.ts";
 import type { ControlRun } from "./control.ts";
 
-/** What can be said of one attack under one profile by one start: the words of the JSON, with those of the table. */
+/**
+ * What can be said of one attack under one profile by one start: the words of the JSON, with those
+ * of the table.
+ */
 export const attackVerdicts = {
   /** It did not reach what it is after, and does where nothing holds it. */
   held: "held",
@@ -14,9 +17,14 @@ export const attackVerdicts = {
   "not-held": "NOT HELD",
   /** The profile allows it on purpose. */
   "not-promised": "not promised",
-  /** It did not reach what it is after, and cannot do so on this host even where nothing holds it. */
+  /**
+   * It did not reach what it is after, and cannot do so on this host even where nothing holds it.
+   */
   "no-control": "no control",
-  /** It does not even reach what it is after where nothing holds it, or did not run, or not by its start. */
+  /**
+   * It does not even reach what it is after where nothing holds it, or did not run, or not by its
+   * start.
+   */
   broken: "BROKEN",
 } as const;
 

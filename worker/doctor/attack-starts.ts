@@ -1,20 +1,27 @@
 /**
- * How attacks come to their sandboxes: by each start that calls have, and by the import of a tool's module.
+ * How attacks come to their sandboxes: by each start that calls have, and by the import of a tool's
+ * module.
  */
 import { type StartKind, startKinds } from "../protocol/execution.ts";
 import type { Attack, AttackGroup } from "./attack.ts";
 
-/** `import`: the attack is made by the import of its module, in a template; its call tells what came of that. */
+/**
+ * `import`: the attack is made by the import of its module, in a template; its call tells what came
+ * of that.
+ */
 export const attackStarts = [...startKinds, "import"] as const;
 export type AttackStart = (typeof attackStarts)[number];
 
-/** What can be asked for: one start, all of them, or the usual ones, which are `cold` and what tools get by `auto`. */
+/**
+ * What can be asked for: one start, all of them, or the usual ones, which are `cold` and what tools
+ * get by `auto`.
+ */
 export const startChoices = [...startKinds, "all", "usual"] as const;
 export type StartChoice = (typeof startChoices)[number];
 
 /**
- * What imports are made to attack. The others are after what only a call has: its work directory, its answer, its limits,
- * and calls that come later.
+ * What imports are made to attack. The others are after what only a call has: its work directory,
+ * its answer, its limits, and calls that come later.
  */
 const groupsAtImport: readonly AttackGroup[] = [
   "files",

@@ -1,5 +1,6 @@
 /**
- * The attacks as tools of a worker: programs, and a manifest with each of them once for every start.
+ * The attacks as tools of a worker: programs, and a manifest with each of them once for every
+ * start.
  */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +11,10 @@ import { withPythonNames } from "./program.ts";
 
 /** A tool that is no attack, below `attacks/plants/`: it does nothing wrong. */
 export const usefulTool = "useful_work";
-/** A function for calls that others look for, below `attacks/plants/`. It is in the module of who looks. */
+/**
+ * A function for calls that others look for, below `attacks/plants/`. It is in the module of who
+ * looks.
+ */
 const neighbourProgram = "neighbour";
 
 /** What to lay out. */
@@ -70,7 +74,10 @@ export function toolName(start: AttackStart | "auto", id: string): string {
   return `${start}.${id}`;
 }
 
-/** One tool for both, so that the neighbour's sandbox comes from where that of who looks for it comes from. */
+/**
+ * One tool for both, so that the neighbour's sandbox comes from where that of who looks for it
+ * comes from.
+ */
 const either = "attack_or_neighbour";
 const eitherFunction = `def ${either}(ctx, target=None, token=None):
     return ${neighbourProgram}(token, ctx) if target is None else attack(target)

@@ -16,8 +16,8 @@ export type Judgement =
 const noAnswer = "it did not run to an answer in the sandbox";
 
 /**
- * Judges a run. A call that no sandbox ran for, that came to its sandbox otherwise than it was to, or that nobody can judge,
- * proves nothing.
+ * Judges a run. A call that no sandbox ran for, that came to its sandbox otherwise than it was to,
+ * or that nobody can judge, proves nothing.
  */
 export function judge(
   attack: Pick<Attack, "judge">,

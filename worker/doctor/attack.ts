@@ -11,9 +11,9 @@ export type AttackGroup =
   "files" | "processes" | "privileges" | "kernel" | "network" | "traces" | "limits" | "worker";
 
 /**
- * What is planted for an attack to reach, and how much it may take. The same members for the real sandbox, where they
- * are of this host, and for the control, where they are of a scratch system. Programs get it with names_like_this; see
- * attacks/README.md.
+ * What is planted for an attack to reach, and how much it may take. The same members for the real
+ * sandbox, where they are of this host, and for the control, where they are of a scratch system.
+ * Programs get it with names_like_this; see attacks/README.md.
  */
 export interface Target {
   /** What proves that something was reached; new for each run. */
@@ -22,11 +22,17 @@ export interface Target {
   readonly secretFile: string;
   /** An empty directory that every user of the host can write to. */
   readonly openDirectory: string;
-  /** A process of the sandboxes' user with the token in its environment, on its command line and in its memory. */
+  /**
+   * A process of the sandboxes' user with the token in its environment, on its command line and in
+   * its memory.
+   */
   readonly siblingPid: number;
   /** The worker. */
   readonly workerPid: number;
-  /** Directory of the worker's sandboxes, with a work directory that has the token in it while a neighbour runs. */
+  /**
+   * Directory of the worker's sandboxes, with a work directory that has the token in it while a
+   * neighbour runs.
+   */
   readonly workBase: string;
   /** Name of a variable that the worker has with the token as its value. */
   readonly variable: string;
@@ -36,12 +42,19 @@ export interface Target {
   readonly metadataAddress: string;
   /** Addresses of name servers. */
   readonly nameServers: readonly string[];
-  /** A listening socket in the file system, and one by an abstract name, that answer with the token. */
+  /**
+   * A listening socket in the file system, and one by an abstract name, that answer with the token.
+   */
   readonly socketPath: string;
   readonly abstractSocket: string;
-  /** Namespaces of the worker, by kind, but for the network's: `ipc:[4026531839]`; see namespaces(7). */
+  /**
+   * Namespaces of the worker, by kind, but for the network's: `ipc:[4026531839]`; see
+   * namespaces(7).
+   */
   readonly namespaces: Readonly<Record<string, string>>;
-  /** Bounds that are in force, in the units of their names. Nothing takes more than twice as much. */
+  /**
+   * Bounds that are in force, in the units of their names. Nothing takes more than twice as much.
+   */
   readonly limits: Limits;
   /** Which call of the attack this is, from 1 to {@link Attack.rounds}. */
   readonly round: number;
@@ -77,11 +90,14 @@ export interface Attack {
   readonly group: AttackGroup;
   /** What it tries, in a few words. */
   readonly title: string;
-  /** Whether `npm test` runs it; all of them run in `npm run test:full` and in `str-worker doctor --attack`. */
+  /**
+   * Whether `npm test` runs it; all of them run in `npm run test:full` and in `str-worker doctor
+   * --attack`.
+   */
   readonly isFast: boolean;
   /**
-   * Why it is not promised to be held under a profile on this host, or undefined when it is: `host` networks reach
-   * loopback, for example.
+   * Why it is not promised to be held under a profile on this host, or undefined when it is: `host`
+   * networks reach loopback, for example.
    */
   notPromised?(
     profile: Profile,
@@ -89,26 +105,34 @@ export interface Attack {
     enforcement: Enforcement,
   ): string | undefined;
   /**
-   * Why it is not promised to be held when the import of its module makes it, in a template, or undefined when it is. See
-   * `attack-starts.ts` for the attacks that imports make.
+   * Why it is not promised to be held when the import of its module makes it, in a template, or
+   * undefined when it is. See `attack-starts.ts` for the attacks that imports make.
    */
   readonly notPromisedAtImport?: string;
   /**
-   * Judges a run in the real sandbox; without it the program's own `reached` counts, and a run without an answer of
-   * its own is broken. It is not asked about calls that no sandbox ran for: these are broken.
+   * Judges a run in the real sandbox; without it the program's own `reached` counts, and a run
+   * without an answer of its own is broken. It is not asked about calls that no sandbox ran for:
+   * these are broken.
    */
   judge?(observation: Observation): Verdict;
-  /** Calls in a row, each in a sandbox of its own, of which the last counts: 1 unless given. Controls do them in one. */
+  /**
+   * Calls in a row, each in a sandbox of its own, of which the last counts: 1 unless given.
+   * Controls do them in one.
+   */
   readonly rounds?: number;
   /** Whether another call runs meanwhile, with the token wherever a call can have something. */
   readonly needsNeighbour?: boolean;
   /** What its manifest entry says besides. */
   readonly manifest?: Readonly<Record<string, unknown>>;
   /**
-   * What the control runs besides: `naive-worker` reads what the program left as an unprotected worker would;
-   * `naive-template` imports the module in a parent, and calls it in a child that sees everything of the parent.
+   * What the control runs besides: `naive-worker` reads what the program left as an unprotected
+   * worker would; `naive-template` imports the module in a parent, and calls it in a child that
+   * sees everything of the parent.
    */
   readonly control?: "naive-worker" | "naive-template";
-  /** Why its control cannot reach anything on this host, or undefined when it can. Asked when it did not. */
+  /**
+   * Why its control cannot reach anything on this host, or undefined when it can. Asked when it did
+   * not.
+   */
   noControl?(unenforced: readonly string[]): string | undefined;
 }

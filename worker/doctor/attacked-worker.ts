@@ -1,6 +1,6 @@
 /**
- * The worker that is attacked, as the wiring opens it: everything that calls go through in production, with tools, store
- * and bounds of the attacks.
+ * The worker that is attacked, as the wiring opens it: everything that calls go through in
+ * production, with tools, store and bounds of the attacks.
  */
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Invoker } from "../invocation/invoker.ts";
@@ -28,13 +28,19 @@ export interface AttackedOptions {
 export interface Readiness {
   /** How many sandboxes wait for calls. */
   readonly waiting: number;
-  /** How they are made; undefined when there can be none, such as for code that is unfit for each way. */
+  /**
+   * How they are made; undefined when there can be none, such as for code that is unfit for each
+   * way.
+   */
   readonly way: AheadKind | undefined;
   /** Failed attempts to make one, in a row; undefined when the last one succeeded. */
   readonly failure: WarmFailure | undefined;
 }
 
-/** The parts of a worker that attacks need. At least two calls run at once. Nothing waits for calls until it follows tools. */
+/**
+ * The parts of a worker that attacks need. At least two calls run at once. Nothing waits for calls
+ * until it follows tools.
+ */
 export interface AttackedWorker extends AsyncDisposable {
   readonly invoker: Invoker;
   readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;

@@ -1,5 +1,6 @@
 /**
- * Controls: the same attack in a sandbox that protects the host from it and nothing else, where it has to reach.
+ * Controls: the same attack in a sandbox that protects the host from it and nothing else, where it
+ * has to reach.
  */
 import { join } from "node:path";
 import { systemClock } from "../support/clock.ts";
@@ -19,17 +20,26 @@ import type { Attack } from "./attack.ts";
 import type { Plants } from "./plants.ts";
 import { parseProgramAnswer, withPythonNames } from "./program.ts";
 
-/** Milliseconds a control may take for each call of its attack; the stage itself ends attacks earlier. */
+/**
+ * Milliseconds a control may take for each call of its attack; the stage itself ends attacks
+ * earlier.
+ */
 const controlTimeoutMs = 70_000;
 /** Milliseconds that reading the rest of the output may take. */
 const outputGraceMs = 250;
-/** How much of each limit a control has. Attacks take at most twice as much, and who looks at them as much again. */
+/**
+ * How much of each limit a control has. Attacks take at most twice as much, and who looks at them
+ * as much again.
+ */
 const room = 4;
 
 /** What controls are made with. */
 export interface ControlParts {
   readonly bwrapBin: string;
-  /** What the guard of the worker's sandboxes knows them by, so that it ends controls as well when the doctor is killed. */
+  /**
+   * What the guard of the worker's sandboxes knows them by, so that it ends controls as well when
+   * the doctor is killed.
+   */
   readonly mark: string;
   /** Host uid of the sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
@@ -52,8 +62,9 @@ export interface ControlRun {
 }
 
 /**
- * Runs an attack where nothing holds it. Never throws for what the attack does; rejects with the system's error when the
- * sandbox program cannot be started, and with the signal's reason when that has aborted before. A later abort ends it.
+ * Runs an attack where nothing holds it. Never throws for what the attack does; rejects with the
+ * system's error when the sandbox program cannot be started, and with the signal's reason when that
+ * has aborted before. A later abort ends it.
  */
 export async function runControl(
   attack: Attack,
@@ -106,7 +117,8 @@ function orderFor(
 }
 
 /**
- * Waits for the end, which comes by SIGKILL when it takes too long, or takes too much: then that limit is returned.
+ * Waits for the end, which comes by SIGKILL when it takes too long, or takes too much: then that
+ * limit is returned.
  *
  * @param directory one without files: what a control has of its own is in memory
  */
@@ -152,8 +164,9 @@ function lastLine(text: string): string {
 }
 
 /**
- * Namespaces of its own and sized scratch file systems keep the host out of reach. Within them nothing is protected: all
- * capabilities, no system-call filter, one user for everybody, secrets on the command line and in the environment.
+ * Namespaces of its own and sized scratch file systems keep the host out of reach. Within them
+ * nothing is protected: all capabilities, no system-call filter, one user for everybody, secrets on
+ * the command line and in the environment.
  */
 function stageOptions(parts: ControlParts, token: string): readonly string[] {
   const { limits } = parts;

@@ -3,7 +3,10 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 
-/** What a program's command line says of itself that it should be gone after the call; the token follows. */
+/**
+ * What a program's command line says of itself that it should be gone after the call; the token
+ * follows.
+ */
 const mark = "str-left-";
 
 /** Processes of this host that an attack with this token left. See proc_pid_cmdline(5). */

@@ -12,7 +12,9 @@ export interface Neighbour extends AsyncDisposable {
   readonly problem: string | undefined;
 }
 
-/** Starts the neighbour and waits until everything is in its place, or will not be. Never throws. */
+/**
+ * Starts the neighbour and waits until everything is in its place, or will not be. Never throws.
+ */
 export async function startNeighbour(
   { invoker, log }: Pick<CallParts, "invoker" | "log">,
   toolName: string,

@@ -1,5 +1,6 @@
 /**
- * What attacks find on this host if a sandbox does not hold: everything of it made for them, and removed afterwards.
+ * What attacks find on this host if a sandbox does not hold: everything of it made for them, and
+ * removed afterwards.
  */
 import { randomBytes } from "node:crypto";
 import { getServers } from "node:dns";
@@ -28,8 +29,9 @@ export interface Plants extends AsyncDisposable {
 /**
  * Plants everything.
  *
- * @param bases directories to plant in, of which the first that can be written to is taken: such as every user of the
- *   host can pass, and not `/tmp`, of which every sandbox has its own, so that it would hide a leak
+ * @param bases directories to plant in, of which the first that can be written to is taken: such as
+ *   every user of the host can pass, and not `/tmp`, of which every sandbox has its own, so that it
+ *   would hide a leak
  * @param uid host uid of the sandboxes, or undefined for the worker's own
  */
 export async function plant(bases: readonly string[], uid: number | undefined): Promise<Plants> {
@@ -112,7 +114,10 @@ async function makeDirectory(
   });
 }
 
-/** A shell that waits until the other end of its descriptor 3 is closed, which happens with this process at the latest. */
+/**
+ * A shell that waits until the other end of its descriptor 3 is closed, which happens with this
+ * process at the latest.
+ */
 function startSibling(token: string, uid: number | undefined): Promise<Subprocess> {
   return startSubprocess({
     file: "/bin/sh",

@@ -26,7 +26,10 @@ import type { Plants } from "./plants.ts";
 import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./run-attacks.ts";
 
-/** Calls that may have another start than they were to have, since what waits is given up when anything seems to change. */
+/**
+ * Calls that may have another start than they were to have, since what waits is given up when
+ * anything seems to change.
+ */
 const maxTries = 3;
 
 /** What a run is made with. */
@@ -39,7 +42,10 @@ export interface ProfileRunParts {
   readonly profile: Profile;
 }
 
-/** A worker with everything planted around it, and one profile for all its tools. Its owner disposes it. */
+/**
+ * A worker with everything planted around it, and one profile for all its tools. Its owner disposes
+ * it.
+ */
 export class ProfileRun implements AsyncDisposable {
   readonly #parts: ProfileRunParts;
   readonly #stage: Stage;
@@ -75,8 +81,9 @@ export class ProfileRun implements AsyncDisposable {
   }
 
   /**
-   * Whether a tool that does nothing wrong works, by each start of calls that is to be attacked: in a sandbox where nothing
-   * does, everything would be held. A start that this host does not give to a tool is not attacked.
+   * Whether a tool that does nothing wrong works, by each start of calls that is to be attacked: in
+   * a sandbox where nothing does, everything would be held. A start that this host does not give to
+   * a tool is not attacked.
    */
   async examine(
     choice: StartChoice,
@@ -173,7 +180,10 @@ export class ProfileRun implements AsyncDisposable {
     return { use, isThere };
   }
 
-  /** A call of the same tool; beside an import, of which there is one for all calls, of one that is not a part of it. */
+  /**
+   * A call of the same tool; beside an import, of which there is one for all calls, of one that is
+   * not a part of it.
+   */
   async #neighbour(id: string, start: AttackStart, signal: AbortSignal): Promise<Neighbour> {
     const name = toolName(start === "import" ? "cold" : start, id);
     await this.#readiness.until(name, signal);
@@ -185,7 +195,10 @@ export class ProfileRun implements AsyncDisposable {
     return execution?.unenforced ?? this.#worker.backend.facts(this.#parts.profile).unenforced;
   }
 
-  /** The last of as many calls as there are rounds. Rejects with the signal's reason: what was given up says nothing. */
+  /**
+   * The last of as many calls as there are rounds. Rejects with the signal's reason: what was given
+   * up says nothing.
+   */
   async #observe(
     id: string,
     start: AttackStart,

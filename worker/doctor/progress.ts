@@ -14,7 +14,10 @@ export interface Screen {
 const usualColumns = 80;
 const clearLine = "\u001b[2K";
 
-/** Counts what is done. It says nothing where nobody watches: on a screen that is no terminal, such as a log. */
+/**
+ * Counts what is done. It says nothing where nobody watches: on a screen that is no terminal, such
+ * as a log.
+ */
 export class AttackProgress implements Disposable {
   readonly #screen: Screen;
   #total: number;
@@ -49,7 +52,10 @@ export class AttackProgress implements Disposable {
     this.#write(`${this.#done} of ${this.#total} attacks${failed}; ${last}`);
   }
 
-  /** The cursor stays at the beginning, so that a line of the log covers this one. A line that is too long would not go. */
+  /**
+   * The cursor stays at the beginning, so that a line of the log covers this one. A line that is
+   * too long would not go.
+   */
   #write(text: string): void {
     const { isTTY, columns = 0 } = this.#screen;
     const width = columns > 0 ? columns : usualColumns;

@@ -5,13 +5,21 @@ import type { AheadKind } from "../sandbox/profile.ts";
 import type { Clock } from "../support/clock.ts";
 import type { AttackedWorker, Readiness } from "./attacked-worker.ts";
 
-/** Milliseconds until a sandbox waits: an import that attacks takes ten seconds at most on an idle host. */
+/**
+ * Milliseconds until a sandbox waits: an import that attacks takes ten seconds at most on an idle
+ * host.
+ */
 const readyTimeoutMs = 60_000;
 /** Milliseconds of each later wait, once {@link maxTimeouts} waits have run out. */
 const hurriedTimeoutMs = 2_000;
-/** Waits that may run out before later ones are short: a host that makes no sandboxes would take an hour to attack. */
+/**
+ * Waits that may run out before later ones are short: a host that makes no sandboxes would take an
+ * hour to attack.
+ */
 const maxTimeouts = 2;
-/** Failed attempts in a row after which nothing waits any more: the pauses between attempts grow. */
+/**
+ * Failed attempts in a row after which nothing waits any more: the pauses between attempts grow.
+ */
 const maxAttempts = 4;
 /** Milliseconds between two probes. */
 const probeMs = 2;

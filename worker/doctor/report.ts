@@ -1,5 +1,6 @@
 /**
- * What `str-worker doctor` prints: checks of this host as a table for people, and as JSON for machines.
+ * What `str-worker doctor` prints: checks of this host as a table for people, and as JSON for
+ * machines.
  */
 import {
   type CheckName,

@@ -42,9 +42,9 @@ export interface AttackOptions {
 }
 
 /**
- * Runs every attack under every profile by every start that is asked for, one after the other, and each control once. Throws
- * what `open` throws, and SandboxError for a profile that does not exist or has no sandbox, before anything is planted.
- * Rejects with the signal's reason.
+ * Runs every attack under every profile by every start that is asked for, one after the other, and
+ * each control once. Throws what `open` throws, and SandboxError for a profile that does not exist
+ * or has no sandbox, before anything is planted. Rejects with the signal's reason.
  */
 export async function runAttacks(
   options: AttackOptions,

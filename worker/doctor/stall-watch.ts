@@ -1,5 +1,6 @@
 /**
- * How long the event loop of this thread was held up, without the time for which others had the processors.
+ * How long the event loop of this thread was held up, without the time for which others had the
+ * processors.
  */
 import { readFileSync } from "node:fs";
 
@@ -36,8 +37,8 @@ export class StallWatch implements Disposable {
 }
 
 /**
- * Milliseconds for which this thread could run and had no processor; 0 where the kernel does not count them. See
- * Documentation/scheduler/sched-stats.rst of Linux.
+ * Milliseconds for which this thread could run and had no processor; 0 where the kernel does not
+ * count them. See Documentation/scheduler/sched-stats.rst of Linux.
  */
 function runDelayMs(): number {
   try {

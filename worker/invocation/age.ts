@@ -17,8 +17,9 @@ export class CallTooOld extends TimeLimitReached {
 }
 
 /**
- * The address with the time that the call's age counts from: the broker's where it tells one, else the sender's. A broker
- * that keeps no calls hands them out at once, so that a difference there is one of clocks and not an age.
+ * The address with the time that the call's age counts from: the broker's where it tells one, else
+ * the sender's. A broker that keeps no calls hands them out at once, so that a difference there is
+ * one of clocks and not an age.
  */
 export function withSendingTime(
   address: ReplyAddress,

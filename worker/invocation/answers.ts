@@ -13,9 +13,10 @@ import type { Logger } from "../telemetry/logger.ts";
 const lateAttempts = 16;
 
 /**
- * Milliseconds between attempts to publish an answer that the broker does not take now, a minute and a half in all. When they
- * are used up the call goes back to the broker, which hands it out again at once, perhaps to a worker that runs it once more:
- * so a queue that is full for a while is waited for. Meanwhile the call counts as one that this worker has in hand.
+ * Milliseconds between attempts to publish an answer that the broker does not take now, a minute
+ * and a half in all. When they are used up the call goes back to the broker, which hands it out
+ * again at once, perhaps to a worker that runs it once more: so a queue that is full for a while is
+ * waited for. Meanwhile the call counts as one that this worker has in hand.
  */
 export const retryDelaysMs: readonly number[] = [
   ...[250, 500, 1_000, 2_000, 4_000],
@@ -37,7 +38,9 @@ export interface Recipient {
 
 /** What became of an answer. */
 export interface Published {
-  /** How the deliveries of its call are to be settled; undefined: not at all, the session has ended. */
+  /**
+   * How the deliveries of its call are to be settled; undefined: not at all, the session has ended.
+   */
   readonly settlement: Settlement | undefined;
   /** What the caller got, or what is to be sent when the call is delivered again. */
   readonly reply: Reply;
@@ -84,7 +87,10 @@ export class Answers {
     return { settlement: await this.#send(to, instead, signal), reply: instead };
   }
 
-  /** How a call is to be settled that is answered so: `rejected` when the broker will never take the answer. */
+  /**
+   * How a call is to be settled that is answered so: `rejected` when the broker will never take the
+   * answer.
+   */
   async #send(
     to: Recipient,
     { payload }: Reply,
@@ -116,7 +122,10 @@ export class Answers {
     this.#log.warn({ topic, unroutable: this.#unroutable }, "nobody was there for an answer");
   }
 
-  /** Whether the session has ended by now. It says so in the turn in which it fails what waits for it. */
+  /**
+   * Whether the session has ended by now. It says so in the turn in which it fails what waits for
+   * it.
+   */
   #hasEnded(): Promise<boolean> {
     return Promise.race([this.#session.closed.then(() => true), nextTurn(false)]);
   }

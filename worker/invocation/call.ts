@@ -38,7 +38,10 @@ export interface CallParts {
   readonly resolve: (toolName: string) => ToolEntry | undefined;
   /** A tool of the manifest that is not served, with the reason. */
   readonly unavailable: (toolName: string) => UnavailableTool | undefined;
-  /** Turns for requests that are parsed by threads of their own, so that many of them do not become many threads. */
+  /**
+   * Turns for requests that are parsed by threads of their own, so that many of them do not become
+   * many threads.
+   */
   readonly largeRequests: Slots;
   readonly clock: Clock;
   readonly log: Logger;
@@ -65,8 +68,8 @@ export interface Decision {
 const callIsOver = new Error("the call is over");
 
 /**
- * Runs the call of a delivery, unless it is refused. Returns what goes out for it, or undefined when it is given back: the
- * broker hands it to another worker, or here again. Never throws.
+ * Runs the call of a delivery, unless it is refused. Returns what goes out for it, or undefined
+ * when it is given back: the broker hands it to another worker, or here again. Never throws.
  *
  * @param refusal what the call is answered without being run, whatever it is
  */
@@ -103,9 +106,9 @@ export async function runCall(
 }
 
 /**
- * Whether the call of a tool that this worker does not serve goes back: another worker may serve it.
- * That is so once, after which a tool of the manifest throws InvocationError: `TOOL_NOT_AVAILABLE`
- * with the reason, or `NOT_REPEATED`.
+ * Whether the call of a tool that this worker does not serve goes back: another worker may serve
+ * it. That is so once, after which a tool of the manifest throws InvocationError:
+ * `TOOL_NOT_AVAILABLE` with the reason, or `NOT_REPEATED`.
  */
 function isLeftToOthers(
   parts: CallParts,
@@ -125,7 +128,10 @@ function isLeftToOthers(
   throw notAvailable(entry.name, publicReason);
 }
 
-/** Callers may try again, with the same request, what has not begun and may succeed later: that has to be looked at. */
+/**
+ * Callers may try again, with the same request, what has not begun and may succeed later: that has
+ * to be looked at.
+ */
 function decided(id: string, answer: Answer, begun: boolean): Decision {
   const mayTryAgain = !begun && answer.kind === "error" && answer.error.retryable;
   return { reply: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
@@ -146,7 +152,8 @@ async function invoke(
 ): Promise<{ readonly answer: Answer | undefined; readonly begun: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
   log.info("invocation received");
-  // A status that waits for the broker when the call is over must not follow its answer, or another worker's.
+  // A status that waits for the broker when the call is over must not follow its answer, or another
+  // worker's.
   const over = new AbortController();
   const statusSignal = AbortSignal.any([signals.publish, over.signal]);
   const relay = new StatusRelay(
@@ -169,8 +176,8 @@ async function invoke(
 }
 
 /**
- * What a call is answered, or undefined when it is given back. A call that must not run twice is not
- * given back after it began, nor when the next worker could not know that it did not.
+ * What a call is answered, or undefined when it is given back. A call that must not run twice is
+ * not given back after it began, nor when the next worker could not know that it did not.
  */
 function answerOf(
   outcome: InvocationOutcome,
@@ -231,7 +238,9 @@ function logEnding(log: Logger, ending: Answer | GivenUp, begun: boolean, status
   }
 }
 
-/** What of a failure may stand in the log above debug: of the tool's own text nothing but the code. */
+/**
+ * What of a failure may stand in the log above debug: of the tool's own text nothing but the code.
+ */
 function failureFacts(error: InvocationError): object {
   return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
 }

@@ -30,8 +30,9 @@ interface WaitContext {
 }
 
 /**
- * Waits for a slot, as long as a tool that then starts could still be answered. The caller gives it back. Throws
- * InvocationError `RESOURCE_EXHAUSTED` when too many wait, TimeLimitReached when the time is over.
+ * Waits for a slot, as long as a tool that then starts could still be answered. The caller gives it
+ * back. Throws InvocationError `RESOURCE_EXHAUSTED` when too many wait, TimeLimitReached when the
+ * time is over.
  */
 export async function leaseSlot(
   { slotsOf, clock }: Pick<CapacityParts, "slotsOf" | "clock">,
@@ -64,7 +65,9 @@ export async function leaseSlot(
   }
 }
 
-/** Throws InvocationError `RESOURCE_EXHAUSTED` when the file system of work directories is too full. */
+/**
+ * Throws InvocationError `RESOURCE_EXHAUSTED` when the file system of work directories is too full.
+ */
 export async function requireFreeDisk({
   disk,
   minFreeDiskBytes,
@@ -91,7 +94,9 @@ export class FreeDisk {
     this.#clock = clock;
   }
 
-  /** Looks anew when the last look is too old to count, and for the next one when it soon will be. */
+  /**
+   * Looks anew when the last look is too old to count, and for the next one when it soon will be.
+   */
   async bytes(): Promise<number> {
     const ageMs = this.#clock.monotonicMs() - this.#lookedAtMs;
     if (ageMs > maxDiskLookAgeMs) await this.#lookNow();

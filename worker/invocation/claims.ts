@@ -1,6 +1,6 @@
 /**
- * The claim contract: what a worker knows of the runs of a call in other workers, before it runs the
- * call itself.
+ * The claim contract: what a worker knows of the runs of a call in other workers, before it runs
+ * the call itself.
  */
 import type { Delivery } from "../broker/broker.ts";
 import type { RunningEntry } from "./ledger.ts";
@@ -25,16 +25,20 @@ export type CallHistory =
 export interface CallClaim extends Disposable {
   /** Whether histories are facts: then a call without a begun run may go to any other worker. */
   readonly isCertain: boolean;
-  /** Whether another worker began the call after the history was read, so that it has to be read again. */
+  /**
+   * Whether another worker began the call after the history was read, so that it has to be read
+   * again.
+   */
   readonly isTaken: boolean;
   /**
-   * Waits while another worker runs the call, unless it is urgent. Rejects with NotBegunError when the
-   * broker has the call again, and with the signal's reason.
+   * Waits while another worker runs the call, unless it is urgent. Rejects with NotBegunError when
+   * the broker has the call again, and with the signal's reason.
    */
   history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory>;
   /**
-   * Claims the run; to be called right before the tool's process may run. Rejects with NotBegunError
-   * when the call is taken or the broker has it again, with StoreError, and with the signal's reason.
+   * Claims the run; to be called right before the tool's process may run. Rejects with
+   * NotBegunError when the call is taken or the broker has it again, with StoreError, and with the
+   * signal's reason.
    */
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
   /** Whether another worker answered the call although this one runs it. */

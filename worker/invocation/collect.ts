@@ -27,7 +27,9 @@ const maxTotalFileSizes = 4;
 /** Names of left-out outputs that are logged: a tool chooses them, and how many there are. */
 const maxLoggedNames = 10;
 
-/** Milliseconds in which a call that fails takes back what it has saved; its answer waits for that. */
+/**
+ * Milliseconds in which a call that fails takes back what it has saved; its answer waits for that.
+ */
 const takeBackTimeoutMs = 5_000;
 
 /** Where outputs go and what bounds them. */
@@ -45,8 +47,8 @@ export interface CheckedOutput extends Omit<CreatedArtifact, "version"> {
 }
 
 /**
- * The regular files directly in `output/`, which are opened from now on. To be made when no process of the sandbox is alive.
- * Its owner disposes it, which closes them.
+ * The regular files directly in `output/`, which are opened from now on. To be made when no process
+ * of the sandbox is alive. Its owner disposes it, which closes them.
  */
 export class Outputs implements AsyncDisposable {
   readonly #left: Promise<LeftOutputs>;
@@ -57,7 +59,10 @@ export class Outputs implements AsyncDisposable {
     this.#left.catch(() => undefined);
   }
 
-  /** Waits until they are open. Throws InvocationError `ARTIFACT_ERROR` when the directory cannot be read. */
+  /**
+   * Waits until they are open. Throws InvocationError `ARTIFACT_ERROR` when the directory cannot be
+   * read.
+   */
   async left(): Promise<LeftOutputs> {
     try {
       return await this.#left;
@@ -73,8 +78,8 @@ export class Outputs implements AsyncDisposable {
 }
 
 /**
- * Checks names, number and sizes of all outputs, so that none is saved of a call that one of them fails. Throws InvocationError
- * `ARTIFACT_ERROR` naming the file.
+ * Checks names, number and sizes of all outputs, so that none is saved of a call that one of them
+ * fails. Throws InvocationError `ARTIFACT_ERROR` naming the file.
  */
 export function checkOutputs(
   { files, skipped }: LeftOutputs,
@@ -98,8 +103,8 @@ export function checkOutputs(
 }
 
 /**
- * Saves outputs, in order of name. When one cannot be saved, or the signal aborts, takes back those before it, and throws
- * InvocationError `ARTIFACT_ERROR` naming the file, or the signal's reason.
+ * Saves outputs, in order of name. When one cannot be saved, or the signal aborts, takes back those
+ * before it, and throws InvocationError `ARTIFACT_ERROR` naming the file, or the signal's reason.
  */
 export async function saveOutputs(
   outputs: readonly CheckedOutput[],
@@ -177,8 +182,9 @@ async function save(
 }
 
 /**
- * Deletes versions that nobody will be told of: agents count those of a file and of its `.metadata.json` separately, and one
- * too many would part them for good. What cannot be deleted in time is logged, and stays.
+ * Deletes versions that nobody will be told of: agents count those of a file and of its
+ * `.metadata.json` separately, and one too many would part them for good. What cannot be deleted in
+ * time is logged, and stays.
  */
 async function takeBack(
   saved: readonly SavedOutput[],

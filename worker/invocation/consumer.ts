@@ -7,8 +7,8 @@ import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 const refusalsInFlight = 16;
 
 /**
- * Bytes of requests in flight from which on no further one is handled; what comes then waits in the broker, but for the next one.
- * One request may go beyond, so that the largest is handled as well.
+ * Bytes of requests in flight from which on no further one is handled; what comes then waits in the
+ * broker, but for the next one. One request may go beyond, so that the largest is handled as well.
  */
 export const maxRequestBytesInFlight = 64 * 1024 * 1024;
 
@@ -47,7 +47,10 @@ export class Consumer {
   #requestBytes = 0;
   #finished = 0;
   #givenBack = 0;
-  /** Resolves when a delivery is done with. A race of those in flight would leave something behind in the longest of them each time. */
+  /**
+   * Resolves when a delivery is done with. A race of those in flight would leave something behind
+   * in the longest of them each time.
+   */
   #oneEnded = Promise.withResolvers<void>();
   /** The loop; never rejects. */
   #pulling: Promise<void> = Promise.resolve();
@@ -56,7 +59,8 @@ export class Consumer {
 
   /**
    * @param handle never rejects; tells how the delivery was settled, or undefined when it was left
-   * @param runsHere whether the call of a delivery is in flight already, so that to handle it takes no time and no room
+   * @param runsHere whether the call of a delivery is in flight already, so that to handle it takes
+   *   no time and no room
    * @param maxInFlight deliveries that are handled at once; see {@link maxDeliveriesInFlight}
    */
   constructor(
@@ -84,8 +88,8 @@ export class Consumer {
   }
 
   /**
-   * Stops intake and waits until everything that the session had received is handled, or the signal aborts. What the
-   * session hands out later than that is handled as well; `settled` waits for it.
+   * Stops intake and waits until everything that the session had received is handled, or the signal
+   * aborts. What the session hands out later than that is handled as well; `settled` waits for it.
    */
   async drain(signal: AbortSignal): Promise<DrainReport> {
     // Counted, not subtracted: what the session had received before it was paused is still to come.
@@ -100,8 +104,8 @@ export class Consumer {
   }
 
   /**
-   * Fulfils when nothing is in flight and, once a drain has begun, nothing more is to come. When the signal aborts it waits
-   * for nothing more to come.
+   * Fulfils when nothing is in flight and, once a drain has begun, nothing more is to come. When
+   * the signal aborts it waits for nothing more to come.
    */
   async settled(signal?: AbortSignal): Promise<void> {
     await endsOrAborts(this.#lastPulled, signal);
@@ -139,7 +143,9 @@ export class Consumer {
   }
 }
 
-/** Waits for a promise that never rejects, or until the signal aborts. Leaves no listener behind. */
+/**
+ * Waits for a promise that never rejects, or until the signal aborts. Leaves no listener behind.
+ */
 async function endsOrAborts(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<void>();
   const onAbort = (): void => aborted.resolve();

@@ -45,12 +45,13 @@ interface Ending {
 }
 
 /**
- * Handles one delivery, and tells how it was settled; undefined when it was not, because its call runs here already and
- * settles it at its end, or because the session has ended. Never throws: what cannot be answered is logged and settled.
+ * Handles one delivery, and tells how it was settled; undefined when it was not, because its call
+ * runs here already and settles it at its end, or because the session has ended. Never throws: what
+ * cannot be answered is logged and settled.
  *
- * Every call with a usable reply topic is answered, and settled then, but for those that the worker gives up: they go back
- * to a broker that redelivers, unanswered, unless they must not run again. A call that was answered here and is delivered
- * again is answered the same, and does not run.
+ * Every call with a usable reply topic is answered, and settled then, but for those that the worker
+ * gives up: they go back to a broker that redelivers, unanswered, unless they must not run again. A
+ * call that was answered here and is delivered again is answered the same, and does not run.
  */
 export async function handleDelivery(
   parts: HandlerParts,
@@ -80,13 +81,16 @@ export async function handleDelivery(
       using claim = parts.claims.open(key, delivery, entry);
       const call = { parts, delivery, address, signals, claim };
       const { settlement, remembered } = await handleNew(call);
-      // What comes from now on finds the call answered, or unknown, and is settled by whoever handles it.
+      // What comes from now on finds the call answered, or unknown, and is settled by whoever
+      // handles it.
       return await settle(entry.end(remembered), settlement, parts.log);
     }
   }
 }
 
-/** Whether a delivery is one of a call that is being handled here, for which nothing is to be done. */
+/**
+ * Whether a delivery is one of a call that is being handled here, for which nothing is to be done.
+ */
 export function runsHere(ledger: Pick<Ledger, "isRunning">, delivery: Delivery): boolean {
   const address = readReplyAddress(delivery.properties);
   return address !== undefined && ledger.isRunning(callKey(delivery, address.replyTo));
@@ -137,7 +141,9 @@ async function run(
   return decision && { ...decision, isPoison: poison !== undefined };
 }
 
-/** The answer that another worker gave to the same request, or `NOT_REPEATED` where it was not kept. */
+/**
+ * The answer that another worker gave to the same request, or `NOT_REPEATED` where it was not kept.
+ */
 async function repeat(
   { parts, delivery, address, signals, claim }: NewCall,
   { answer }: Extract<CallHistory, { kind: "answered" }>,
@@ -169,7 +175,10 @@ async function answer(
   return { settlement, remembered: isFinal ? published.reply : undefined };
 }
 
-/** Tells the broker, and the caller, how the deliveries of a call ended; undefined leaves them to the broker. Never throws. */
+/**
+ * Tells the broker, and the caller, how the deliveries of a call ended; undefined leaves them to
+ * the broker. Never throws.
+ */
 async function settle(
   deliveries: readonly Delivery[],
   outcome: Settlement | undefined,

@@ -45,7 +45,9 @@ export interface InvokerParts extends ResolveParts, CapacityParts {
 
 /** What a call may use while it runs. */
 export interface CallContext {
-  /** Aborts when the worker gives up on calls, whatever they are at; then the outcome is `given-up`. */
+  /**
+   * Aborts when the worker gives up on calls, whatever they are at; then the outcome is `given-up`.
+   */
   readonly signal: AbortSignal;
   /** Aborts when the worker gives up on calls that have no slot yet, with the same outcome. */
   readonly waitSignal: AbortSignal;
@@ -93,7 +95,10 @@ function endingBy(error: unknown, context: CallContext) {
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
-/** Whether the worker's giving up made a run throw. What was found wrong with the call before that is still its answer. */
+/**
+ * Whether the worker's giving up made a run throw. What was found wrong with the call before that
+ * is still its answer.
+ */
 function isGivenUp(error: unknown, { signal, waitSignal }: CallContext): boolean {
   if (signal.aborted && !(error instanceof InvocationError)) return true;
   return [signal, waitSignal].some(({ aborted, reason }) => aborted && hasCause(error, reason));
@@ -170,7 +175,10 @@ async function run(
   return { toolResult: result.value, createdArtifacts };
 }
 
-/** Nothing is saved of a call whose answer would be too large to name it. Throws InvocationError `RESOURCE_EXHAUSTED`. */
+/**
+ * Nothing is saved of a call whose answer would be too large to name it. Throws InvocationError
+ * `RESOURCE_EXHAUSTED`.
+ */
 function requireAnswerable(
   id: string,
   toolResult: JsonObject,
@@ -196,7 +204,10 @@ function reached(
   return { limit, bound: limits[limit], peak };
 }
 
-/** Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a slot for ever. */
+/**
+ * Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a
+ * slot for ever.
+ */
 async function stage(
   { store, clock, disk, minFreeDiskBytes }: InvokerParts,
   invocation: Invocation,
@@ -217,7 +228,10 @@ async function stage(
   }
 }
 
-/** A sandbox with the tool in it. A tool that may not have what it needs of the host any more is not available. */
+/**
+ * A sandbox with the tool in it. A tool that may not have what it needs of the host any more is not
+ * available.
+ */
 async function acquire(
   { starts }: InvokerParts,
   tool: ToolEntry,
@@ -232,7 +246,10 @@ async function acquire(
   }
 }
 
-/** Everything that is not an answer yet becomes one that says nothing of the inside; the log has the cause. */
+/**
+ * Everything that is not an answer yet becomes one that says nothing of the inside; the log has the
+ * cause.
+ */
 function asInvocationError(error: unknown): InvocationError {
   if (error instanceof InvocationError) return error;
   if (error instanceof SandboxError) {

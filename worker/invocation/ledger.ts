@@ -1,6 +1,6 @@
 /**
- * What this worker knows of the calls that it runs and of those that it has answered, so that a call that is delivered again
- * does not run again.
+ * What this worker knows of the calls that it runs and of those that it has answered, so that a
+ * call that is delivered again does not run again.
  */
 import { createHash } from "node:crypto";
 import type { Delivery } from "../broker/broker.ts";
@@ -14,21 +14,22 @@ export const maxRememberedAnswers = 10_000;
 export const maxRememberedBytes = 32 * 1024 * 1024;
 
 /**
- * Milliseconds for which an answer is remembered: longer than a broker takes to hand out again what a lost connection left,
- * also when the worker needs some minutes to get back to it.
+ * Milliseconds for which an answer is remembered: longer than a broker takes to hand out again what
+ * a lost connection left, also when the worker needs some minutes to get back to it.
  */
 export const rememberedMs = 15 * 60_000;
 
 /**
- * Deliveries of one running call that are settled together with it; of more, the first are left to the broker, which has
- * handed them out again since.
+ * Deliveries of one running call that are settled together with it; of more, the first are left to
+ * the broker, which has handed them out again since.
  */
 export const maxDeliveriesOfCall = 16;
 
 /**
- * What a delivery is a delivery of: its topic, its reply topic, and the bytes of its request, which hold the JSON-RPC id. A
- * broker hands all three out again as they were. The id alone would not do: some callers count from 1 whenever they start,
- * and must not be given the answers to others' calls, or to those of their former life.
+ * What a delivery is a delivery of: its topic, its reply topic, and the bytes of its request, which
+ * hold the JSON-RPC id. A broker hands all three out again as they were. The id alone would not do:
+ * some callers count from 1 whenever they start, and must not be given the answers to others'
+ * calls, or to those of their former life.
  */
 export function callKey(
   { topic, payload }: Pick<Delivery, "topic" | "payload">,
@@ -42,20 +43,29 @@ export function callKey(
 export type KnownCall =
   /** Nothing: whoever asked has to handle the call, and to end the entry. */
   | { readonly state: "new"; readonly entry: RunningEntry }
-  /** It is being handled here; the delivery is settled when that is over. Those of it that were lost are settled now. */
+  /**
+   * It is being handled here; the delivery is settled when that is over. Those of it that were lost
+   * are settled now.
+   */
   | { readonly state: "running" }
   /** It was answered here. */
   | { readonly state: "answered"; readonly reply: Reply };
 
-/** A call that is being handled here. Owned by whoever handles it; disposing forgets a call that was not ended. */
+/**
+ * A call that is being handled here. Owned by whoever handles it; disposing forgets a call that was
+ * not ended.
+ */
 export interface RunningEntry extends Disposable {
   /** Whether the broker has the call again, since every connection that it came by is lost. */
   isLost(): boolean;
-  /** Whether more than one delivery of it came, so that another worker may have had it meanwhile. */
+  /**
+   * Whether more than one delivery of it came, so that another worker may have had it meanwhile.
+   */
   cameAgain(): boolean;
   /**
-   * Says that the call is over. From now on a delivery of it is that of a call that was answered so, or of one that nothing
-   * is known of. Returns all deliveries that came until now, which the caller settles.
+   * Says that the call is over. From now on a delivery of it is that of a call that was answered
+   * so, or of one that nothing is known of. Returns all deliveries that came until now, which the
+   * caller settles.
    */
   end(remembered: Reply | undefined): readonly Delivery[];
 }

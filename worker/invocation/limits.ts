@@ -28,8 +28,9 @@ export interface TimeBounds {
 }
 
 /**
- * The tool's limit is the smaller of what manifest and request say, the default when neither does, and never above the bound.
- * The agent waits for what it asked and 10 seconds more (design document §7), counted from when it sent the request.
+ * The tool's limit is the smaller of what manifest and request say, the default when neither does,
+ * and never above the bound. The agent waits for what it asked and 10 seconds more (design document
+ * §7), counted from when it sent the request.
  */
 export function callTimes(
   tool: Pick<ToolEntry, "timeoutSeconds">,
@@ -43,12 +44,16 @@ export function callTimes(
   const patienceSeconds = (invocation.timeoutSeconds ?? limitSeconds) + agentPatienceSeconds;
   return {
     limitMs: limitSeconds * 1000,
-    // Whole: timers take no fractions, and neither callers' clocks nor their limits are bound to be whole.
+    // Whole: timers take no fractions, and neither callers' clocks nor their limits are bound to be
+    // whole.
     deadlineMs: Math.floor(invocation.sentAtMs + patienceSeconds * 1000),
   };
 }
 
-/** What is left of the limit for a call that starts now, so that its answer still finds the agent waiting. */
+/**
+ * What is left of the limit for a call that starts now, so that its answer still finds the agent
+ * waiting.
+ */
 export function remainingLimitMs(times: CallTimes, nowMs: number): number {
   return Math.min(times.limitMs, times.deadlineMs - nowMs - answerReserveMs);
 }

@@ -5,12 +5,18 @@ import type { Execution, OutputListener } from "../sandbox/sandbox.ts";
 import { TextLines } from "../support/text-lines.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
-/** Bytes of each stream of a call that are logged while it runs; the report has the end of what is more. */
+/**
+ * Bytes of each stream of a call that are logged while it runs; the report has the end of what is
+ * more.
+ */
 const maxLoggedBytes = 1024 * 1024;
 
 type StreamName = Parameters<OutputListener>[0];
 
-/** Logs the output of an execution, if the level is debug. `finish` logs what has no newline after it. */
+/**
+ * Logs the output of an execution, if the level is debug. `finish` logs what has no newline after
+ * it.
+ */
 export function logOutput(execution: Pick<Execution, "onOutput">, log: Logger): { finish(): void } {
   if (!log.isLevelEnabled("debug")) return { finish() {} };
   const streams = {

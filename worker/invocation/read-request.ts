@@ -1,5 +1,6 @@
 /**
- * The request of a delivery, read: large ones by threads, and each for the tool that its topic names.
+ * The request of a delivery, read: large ones by threads, and each for the tool that its topic
+ * names.
  */
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation } from "../protocol/invocation.ts";
@@ -11,8 +12,8 @@ import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
 /**
- * The request as a document. Throws InvocationError `RESOURCE_EXHAUSTED` for one that is too large, `INVALID_REQUEST` for
- * what is no JSON; rejects with the signal's reason.
+ * The request as a document. Throws InvocationError `RESOURCE_EXHAUSTED` for one that is too large,
+ * `INVALID_REQUEST` for what is no JSON; rejects with the signal's reason.
  *
  * @param largeRequests turns for requests that are parsed by threads of their own
  */
@@ -45,8 +46,8 @@ const maxWarnedTools = 10_000;
 const maxLoggedName = 100;
 
 /**
- * Has each call reach the tool of its topic, as a broker grants access by topic. What the request says does not count, and is
- * logged once for each tool.
+ * Has each call reach the tool of its topic, as a broker grants access by topic. What the request
+ * says does not count, and is logged once for each tool.
  */
 export class TopicTools {
   readonly #namespace: string;
@@ -58,7 +59,10 @@ export class TopicTools {
     this.#log = log;
   }
 
-  /** The call with the name of its topic. Throws InvocationError `INVALID_REQUEST` for the topic of no tool. */
+  /**
+   * The call with the name of its topic. Throws InvocationError `INVALID_REQUEST` for the topic of
+   * no tool.
+   */
   callOf(topic: string, invocation: Invocation): Invocation {
     const tool = parseInvokeTopic(this.#namespace, topic);
     if (tool === undefined)

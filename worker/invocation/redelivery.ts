@@ -6,12 +6,18 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import { resentProperty } from "../protocol/request.ts";
 
-/** Deliveries of a call before the broker's last that are left for one more worker to give the call up. */
+/**
+ * Deliveries of a call before the broker's last that are left for one more worker to give the call
+ * up.
+ */
 const spareDeliveries = 1;
 
 type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
 
-/** Whether somebody else had the call before, or has a copy of it, who may have begun it and is not heard of. */
+/**
+ * Whether somebody else had the call before, or has a copy of it, who may have begun it and is not
+ * heard of.
+ */
 export function mayHaveBegun(delivery: Pick<Delivery, keyof Count | "properties">): boolean {
   return wasDelivered(delivery) || isResent(delivery);
 }
@@ -27,9 +33,9 @@ export function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
 }
 
 /**
- * `POISONED` for a call that ended as many workers as it may, or that the broker is about to hand out
- * for the last time: one delivery before, so that a worker which dies over this answer leaves it to
- * another. Undefined for every other call.
+ * `POISONED` for a call that ended as many workers as it may, or that the broker is about to hand
+ * out for the last time: one delivery before, so that a worker which dies over this answer leaves
+ * it to another. Undefined for every other call.
  *
  * @param runs those that workers began and did not live to answer
  */
@@ -54,7 +60,10 @@ export function isNearlyLost(delivery: Count & Pick<Delivery, "maxDeliveries">):
   return deliveryCount >= Math.max(2, maxDeliveries - spareDeliveries);
 }
 
-/** Throws InvocationError `NOT_REPEATED` for a tool that must not run twice, when it may have run already. */
+/**
+ * Throws InvocationError `NOT_REPEATED` for a tool that must not run twice, when it may have run
+ * already.
+ */
 export function requireRepeatable(
   { name, idempotent }: Pick<ToolEntry, "name" | "idempotent">,
   isRedelivered: boolean,

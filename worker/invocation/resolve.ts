@@ -14,8 +14,9 @@ export interface ResolveParts {
 }
 
 /**
- * The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`, which has agents call again; `NOT_REPEATED` for a call that
- * was delivered before: it may have run, and whether it may do so twice is not known of a tool that is not served any more.
+ * The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`, which has agents call again;
+ * `NOT_REPEATED` for a call that was delivered before: it may have run, and whether it may do so
+ * twice is not known of a tool that is not served any more.
  */
 export function resolveTool(
   parts: ResolveParts,
@@ -27,7 +28,10 @@ export function resolveTool(
   throw isRedelivered ? mayHaveRun(toolName) : notAvailable(toolName);
 }
 
-/** The profile of a call. Throws InvocationError `INVALID_REQUEST` for a request that names one that does not exist. */
+/**
+ * The profile of a call. Throws InvocationError `INVALID_REQUEST` for a request that names one that
+ * does not exist.
+ */
 export function resolveProfile(
   parts: ResolveParts,
   tool: ToolEntry,
@@ -47,7 +51,9 @@ export function resolveProfile(
   });
 }
 
-/** A profile that the manifest or the configuration names; both were checked when they were read. */
+/**
+ * A profile that the manifest or the configuration names; both were checked when they were read.
+ */
 function known({ profiles }: ResolveParts, name: string): Profile {
   const profile = profiles.get(name);
   if (profile === undefined) throw new Error(`profile "${name}" does not exist`);

@@ -48,7 +48,10 @@ const runnerCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "RESOURCE_EXHAUSTED",
 ]);
 
-/** `type/subtype` with parameters (RFC 9110 §8.3.1). Stores keep it in headers, so nothing else passes. */
+/**
+ * `type/subtype` with parameters (RFC 9110 §8.3.1). Stores keep it in headers, so nothing else
+ * passes.
+ */
 const mimeType = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+(?: ?; ?[\w.-]+=[\w.-]+)*$/;
 
 const outputNote = z.object({
@@ -71,10 +74,10 @@ const messages: Readonly<Record<LimitName, string>> = {
 };
 
 /**
- * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that was ended for a
- * limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a signal; the runner's own code for what the
- * runner reports; `INTERNAL_ERROR` for a result that is missing or no result; `RESOURCE_EXHAUSTED` for one beyond
- * `maxMessageBytes`.
+ * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that
+ * was ended for a limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a
+ * signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result that is
+ * missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
  */
 export async function readResult(
   workDir: WorkDir,
@@ -126,7 +129,10 @@ function reported(error: string, code: unknown, limit: LimitReached | undefined)
   return new InvocationError(known, text, { isToolsText: true, limit });
 }
 
-/** The limit that a runner says the tool met, by the word for it; how much was used at that moment nobody knows. */
+/**
+ * The limit that a runner says the tool met, by the word for it; how much was used at that moment
+ * nobody knows.
+ */
 function metLimit(word: unknown, limits: Limits): LimitReached | undefined {
   const limit = limitNames.find((name) => limitFacts[name].word === word);
   return limit && { limit, bound: limits[limit], peak: undefined };
@@ -156,7 +162,9 @@ async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unkn
   }
 }
 
-/** As much of a file as was there when it was measured: who has a descriptor of it can make it grow. */
+/**
+ * As much of a file as was there when it was measured: who has a descriptor of it can make it grow.
+ */
 async function contentOf({ handle, sizeBytes }: LeftFile): Promise<Uint8Array> {
   const content = Buffer.alloc(sizeBytes);
   let filled = 0;
@@ -168,7 +176,10 @@ async function contentOf({ handle, sizeBytes }: LeftFile): Promise<Uint8Array> {
   return content.subarray(0, filled);
 }
 
-/** Notes are checked when they are asked for: a result has room for far more of them than a call has files. */
+/**
+ * Notes are checked when they are asked for: a result has room for far more of them than a call has
+ * files.
+ */
 class NotesOnDemand implements OutputNotes {
   readonly #notes: JsonObject;
 

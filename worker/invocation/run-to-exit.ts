@@ -4,8 +4,8 @@
 import type { Execution, ExitReport } from "../sandbox/sandbox.ts";
 
 /**
- * Milliseconds from SIGTERM to SIGKILL: long enough for a tool to tidy up, short enough for the answer to be out
- * 5 seconds after the time limit, well before the agent gives up.
+ * Milliseconds from SIGTERM to SIGKILL: long enough for a tool to tidy up, short enough for the
+ * answer to be out 5 seconds after the time limit, well before the agent gives up.
  */
 export const stopGraceMs = 3_000;
 
@@ -16,8 +16,8 @@ export interface Run {
 }
 
 /**
- * Waits for the end of an execution. Throws the signal's reason, after everything was killed, when it aborts before the
- * time limit.
+ * Waits for the end of an execution. Throws the signal's reason, after everything was killed, when
+ * it aborts before the time limit.
  */
 export async function runToExit(
   execution: Execution,

@@ -1,6 +1,6 @@
 /**
- * Claims as marks in the store that the workers of a group share: `{call}.1`, `{call}.2` for each run
- * that began, touched as long as its worker lives, and `{call}.answered`.
+ * Claims as marks in the store that the workers of a group share: `{call}.1`, `{call}.2` for each
+ * run that began, touched as long as its worker lives, and `{call}.answered`.
  *
  * The first run of a repeatable call has a mark only when its connection is lost, so that the usual
  * call costs nothing. docs/adr/0036 has the reasons.
@@ -22,11 +22,13 @@ import { mayHaveBegun } from "./redelivery.ts";
 export const settlingMs = 1_000;
 /** Milliseconds between two looks at a run of another worker. */
 export const lookMs = 500;
-/** Milliseconds without a touch after which a mark is one of a dead worker, by the store's clock. */
+/**
+ * Milliseconds without a touch after which a mark is one of a dead worker, by the store's clock.
+ */
 export const goneMs = 10_000;
 /**
- * Milliseconds of looks without a touch, which it takes besides: more than between two touches, since
- * clocks jump, and workers stand still together.
+ * Milliseconds of looks without a touch, which it takes besides: more than between two touches,
+ * since clocks jump, and workers stand still together.
  */
 export const quietEnoughMs = 4_000;
 /** Milliseconds between two touches. */
@@ -41,7 +43,9 @@ export const maxKeptAnswerBytes = 64 * 1024;
 export const markLifetimeMs = 72 * 60 * 60_000;
 /** Milliseconds from the start to the first sweep, and between two. */
 export const sweepMs = 60 * 60_000;
-/** Milliseconds after its end for which a run is kept alive while its answer waits for the broker. */
+/**
+ * Milliseconds after its end for which a run is kept alive while its answer waits for the broker.
+ */
 export const unpublishedMs = 60_000;
 /** Milliseconds for one operation on marks. */
 const operationMs = 10_000;

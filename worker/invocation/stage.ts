@@ -15,20 +15,26 @@ import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 /** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
 const maxNameBytes = 255;
 
-/** Bytes of the longest prefix that tells inputs of one name apart: a call has at most some thousand of them. */
+/**
+ * Bytes of the longest prefix that tells inputs of one name apart: a call has at most some thousand
+ * of them.
+ */
 const maxPrefixBytes = 6;
 
 /** Where referenced artifacts come from. */
 export interface ArtifactOrigin {
   readonly store: Pick<ArtifactStore, "open">;
   readonly scope: ArtifactScope;
-  /** Bytes that all referenced artifacts of a call may have together: what the disk has to spare. */
+  /**
+   * Bytes that all referenced artifacts of a call may have together: what the disk has to spare.
+   */
   readonly maxBytes: number;
 }
 
 /**
- * Writes every preloaded and referenced artifact of a call into `input/`, streaming, and returns them by parameter.
- * Throws InvocationError `ARTIFACT_ERROR` naming parameter and artifact when one cannot be loaded.
+ * Writes every preloaded and referenced artifact of a call into `input/`, streaming, and returns
+ * them by parameter. Throws InvocationError `ARTIFACT_ERROR` naming parameter and artifact when one
+ * cannot be loaded.
  */
 export async function stageArtifacts(
   invocation: Invocation,
@@ -122,8 +128,8 @@ async function write(
 }
 
 /**
- * File names in `input/`: the artifact's own, with `user:`, where that is safe and free, so that tools find it by its name and
- * see the ending they expect.
+ * File names in `input/`: the artifact's own, with `user:`, where that is safe and free, so that
+ * tools find it by its name and see the ending they expect.
  */
 class InputNames {
   readonly #taken = new Set<string>();
@@ -141,7 +147,8 @@ class InputNames {
         undefined,
       );
     }
-    // The store keeps the prefix apart from the name, which has all the bytes that a file's name may have.
+    // The store keeps the prefix apart from the name, which has all the bytes that a file's name
+    // may have.
     const own = Buffer.byteLength(filename) > maxNameBytes ? bare : filename;
     // Two parameters may name the same artifact, or two versions of it.
     let name = own;

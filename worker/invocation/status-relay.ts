@@ -1,5 +1,6 @@
 /**
- * Statuses on their way from a tool to the agent, at a pace that neither the broker nor a user minds.
+ * Statuses on their way from a tool to the agent, at a pace that neither the broker nor a user
+ * minds.
  */
 import type { Clock } from "../support/clock.ts";
 import { settlesWithin } from "../support/within.ts";
@@ -8,7 +9,10 @@ import { settlesWithin } from "../support/within.ts";
 export const statusBurst = 50;
 /** Statuses a second after that. */
 export const statusesPerSecond = 10;
-/** Milliseconds that the last statuses of a call may take to be published before the answer goes out without them. */
+/**
+ * Milliseconds that the last statuses of a call may take to be published before the answer goes out
+ * without them.
+ */
 const flushTimeoutMs = 5_000;
 
 /** What became of a call's statuses. */
@@ -19,8 +23,9 @@ export interface RelayReport {
 }
 
 /**
- * A token bucket for the statuses of one call. What comes too fast is coalesced: the newest text waits for its turn
- * and replaces one that waits already, so the last status is always delivered. Order is kept.
+ * A token bucket for the statuses of one call. What comes too fast is coalesced: the newest text
+ * waits for its turn and replaces one that waits already, so the last status is always delivered.
+ * Order is kept.
  */
 export class StatusRelay {
   readonly #publish: (text: string) => Promise<void>;
@@ -36,7 +41,10 @@ export class StatusRelay {
   #published = 0;
   #coalesced = 0;
 
-  /** @param publish sends one status; a rejection is the publisher's to log and does not stop the others */
+  /**
+   * @param publish sends one status; a rejection is the publisher's to log and does not stop the
+   *   others
+   */
   constructor(publish: (text: string) => Promise<void>, clock: Clock) {
     this.#publish = publish;
     this.#clock = clock;
@@ -59,7 +67,9 @@ export class StatusRelay {
     this.#turn = setTimeout(() => this.#takeTurn(), 1000 / statusesPerSecond);
   }
 
-  /** Sends the status that still waits and resolves when all are published, or after a bounded time. */
+  /**
+   * Sends the status that still waits and resolves when all are published, or after a bounded time.
+   */
   async finish(): Promise<RelayReport> {
     clearTimeout(this.#turn);
     if (this.#waiting !== undefined) this.#send(this.#waiting);

@@ -9,8 +9,8 @@ import type { Logger } from "../telemetry/logger.ts";
 export const subscriptionRetryMs = 5_000;
 
 /**
- * Follows the desired set, not single changes: whatever was missed or failed before is made up for. Its owner disposes it;
- * that ends the retries.
+ * Follows the desired set, not single changes: whatever was missed or failed before is made up for.
+ * Its owner disposes it; that ends the retries.
  */
 export class Subscriptions implements Disposable {
   readonly #session: Pick<BrokerSession, "serve" | "leave">;
@@ -42,13 +42,14 @@ export class Subscriptions implements Disposable {
   }
 
   /**
-   * Makes the served set `desired`. A tool that fails is logged, and tried again every `subscriptionRetryMs` after this
-   * has returned, until it succeeds, another set is to be followed, or the signal aborts. One call at a time; rejects with
-   * the signal's reason.
+   * Makes the served set `desired`. A tool that fails is logged, and tried again every
+   * `subscriptionRetryMs` after this has returned, until it succeeds, another set is to be
+   * followed, or the signal aborts. One call at a time; rejects with the signal's reason.
    */
   async follow(desired: ReadonlyMap<string, string>, signal: AbortSignal): Promise<void> {
     this.#superseded.abort();
-    // Only the waiting ends: of an attempt that is called off nobody knows whether it was carried out.
+    // Only the waiting ends: of an attempt that is called off nobody knows whether it was carried
+    // out.
     await this.#retrying;
     this.#superseded = new AbortController();
     if (await this.#approach(desired, signal)) return;

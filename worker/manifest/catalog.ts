@@ -1,5 +1,6 @@
 /**
- * The manifest in force: loaded once, then following its file, keeping the last good one whatever happens to the file.
+ * The manifest in force: loaded once, then following its file, keeping the last good one whatever
+ * happens to the file.
  */
 import type { Clock } from "../support/clock.ts";
 import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
@@ -15,7 +16,10 @@ import {
 import { type ParsedManifest, parseManifest } from "./parse.ts";
 import { type FileState, readFileState, watchFile } from "./watch.ts";
 
-/** Milliseconds between two tries of tools that were refused: an installed package does not change the file. */
+/**
+ * Milliseconds between two tries of tools that were refused: an installed package does not change
+ * the file.
+ */
 export const recheckMs = 60_000;
 
 /** Where the catalog tells an operator what happened; a pino logger fits. */
@@ -38,7 +42,10 @@ export interface CatalogOptions {
   readonly clock: Clock;
   /** Bounds the opening; afterwards the catalog lives until it is disposed of. */
   readonly signal: AbortSignal;
-  /** Milliseconds between looks at the file, for a new content to settle, and between tries of refused tools. */
+  /**
+   * Milliseconds between looks at the file, for a new content to settle, and between tries of
+   * refused tools.
+   */
   readonly intervals?: {
     readonly pollMs?: number;
     readonly settleMs?: number;
@@ -48,7 +55,10 @@ export interface CatalogOptions {
   readonly hints?: boolean;
 }
 
-/** The tools to serve. It follows the manifest file; a file that cannot be used changes nothing here. */
+/**
+ * The tools to serve. It follows the manifest file; a file that cannot be used changes nothing
+ * here.
+ */
 export interface ToolCatalog extends AsyncDisposable {
   /** The last manifest that could be used; replaced as a whole, never changed. */
   readonly manifest: Manifest;
@@ -56,16 +66,20 @@ export interface ToolCatalog extends AsyncDisposable {
   readonly warnings: readonly string[];
 
   /**
-   * What changed since the catalog was opened, until it is disposed of. Every iteration starts there.
+   * What changed since the catalog was opened, until it is disposed of. Every iteration starts
+   * there.
    *
-   * Changes coalesce: each step leads from the manifest of the step before straight to the newest one, so a slow
-   * consumer is late but never behind. A consumer makes `answeredTools(change.manifest)` its desired set; then it does
-   * not matter that the first step may tell what it knows already. The catalog swaps first and tells afterwards: a call
-   * that still arrives for a removed tool finds nothing and is answered `TOOL_NOT_AVAILABLE`.
+   * Changes coalesce: each step leads from the manifest of the step before straight to the newest
+   * one, so a slow consumer is late but never behind. A consumer makes
+   * `answeredTools(change.manifest)` its desired set; then it does not matter that the first step
+   * may tell what it knows already. The catalog swaps first and tells afterwards: a call that still
+   * arrives for a removed tool finds nothing and is answered `TOOL_NOT_AVAILABLE`.
    */
   readonly changes: AsyncIterable<ManifestChange>;
 
-  /** The entry of a served tool. Reads memory only, so asking can neither wait nor consume a change. */
+  /**
+   * The entry of a served tool. Reads memory only, so asking can neither wait nor consume a change.
+   */
   resolve(toolName: string): ToolEntry | undefined;
 
   /** A tool of the manifest that is not served, with the reason. Reads memory only. */
@@ -75,8 +89,8 @@ export interface ToolCatalog extends AsyncDisposable {
 /**
  * Loads the manifest and follows its file.
  *
- * Throws ManifestError when the file cannot be used now: a worker does not start on a broken manifest. Later only the
- * log tells. Rejects with the signal's reason when it aborts.
+ * Throws ManifestError when the file cannot be used now: a worker does not start on a broken
+ * manifest. Later only the log tells. Rejects with the signal's reason when it aborts.
  *
  * | event                                          | level | facts                                    |
  * |------------------------------------------------|-------|------------------------------------------|
@@ -114,7 +128,10 @@ class FileCatalog implements ToolCatalog {
   /** Whether the file as it is now can be used. */
   #isUsable = true;
   #swapped = Promise.withResolvers<void>();
-  /** The end of the work in progress: a reload and a second try of refused tools must not overtake each other. */
+  /**
+   * The end of the work in progress: a reload and a second try of refused tools must not overtake
+   * each other.
+   */
   #busy: Promise<void> = Promise.resolve();
 
   constructor(

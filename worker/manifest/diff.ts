@@ -5,7 +5,10 @@ import { isDeepStrictEqual } from "node:util";
 
 import { type Manifest, type ManifestChange, queuesOfTools } from "./manifest.ts";
 
-/** What leads from `before` to `after`, or undefined when both answer calls of the same tools in the same way. */
+/**
+ * What leads from `before` to `after`, or undefined when both answer calls of the same tools in the
+ * same way.
+ */
 export function diffManifests(before: Manifest, after: Manifest): ManifestChange | undefined {
   const added = [...after.tools.keys()].filter((name) => !before.tools.has(name)).sort();
   const removed = [...before.tools.keys()].filter((name) => !after.tools.has(name)).sort();

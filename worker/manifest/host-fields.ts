@@ -1,5 +1,6 @@
 /**
- * The fields of a tool that name parts of the host: `mounts` and `devices`. Whether the operator allows them is not said here.
+ * The fields of a tool that name parts of the host: `mounts` and `devices`. Whether the operator
+ * allows them is not said here.
  */
 import { z } from "zod";
 import { accepts, acceptsKeys, whenFineSoFar } from "../support/expectation.ts";
@@ -12,13 +13,18 @@ export const maxHostParts = 16;
 /** Longest path, in characters. */
 const maxPathLength = 1024;
 
-/** What every sandbox has of its own: nothing of the host is put there, in its place, or above it. */
+/**
+ * What every sandbox has of its own: nothing of the host is put there, in its place, or above it.
+ */
 const ownDirectories = [
   ...["/sandbox", "/tools", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"],
   ...["/proc", "/sys", "/dev", "/etc", "/run", "/tmp"],
 ];
 
-/** What is in every sandbox's /dev, and what stands for the own terminal or descriptors of a process. */
+/**
+ * What is in every sandbox's /dev, and what stands for the own terminal or descriptors of a
+ * process.
+ */
 const ownDevices =
   /^\/dev\/(?:null|zero|full|random|urandom|tty|console|ptmx|stdin|stdout|stderr|core|(?:pts|shm|fd|mqueue)\/.*)$/;
 
@@ -75,7 +81,9 @@ interface Place {
   readonly field: "source" | "target";
 }
 
-/** Undefined for a mount that names no usable place; what else may be wrong with it does not matter. */
+/**
+ * Undefined for a mount that names no usable place; what else may be wrong with it does not matter.
+ */
 function placeOf(mount: unknown): Place | undefined {
   if (!isRecord(mount)) return undefined;
   const { source, target } = mount;
@@ -84,7 +92,10 @@ function placeOf(mount: unknown): Place | undefined {
   return data === undefined ? undefined : { target: data, field };
 }
 
-/** What is wrong with a target beside those before it: what is mounted read-only has no room for another mount. */
+/**
+ * What is wrong with a target beside those before it: what is mounted read-only has no room for
+ * another mount.
+ */
 function targetProblem(
   target: string,
   earlier: readonly (Place | undefined)[],

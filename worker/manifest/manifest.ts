@@ -25,7 +25,8 @@ export interface ToolMount {
 }
 
 /**
- * How an operator wants calls of a tool to come to their sandboxes: by one way and, where that cannot be gone, cold, or by the best of them (`auto`).
+ * How an operator wants calls of a tool to come to their sandboxes: by one way and, where that
+ * cannot be gone, cold, or by the best of them (`auto`).
  */
 export const startModes = ["auto", ...startKinds] as const;
 export type StartMode = (typeof startModes)[number];
@@ -40,7 +41,9 @@ export interface WarmBounds {
 export interface ToolEntry {
   readonly name: string;
   readonly runtime: Runtime;
-  /** Python: import path of the tool's module. Node: path of its file below the tools' directory. */
+  /**
+   * Python: import path of the tool's module. Node: path of its file below the tools' directory.
+   */
   readonly module: string;
   readonly callable: ToolCallable;
   /** Package the tool needs, with its version constraint. */
@@ -52,14 +55,20 @@ export interface ToolEntry {
   readonly profile: string | undefined;
   /** Bounds that hold for this tool in place of its profile's. */
   readonly limits: Partial<Limits>;
-  /** Network that this tool has in place of its profile's, or undefined when the manifest does not say. */
+  /**
+   * Network that this tool has in place of its profile's, or undefined when the manifest does not
+   * say.
+   */
   readonly network: NetworkMode | undefined;
   /** Whether the tool's own module is all that it sees of the directory of tools. */
   readonly isolate: boolean;
   readonly mounts: readonly ToolMount[];
   /** Device files of the host that the tool may use, by their paths below /dev. */
   readonly devices: readonly string[];
-  /** Whether a call that has begun may be handed to another worker, by one that shuts down or cannot publish the answer. */
+  /**
+   * Whether a call that has begun may be handed to another worker, by one that shuts down or cannot
+   * publish the answer.
+   */
   readonly idempotent: boolean;
   /** The queue of the worker group in which its calls wait. */
   readonly queue: string;
@@ -91,8 +100,8 @@ export interface Manifest {
 }
 
 /**
- * What became of the served tools from one manifest to another: names, sorted. All three are empty when only tools came or
- * went that are not served.
+ * What became of the served tools from one manifest to another: names, sorted. All three are empty
+ * when only tools came or went that are not served.
  */
 export interface ManifestChange {
   /** The manifest that the change leads to. */
@@ -117,7 +126,10 @@ export function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
   return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }
 
-/** A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool "x": field: …`. */
+/**
+ * A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool
+ * "x": field: …`.
+ */
 export class ManifestError extends Error {
   readonly problems: readonly FileProblem[];
 

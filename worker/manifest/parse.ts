@@ -60,9 +60,10 @@ export interface ParsedManifest {
 /**
  * Reads a manifest. The whole file is good or none of it.
  *
- * An explicit `tools: {}` is a manifest of no tools; an empty file, or `tools:` with nothing after it, is what a
- * half-written file looks like and is refused. An entry that describes another worker's kind of tool (`executable`)
- * is listed as unavailable. Throws ManifestError with every problem at once.
+ * An explicit `tools: {}` is a manifest of no tools; an empty file, or `tools:` with nothing after
+ * it, is what a half-written file looks like and is refused. An entry that describes another
+ * worker's kind of tool (`executable`) is listed as unavailable. Throws ManifestError with every
+ * problem at once.
  */
 export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedManifest {
   const reading = readDocument(bytes);
@@ -148,7 +149,9 @@ class ManifestWalk {
     } else this.tools.set(name, entry);
   }
 
-  /** A key that is nearly a known one is wrong: the tool would run without what its operator wrote. */
+  /**
+   * A key that is nearly a known one is wrong: the tool would run without what its operator wrote.
+   */
   #lookAtKeys(path: Path, map: Record<string, unknown>, known: readonly string[]): void {
     for (const key of Object.keys(map)) {
       if (known.includes(key)) continue;
@@ -168,7 +171,10 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** The key that makes the entry a tool of another worker, or undefined when it is (meant to be) one of ours. */
+/**
+ * The key that makes the entry a tool of another worker, or undefined when it is (meant to be) one
+ * of ours.
+ */
 function foreignKindOf(fields: unknown): string | undefined {
   if (!isRecord(fields)) return undefined;
   if (!isAbsent(fields["function"]) || !isAbsent(fields["class_name"])) return undefined;

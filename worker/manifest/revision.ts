@@ -1,6 +1,6 @@
 /**
- * How a manifest is told from another: by its bytes, never by time stamps, which some file systems round and some
- * tools preserve.
+ * How a manifest is told from another: by its bytes, never by time stamps, which some file systems
+ * round and some tools preserve.
  */
 import { createHash } from "node:crypto";
 

@@ -1,5 +1,6 @@
 /**
- * What a manifest file may say (design document, sections 6 and 12): one schema for checking, messages and editors.
+ * What a manifest file may say (design document, sections 6 and 12): one schema for checking,
+ * messages and editors.
  */
 import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
@@ -36,12 +37,16 @@ export const foreignKeys: ReadonlySet<string> = new Set([
   "schema_refresh_seconds",
 ]);
 
-/** Keys that describe a tool of no module; an entry without `function` and `class_name` may stand on them alone. */
+/**
+ * Keys that describe a tool of no module; an entry without `function` and `class_name` may stand on
+ * them alone.
+ */
 export const foreignKinds = ["executable"] as const;
 
 /**
- * Variables that the sandbox sets itself, or that would change the interpreter or the loader in it: `ld.so(8)`,
- * `python(1)`, `node(1)`, OpenSSL's configuration (it loads engines), shells that tools start.
+ * Variables that the sandbox sets itself, or that would change the interpreter or the loader in it:
+ * `ld.so(8)`, `python(1)`, `node(1)`, OpenSSL's configuration (it loads engines), shells that tools
+ * start.
  */
 const reservedEnv =
   /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
@@ -237,7 +242,10 @@ function nodeSchema(profile: ProfileSchema) {
   return z.object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"));
 }
 
-/** When a check of several fields is made: also when another field is wrong, so that every problem is told at once. */
+/**
+ * When a check of several fields is made: also when another field is wrong, so that every problem
+ * is told at once.
+ */
 function isObject({ value }: { value: unknown }): boolean {
   return typeof value === "object" && value !== null;
 }
@@ -247,8 +255,8 @@ function isGiven(value: unknown): boolean {
 }
 
 /**
- * JSON Schema (draft 2020-12) of the whole file, for editors, with the names of the sandbox profiles to offer. It accepts
- * others too: a worker can have profiles of its own.
+ * JSON Schema (draft 2020-12) of the whole file, for editors, with the names of the sandbox
+ * profiles to offer. It accepts others too: a worker can have profiles of its own.
  */
 export function manifestJsonSchema(profileNames: readonly string[]): object {
   const { python, node } = schemasWith(z.union([z.enum(profileNames), entryNameSchema]));

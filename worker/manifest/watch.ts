@@ -1,6 +1,7 @@
 /**
- * Follows one file by its content: what counts is the hash of the bytes, looked at every two seconds. Events of the file
- * system only make it look sooner; they get lost on some file systems and when links are exchanged.
+ * Follows one file by its content: what counts is the hash of the bytes, looked at every two
+ * seconds. Events of the file system only make it look sooner; they get lost on some file systems
+ * and when links are exchanged.
  */
 import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
@@ -9,15 +10,18 @@ import type { Clock } from "../support/clock.ts";
 import { revisionOf } from "./revision.ts";
 
 /**
- * Largest manifest file, in bytes. A thousand tools with a paragraph of description each fit; reading such a file takes
- * up to half a second, during which the worker does nothing else.
+ * Largest manifest file, in bytes. A thousand tools with a paragraph of description each fit;
+ * reading such a file takes up to half a second, during which the worker does nothing else.
  */
 export const maxManifestBytes = 512 * 1024;
 
 /** Milliseconds between two looks at the file. */
 export const pollMs = 2000;
 
-/** Milliseconds for which a new content has to stay as it is before it counts: editors and copies write in pieces. */
+/**
+ * Milliseconds for which a new content has to stay as it is before it counts: editors and copies
+ * write in pieces.
+ */
 export const settleMs = 100;
 
 /** A file at one moment. */
@@ -36,15 +40,19 @@ export interface WatchOptions {
   readonly settleMs?: number;
   /** Whether to look sooner on events of the file system. */
   readonly hints: boolean;
-  /** Told when events stop working, as on a host that is out of inotify watches; looking goes on. */
+  /**
+   * Told when events stop working, as on a host that is out of inotify watches; looking goes on.
+   */
   readonly onHintsLost: (error: unknown) => void;
 }
 
 /**
- * Yields the file whenever its content, or the reason why it has none, changed and stayed so for a moment.
+ * Yields the file whenever its content, or the reason why it has none, changed and stayed so for a
+ * moment.
  *
- * It is pulled: while the consumer is busy nothing is looked at, and the next state is the newest one. A file that
- * changes at every look is reported when it has settled. Ends when `signal` aborts, leaving no timer or watcher behind.
+ * It is pulled: while the consumer is busy nothing is looked at, and the next state is the newest
+ * one. A file that changes at every look is reported when it has settled. Ends when `signal`
+ * aborts, leaving no timer or watcher behind.
  */
 export async function* watchFile(
   path: string,
@@ -76,7 +84,10 @@ export async function* watchFile(
   }
 }
 
-/** Reads the file, through links, up to {@link maxManifestBytes}. Total: what stands in the way is the reason. */
+/**
+ * Reads the file, through links, up to {@link maxManifestBytes}. Total: what stands in the way is
+ * the reason.
+ */
 export async function readFileState(path: string): Promise<FileState> {
   try {
     // Without O_NONBLOCK a named pipe would keep `open` waiting for a writer.
@@ -127,7 +138,9 @@ class Hints implements AsyncDisposable {
     this.#watcher.on("error", () => {});
   }
 
-  /** Sleeps until the time is over or a hint came. Rejects with the signal's reason when it aborts. */
+  /**
+   * Sleeps until the time is over or a hint came. Rejects with the signal's reason when it aborts.
+   */
   async sleep(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
     try {
       await clock.sleep(ms, AbortSignal.any([signal, this.#alarm.signal]));

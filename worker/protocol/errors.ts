@@ -4,16 +4,23 @@
 
 import type { LimitReached } from "./resource-limits.ts";
 
-/** What a caller needs to know about a code. Codes are strings on the wire, never JSON-RPC integers. */
+/**
+ * What a caller needs to know about a code. Codes are strings on the wire, never JSON-RPC integers.
+ */
 interface ErrorCodeFacts {
-  /** True when the same request may succeed elsewhere or later; agents retry only `TOOL_NOT_AVAILABLE` by themselves. */
+  /**
+   * True when the same request may succeed elsewhere or later; agents retry only
+   * `TOOL_NOT_AVAILABLE` by themselves.
+   */
   readonly retryable: boolean;
 }
 
 const facts = {
   /** The tool ran past its time limit, or its deadline passed before it could start. */
   SANDBOX_TIMEOUT: { retryable: false },
-  /** The sandboxed process ended by a non-zero exit code or a signal, or the sandbox did not start. */
+  /**
+   * The sandboxed process ended by a non-zero exit code or a signal, or the sandbox did not start.
+   */
   SANDBOX_FAILED: { retryable: false },
   /** The tool is not (or no longer) in this worker's manifest. */
   TOOL_NOT_AVAILABLE: { retryable: true },
@@ -33,15 +40,18 @@ const facts = {
   INTERNAL_ERROR: { retryable: false },
   /** Too large, too many waiting, or too little disk. */
   RESOURCE_EXHAUSTED: { retryable: true },
-  /** The call was delivered again, its tool may have run already, and the manifest forbids to run it twice. */
+  /**
+   * The call was delivered again, its tool may have run already, and the manifest forbids to run it
+   * twice.
+   */
   NOT_REPEATED: { retryable: false },
   /** Too many workers began the call and ended, or the broker hands it out no more. */
   POISONED: { retryable: false },
 } as const satisfies Record<string, ErrorCodeFacts>;
 
 /**
- * A code of the wire protocol (design document, appendix D, with `RESOURCE_EXHAUSTED` of later peers, and `NOT_REPEATED` and
- * `POISONED` of ours).
+ * A code of the wire protocol (design document, appendix D, with `RESOURCE_EXHAUSTED` of later
+ * peers, and `NOT_REPEATED` and `POISONED` of ours).
  */
 export type ErrorCode = keyof typeof facts;
 
@@ -51,12 +61,16 @@ export const errorCodes = Object.keys(facts) as readonly ErrorCode[];
 /**
  * A failure that is answered to the caller.
  *
- * `message` is written for the agent and is publishable as it is: what, which and where, never a secret,
- * a path on the host or a stack. The truth behind it stays in `cause`, which only the log sees.
+ * `message` is written for the agent and is publishable as it is: what, which and where, never a
+ * secret, a path on the host or a stack. The truth behind it stays in `cause`, which only the log
+ * sees.
  */
 export class InvocationError extends Error {
   readonly code: ErrorCode;
-  /** Whether the message is the tool's own, and so may repeat arguments and secrets: it is for its caller alone. */
+  /**
+   * Whether the message is the tool's own, and so may repeat arguments and secrets: it is for its
+   * caller alone.
+   */
   readonly isToolsText: boolean;
   /** The limit that ended the call, when one did. */
   readonly limit: LimitReached | undefined;

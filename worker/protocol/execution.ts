@@ -11,8 +11,9 @@ import {
 } from "./resource-limits.ts";
 
 /**
- * How a call came to its sandbox. `cold`: it was made for the call. `pool`: it was made before, and had loaded the tool.
- * `template`: it was made before, as a copy of a process that had loaded the tool. Each serves one call, whatever it was.
+ * How a call came to its sandbox. `cold`: it was made for the call. `pool`: it was made before, and
+ * had loaded the tool. `template`: it was made before, as a copy of a process that had loaded the
+ * tool. Each serves one call, whatever it was.
  */
 export const startKinds = ["cold", "pool", "template"] as const;
 export type StartKind = (typeof startKinds)[number];
@@ -42,7 +43,9 @@ export interface ExecutionUsage {
   readonly outputBytes: number;
 }
 
-/** The member `execution` of an answer. Members that are undefined are left out by JSON.stringify. */
+/**
+ * The member `execution` of an answer. Members that are undefined are left out by JSON.stringify.
+ */
 export function executionBody(report: ExecutionReport): object {
   const { usage } = report;
   const limits = limitNames.map((name) => {

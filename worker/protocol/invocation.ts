@@ -52,7 +52,10 @@ export interface Invocation {
   readonly replyTo: string;
   /** Topic for status notifications, or undefined when the caller wants none. */
   readonly statusTo: string | undefined;
-  /** Epoch milliseconds when the caller sent the request; when it was received, if it says nothing or a later time. */
+  /**
+   * Epoch milliseconds when the caller sent the request; when it was received, if it says nothing
+   * or a later time.
+   */
   readonly sentAtMs: number;
   /** Whose clock `sentAtMs` is of, where it is not the worker's. */
   readonly sentAtClock?: SendingClock;
@@ -61,7 +64,9 @@ export interface Invocation {
 /** Whose clock tells when a call was sent. */
 export type SendingClock = "broker" | "sender";
 
-/** How old a call was when it came. Times are epoch milliseconds, the receipt by the worker's clock. */
+/**
+ * How old a call was when it came. Times are epoch milliseconds, the receipt by the worker's clock.
+ */
 export interface CallAge {
   readonly ageMs: number;
   readonly sentAtMs: number;
@@ -102,8 +107,8 @@ interface AnswerFacts {
 }
 
 /**
- * A call that the worker gave up because it shuts down, or did not begin. The handler decides whether
- * and what it is answered.
+ * A call that the worker gave up because it shuts down, or did not begin. The handler decides
+ * whether and what it is answered.
  */
 export interface GivenUp {
   readonly kind: "given-up";

@@ -2,7 +2,10 @@
  * The sizes that every peer of this wire agrees on.
  */
 
-/** Largest request, and largest response, in bytes of compact UTF-8 JSON: what real agents publish at most. */
+/**
+ * Largest request, and largest response, in bytes of compact UTF-8 JSON: what real agents publish
+ * at most.
+ */
 export const maxMessageBytes = 10_000_000;
 
 /** Seconds an agent waits beyond the tool's own time limit before it gives up on an answer. */

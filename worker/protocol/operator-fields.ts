@@ -1,12 +1,16 @@
 /**
- * Fields that mean the same in every file of the operator's: the bounds of a sandbox, and its network.
+ * Fields that mean the same in every file of the operator's: the bounds of a sandbox, and its
+ * network.
  */
 import { z } from "zod";
 import { accepts, acceptsKeys, unquoted, whenFineSoFar } from "../support/expectation.ts";
 import { type LimitName, type Limits, limitFacts, limitNames } from "./resource-limits.ts";
 import { toolNameProblem } from "./topics.ts";
 
-/** `none`: an empty network namespace. `host`: the host's network, with its certificates and name service files. */
+/**
+ * `none`: an empty network namespace. `host`: the host's network, with its certificates and name
+ * service files.
+ */
 export type NetworkMode = "none" | "host";
 
 /** Every {@link NetworkMode}, from tight to wide. */
@@ -17,7 +21,10 @@ export const networkField = z.enum(networkModes, accepts(`one of ${networkModes.
 
 const limitFields: readonly string[] = limitNames.map((name) => limitFacts[name].field);
 
-/** The field `limits`. A key that is not known is refused: a limit that is spelled wrong would not hold. */
+/**
+ * The field `limits`. A key that is not known is refused: a limit that is spelled wrong would not
+ * hold.
+ */
 export const limitsField = z.strictObject(
   Object.fromEntries(limitNames.map((name) => [limitFacts[name].field, boundField(name)])),
   acceptsKeys("a map of limits", limitFields),
@@ -39,7 +46,10 @@ function boundField(name: LimitName) {
     .describe(`Bound of: ${description.replaceAll("`", "")}.`);
 }
 
-/** The limits that a field `limits` names, in their own units. A limit with nothing after it counts as absent. */
+/**
+ * The limits that a field `limits` names, in their own units. A limit with nothing after it counts
+ * as absent.
+ */
 export function toLimits(fields: z.output<typeof limitsField> | null | undefined): Partial<Limits> {
   const named = limitNames.flatMap((name) => {
     const { field, scale } = limitFacts[name];

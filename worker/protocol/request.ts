@@ -20,17 +20,25 @@ export const invokeMethod = "sam_remote_tool/invoke";
 const maxNameLength = 1_000;
 /** Largest number of artifacts one request may bring or name. */
 const maxArtifacts = 1_000;
-/** Longest name of a field in an error, in characters; a parameter's name is the caller's and of any length. */
+/**
+ * Longest name of a field in an error, in characters; a parameter's name is the caller's and of any
+ * length.
+ */
 const maxFieldLength = 200;
 /**
- * Epoch milliseconds (2000-01-01) before which no call was sent. A smaller number is no time in milliseconds: some senders
- * count in seconds.
+ * Epoch milliseconds (2000-01-01) before which no call was sent. A smaller number is no time in
+ * milliseconds: some senders count in seconds.
  */
 export const earliestSentAtMs = 946_684_800_000;
-/** The `id` of an answer to a request whose own could not be read; agents match answers by topic. */
+/**
+ * The `id` of an answer to a request whose own could not be read; agents match answers by topic.
+ */
 export const unknownId = "unknown";
 
-/** User property of a message that was sent before, and whose sender does not know what became of that. */
+/**
+ * User property of a message that was sent before, and whose sender does not know what became of
+ * that.
+ */
 export const resentProperty = "resent";
 
 /** Where the answers to a message go, as its user properties say. */
@@ -101,8 +109,8 @@ const request = z.object({
 });
 
 /**
- * Reads where to answer from the user properties of a message; undefined when it names no usable reply topic.
- * A topic with wildcards is not usable: an answer must reach one agent, not many.
+ * Reads where to answer from the user properties of a message; undefined when it names no usable
+ * reply topic. A topic with wildcards is not usable: an answer must reach one agent, not many.
  */
 export function readReplyAddress(
   properties: Readonly<Record<string, string>>,
@@ -124,7 +132,10 @@ export function readId(document: unknown): string {
   return typeof id === "string" && id.length > 0 && id.length <= maxNameLength ? id : unknownId;
 }
 
-/** Whether a request only asks if somebody serves the tool: it has no parameters, so no worker can carry it out. */
+/**
+ * Whether a request only asks if somebody serves the tool: it has no parameters, so no worker can
+ * carry it out.
+ */
 export function isProbe(document: unknown): boolean {
   if (!isJsonObject(document)) return false;
   const { method, params } = document;
@@ -132,8 +143,9 @@ export function isProbe(document: unknown): boolean {
 }
 
 /**
- * Checks a decoded request and takes what we use of it. `args` and `tool_config` are taken over, not copied: the caller
- * gives the document up. Throws InvocationError `INVALID_REQUEST` whose message names the first wrong field.
+ * Checks a decoded request and takes what we use of it. `args` and `tool_config` are taken over,
+ * not copied: the caller gives the document up. Throws InvocationError `INVALID_REQUEST` whose
+ * message names the first wrong field.
  */
 export function decodeRequest(
   document: unknown,
@@ -173,7 +185,10 @@ function invalid(reason: string): InvocationError {
   return new InvocationError("INVALID_REQUEST", `Invalid request: ${reason}`);
 }
 
-/** `params.timeout_seconds: expected number, found string`: the field, what is accepted, what came (never its value). */
+/**
+ * `params.timeout_seconds: expected number, found string`: the field, what is accepted, what came
+ * (never its value).
+ */
 function describe(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "not an invoke request";

@@ -1,5 +1,6 @@
 /**
- * The limits of a sandbox: what each is called in the worker, in files of the operator, and in answers.
+ * The limits of a sandbox: what each is called in the worker, in files of the operator, and in
+ * answers.
  */
 
 const KiB = 1024;
@@ -26,7 +27,10 @@ export interface LimitFacts {
 const mebibytes = { unit: "bytes", scale: MiB } as const;
 const plain = { unit: "count", scale: 1 } as const;
 
-/** Every limit, in the order of the documentation. Sizes are of the whole sandbox unless the description says otherwise. */
+/**
+ * Every limit, in the order of the documentation. Sizes are of the whole sandbox unless the
+ * description says otherwise.
+ */
 export const limitFacts = {
   memoryBytes: {
     ...{ word: "memory", field: "memory_mb", min: 16, max: 1_048_576, ...mebibytes },
@@ -81,8 +85,8 @@ export const limitNames = Object.keys(limitFacts) as readonly LimitName[];
 export type Limits = Readonly<Record<LimitName, number>>;
 
 /**
- * Who keeps a limit. `kernel`: nothing gets past it. `guard`: the worker looks at what is used and ends the sandbox
- * beyond; between two looks it can be more. `none`: nobody, on this host.
+ * Who keeps a limit. `kernel`: nothing gets past it. `guard`: the worker looks at what is used and
+ * ends the sandbox beyond; between two looks it can be more. `none`: nobody, on this host.
  */
 export type Mechanism = "kernel" | "guard" | "none";
 

@@ -7,9 +7,10 @@ import { type ExecutionReport, executionBody, limitBody } from "./execution.ts";
 import { maxMessageBytes } from "./limits.ts";
 
 /**
- * Encodes an answer as compact UTF-8 JSON of at most `maxBytes`; a larger one becomes a `RESOURCE_EXHAUSTED` error
- * that names both sizes. Null members are left out, numbers that agents read as integers are whole, and `result` and
- * `error` never stand together (design document §5; agents' models reject anything else).
+ * Encodes an answer as compact UTF-8 JSON of at most `maxBytes`; a larger one becomes a
+ * `RESOURCE_EXHAUSTED` error that names both sizes. Null members are left out, numbers that agents
+ * read as integers are whole, and `result` and `error` never stand together (design document §5;
+ * agents' models reject anything else).
  */
 export function encodeResponse(
   id: string,
@@ -21,7 +22,10 @@ export function encodeResponse(
   return error === undefined ? bytes : encode(id, { error: errorBody(error, answer.execution) });
 }
 
-/** Throws InvocationError `RESOURCE_EXHAUSTED` for an answer that `encodeResponse` would replace because of its size. */
+/**
+ * Throws InvocationError `RESOURCE_EXHAUSTED` for an answer that `encodeResponse` would replace
+ * because of its size.
+ */
 export function requireSendable(
   id: string,
   answer: Answer,
@@ -58,14 +62,16 @@ function body(answer: Answer): object {
             version: artifact.version,
             mime_type: artifact.mimeType,
             size_bytes: artifact.sizeBytes,
-            // An undefined member is left out by JSON.stringify: agents refuse nothing, but expect no nulls.
+            // An undefined member is left out by JSON.stringify: agents refuse nothing, but expect
+            // no nulls.
             description: artifact.description,
           })),
           ...facts,
         },
       };
     case "timeout":
-      // Agents turn this shape into their own SANDBOX_TIMEOUT; the code is for readers that look for one.
+      // Agents turn this shape into their own SANDBOX_TIMEOUT; the code is for readers that look
+      // for one.
       return {
         result: {
           tool_result: {},

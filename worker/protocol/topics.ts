@@ -1,19 +1,22 @@
 /**
- * Topics of the tool protocol: how they are built, taken apart, checked and matched (design document, section 5).
+ * Topics of the tool protocol: how they are built, taken apart, checked and matched (design
+ * document, section 5).
  */
 
 /** Longest topic that every broker accepts, in bytes of UTF-8 (Solace's limit). */
 export const maxTopicBytes = 250;
 
-/** Longest namespace. With `maxToolNameBytes` it makes every invoke topic fit into `maxTopicBytes`. */
+/**
+ * Longest namespace. With `maxToolNameBytes` it makes every invoke topic fit into `maxTopicBytes`.
+ */
 export const maxNamespaceBytes = 110;
 
 /** Longest tool name. */
 export const maxToolNameBytes = 100;
 
 /**
- * Why a namespace cannot be used, or undefined when it can: letters, digits and `. _ / -`, no empty level, no `..`.
- * One trailing slash is allowed; topics are built without it.
+ * Why a namespace cannot be used, or undefined when it can: letters, digits and `. _ / -`, no empty
+ * level, no `..`. One trailing slash is allowed; topics are built without it.
  */
 export function namespaceProblem(namespace: string): string | undefined {
   if (!/^[A-Za-z0-9._/-]*$/.test(namespace)) return "has characters other than A-Z a-z 0-9 . _ / -";
@@ -39,7 +42,10 @@ export function invokeTopic(namespace: string, toolName: string): string {
   return `${invokeBase(namespace)}${toolName}`;
 }
 
-/** The tool name of an invoke topic of this namespace, or undefined when it is another kind of topic. */
+/**
+ * The tool name of an invoke topic of this namespace, or undefined when it is another kind of
+ * topic.
+ */
 export function parseInvokeTopic(namespace: string, topic: string): string | undefined {
   const base = invokeBase(namespace);
   if (!topic.startsWith(base)) return undefined;
@@ -47,12 +53,18 @@ export function parseInvokeTopic(namespace: string, topic: string): string | und
   return toolNameProblem(toolName) === undefined ? toolName : undefined;
 }
 
-/** Where an agent expects the answer to a call; with `>` for the correlation id, the pattern of all its answers. */
+/**
+ * Where an agent expects the answer to a call; with `>` for the correlation id, the pattern of all
+ * its answers.
+ */
 export function responseTopic(namespace: string, agent: string, correlationId: string): string {
   return `${base(namespace)}/response/${agent}/${correlationId}`;
 }
 
-/** Where an agent expects the status messages of a call; with `>` for the correlation id, the pattern of them all. */
+/**
+ * Where an agent expects the status messages of a call; with `>` for the correlation id, the
+ * pattern of them all.
+ */
 export function statusTopic(namespace: string, agent: string, correlationId: string): string {
   return `${base(namespace)}/status/${agent}/${correlationId}`;
 }
@@ -67,8 +79,8 @@ function base(namespace: string): string {
 }
 
 /**
- * Whether a topic taken from a message may be published to: it names exactly one topic (no wildcards, which brokers do
- * not all refuse), has no control characters, and is not too long.
+ * Whether a topic taken from a message may be published to: it names exactly one topic (no
+ * wildcards, which brokers do not all refuse), has no control characters, and is not too long.
  */
 export function isPublishableTopic(topic: string): boolean {
   return (
@@ -82,9 +94,10 @@ export function isPublishableTopic(topic: string): boolean {
 /**
  * Whether a subscription pattern matches a topic, as the DevBroker decides it.
  *
- * A level that is exactly `*` stands for one level that is not empty. A level that is exactly `>` stands for one or more
- * levels, also in the middle and also empty ones. Every other level is literal, `b*` included. As the original matches
- * with an anchored regular expression, one newline at the end of the topic is overlooked and `>` stops at a newline.
+ * A level that is exactly `*` stands for one level that is not empty. A level that is exactly `>`
+ * stands for one or more levels, also in the middle and also empty ones. Every other level is
+ * literal, `b*` included. As the original matches with an anchored regular expression, one newline
+ * at the end of the topic is overlooked and `>` stops at a newline.
  */
 export function topicMatches(pattern: string, topic: string): boolean {
   const patternLevels = pattern.split("/");
@@ -94,7 +107,10 @@ export function topicMatches(pattern: string, topic: string): boolean {
   );
 }
 
-/** Walks the pattern once and keeps every number of topic levels that it can have matched so far: no backtracking. */
+/**
+ * Walks the pattern once and keeps every number of topic levels that it can have matched so far: no
+ * backtracking.
+ */
 function levelsMatch(pattern: readonly string[], topic: readonly string[]): boolean {
   let reachable: ReadonlySet<number> = new Set([0]);
   for (const wanted of pattern) {

@@ -1,5 +1,6 @@
 /**
- * Compiled code of modules, made ahead by a run of each module and mounted by the calls that come after it.
+ * Compiled code of modules, made ahead by a run of each module and mounted by the calls that come
+ * after it.
  */
 import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +13,10 @@ import type { Logger } from "../telemetry/logger.ts";
 const maxFiles = 4_000;
 /** Bytes of one module's cache. */
 const maxBytes = 64 * 1024 * 1024;
-/** Runs of a module, as long as its file stays the same, when the host or the time limit is why they fail. */
+/**
+ * Runs of a module, as long as its file stays the same, when the host or the time limit is why they
+ * fail.
+ */
 export const maxTries = 8;
 /** Milliseconds before the second of these runs; the pause doubles before each further one. */
 export const firstPauseMs = 60_000;
@@ -32,19 +36,24 @@ export interface CompileCacheOptions {
   readonly toolsDir: string;
   /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
   readonly scratchDir: string;
-  /** Modules with a cache, or about to have one: those that were not called for the longest time go. */
+  /**
+   * Modules with a cache, or about to have one: those that were not called for the longest time go.
+   */
   readonly maxModules: number;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly newId: NewId;
   readonly log: Logger;
   /**
-   * Runs a module in a sandbox of its own, and hands over what it left in `output/` when nothing of it lives any more.
-   * Rejects when it could not be run to its end, which is tried again.
+   * Runs a module in a sandbox of its own, and hands over what it left in `output/` when nothing of
+   * it lives any more. Rejects when it could not be run to its end, which is tried again.
    */
   run(module: string, take: (left: WorkDir) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
 
-/** The directory of a cache, for one call: it stays as it is until this is disposed, which is due after the sandbox is gone. */
+/**
+ * The directory of a cache, for one call: it stays as it is until this is disposed, which is due
+ * after the sandbox is gone.
+ */
 export interface CacheLease extends AsyncDisposable {
   readonly directory: string;
 }
@@ -73,8 +82,9 @@ class NothingLeftError extends Error {
 }
 
 /**
- * The caches of a language's modules. They are made one at a time, in the background; a module without one is compiled
- * by every call. What is in a cache is used for its own module only, and only where Node finds that it fits the source.
+ * The caches of a language's modules. They are made one at a time, in the background; a module
+ * without one is compiled by every call. What is in a cache is used for its own module only, and
+ * only where Node finds that it fits the source.
  */
 export class CompileCaches implements AsyncDisposable {
   readonly #options: CompileCacheOptions;
@@ -93,7 +103,9 @@ export class CompileCaches implements AsyncDisposable {
     await this.#find(module);
   }
 
-  /** The cache of a module, or undefined. The caller disposes it. Has one made as {@link want} does. */
+  /**
+   * The cache of a module, or undefined. The caller disposes it. Has one made as {@link want} does.
+   */
   async lease(module: string): Promise<CacheLease | undefined> {
     const filled = (await this.#find(module))?.filled;
     if (filled === undefined) return undefined;

@@ -36,18 +36,23 @@ const leastMajor = 24;
 const bytesPerMebibyte = 1024 * 1024;
 
 /**
- * The part of a profile's memory that JavaScript objects may take. V8 goes beyond its limit by its young generation and
- * by what it copies while it collects; the rest is also for buffers and for processes that a tool starts.
+ * The part of a profile's memory that JavaScript objects may take. V8 goes beyond its limit by its
+ * young generation and by what it copies while it collects; the rest is also for buffers and for
+ * processes that a tool starts.
  */
 const heapShare = 0.75;
 
-/** Where Node looks for compiled code, and puts it where it can; see `module.enableCompileCache` of Node. */
+/**
+ * Where Node looks for compiled code, and puts it where it can; see `module.enableCompileCache` of
+ * Node.
+ */
 const cacheVariable = "NODE_COMPILE_CACHE";
 /** What modules are compiled ahead in. */
 const aheadProfile = restrictiveProfile;
 /**
- * Moves the socket to the worker from descriptor 0 to 3, and has nothing on standard input: Node cannot do that later, and a
- * module that imports `node:process` opens its standard input. What shells add to the environment is taken out again.
+ * Moves the socket to the worker from descriptor 0 to 3, and has nothing on standard input: Node
+ * cannot do that later, and a module that imports `node:process` opens its standard input. What
+ * shells add to the environment is taken out again.
  */
 export const awayFromStdin: readonly string[] = [
   ...["/bin/sh", "-c", 'exec "$@" 3<&0 </dev/null', "sh"],
@@ -131,7 +136,10 @@ class NodeRunner implements ToolRunner {
   readonly #mounts: readonly ReadOnlyMount[];
   readonly #shared: AsyncDisposableStack;
   readonly #caches: CompileCaches;
-  /** Of the same modules, made with nothing else in sight: what a module imports is compiled with it. */
+  /**
+   * Of the same modules, made with nothing else in sight: what a module imports is compiled with
+   * it.
+   */
   readonly #isolatedCaches: CompileCaches;
 
   constructor(
@@ -207,8 +215,9 @@ class NodeRunner implements ToolRunner {
   }
 
   /**
-   * Imports a module in a sandbox of its own, with no network and nothing of a caller, to have Node write what it
-   * compiled into `output/`. A module that cannot be imported like that leaves what was compiled until then.
+   * Imports a module in a sandbox of its own, with no network and nothing of a caller, to have Node
+   * write what it compiled into `output/`. A module that cannot be imported like that leaves what
+   * was compiled until then.
    */
   async #runAhead(
     module: string,

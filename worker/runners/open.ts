@@ -25,8 +25,9 @@ export interface Runners extends AsyncDisposable {
 }
 
 /**
- * Opens the languages that there is a directory of tools for; the interpreters of others are not looked at.
- * Throws SandboxError when there is no such directory at all: then nothing could be served.
+ * Opens the languages that there is a directory of tools for; the interpreters of others are not
+ * looked at. Throws SandboxError when there is no such directory at all: then nothing could be
+ * served.
  */
 export async function openRunners(
   languages: Readonly<Record<Runtime, Language>>,

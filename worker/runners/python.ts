@@ -61,7 +61,8 @@ export async function openPythonRunner(options: PythonRunnerOptions): Promise<To
   await using shared = new AsyncDisposableStack();
   const interpreterMounts: ReadOnlyMount[] = [];
   for (const target of outermost(facts.directories.filter((path) => !isSystemPath(path)))) {
-    // Shared once: an interpreter does not change under a running worker, and has tens of thousands of files.
+    // Shared once: an interpreter does not change under a running worker, and has tens of thousands
+    // of files.
     const { source } = shared.use(await options.backend.share(target));
     interpreterMounts.push({ source, target });
   }
@@ -75,7 +76,10 @@ class PythonRunner implements ToolRunner {
   readonly sources: readonly CodeSource[];
   readonly #options: PythonRunnerOptions;
   readonly #executable: string;
-  /** What every Python tool sees: the tool runner, and interpreter directories outside /usr (venv, pyenv, /opt). */
+  /**
+   * What every Python tool sees: the tool runner, and interpreter directories outside /usr (venv,
+   * pyenv, /opt).
+   */
   readonly #mounts: readonly ReadOnlyMount[];
   readonly #shared: AsyncDisposableStack;
 
@@ -105,7 +109,8 @@ class PythonRunner implements ToolRunner {
       target: insidePaths.pythonTools,
       only: isIsolated(tool, profile) ? await pythonModuleFiles(toolsDir, tool.module) : undefined,
     });
-    // -I: nothing from the environment or the user's home decides what is imported; installed packages stay.
+    // -I: nothing from the environment or the user's home decides what is imported; installed
+    // packages stay.
     const runner = [
       this.#executable,
       "-I",

@@ -17,7 +17,10 @@ import {
 } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 
-/** A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is gone. */
+/**
+ * A tool, ready to be launched: what its sandbox mounts and sees. Disposed after the sandbox is
+ * gone.
+ */
 export interface PreparedTool extends AsyncDisposable {
   readonly mounts: readonly ReadOnlyMount[];
   /** The whole environment inside. */
@@ -25,12 +28,17 @@ export interface PreparedTool extends AsyncDisposable {
   readonly launch: Launch;
   /** Loads the tool and waits for its call, or undefined where the language has no way to. */
   readonly park?: Launch;
-  /** Loads the tool and makes sandboxes that wait for calls, or undefined where the language has no way to. */
+  /**
+   * Loads the tool and makes sandboxes that wait for calls, or undefined where the language has no
+   * way to.
+   */
   readonly template?: Launch;
   readonly memoryBound: MemoryBound;
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;
-  /** The bound that the interpreter says it ended at, for languages that have no exception for it. */
+  /**
+   * The bound that the interpreter says it ended at, for languages that have no exception for it.
+   */
   boundReached?(report: ExitReport): LimitName | undefined;
 }
 
@@ -61,7 +69,9 @@ export interface ToolRunner extends AsyncDisposable {
   prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
   refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined>;
-  /** Makes later calls of a served tool quicker, in the background, where the language has a way to. */
+  /**
+   * Makes later calls of a served tool quicker, in the background, where the language has a way to.
+   */
   warm?(tool: ToolEntry): void;
 }
 

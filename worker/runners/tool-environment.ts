@@ -6,8 +6,8 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import type { CodeSource } from "./runner.ts";
 
 /**
- * Files that sandboxes have of the host one by one. Where another file takes the place of one, such as a new list of name
- * servers, a sandbox that was made before has the old one.
+ * Files that sandboxes have of the host one by one. Where another file takes the place of one, such
+ * as a new list of name servers, a sandbox that was made before has the old one.
  */
 export const hostFiles: readonly CodeSource[] = [
   ...["/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf"],
@@ -20,9 +20,11 @@ const basePath = "/usr/local/bin:/usr/bin:/bin";
 /**
  * The whole environment of a call of `tool`.
  *
- * @param programDirectory directory inside of the language's interpreter, which comes first where it is not the system's
+ * @param programDirectory directory inside of the language's interpreter, which comes first where
+ *   it is not the system's
  * @param own variables of the language
- * @param workerEnvironment the worker's variables, of which the tool gets those that its manifest entry names
+ * @param workerEnvironment the worker's variables, of which the tool gets those that its manifest
+ *   entry names
  */
 export function toolEnvironment(
   tool: Pick<ToolEntry, "env">,

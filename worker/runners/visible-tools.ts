@@ -1,5 +1,6 @@
 /**
- * What a sandbox sees of the directory of tools: all of it, or the one module of a tool that is isolated.
+ * What a sandbox sees of the directory of tools: all of it, or the one module of a tool that is
+ * isolated.
  */
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
@@ -22,7 +23,10 @@ export interface VisibleTools {
   readonly only: readonly string[] | undefined;
 }
 
-/** Whether a call sees its own module only. A backend that isolates nothing has no way to hide the others. */
+/**
+ * Whether a call sees its own module only. A backend that isolates nothing has no way to hide the
+ * others.
+ */
 export function isIsolated({ isolate }: Pick<ToolEntry, "isolate">, profile: Profile): boolean {
   return isolate && isolates(profile);
 }
@@ -43,8 +47,9 @@ export async function shareTools(
 }
 
 /**
- * What is there of a Python module: its file or its package, and the `__init__.py` of the packages that it lies in. Nothing
- * when the module is not in the directory at all, but installed with the interpreter.
+ * What is there of a Python module: its file or its package, and the `__init__.py` of the packages
+ * that it lies in. Nothing when the module is not in the directory at all, but installed with the
+ * interpreter.
  */
 export async function pythonModuleFiles(
   toolsDir: string,
@@ -64,8 +69,8 @@ export async function pythonModuleFiles(
 }
 
 /**
- * The file of a Node module, and the package.json that says what kind of module it is: the nearest one above it, as Node
- * looks for it ("Determining module system").
+ * The file of a Node module, and the package.json that says what kind of module it is: the nearest
+ * one above it, as Node looks for it ("Determining module system").
  */
 export async function nodeModuleFiles(
   toolsDir: string,

@@ -1,5 +1,6 @@
 /**
- * The backends of a worker as one: each sandbox is made by the technology that its profile asks for.
+ * The backends of a worker as one: each sandbox is made by the technology that its profile asks
+ * for.
  */
 import type { CheckName } from "./host-check.ts";
 import {
@@ -50,9 +51,9 @@ const openers: Readonly<Record<BackendKind, Opener>> = {
 type Opener = (options: OpenerOptions, signal: AbortSignal) => Promise<SandboxBackend>;
 
 /**
- * Opens the backends that the profiles ask for; each finds out by trying whether it works here. Either all are open or none.
- * The caller owns what is returned. Throws SandboxError, also for a profile that may not have the backend it asks for;
- * rejects with the signal's reason.
+ * Opens the backends that the profiles ask for; each finds out by trying whether it works here.
+ * Either all are open or none. The caller owns what is returned. Throws SandboxError, also for a
+ * profile that may not have the backend it asks for; rejects with the signal's reason.
  */
 export async function openBackends(
   options: BackendsOptions,
@@ -88,7 +89,10 @@ function refuseUnsafe(profile: Profile, allowUnsafe: boolean): void {
 
 class Backends implements SandboxBackend {
   readonly #byKind: ReadonlyMap<BackendKind, SandboxBackend>;
-  /** All backends run sandboxes as the same host user, so what one makes reachable every one can use. */
+  /**
+   * All backends run sandboxes as the same host user, so what one makes reachable every one can
+   * use.
+   */
   readonly #first: SandboxBackend;
   readonly #opened: AsyncDisposable;
 
@@ -126,7 +130,10 @@ class Backends implements SandboxBackend {
     await this.#opened[Symbol.asyncDispose]();
   }
 
-  /** Backends are open for the profiles that there are; a profile with another one is refused, whatever it is. */
+  /**
+   * Backends are open for the profiles that there are; a profile with another one is refused,
+   * whatever it is.
+   */
   #of(profile: Profile): SandboxBackend {
     refuseUnsafe(profile, this.#byKind.has(profile.backend));
     const backend = this.#byKind.get(profile.backend);

@@ -8,7 +8,9 @@ import { SandboxError } from "./sandbox.ts";
 
 /** Entries of one tree that are looked at. */
 const maxEntries = 100_000;
-/** Entries looked at at once. Node has four threads for files; the rest of them keeps these busy. */
+/**
+ * Entries looked at at once. Node has four threads for files; the rest of them keeps these busy.
+ */
 const concurrency = 64;
 
 /** What a look at a tree found. */

@@ -15,8 +15,9 @@ export function limitOfSignal(
     return { limit: "fileSizeBytes", bound: limits.fileSizeBytes, peak: undefined };
   if (signal === "SIGKILL" && memoryKills > 0)
     return { limit: "memoryBytes", bound: limits.memoryBytes, peak: peakMemoryBytes };
-  // SIGXCPU comes with the limit (setrlimit(2)), for which the kernel counts whole ticks: these can be more than what it
-  // tells of time elsewhere. SIGKILL comes a little later, to who does not heed it.
+  // SIGXCPU comes with the limit (setrlimit(2)), for which the kernel counts whole ticks: these can
+  // be more than what it tells of time elsewhere. SIGKILL comes a little later, to who does not
+  // heed it.
   const bound = limits.cpuSeconds;
   const used = cpuMs === undefined ? undefined : cpuMs / 1000;
   const isCpu =

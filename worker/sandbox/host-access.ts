@@ -1,6 +1,6 @@
 /**
- * The parts of the host that the operator allows tools to have: which they are, and whether one that a tool asks for is
- * among them now.
+ * The parts of the host that the operator allows tools to have: which they are, and whether one
+ * that a tool asks for is among them now.
  */
 import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
@@ -31,7 +31,10 @@ export interface GrantedParts {
   readonly devices: readonly Device[];
 }
 
-/** Something that a tool asks for and cannot have. Its message names paths of the host: for the log only. */
+/**
+ * Something that a tool asks for and cannot have. Its message names paths of the host: for the log
+ * only.
+ */
 export class NotGrantedError extends Error {
   override readonly name = "NotGrantedError";
   readonly publicReason: string;
@@ -79,8 +82,8 @@ export class HostAccess {
   }
 
   /**
-   * What a tool asks for, looked up now: a link may lead somewhere else than it did for the last call. Throws
-   * NotGrantedError.
+   * What a tool asks for, looked up now: a link may lead somewhere else than it did for the last
+   * call. Throws NotGrantedError.
    */
   async grant({ mounts, devices }: HostParts): Promise<GrantedParts> {
     return {

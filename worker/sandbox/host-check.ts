@@ -1,5 +1,6 @@
 /**
- * What a host has to allow for sandboxes to hold, check by check, and the least that an operator asks for.
+ * What a host has to allow for sandboxes to hold, check by check, and the least that an operator
+ * asks for.
  */
 
 /** Every check, in the order in which they are told. */
@@ -43,7 +44,10 @@ export interface HostCheck {
   readonly state: CheckState;
   /** What was found, in plain words. It may name host paths. */
   readonly finding: string;
-  /** Which option of kernel, container or Kubernetes is missing and how to give it; undefined when it is held. */
+  /**
+   * Which option of kernel, container or Kubernetes is missing and how to give it; undefined when
+   * it is held.
+   */
   readonly remedy: string | undefined;
 }
 
@@ -55,7 +59,10 @@ export interface HostExamination {
   readonly checks: readonly HostCheck[];
 }
 
-/** Checks that are not asked for unless by name: few containers and services give control groups or a new /proc. */
+/**
+ * Checks that are not asked for unless by name: few containers and services give control groups or
+ * a new /proc.
+ */
 const extras: readonly CheckName[] = ["fresh-proc", "cgroups"];
 
 /** What is asked of a host unless the operator says otherwise. */
@@ -63,7 +70,10 @@ export const defaultMinimum: readonly CheckName[] = checkNames.filter(
   (name) => !extras.includes(name),
 );
 
-/** The checks that a worker with this minimum requires, in their order. It never does without user namespaces. */
+/**
+ * The checks that a worker with this minimum requires, in their order. It never does without user
+ * namespaces.
+ */
 export function requiredChecks(minimum: readonly CheckName[]): readonly CheckName[] {
   return checkNames.filter((name) => name === "user-namespaces" || minimum.includes(name));
 }
@@ -95,7 +105,10 @@ export function toldChecks(
   });
 }
 
-/** Checks that are not held as lines of text, each with its remedy; what could not be tried comes last, by name. */
+/**
+ * Checks that are not held as lines of text, each with its remedy; what could not be tried comes
+ * last, by name.
+ */
 export function describeChecks(checks: readonly HostCheck[]): string {
   const explained = checks.filter(({ remedy }) => remedy !== undefined);
   const others = checks.filter(({ remedy }) => remedy === undefined).map(({ name }) => name);

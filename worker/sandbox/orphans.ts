@@ -1,10 +1,11 @@
 /**
  * Ends sandboxes whose worker is dead.
  *
- * bubblewrap is to die with its parent, and the sandbox's first process with bubblewrap. But each asks for that some
- * milliseconds after it was born, and the kernel grants it only from then on; a worker that is killed meanwhile leaves a
- * sandbox that goes on, or a process that waits for ever to be let go. So every bubblewrap bears a mark of its worker on its
- * command line, and a small process beside the worker outlives it and kills whoever bears the mark.
+ * bubblewrap is to die with its parent, and the sandbox's first process with bubblewrap. But each
+ * asks for that some milliseconds after it was born, and the kernel grants it only from then on; a
+ * worker that is killed meanwhile leaves a sandbox that goes on, or a process that waits for ever
+ * to be let go. So every bubblewrap bears a mark of its worker on its command line, and a small
+ * process beside the worker outlives it and kills whoever bears the mark.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,14 +13,20 @@ import { once } from "node:events";
 import type { Clock } from "../support/clock.ts";
 import { SandboxError } from "./sandbox.ts";
 
-/** The shell takes 2 MB, where another Node would take 45. What it needs is built in, but for sleep(1). */
+/**
+ * The shell takes 2 MB, where another Node would take 45. What it needs is built in, but for
+ * sleep(1).
+ */
 const shell = "/bin/sh";
 
 /** Seconds between two looks at all processes. */
 const lookSeconds = 0.05;
 /** Looks after which those that are still there are given up. */
 const maxLooks = 100;
-/** Looks in a row that find nobody before a guard leaves: what its worker did last may just be beginning. */
+/**
+ * Looks in a row that find nobody before a guard leaves: what its worker did last may just be
+ * beginning.
+ */
 const quietLooksOfGuard = 10;
 /** Least milliseconds between two starts of a guard in place of a lost one. */
 const restartPauseMs = 10_000;
@@ -28,10 +35,11 @@ const restartPauseMs = 10_000;
 const markOption = "--unsetenv";
 
 /**
- * What the shell does: waits for the end of its input, which comes with the worker's. Then it kills whoever bears the mark
- * until it finds nobody, so many times in a row, and exits with 1 when somebody stays. It reads and kills in one breath, so
- * that no other process can have got the number meanwhile. Command lines lose their NULs as they are read. Where nothing bears
- * a mark, who works in a directory of the worker's counts as well.
+ * What the shell does: waits for the end of its input, which comes with the worker's. Then it kills
+ * whoever bears the mark until it finds nobody, so many times in a row, and exits with 1 when
+ * somebody stays. It reads and kills in one breath, so that no other process can have got the
+ * number meanwhile. Command lines lose their NULs as they are read. Where nothing bears a mark, who
+ * works in a directory of the worker's counts as well.
  */
 const script = `
 exec 2> /dev/null
@@ -59,8 +67,8 @@ done
 `;
 
 /**
- * The mark of a worker, by the name of its directory. Everybody on the host can read command lines, so the name cannot be
- * told from it.
+ * The mark of a worker, by the name of its directory. Everybody on the host can read command lines,
+ * so the name cannot be told from it.
  */
 export function sandboxMark(workerName: string): string {
   const digest = createHash("sha256").update(workerName).digest("hex");
@@ -73,10 +81,12 @@ export function markOptions(mark: string): readonly string[] {
 }
 
 /**
- * Starts the process that kills whoever bears the mark as soon as this process is dead, and another one whenever it ends
- * before. The caller disposes it after its last sandbox is gone. Throws SandboxError when the first one cannot be started.
+ * Starts the process that kills whoever bears the mark as soon as this process is dead, and another
+ * one whenever it ends before. The caller disposes it after its last sandbox is gone. Throws
+ * SandboxError when the first one cannot be started.
  *
- * @param onLost told each time that the guard has ended or another one cannot be started; it must not throw
+ * @param onLost told each time that the guard has ended or another one cannot be started; it must
+ *   not throw
  * @param root kill, too, whose current directory lies directly in this one
  */
 export async function guardOrphans(
@@ -131,7 +141,10 @@ class Guard implements AsyncDisposable {
     }
   }
 
-  /** Starts another one when it is time to. False when that is not possible, or the guard is to stop. */
+  /**
+   * Starts another one when it is time to. False when that is not possible, or the guard is to
+   * stop.
+   */
   async #restart(): Promise<boolean> {
     const pauseMs = this.#restartedAtMs + restartPauseMs - this.#clock.monotonicMs();
     try {

@@ -1,5 +1,6 @@
 /**
- * Sandbox profiles: what a tool may use and see, as one table of data (design document, section 9.1).
+ * Sandbox profiles: what a tool may use and see, as one table of data (design document, section
+ * 9.1).
  */
 import { isDeepStrictEqual } from "node:util";
 import { type NetworkMode, networkModes } from "../protocol/operator-fields.ts";
@@ -12,8 +13,8 @@ export const backendKinds = ["bubblewrap", "host"] as const;
 export type BackendKind = (typeof backendKinds)[number];
 
 /**
- * Starts that are made before calls come, from tight to wide. A template loads the tool where namespaces can be created; see
- * SECURITY.md.
+ * Starts that are made before calls come, from tight to wide. A template loads the tool where
+ * namespaces can be created; see SECURITY.md.
  */
 export const aheadKinds = ["pool", "template"] as const;
 export type AheadKind = (typeof aheadKinds)[number];
@@ -28,7 +29,10 @@ export interface Profile {
   readonly readsEtc: boolean;
   /** Whether a private /var exists. */
   readonly hasVar: boolean;
-  /** Whether tools can open pseudo terminals. The kernel counts those for the whole host, and has few. */
+  /**
+   * Whether tools can open pseudo terminals. The kernel counts those for the whole host, and has
+   * few.
+   */
   readonly terminals: boolean;
   /** How sandboxes are made before calls come, for tools that leave it to the worker. */
   readonly autoStart: AheadKind;
@@ -69,8 +73,8 @@ export const restrictiveProfile: Profile = {
 };
 
 /**
- * The three profiles of the design document, with the number of processes from its successors. Disk, number of files and status
- * volume are ours: the document bounds none of them.
+ * The three profiles of the design document, with the number of processes from its successors.
+ * Disk, number of files and status volume are ours: the document bounds none of them.
  */
 export const builtInProfiles: Profiles = new Map<string, Profile>(
   [
@@ -131,16 +135,18 @@ export interface ProfileChoice {
   /** The manifest's, or undefined when it names none. */
   readonly manifest: Profile | undefined;
   readonly overrides: ProfileOverrides;
-  /** The request's, or undefined when it names none. Real agents send `standard` with every call. */
+  /**
+   * The request's, or undefined when it names none. Real agents send `standard` with every call.
+   */
   readonly requested: Profile | undefined;
   /** The worker's default. */
   readonly fallback: Profile;
 }
 
 /**
- * The profile that a call runs under. What a tool is granted is the manifest's profile, or else the default, with the
- * tool's overrides. A request for `restrictive`, or for a profile that is tighter than the default where the manifest
- * names none, takes from that; no request adds to it.
+ * The profile that a call runs under. What a tool is granted is the manifest's profile, or else the
+ * default, with the tool's overrides. A request for `restrictive`, or for a profile that is tighter
+ * than the default where the manifest names none, takes from that; no request adds to it.
  */
 export function chooseProfile(choice: ProfileChoice): Profile {
   const { manifest, overrides, requested, fallback } = choice;

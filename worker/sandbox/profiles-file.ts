@@ -1,5 +1,6 @@
 /**
- * The operator's own profiles: a YAML file → profiles beside the built-in ones, or every problem in it with its place.
+ * The operator's own profiles: a YAML file → profiles beside the built-in ones, or every problem in
+ * it with its place.
  */
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
@@ -33,7 +34,10 @@ export const maxProfilesBytes = 64 * 1024;
 /** Own profiles in one file. What differs for a single tool is said in the manifest. */
 export const maxOwnProfiles = 32;
 
-/** A profiles file that cannot be used. `message` holds one line per problem, as that of a manifest does. */
+/**
+ * A profiles file that cannot be used. `message` holds one line per problem, as that of a manifest
+ * does.
+ */
 export class ProfilesError extends Error {
   readonly problems: readonly FileProblem[];
 
@@ -77,8 +81,8 @@ const profileSchema = z
 const versionSchema = z.literal(1, accepts("1, the version of the format that this worker reads"));
 
 /**
- * The built-in profiles, and those of the file when there is one. Read once: a change of the file takes effect at the next
- * start. Throws ProfilesError with every problem at once.
+ * The built-in profiles, and those of the file when there is one. Read once: a change of the file
+ * takes effect at the next start. Throws ProfilesError with every problem at once.
  */
 export async function loadProfiles(path: string | undefined): Promise<Profiles> {
   if (path === undefined) return builtInProfiles;

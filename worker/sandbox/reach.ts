@@ -18,8 +18,8 @@ export interface HostUser {
 }
 
 /**
- * The first directory on the way to `path`, itself included, that other users cannot pass; undefined when all can.
- * Links on the way are followed: what they lead to has to be passed.
+ * The first directory on the way to `path`, itself included, that other users cannot pass;
+ * undefined when all can. Links on the way are followed: what they lead to has to be passed.
  */
 export async function firstPrivateDirectory(path: string): Promise<string | undefined> {
   let first: string | undefined;
@@ -31,9 +31,10 @@ export async function firstPrivateDirectory(path: string): Promise<string | unde
 }
 
 /**
- * The file at `path`, or the first directory above it, that lets a user change the file or put another in its place;
- * undefined when none does. An owner does, whatever the mode is, since he can change that. Links on the way are followed:
- * what they lead to counts. Access control lists count as far as they show in the mode.
+ * The file at `path`, or the first directory above it, that lets a user change the file or put
+ * another in its place; undefined when none does. An owner does, whatever the mode is, since he can
+ * change that. Links on the way are followed: what they lead to counts. Access control lists count
+ * as far as they show in the mode.
  */
 export async function firstChangeableBy(
   path: string,

@@ -1,12 +1,16 @@
 /**
  * Resource limits as command prefixes: `prlimit(1)` runs inside the sandbox, `taskset(1)` outside.
  *
- * Inside, because RLIMIT_NPROC then counts the sandbox's own processes: each sandbox has a user namespace of its own.
+ * Inside, because RLIMIT_NPROC then counts the sandbox's own processes: each sandbox has a user
+ * namespace of its own.
  */
 import type { Limits } from "../protocol/resource-limits.ts";
 import type { MemoryBound } from "./sandbox.ts";
 
-/** The hard limits that the worker itself runs under; `Infinity` where there is none. See proc_pid_limits(5). */
+/**
+ * The hard limits that the worker itself runs under; `Infinity` where there is none. See
+ * proc_pid_limits(5).
+ */
 export type HardLimits = Readonly<Record<RlimitName | FixedLimitName, number>>;
 
 /** Our limits that are rlimits, with their prlimit(1) option and their row in /proc/self/limits. */
@@ -28,9 +32,10 @@ export function resourceOf(name: RlimitName): string {
 }
 
 /**
- * Rlimits that are the same for every profile, by prlimit(1)'s names: with those that the worker has inherited a tool could
- * hold memory that no total counts, or put itself before others. See getrlimit(2), by which RLIMIT_LOCKS bounds nothing, and
- * RLIMIT_RTTIME nothing without RLIMIT_RTPRIO.
+ * Rlimits that are the same for every profile, by prlimit(1)'s names: with those that the worker
+ * has inherited a tool could hold memory that no total counts, or put itself before others. See
+ * getrlimit(2), by which RLIMIT_LOCKS bounds nothing, and RLIMIT_RTTIME nothing without
+ * RLIMIT_RTPRIO.
  */
 export const fixedLimits = {
   core: { bound: 0, row: "Max core file size" },
@@ -38,7 +43,10 @@ export const fixedLimits = {
   msgqueue: { bound: 0, row: "Max msgqueue size" },
   /** Queued signals and POSIX timers, of all processes of the sandbox; some hundred bytes each. */
   sigpending: { bound: 1024, row: "Max pending signals" },
-  /** Bytes of each process that stay in memory whatever happens, also of mapped files; enough for keys of ciphers. */
+  /**
+   * Bytes of each process that stay in memory whatever happens, also of mapped files; enough for
+   * keys of ciphers.
+   */
   memlock: { bound: 64 * 1024, row: "Max locked memory" },
   /** Real-time priority, and 20 minus the nice value, that a process may give itself. */
   rtprio: { bound: 0, row: "Max realtime priority" },
@@ -46,15 +54,18 @@ export const fixedLimits = {
 } as const;
 
 /**
- * Seconds of processor time between the signal that says the limit is reached, which ends who does not handle it, and the
- * kill: so it can be told from other kills.
+ * Seconds of processor time between the signal that says the limit is reached, which ends who does
+ * not handle it, and the kill: so it can be told from other kills.
  */
 const cpuGraceSeconds = 1;
 
 type FixedLimitName = keyof typeof fixedLimits;
 export const fixedLimitNames = Object.keys(fixedLimits) as readonly FixedLimitName[];
 
-/** Reads the hard limits from the text of `/proc/self/limits`. A row that is missing counts as unlimited. */
+/**
+ * Reads the hard limits from the text of `/proc/self/limits`. A row that is missing counts as
+ * unlimited.
+ */
 export function parseHardLimits(procSelfLimits: string): HardLimits {
   const hardLimit = ({ row }: { readonly row: string }): number => {
     const line = procSelfLimits.split("\n").find((candidate) => candidate.startsWith(row));
@@ -80,11 +91,12 @@ export interface Rlimit {
 }
 
 /**
- * What a command is put under for `limits`, soft and hard alike but for processor time, clamped to the current hard
- * limits: a tighter limit of the worker's own stays, and never makes a call fail. A limit of `Infinity` leaves the worker's
- * own. Those of {@link fixedLimits} are set besides.
+ * What a command is put under for `limits`, soft and hard alike but for processor time, clamped to
+ * the current hard limits: a tighter limit of the worker's own stays, and never makes a call fail.
+ * A limit of `Infinity` leaves the worker's own. Those of {@link fixedLimits} are set besides.
  *
- * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is left out
+ * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is
+ *   left out
  */
 export function rlimitsFor(
   limits: Limits,
@@ -129,8 +141,9 @@ export function limitPrefix(
 }
 
 /**
- * Those of the CPUs that the worker may use, `limits.cpus` of them, that the `turn`th sandbox is placed on, so that concurrent
- * calls spread. Empty where there are no more CPUs than that, and so nothing to bound.
+ * Those of the CPUs that the worker may use, `limits.cpus` of them, that the `turn`th sandbox is
+ * placed on, so that concurrent calls spread. Empty where there are no more CPUs than that, and so
+ * nothing to bound.
  */
 export function cpusFor(
   limits: Limits,
@@ -145,8 +158,9 @@ export function cpusFor(
 }
 
 /**
- * The prefix that places a command on {@link cpusFor}. A process can undo it, but not where the system-call filter refuses
- * `sched_setaffinity`: so it goes before the program that sets the filter.
+ * The prefix that places a command on {@link cpusFor}. A process can undo it, but not where the
+ * system-call filter refuses `sched_setaffinity`: so it goes before the program that sets the
+ * filter.
  */
 export function placement(
   limits: Limits,

@@ -1,5 +1,6 @@
 /**
- * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes are one shape.
+ * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes
+ * are one shape.
  */
 import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/resource-limits.ts";
 import type { Clock } from "../support/clock.ts";
@@ -9,8 +10,9 @@ import type { BackendKind, Profile } from "./profile.ts";
 import type { WorkDir } from "./work/work-dir.ts";
 
 /**
- * Paths as they are inside every sandbox, whatever they are on the host. Requests and launches are written in them; where a
- * backend cannot mount anything, {@link Sandbox.locate} says what they stand for.
+ * Paths as they are inside every sandbox, whatever they are on the host. Requests and launches are
+ * written in them; where a backend cannot mount anything, {@link Sandbox.locate} says what they
+ * stand for.
  */
 export const insidePaths = {
   /** The call's work directory, read-write. */
@@ -43,9 +45,9 @@ export interface Device {
 }
 
 /**
- * Whether each process has the profile's memory as its address space too, beside the total of the sandbox. `address-space`: it
- * has (RLIMIT_AS), so that one that asks for too much can handle it. `resident`: it has not, for programs that reserve far
- * more address space than they use.
+ * Whether each process has the profile's memory as its address space too, beside the total of the
+ * sandbox. `address-space`: it has (RLIMIT_AS), so that one that asks for too much can handle it.
+ * `resident`: it has not, for programs that reserve far more address space than they use.
  */
 export type MemoryBound = "address-space" | "resident";
 
@@ -71,7 +73,10 @@ export interface CapturedOutput {
   readonly droppedBytes: number;
 }
 
-/** How an execution ended. When it is reported, no process of the sandbox is alive, but for some that the kernel takes apart. */
+/**
+ * How an execution ended. When it is reported, no process of the sandbox is alive, but for some
+ * that the kernel takes apart.
+ */
 export interface ExitReport {
   /** False when the sandbox itself could not be set up; then `stderr` holds the cause. */
   readonly started: boolean;
@@ -86,7 +91,10 @@ export interface ExitReport {
   readonly stderr: CapturedOutput;
 }
 
-/** What a sandbox used. A member is undefined where nobody measured it: a short call can end between two looks. */
+/**
+ * What a sandbox used. A member is undefined where nobody measured it: a short call can end between
+ * two looks.
+ */
 export interface Usage {
   readonly wallMs: number;
   /** Processor time of all processes. */
@@ -106,28 +114,32 @@ export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) =>
 /** A running command. */
 export interface Execution {
   /**
-   * Fulfils when the sandbox's last process is gone, or on its way out of the kernel. Rejects with SandboxError when it cannot be
-   * killed, or was because nobody could keep its limits any more.
+   * Fulfils when the sandbox's last process is gone, or on its way out of the kernel. Rejects with
+   * SandboxError when it cannot be killed, or was because nobody could keep its limits any more.
    */
   readonly exited: Promise<ExitReport>;
   /** Hands on what the command prints, as it does, from the first byte when called at once. */
   onOutput(listener: OutputListener): void;
   /**
-   * Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited` does. Idempotent, but that a
-   * later call without a grace ends that of an earlier one.
+   * Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited`
+   * does. Idempotent, but that a later call without a grace ends that of an earlier one.
    */
   stop(graceMs: number): Promise<ExitReport>;
-  /** Ends everything at once for a limit that somebody else watches; the report names it. The first limit counts. */
+  /**
+   * Ends everything at once for a limit that somebody else watches; the report names it. The first
+   * limit counts.
+   */
   end(limit: LimitReached): void;
 }
 
 /**
- * What this host does not allow. `fresh-proc`: /proc is an empty directory inside, because a new one cannot be
- * mounted where the container masks its own. `seccomp`: there is no system-call filter for this architecture.
- * `resident-memory`: the kernel does not show what processes hold, so nothing bounds it. `isolation`:
- * nothing is kept apart, the command sees and reaches what its user does on the host; that is so by the choice of backend.
- * `held-files`: the worker may not look into sandboxes, so the limits of disk and files count neither files that a process
- * holds open without a name, nor those in private memory. `host-name`: sandboxes see the host's name.
+ * What this host does not allow. `fresh-proc`: /proc is an empty directory inside, because a new
+ * one cannot be mounted where the container masks its own. `seccomp`: there is no system-call
+ * filter for this architecture. `resident-memory`: the kernel does not show what processes hold, so
+ * nothing bounds it. `isolation`: nothing is kept apart, the command sees and reaches what its user
+ * does on the host; that is so by the choice of backend. `held-files`: the worker may not look into
+ * sandboxes, so the limits of disk and files count neither files that a process holds open without
+ * a name, nor those in private memory. `host-name`: sandboxes see the host's name.
  */
 export type Unenforced =
   "fresh-proc" | "seccomp" | "resident-memory" | "isolation" | "held-files" | "host-name";
@@ -139,13 +151,18 @@ export interface SandboxFacts {
   readonly enforcement: Enforcement;
   /** What may be said of a sandbox, whatever else it is made for. */
   readonly unenforced: readonly Unenforced[];
-  /** What was tried on this host, and what came of it; empty for a technology that holds nothing. */
+  /**
+   * What was tried on this host, and what came of it; empty for a technology that holds nothing.
+   */
   readonly checks: readonly HostCheck[];
   /** Limits that the worker's own limits make tighter than the profile says. */
   readonly clamped: readonly LimitName[];
 }
 
-/** One single-use sandbox. Disposing it kills what still runs and gives the work directory back for removal. */
+/**
+ * One single-use sandbox. Disposing it kills what still runs and gives the work directory back for
+ * removal.
+ */
 export interface Sandbox extends AsyncDisposable {
   readonly backend: BackendKind;
   readonly workDir: WorkDir;
@@ -154,17 +171,21 @@ export interface Sandbox extends AsyncDisposable {
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   /**
-   * What the command has to call a path that {@link insidePaths} or a mount of the request names, or one below it. It is the
-   * path itself wherever there are mounts. Command line and environment need not be put through this.
+   * What the command has to call a path that {@link insidePaths} or a mount of the request names,
+   * or one below it. It is the path itself wherever there are mounts. Command line and environment
+   * need not be put through this.
    */
   locate(insidePath: string): string;
-  /** Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be spawned. */
+  /**
+   * Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be
+   * spawned.
+   */
   start(launch: Launch): Promise<Execution>;
 }
 
 /**
- * A sandbox whose command has loaded the tool and waits for its call. It is single-use as any other. Disposing it kills what
- * runs and gives the work directory back for removal.
+ * A sandbox whose command has loaded the tool and waits for its call. It is single-use as any
+ * other. Disposing it kills what runs and gives the work directory back for removal.
  */
 export interface ParkedSandbox extends Omit<Sandbox, "start"> {
   /** Fulfils when it ends, also before it was woken: then it is of no use. */
@@ -172,8 +193,8 @@ export interface ParkedSandbox extends Omit<Sandbox, "start"> {
   /** Bytes of memory that only this sandbox has, as they were when it was ready. */
   readonly privateBytes: number;
   /**
-   * Has the command take the call that lies in the work directory. May be called once. Throws SandboxError when it has ended;
-   * then the call may have begun only where the error says so.
+   * Has the command take the call that lies in the work directory. May be called once. Throws
+   * SandboxError when it has ended; then the call may have begun only where the error says so.
    */
   wake(): Promise<Execution>;
 }
@@ -183,22 +204,29 @@ export interface Template extends AsyncDisposable {
   /** Fulfils when it ends. Sandboxes made from it may end with it. */
   readonly lost: Promise<void>;
   readonly privateBytes: number;
-  /** Makes a sandbox; the caller owns it, and disposes it before the template. Throws SandboxError; the signal's reason. */
+  /**
+   * Makes a sandbox; the caller owns it, and disposes it before the template. Throws SandboxError;
+   * the signal's reason.
+   */
   park(signal: AbortSignal): Promise<ParkedSandbox>;
 }
 
 /** What a technology can do before calls are there. */
 export interface AheadOfCalls {
   /**
-   * Makes a sandbox and starts a command in it that loads the tool and waits (tool-runner/PROTOCOL.md, "Parked"). The caller
-   * owns it. Throws SandboxError; with `isUnfit` when the command says that the tool cannot be made ready like that.
+   * Makes a sandbox and starts a command in it that loads the tool and waits
+   * (tool-runner/PROTOCOL.md, "Parked"). The caller owns it. Throws SandboxError; with `isUnfit`
+   * when the command says that the tool cannot be made ready like that.
    */
   park(request: SandboxRequest, launch: Launch, signal: AbortSignal): Promise<ParkedSandbox>;
   /** Starts a template (tool-runner/PROTOCOL.md, "Templates"). Otherwise as `park`. */
   openTemplate(request: SandboxRequest, launch: Launch, signal: AbortSignal): Promise<Template>;
 }
 
-/** A directory or file of the host in a form that sandboxes can mount. Disposed after the sandboxes that mount it are gone. */
+/**
+ * A directory or file of the host in a form that sandboxes can mount. Disposed after the sandboxes
+ * that mount it are gone.
+ */
 export interface SharedDirectory extends AsyncDisposable {
   readonly source: string;
 }
@@ -213,7 +241,10 @@ export interface BackendOptions {
   readonly newId: NewId;
   /** Told of a work directory, or of a control group, that could not be removed. */
   onRemoveFailed(error: unknown): void;
-  /** Told each time that the process which ends the sandboxes of a dead worker has ended or cannot be started again. */
+  /**
+   * Told each time that the process which ends the sandboxes of a dead worker has ended or cannot
+   * be started again.
+   */
   onGuardLost(error: unknown): void;
 }
 
@@ -225,17 +256,29 @@ export interface SandboxBackend extends AsyncDisposable {
   facts(profile: Profile): SandboxFacts;
   /** Makes a sandbox; the caller owns it. Throws SandboxError. */
   acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox>;
-  /** What it can do before calls are there for sandboxes of this profile; nothing, where the method is missing. */
+  /**
+   * What it can do before calls are there for sandboxes of this profile; nothing, where the method
+   * is missing.
+   */
   aheadOf?(profile: Profile): AheadOfCalls | undefined;
-  /** Makes the present content of a directory, or of a file, mountable, by copying where it must. Throws SandboxError. */
+  /**
+   * Makes the present content of a directory, or of a file, mountable, by copying where it must.
+   * Throws SandboxError.
+   */
   share(path: string): Promise<SharedDirectory>;
 }
 
-/** A failure of the sandbox technology or of the work directory. Its message may name host paths: log it, do not send it. */
+/**
+ * A failure of the sandbox technology or of the work directory. Its message may name host paths:
+ * log it, do not send it.
+ */
 export class SandboxError extends Error {
   /** Which of the operator's settings it is about, when it is about one. */
   readonly setting: SandboxSetting | undefined;
-  /** Whether the tool cannot be made ready before its calls, however often it is tried: see {@link AheadOfCalls}. */
+  /**
+   * Whether the tool cannot be made ready before its calls, however often it is tried: see {@link
+   * AheadOfCalls}.
+   */
   readonly isUnfit: boolean;
 
   constructor(

@@ -1,8 +1,9 @@
 /**
  * Makes directories of the host mountable for sandboxes that run as another user than the worker.
  *
- * With a sandbox uid of its own, bubblewrap can bind only what that uid can reach; below a private directory (mode
- * 0700) that is nothing. Such directories are copied to a place it can reach, and copied again when they changed.
+ * With a sandbox uid of its own, bubblewrap can bind only what that uid can reach; below a private
+ * directory (mode 0700) that is nothing. Such directories are copied to a place it can reach, and
+ * copied again when they changed.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, realpath } from "node:fs/promises";
@@ -21,7 +22,10 @@ const run = promisify(execFile);
 const copyTimeoutMs = 300_000;
 /** Milliseconds for which a directory that others could read counts as one that they can. */
 const recheckMs = 1_000;
-/** Pause after a look in the background, in lengths of that look: a large tree is looked at less often. */
+/**
+ * Pause after a look in the background, in lengths of that look: a large tree is looked at less
+ * often.
+ */
 const pausePerLook = 9;
 
 /** One copy, with the calls that use it. */
@@ -32,7 +36,10 @@ interface Copy {
   isCurrent: boolean;
 }
 
-/** A look that has not begun yet; whoever asks until then shares it, since it will see what was written before. */
+/**
+ * A look that has not begun yet; whoever asks until then shares it, since it will see what was
+ * written before.
+ */
 interface WaitingLook {
   /** Calls that will use the copy that it finds or makes. */
   askers: number;
@@ -50,7 +57,9 @@ interface Source {
   waitingLook: WaitingLook | undefined;
 }
 
-/** Directories as sandboxes can mount them. Its owner disposes it after the last sandbox is gone. */
+/**
+ * Directories as sandboxes can mount them. Its owner disposes it after the last sandbox is gone.
+ */
 export class SharedDirectories implements AsyncDisposable {
   readonly #base: string;
   readonly #isForeign: boolean;
@@ -61,7 +70,8 @@ export class SharedDirectories implements AsyncDisposable {
 
   /**
    * @param base directory for copies; the sandbox's uid can pass it
-   * @param uid host uid of sandboxes, or undefined when it is the worker's own, which reaches everything it needs
+   * @param uid host uid of sandboxes, or undefined when it is the worker's own, which reaches
+   *   everything it needs
    */
   constructor(
     base: string,
@@ -76,9 +86,10 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   /**
-   * A source to mount for `directory`, which may also be a file, with its present content. The caller disposes it after the sandbox is gone.
-   * A directory that sandboxes could reach when it was last looked at is given without another look; when that was a
-   * while ago, one is made for the calls to come.
+   * A source to mount for `directory`, which may also be a file, with its present content. The
+   * caller disposes it after the sandbox is gone. A directory that sandboxes could reach when it
+   * was last looked at is given without another look; when that was a while ago, one is made for
+   * the calls to come.
    */
   async share(directory: string): Promise<SharedDirectory> {
     if (!this.#isForeign) return asItIs(directory);
@@ -132,7 +143,10 @@ export class SharedDirectories implements AsyncDisposable {
     source.lastLook.catch(() => undefined);
   }
 
-  /** The look that begins when the one under way is over, which may be at once; `lastLook` is its result. */
+  /**
+   * The look that begins when the one under way is over, which may be at once; `lastLook` is its
+   * result.
+   */
   #requestLook(source: Source): WaitingLook {
     if (source.waitingLook !== undefined) return source.waitingLook;
     const look: WaitingLook = { askers: 0 };

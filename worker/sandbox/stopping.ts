@@ -1,5 +1,6 @@
 /**
- * How a command is stopped, whatever it runs in: it is asked once, and killed when its grace is over.
+ * How a command is stopped, whatever it runs in: it is asked once, and killed when its grace is
+ * over.
  */
 import type { Clock } from "../support/clock.ts";
 import { settlesWithin } from "../support/within.ts";

@@ -9,7 +9,10 @@ import { readStat } from "./proc/stat.ts";
 import { settlesWithin } from "../support/within.ts";
 import type { CapturedOutput, OutputListener } from "./sandbox.ts";
 
-/** Bytes of stdout, and of stderr, that are kept of a child: the last ones; what is before is read and dropped. */
+/**
+ * Bytes of stdout, and of stderr, that are kept of a child: the last ones; what is before is read
+ * and dropped.
+ */
 export const maxOutputBytes = 64 * 1024;
 
 /** Milliseconds that reading the rest of the output may take once nobody is left to write. */
@@ -39,13 +42,16 @@ export interface SubprocessOptions {
   readonly cwd?: string;
   /** Host uid and gid to run as, without supplementary groups; undefined keeps the worker's. */
   readonly uid?: number | undefined;
-  /** Whether descriptor 0 is a stream socket whose other end is `channel`; it is /dev/null otherwise. */
+  /**
+   * Whether descriptor 0 is a stream socket whose other end is `channel`; it is /dev/null
+   * otherwise.
+   */
   readonly hasChannel?: boolean;
   /** What the child reads on descriptors 3, 4, …, each ended after its content. */
   readonly inputs?: readonly (string | Uint8Array)[];
   /**
-   * Told of the process and waited for before that can read any of `inputs`. When it rejects, the process is killed and
-   * `startSubprocess` rejects the same way.
+   * Told of the process and waited for before that can read any of `inputs`. When it rejects, the
+   * process is killed and `startSubprocess` rejects the same way.
    */
   readonly beforeInputs?: (pid: number) => Promise<void>;
   /** Whether the descriptor after the inputs is a pipe that the child writes to. */
@@ -69,13 +75,16 @@ export interface Subprocess {
   output(): { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput };
   /** Sends a signal; harmless when the process is gone. */
   kill(signal: NodeJS.Signals): void;
-  /** Closes our ends of the pipes, also when something that outlived the child still holds theirs. */
+  /**
+   * Closes our ends of the pipes, also when something that outlived the child still holds theirs.
+   */
   close(): void;
 }
 
 /**
  * Starts a child in a session of its own, so that a terminal's Ctrl-C reaches the worker alone.
- * Rejects with the system's error when the program cannot be started. The caller owns the child and calls `close`.
+ * Rejects with the system's error when the program cannot be started. The caller owns the child and
+ * calls `close`.
  */
 export async function startSubprocess(options: SubprocessOptions): Promise<Subprocess> {
   const inputs = options.inputs ?? [];
@@ -155,8 +164,8 @@ function runsOn(pid: number): boolean {
 }
 
 /**
- * Waits until the output of a child that has ended is read. What was written is there at once; its descriptor may have been
- * sent to a process elsewhere, so the end of the stream is not waited for.
+ * Waits until the output of a child that has ended is read. What was written is there at once; its
+ * descriptor may have been sent to a process elsewhere, so the end of the stream is not waited for.
  */
 export async function awaitOutput(
   { closed }: Subprocess,
@@ -166,8 +175,9 @@ export async function awaitOutput(
 }
 
 /**
- * The same program with another of its descriptors as descriptor 0. What Node calls a pipe is a pair of connected sockets, but
- * of a child's descriptor 0 it reads nothing. Shells add variables of their own to those that they hand on.
+ * The same program with another of its descriptors as descriptor 0. What Node calls a pipe is a
+ * pair of connected sockets, but of a child's descriptor 0 it reads nothing. Shells add variables
+ * of their own to those that they hand on.
  */
 function withChannelAsInput(
   channelFd: number,
@@ -178,7 +188,10 @@ function withChannelAsInput(
   return ["/bin/sh", ["-c", script, "sh", ...variables, file, ...argv]];
 }
 
-/** Waits for the process to exist. `spawn` is emitted after a successful exec, `error` instead of it. */
+/**
+ * Waits for the process to exist. `spawn` is emitted after a successful exec, `error` instead of
+ * it.
+ */
 async function started(child: ChildProcess): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
@@ -199,7 +212,10 @@ function ignoreBrokenPipe(): void {
   // The end of the process is reported by its exit, not by its pipes.
 }
 
-/** Keeps the last `maxOutputBytes` of a stream, where a failing program says why, and counts the rest. */
+/**
+ * Keeps the last `maxOutputBytes` of a stream, where a failing program says why, and counts the
+ * rest.
+ */
 export class CappedText {
   readonly #stream: Readable;
   readonly #chunks: Buffer[] = [];

@@ -8,7 +8,10 @@ import type { CodeSource } from "../runners/runner.ts";
 
 /** Entries that one look goes through. */
 export const maxEntries = 100_000;
-/** Entries looked at at once: enough to keep Node's four threads for files busy, few enough that calls wait for little. */
+/**
+ * Entries looked at at once: enough to keep Node's four threads for files busy, few enough that
+ * calls wait for little.
+ */
 const concurrency = 16;
 
 /** A directory whose entries were looked at. */
@@ -27,8 +30,8 @@ export interface LookFailure {
 /** What a look found. */
 export interface CodeLook {
   /**
-   * Changes whenever an entry appears, goes, leads elsewhere or is written, even when its time of writing is set back.
-   * Undefined where there is too much to look at, and so nobody can say.
+   * Changes whenever an entry appears, goes, leads elsewhere or is written, even when its time of
+   * writing is set back. Undefined where there is too much to look at, and so nobody can say.
    */
   readonly fingerprint: string | undefined;
   /** The last change of any entry in epoch milliseconds, as the file system says. */
@@ -60,8 +63,8 @@ interface Finding {
 }
 
 /**
- * Looks at sources and at what links in them lead to. Total: what cannot be looked at is part of what is found. Rejects with
- * the signal's reason only.
+ * Looks at sources and at what links in them lead to. Total: what cannot be looked at is part of
+ * what is found. Rejects with the signal's reason only.
  */
 export async function lookAtCode(
   sources: readonly CodeSource[],
@@ -99,7 +102,10 @@ export async function lookAtCode(
   return { fingerprint: hash.digest("hex"), lastChangeMs, directories, failure };
 }
 
-/** A source as what it leads to, so that links between its entries are known to lead to where the look goes anyway. */
+/**
+ * A source as what it leads to, so that links between its entries are known to lead to where the
+ * look goes anyway.
+ */
 async function rootOf({ path, depth }: CodeSource): Promise<Place> {
   const real = await realpath(path).catch(() => path);
   const isTree = depth === "tree";
@@ -134,7 +140,9 @@ async function examine({ path, levels, isNeeded }: Place): Promise<Finding> {
   }
 }
 
-/** A link with what it leads to, if anything: the links between the two may be exchanged as well. */
+/**
+ * A link with what it leads to, if anything: the links between the two may be exchanged as well.
+ */
 async function followed(path: string, levels: number, found: Finding): Promise<Finding> {
   const target = await realpath(path).catch(() => undefined);
   if (target === undefined) return found;

@@ -19,7 +19,10 @@ export interface NoticeOptions {
 /** Gives notice of changes. Its owner disposes it, after which it gives none. */
 export class CodeNotice implements Disposable {
   readonly #options: NoticeOptions;
-  /** Calls with a sandbox, or on their way to one, whose tool has not begun: they may have been given the code before. */
+  /**
+   * Calls with a sandbox, or on their way to one, whose tool has not begun: they may have been
+   * given the code before.
+   */
   readonly #unstarted = new Map<Runtime, Set<Promise<void>>>();
   readonly #end = new AbortController();
 

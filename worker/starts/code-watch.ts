@@ -1,6 +1,6 @@
 /**
- * Follows everything that tools may load, by looking at it every two seconds. Events of the file system only make it look
- * sooner.
+ * Follows everything that tools may load, by looking at it every two seconds. Events of the file
+ * system only make it look sooner.
  */
 import type { Runtime } from "../manifest/manifest.ts";
 import type { CodeSource, ToolRunner } from "../runners/runner.ts";
@@ -14,13 +14,16 @@ import type { CodeVersions } from "./code-versions.ts";
 export const pollMs = 2_000;
 /** Milliseconds for which changed code has to stay as it is before it counts as settled. */
 export const settleMs = 100;
-/** Least pause after a look at settled code, in lengths of that look: looks take a twentieth of one core's time. */
+/**
+ * Least pause after a look at settled code, in lengths of that look: looks take a twentieth of one
+ * core's time.
+ */
 const pausePerLook = 19;
 /** The same before a hint is followed and while code changes: a fifth. */
 const leastPausePerLook = 4;
 /**
- * What changed less than this many milliseconds before the first look began may have changed during that look. Longer
- * than a file system's clock is behind the machine's.
+ * What changed less than this many milliseconds before the first look began may have changed during
+ * that look. Longer than a file system's clock is behind the machine's.
  */
 const recentMs = 2_000;
 
@@ -31,7 +34,10 @@ export interface CodeWatchOptions {
   readonly log: Pick<Logger, "debug" | "warn">;
   /** Milliseconds between two looks; {@link pollMs} unless a test is in a hurry. */
   readonly pollMs?: number;
-  /** Whether to look sooner on events of the file system; they are used unless a test is without them. */
+  /**
+   * Whether to look sooner on events of the file system; they are used unless a test is without
+   * them.
+   */
   readonly hints?: boolean;
 }
 
@@ -42,12 +48,13 @@ interface Followed {
 }
 
 /**
- * The version of a language's code changes with the first sign of a change, with each look that finds more, and once more
- * when a look finds what the one before it found: what was loaded in between may be half of a change, and files that are
- * written twice within a tick of the file system's clock look the same.
+ * The version of a language's code changes with the first sign of a change, with each look that
+ * finds more, and once more when a look finds what the one before it found: what was loaded in
+ * between may be half of a change, and files that are written twice within a tick of the file
+ * system's clock look the same.
  *
- * Between two changes that are told lies a whole look. So once a change is told, everything that was written before the
- * change told before it has its effect.
+ * Between two changes that are told lies a whole look. So once a change is told, everything that
+ * was written before the change told before it has its effect.
  *
  * A language is followed from the first question for its version on, and costs nothing before.
  */
@@ -148,7 +155,10 @@ class Looks implements Disposable {
     return this.#look(signal);
   }
 
-  /** The next look, when it is time or, at settled code, when a hint says so. Too much code is looked at as if it had settled. */
+  /**
+   * The next look, when it is time or, at settled code, when a hint says so. Too much code is
+   * looked at as if it had settled.
+   */
   async next(isSettled: boolean, signal: AbortSignal): Promise<CodeLook> {
     const { clock } = this.#options;
     const leastMs = Math.max(settleMs, leastPausePerLook * this.#durationMs);

@@ -1,5 +1,6 @@
 /**
- * Sandboxes that are made when their call comes, and what sandboxes made before are made of as well.
+ * Sandboxes that are made when their call comes, and what sandboxes made before are made of as
+ * well.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { PreparedTool, ToolRunner } from "../runners/runner.ts";
@@ -15,13 +16,19 @@ export interface StartParts {
   readonly hostAccess: Pick<HostAccess, "grant">;
 }
 
-/** A tool as it is now, and what its sandboxes are asked for with. Disposed after the sandboxes are gone. */
+/**
+ * A tool as it is now, and what its sandboxes are asked for with. Disposed after the sandboxes are
+ * gone.
+ */
 export interface PreparedRequest extends AsyncDisposable {
   readonly tool: PreparedTool;
   readonly request: SandboxRequest;
 }
 
-/** Prepares a tool with its present source. The caller owns it. Throws SandboxError, NotGrantedError. */
+/**
+ * Prepares a tool with its present source. The caller owns it. Throws SandboxError,
+ * NotGrantedError.
+ */
 export async function prepareRequest(
   { runners, hostAccess }: StartParts,
   entry: ToolEntry,

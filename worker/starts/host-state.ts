@@ -1,13 +1,15 @@
 /**
- * What a tool has of the host, so that a sandbox which was made before can be told from one that would be made now.
+ * What a tool has of the host, so that a sandbox which was made before can be told from one that
+ * would be made now.
  */
 import { stat } from "node:fs/promises";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { HostAccess } from "../sandbox/host-access.ts";
 
 /**
- * A text that changes when a mount or a device of the tool is another file than before, or undefined for a tool that has
- * none. What a mounted directory holds does not count: sandboxes see that as it is. Throws NotGrantedError.
+ * A text that changes when a mount or a device of the tool is another file than before, or
+ * undefined for a tool that has none. What a mounted directory holds does not count: sandboxes see
+ * that as it is. Throws NotGrantedError.
  */
 export async function hostState(
   hostAccess: Pick<HostAccess, "grant">,

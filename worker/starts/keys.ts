@@ -1,5 +1,6 @@
 /**
- * What decides what is in a sandbox before its call, as texts that are equal where sandboxes can stand for each other.
+ * What decides what is in a sandbox before its call, as texts that are equal where sandboxes can
+ * stand for each other.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { limitNames } from "../protocol/resource-limits.ts";
@@ -9,8 +10,8 @@ const keysOfEntries = new WeakMap<ToolEntry, string>();
 const keysOfProfiles = new WeakMap<Profile, string>();
 
 /**
- * The key of a tool's entry. Two entries have the same one when sandboxes that wait for calls of the one may take calls of
- * the other. Computed once for each object.
+ * The key of a tool's entry. Two entries have the same one when sandboxes that wait for calls of
+ * the one may take calls of the other. Computed once for each object.
  */
 export function entryKey(entry: ToolEntry): string {
   const known = keysOfEntries.get(entry);
@@ -20,7 +21,9 @@ export function entryKey(entry: ToolEntry): string {
   return key;
 }
 
-/** The key of a profile: what it is called and all that it allows. Computed once for each object. */
+/**
+ * The key of a profile: what it is called and all that it allows. Computed once for each object.
+ */
 export function profileKey(profile: Profile): string {
   const known = keysOfProfiles.get(profile);
   if (known !== undefined) return known;
@@ -30,7 +33,10 @@ export function profileKey(profile: Profile): string {
   return key;
 }
 
-/** All but what is decided call by call, or by the profile: members that nobody thought of here count. */
+/**
+ * All but what is decided call by call, or by the profile: members that nobody thought of here
+ * count.
+ */
 function whatSandboxesDependOn(entry: ToolEntry): object {
   const {
     description: _description,

@@ -22,8 +22,8 @@ export interface Owner {
 }
 
 /**
- * Makes a sandbox that loads the tool itself; the caller owns it. Undefined where there is no way to. Throws SandboxError,
- * NotGrantedError, the signal's reason.
+ * Makes a sandbox that loads the tool itself; the caller owns it. Undefined where there is no way
+ * to. Throws SandboxError, NotGrantedError, the signal's reason.
  */
 export async function parkPooled(
   parts: AheadParts,

@@ -10,7 +10,10 @@ import { type WarmOptions, WarmStarts } from "./warm.ts";
 /** What starts are opened with. */
 export type StartsOptions = Omit<WarmOptions, "versions" | "cpus" | "random">;
 
-/** Starts with so much memory for sandboxes that wait, or none that wait where that is 0. The caller owns them. */
+/**
+ * Starts with so much memory for sandboxes that wait, or none that wait where that is 0. The caller
+ * owns them.
+ */
 export function openStarts(options: StartsOptions): Starts {
   if (options.maxBytes === 0) return new ColdStarts(options);
   return new WarmStarts({

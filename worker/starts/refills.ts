@@ -1,12 +1,15 @@
 /**
- * Decides when waiting sandboxes are made and given back: a few at once, after the calls that run, within the memory that
- * all may take.
+ * Decides when waiting sandboxes are made and given back: a few at once, after the calls that run,
+ * within the memory that all may take.
  */
 import type { Clock } from "../support/clock.ts";
 import type { Shelf } from "./shelf.ts";
 import { allot } from "./sizing.ts";
 
-/** Milliseconds between two looks at what waits, when nothing else happens: what is idle is given back by these. */
+/**
+ * Milliseconds between two looks at what waits, when nothing else happens: what is idle is given
+ * back by these.
+ */
 export const tendEveryMs = 5_000;
 
 /** Made once: an error costs more than all else here. */
@@ -18,7 +21,9 @@ export interface RefillOptions {
   readonly shelves: () => Iterable<Shelf>;
   /** Bytes of memory for all that waits, with templates. */
   readonly maxBytes: number;
-  /** Processors: so many calls at once leave none for refills, and so many refills are made at once. */
+  /**
+   * Processors: so many calls at once leave none for refills, and so many refills are made at once.
+   */
   readonly cpus: number;
   readonly clock: Clock;
 }
@@ -69,7 +74,9 @@ export class Refills implements AsyncDisposable {
     this.#alarm.off.abort(calledOff);
   }
 
-  /** Begins nothing more, and waits for what is being made: the shelves are to be retired before. */
+  /**
+   * Begins nothing more, and waits for what is being made: the shelves are to be retired before.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
     await Promise.all(this.#making);

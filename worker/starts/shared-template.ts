@@ -1,5 +1,6 @@
 /**
- * A template that is used by those who make sandboxes from it and by the sandboxes made, and goes with the last of them.
+ * A template that is used by those who make sandboxes from it and by the sandboxes made, and goes
+ * with the last of them.
  */
 import type { PreparedTool } from "../runners/runner.ts";
 import type { Template } from "../sandbox/sandbox.ts";

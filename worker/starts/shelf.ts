@@ -1,5 +1,6 @@
 /**
- * The waiting sandboxes of one tool under one profile: how many there are, how many there should be, who gets them.
+ * The waiting sandboxes of one tool under one profile: how many there are, how many there should
+ * be, who gets them.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
@@ -12,9 +13,10 @@ import { type Waiting, isSame } from "./waiting.ts";
 export type Load = "none" | "some" | "full";
 
 /**
- * Milliseconds for which a refill stands back for calls that run. Most have their answer in less than a few, and to spawn a
- * process beside them would delay that. A sandbox of a pool costs as much as a cold start, so one that is made while calls
- * need every processor saves nothing; one of a template costs a tenth of that, which the next call would have to pay anyway.
+ * Milliseconds for which a refill stands back for calls that run. Most have their answer in less
+ * than a few, and to spawn a process beside them would delay that. A sandbox of a pool costs as
+ * much as a cold start, so one that is made while calls need every processor saves nothing; one of
+ * a template costs a tenth of that, which the next call would have to pay anyway.
  */
 export const holdMs: Readonly<Record<Load, Readonly<Record<AheadKind, number>>>> = {
   none: { pool: 0, template: 0 },
@@ -24,7 +26,10 @@ export const holdMs: Readonly<Record<Load, Readonly<Record<AheadKind, number>>>>
 /** How much the last refill counts for what the next is expected to take. */
 const refillWeight = 0.3;
 
-/** A shelf. Its owner retires it when it is not needed any more; what is taken from it belongs to who took it. */
+/**
+ * A shelf. Its owner retires it when it is not needed any more; what is taken from it belongs to
+ * who took it.
+ */
 export class Shelf {
   readonly profile: Profile;
   readonly #parts: SupplyParts;
@@ -62,7 +67,8 @@ export class Shelf {
   /**
    * An entry with the same key, which may want another number of sandboxes.
    *
-   * @param isUsual whether the profile is that of calls which no request tightens: nobody asked for a `min` of others
+   * @param isUsual whether the profile is that of calls which no request tightens: nobody asked for
+   *   a `min` of others
    */
   follow(entry: ToolEntry, isUsual: boolean): void {
     this.#entry = entry;
@@ -104,8 +110,9 @@ export class Shelf {
   }
 
   /**
-   * A sandbox for a call, made from what is present: one that waits or, where there is a template, a new one. The caller owns
-   * it. Undefined when a cold start is quicker. Throws the signal's reason only.
+   * A sandbox for a call, made from what is present: one that waits or, where there is a template,
+   * a new one. The caller owns it. Undefined when a cold start is quicker. Throws the signal's
+   * reason only.
    *
    * @param host the present parts of the host that the tool has
    */
@@ -180,7 +187,10 @@ export class Shelf {
     this.#parts.log.debug({ ...facts, waiting: this.#waiting.size }, "sandbox waits for a call");
   }
 
-  /** Gives back everything at once, and what is being made as soon as it is; what is known of the code is forgotten. */
+  /**
+   * Gives back everything at once, and what is being made as soon as it is; what is known of the
+   * code is forgotten.
+   */
   retire(reason: Error): void {
     this.#end(this.#waiting);
     this.#supply.retire(reason);

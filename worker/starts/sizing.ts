@@ -1,10 +1,13 @@
 /**
- * How many sandboxes of a tool should wait for calls: what its calls say, and what all tools together may take. Pure.
+ * How many sandboxes of a tool should wait for calls: what its calls say, and what all tools
+ * together may take. Pure.
  */
 import type { WarmBounds } from "../manifest/manifest.ts";
 import { maxWarm } from "../manifest/warm-field.ts";
 
-/** Calls that come within so many milliseconds count as one burst, also where a refill takes less. */
+/**
+ * Calls that come within so many milliseconds count as one burst, also where a refill takes less.
+ */
 export const burstMs = 100;
 /** So many times the largest burst are kept ready, since the next may be larger. */
 export const burstMargin = 1.5;
@@ -21,7 +24,10 @@ export class Arrivals {
   readonly #calls = new Fading();
   #lastMs = -Infinity;
 
-  /** A call came. A burst is what comes while a refill takes its time: nothing that is made meanwhile can serve it. */
+  /**
+   * A call came. A burst is what comes while a refill takes its time: nothing that is made
+   * meanwhile can serve it.
+   */
   arrive(nowMs: number, refillMs: number): void {
     this.#burst.push(nowMs);
     const sinceMs = nowMs - Math.max(burstMs, refillMs);
@@ -65,7 +71,10 @@ export interface Claim {
   readonly min: number;
   /** Sandboxes that should wait; not below `min`. */
   readonly wanted: number;
-  /** The most that one of its sandboxes takes; 0 before there was one, which is how this comes to be known. */
+  /**
+   * The most that one of its sandboxes takes; 0 before there was one, which is how this comes to be
+   * known.
+   */
   readonly eachBytes: number;
   /** What its template takes; 0 where it has none. */
   readonly baseBytes: number;
@@ -74,8 +83,8 @@ export interface Claim {
 }
 
 /**
- * How many sandboxes each claim is granted, so that all together stay below `maxBytes`: first what operators want in any
- * case, then what calls ask for, and in both the most used tools first.
+ * How many sandboxes each claim is granted, so that all together stay below `maxBytes`: first what
+ * operators want in any case, then what calls ask for, and in both the most used tools first.
  */
 export function allot(claims: readonly Claim[], maxBytes: number): readonly number[] {
   const granted = claims.map(() => 0);

@@ -1,5 +1,6 @@
 /**
- * The contract of how a call comes to its sandbox: with its tool in it, made when the call comes or before.
+ * The contract of how a call comes to its sandbox: with its tool in it, made when the call comes or
+ * before.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { StartKind } from "../protocol/execution.ts";
@@ -7,16 +8,25 @@ import type { PreparedTool } from "../runners/runner.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
 import type { Execution, Sandbox } from "../sandbox/sandbox.ts";
 
-/** A sandbox for one call of a tool, with nothing of the call in it. Disposing it kills what runs and gives everything back. */
+/**
+ * A sandbox for one call of a tool, with nothing of the call in it. Disposing it kills what runs
+ * and gives everything back.
+ */
 export interface ToolSandbox extends AsyncDisposable {
   readonly kind: StartKind;
   readonly sandbox: Omit<Sandbox, "start" | typeof Symbol.asyncDispose>;
   readonly tool: Pick<PreparedTool, "toolsPath" | "boundReached">;
-  /** Has the tool take the call that lies in the work directory. May be called once. Throws SandboxError. */
+  /**
+   * Has the tool take the call that lies in the work directory. May be called once. Throws
+   * SandboxError.
+   */
   start(): Promise<Execution>;
 }
 
-/** What is going on with the waiting sandboxes of one tool under one profile, for logs and measurements. */
+/**
+ * What is going on with the waiting sandboxes of one tool under one profile, for logs and
+ * measurements.
+ */
 export interface ShelfStats {
   readonly tool: string;
   readonly profile: string;
@@ -43,17 +53,26 @@ export interface WarmFailure {
   readonly error: unknown;
 }
 
-/** Where sandboxes for calls come from. Calls always get the present code of the present entry. Its owner disposes it after the last call, and before the backend and the runners. */
+/**
+ * Where sandboxes for calls come from. Calls always get the present code of the present entry. Its
+ * owner disposes it after the last call, and before the backend and the runners.
+ */
 export interface Starts extends AsyncDisposable {
   /** Of each tool that was called or has sandboxes that wait; nothing where none ever does. */
   readonly stats: readonly ShelfStats[];
   /**
-   * A sandbox for one call; the caller owns it. Throws SandboxError; NotGrantedError for a tool that may not have what it
-   * needs of the host any more; the signal's reason.
+   * A sandbox for one call; the caller owns it. Throws SandboxError; NotGrantedError for a tool
+   * that may not have what it needs of the host any more; the signal's reason.
    */
   acquire(tool: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox>;
-  /** To be called with all tools that are served, at the start and whenever they change. What is not among them is given up. */
+  /**
+   * To be called with all tools that are served, at the start and whenever they change. What is not
+   * among them is given up.
+   */
   follow(tools: Iterable<ToolEntry>): void;
-  /** To be called when no more calls will come than are there: from then on nothing is made before its call. */
+  /**
+   * To be called when no more calls will come than are there: from then on nothing is made before
+   * its call.
+   */
   drain(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Where the waiting sandboxes of one tool come from: the best way that works with its present code, and what to do when it
- * does not.
+ * Where the waiting sandboxes of one tool come from: the best way that works with its present code,
+ * and what to do when it does not.
  */
 import type { AheadKind } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
@@ -15,17 +15,24 @@ import type { WarmFailure } from "./starts.ts";
 import { type Origin, type Waiting, isSame } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
 
-/** Milliseconds in which a tool has to be loaded: one that hangs in its import holds up the refills of others. */
+/**
+ * Milliseconds in which a tool has to be loaded: one that hangs in its import holds up the refills
+ * of others.
+ */
 export const readyTimeoutMs = 75_000;
-/** Milliseconds after which a call does not wait for its template any more, but starts cold: many times what that takes. */
+/**
+ * Milliseconds after which a call does not wait for its template any more, but starts cold: many
+ * times what that takes.
+ */
 export const missTimeoutMs = 1_000;
 /** Bounds of the pauses after failures, in milliseconds. */
 export const retry = { baseMs: 500, capMs: 60_000 } as const;
 /** Milliseconds without a failure after which pauses are short again. */
 export const calmMs = 2 * retry.capMs;
 /**
- * Milliseconds after a change of the code before it is loaded: changes seldom come alone. Twice as many after each that comes
- * when the one before has hardly been loaded, up to the last, so that who writes all the time does not have it loaded all the time.
+ * Milliseconds after a change of the code before it is loaded: changes seldom come alone. Twice as
+ * many after each that comes when the one before has hardly been loaded, up to the last, so that
+ * who writes all the time does not have it loaded all the time.
  */
 export const settle = { firstMs: 200, lastMs: 1_600 } as const;
 /** Lengths of the last such pause after which a change counts as alone. */
@@ -61,7 +68,9 @@ export class Supply {
   /** Whether anything was made of the present code, or was to be. */
   #hasBegun = false;
 
-  /** @param onChanged told when a sandbox may be made at another time than before; it must not throw */
+  /**
+   * @param onChanged told when a sandbox may be made at another time than before; it must not throw
+   */
   constructor(parts: SupplyParts, owner: Owner, onChanged: () => void) {
     this.#parts = parts;
     this.#owner = owner;
@@ -100,7 +109,10 @@ export class Supply {
     return this.way === "template" && !this.hasTemplate ? 1 : Infinity;
   }
 
-  /** Makes a sandbox; the caller owns it. Total: what goes wrong is logged, and decides when and how it is tried again. */
+  /**
+   * Makes a sandbox; the caller owns it. Total: what goes wrong is logged, and decides when and how
+   * it is tried again.
+   */
   async make(): Promise<Waiting | undefined> {
     const { clock } = this.#parts;
     this.#hasBegun = true;
@@ -113,8 +125,8 @@ export class Supply {
   }
 
   /**
-   * Makes a sandbox for a call that waits for it, where there is a template for that; the caller owns it. Throws the signal's
-   * reason only.
+   * Makes a sandbox for a call that waits for it, where there is a template for that; the caller
+   * owns it. Throws the signal's reason only.
    */
   async makeNow(present: Origin, signal: AbortSignal): Promise<Waiting | undefined> {
     const template = this.#template;

@@ -5,7 +5,10 @@ import type { PreparedTool } from "../runners/runner.ts";
 import type { AheadKind } from "../sandbox/profile.ts";
 import type { ParkedSandbox } from "../sandbox/sandbox.ts";
 
-/** What the sandboxes of a tool were made from. Sandboxes made from the same can stand for each other. */
+/**
+ * What the sandboxes of a tool were made from. Sandboxes made from the same can stand for each
+ * other.
+ */
 export interface Origin {
   /** Of the code; see CodeVersions. */
   readonly version: number;

@@ -17,7 +17,10 @@ import type { SupplyParts } from "./supply.ts";
 import type { Waiting } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
 
-/** Milliseconds until the next sandbox is made in any case: a call may have artifacts brought to it before its tool begins. */
+/**
+ * Milliseconds until the next sandbox is made in any case: a call may have artifacts brought to it
+ * before its tool begins.
+ */
 const stagingMs = 50;
 
 /** What warm starts are made with. */
@@ -32,7 +35,10 @@ export interface WarmOptions extends Omit<SupplyParts, "endings" | "versions"> {
   readonly profileOf: (entry: ToolEntry) => Profile;
 }
 
-/** Has sandboxes wait for calls, by tool and profile. A call for which none waits gets one as fast as it can be had. */
+/**
+ * Has sandboxes wait for calls, by tool and profile. A call for which none waits gets one as fast
+ * as it can be had.
+ */
 export class WarmStarts implements Starts {
   readonly #options: WarmOptions;
   readonly #cold: ColdStarts;
@@ -138,7 +144,10 @@ export class WarmStarts implements Starts {
     shelf.retire(new Error(reason));
   }
 
-  /** What waits for such a call, or a new one from a template. Throws NotGrantedError; the signal's reason. */
+  /**
+   * What waits for such a call, or a new one from a template. Throws NotGrantedError; the signal's
+   * reason.
+   */
   async #take(
     entry: ToolEntry,
     profile: Profile,
@@ -158,7 +167,10 @@ export class WarmStarts implements Starts {
     }
   }
 
-  /** Undefined for an entry that is not served any more, and for one whose calls start cold in any case. */
+  /**
+   * Undefined for an entry that is not served any more, and for one whose calls start cold in any
+   * case.
+   */
   #shelfOf(entry: ToolEntry, profile: Profile): Shelf | undefined {
     const shelves = this.#shelves.get(entryKey(entry));
     if (shelves === undefined || waysOf(entry, profile).length === 0) return undefined;

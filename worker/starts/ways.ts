@@ -4,7 +4,10 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
 
-/** The ways to be tried, one after the other as they turn out unfit; when none is left, its calls start cold. */
+/**
+ * The ways to be tried, one after the other as they turn out unfit; when none is left, its calls
+ * start cold.
+ */
 export function waysOf(
   { start }: Pick<ToolEntry, "start">,
   { autoStart }: Pick<Profile, "autoStart">,

@@ -2,7 +2,9 @@
  * How long to wait between attempts.
  */
 
-/** Bounds of the delays, in milliseconds, and where chance comes from (0 inclusive to 1 exclusive). */
+/**
+ * Bounds of the delays, in milliseconds, and where chance comes from (0 inclusive to 1 exclusive).
+ */
 export interface BackoffOptions {
   readonly baseMs: number;
   readonly capMs: number;
@@ -10,8 +12,9 @@ export interface BackoffOptions {
 }
 
 /**
- * Delays in milliseconds without end: exponential with full jitter and a cap. Each lies between 0 and a bound that
- * doubles, so that many clients of one server that went away do not come back in step.
+ * Delays in milliseconds without end: exponential with full jitter and a cap. Each lies between 0
+ * and a bound that doubles, so that many clients of one server that went away do not come back in
+ * step.
  *
  * | delay            | 1st | 2nd | 3rd | 4th | 5th  | 6th  | 7th  |
  * |------------------|-----|-----|-----|-----|------|------|------|

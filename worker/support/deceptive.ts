@@ -3,8 +3,9 @@
  */
 
 /**
- * Control characters, ends of lines, those that turn the direction of others, and those that nobody sees. Joiners and variation
- * selectors are none of them: words of many scripts, and emoji, are spelt with them.
+ * Control characters, ends of lines, those that turn the direction of others, and those that nobody
+ * sees. Joiners and variation selectors are none of them: words of many scripts, and emoji, are
+ * spelt with them.
  */
 const deceptive =
   /[[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\u200c\u200d\p{Variation_Selector}]]/v;

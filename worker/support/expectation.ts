@@ -5,7 +5,9 @@
 /** Characters of a wrong text that a message repeats. */
 const maxQuotedLength = 60;
 
-/** Names a value in a message without giving away what may be secret: a URL can carry a password. */
+/**
+ * Names a value in a message without giving away what may be secret: a URL can carry a password.
+ */
 export function describeValue(value: unknown): string {
   switch (typeof value) {
     case "string":
@@ -42,8 +44,9 @@ export function accepts(what: string): { error: (refused: Refused) => string } {
 }
 
 /**
- * For a check that comes after others of the same value: it is made when these found nothing. They need not abort then, which
- * would also keep checks of whatever the value is a part of from being made, and so from being told at once.
+ * For a check that comes after others of the same value: it is made when these found nothing. They
+ * need not abort then, which would also keep checks of whatever the value is a part of from being
+ * made, and so from being told at once.
  */
 export const whenFineSoFar = {
   when: ({ issues }: { readonly issues: readonly unknown[] }): boolean => issues.length === 0,
@@ -52,7 +55,10 @@ export const whenFineSoFar = {
 /** A number as people write it in text. */
 const plainNumber = /^-?\d+(?:\.\d+)?$/;
 
-/** The number that a text in quotes holds; any other value as it is. For fields whose quotes nobody means. */
+/**
+ * The number that a text in quotes holds; any other value as it is. For fields whose quotes nobody
+ * means.
+ */
 export function unquoted(value: unknown): unknown {
   return typeof value === "string" && plainNumber.test(value) ? Number(value) : value;
 }

@@ -1,10 +1,14 @@
 /**
- * Everything that is wrong with a file of the operator's, each with its place, in one line for people.
+ * Everything that is wrong with a file of the operator's, each with its place, in one line for
+ * people.
  */
 import { describeValue } from "./expectation.ts";
 import type { Finding, Path, SourceDocument } from "./yaml-document.ts";
 
-/** Problems told at once. A file of the wrong kind has one per line, and logs have limits of their own. */
+/**
+ * Problems told at once. A file of the wrong kind has one per line, and logs have limits of their
+ * own.
+ */
 export const maxProblems = 100;
 
 /** Characters of an entry's name that a problem repeats. */
@@ -12,7 +16,9 @@ const maxNameLength = 100;
 
 /** One thing that is wrong with a file, with where and what is accepted. */
 export interface FileProblem {
-  /** 1-based; undefined when the problem is not at a place in the text (file missing, unreadable). */
+  /**
+   * 1-based; undefined when the problem is not at a place in the text (file missing, unreadable).
+   */
   readonly line: number | undefined;
   readonly column: number | undefined;
   /** The entry that it is about, such as `tool "echo"`. */
@@ -85,7 +91,10 @@ export class DocumentProblems {
     this.warnings.push(this.#at(path, message, "key"));
   }
 
-  /** What a schema found wrong with the value at `path`; a key that is not known is told at its own place. */
+  /**
+   * What a schema found wrong with the value at `path`; a key that is not known is told at its own
+   * place.
+   */
   addIssues(path: Path, error: { readonly issues: readonly SchemaIssue[] } | undefined): void {
     for (const issue of error?.issues ?? []) {
       const place = [...path, ...issue.path];
@@ -99,7 +108,10 @@ export class DocumentProblems {
     return { ...this.#document.placeOf(path, part), ...this.#namesOf(path), message };
   }
 
-  /** The entry and the field of a path such as `tools`, `echo`, `env`, 1: `tool "echo"` and `env[1]`. */
+  /**
+   * The entry and the field of a path such as `tools`, `echo`, `env`, 1: `tool "echo"` and
+   * `env[1]`.
+   */
   #namesOf([top, name, ...inside]: Path): Pick<FileProblem, "entry" | "field"> {
     if (top === undefined) return { entry: undefined, field: undefined };
     if (top !== this.#section || name === undefined)
@@ -110,7 +122,9 @@ export class DocumentProblems {
   }
 }
 
-/** `env[1]`, `limits.memory_mb`. A key that is not a plain word is quoted, and cut when it is long. */
+/**
+ * `env[1]`, `limits.memory_mb`. A key that is not a plain word is quoted, and cut when it is long.
+ */
 function fieldName(path: Path): string | undefined {
   const names = path.map((step, index) => {
     if (typeof step === "number") return `[${step}]`;

@@ -3,14 +3,17 @@
  */
 import { closeSync, readFileSync, readdirSync } from "node:fs";
 
-/** Flag of a descriptor that exec closes, as /proc shows it, in octal (proc_pid_fdinfo(5), open(2)). */
+/**
+ * Flag of a descriptor that exec closes, as /proc shows it, in octal (proc_pid_fdinfo(5), open(2)).
+ */
 const closeOnExec = 0o2000000;
 const firstUnknown = 3;
 
 /**
- * Closes every descriptor above stderr that programs started from here would inherit. Whatever opened them in the
- * process before us meant them for itself: a terminal multiplexer's socket, a CI runner's pipe, however high its
- * number. Node marks all of its own as close-on-exec. To be called before anything else opens descriptors.
+ * Closes every descriptor above stderr that programs started from here would inherit. Whatever
+ * opened them in the process before us meant them for itself: a terminal multiplexer's socket, a CI
+ * runner's pipe, however high its number. Node marks all of its own as close-on-exec. To be called
+ * before anything else opens descriptors.
  */
 export function closeInheritedDescriptors(): void {
   for (const descriptor of inheritableDescriptors()) close(descriptor);
@@ -27,7 +30,8 @@ function close(descriptor: number): void {
   try {
     closeSync(descriptor);
   } catch (error) {
-    // Whoever had it open, such as a thread of the runtime that read a file of /proc, has closed it already.
+    // Whoever had it open, such as a thread of the runtime that read a file of /proc, has closed it
+    // already.
     if ((error as NodeJS.ErrnoException).code !== "EBADF") throw error;
   }
 }

@@ -3,7 +3,9 @@
  */
 import { readFile, stat } from "node:fs/promises";
 
-/** What can be missing, by its name for people, with its package, which is called alike everywhere. */
+/**
+ * What can be missing, by its name for people, with its package, which is called alike everywhere.
+ */
 const products = {
   bubblewrap: { words: "bubblewrap 0.8 or newer", packageName: "bubblewrap" },
   python: { words: "Python 3.9 or newer", packageName: "python3" },
@@ -32,7 +34,10 @@ export function installHint(product: Product, osRelease: string): string {
   return installer === undefined ? what : `${what}, as root: ${installer} ${packageName}`;
 }
 
-/** An error that says how to install what should be at `path`; undefined when something is there. Never rejects. */
+/**
+ * An error that says how to install what should be at `path`; undefined when something is there.
+ * Never rejects.
+ */
 export async function missingProgram(path: string, product: Product): Promise<Error | undefined> {
   const isMissing = await stat(path).then(
     () => false,

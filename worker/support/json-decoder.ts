@@ -5,7 +5,10 @@ import { Worker } from "node:worker_threads";
 import { extname } from "node:path";
 import { type Json, JsonError, type JsonLimits, defaultJsonLimits, parseJson } from "./json.ts";
 
-/** Documents above this size are parsed by a thread of their own; parsing below it takes a few milliseconds. */
+/**
+ * Documents above this size are parsed by a thread of their own; parsing below it takes a few
+ * milliseconds.
+ */
 export const offThreadAboveBytes = 1024 * 1024;
 
 /** What the thread sends back. */
@@ -14,8 +17,9 @@ export type DecodedMessage =
   | { readonly ok: false; readonly reason: JsonError["reason"]; readonly message: string };
 
 /**
- * Like `parseJson`, but a document above `offThreadAboveBytes` is parsed in a worker thread that ends with the call.
- * Throws JsonError, or the signal's reason when it aborts. How many run at once is the caller's bound.
+ * Like `parseJson`, but a document above `offThreadAboveBytes` is parsed in a worker thread that
+ * ends with the call. Throws JsonError, or the signal's reason when it aborts. How many run at once
+ * is the caller's bound.
  */
 export async function decodeJson(
   bytes: Uint8Array,

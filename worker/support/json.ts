@@ -1,5 +1,6 @@
 /**
- * JSON as a type, and decoding of JSON that somebody else wrote: bounded in depth and number of values.
+ * JSON as a type, and decoding of JSON that somebody else wrote: bounded in depth and number of
+ * values.
  */
 
 /** Any JSON value. */
@@ -10,7 +11,10 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Bounds of a document. They cap what parsing costs: 30 MB of `[{},{},…]` blocks Node for 10 s and takes 2 GB. */
+/**
+ * Bounds of a document. They cap what parsing costs: 30 MB of `[{},{},…]` blocks Node for 10 s and
+ * takes 2 GB.
+ */
 export interface JsonLimits {
   /** Levels of nesting; `1` is a flat array or object. */
   readonly depth: number;
@@ -40,8 +44,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /**
  * Decodes UTF-8 JSON on this thread.
  *
- * Python's bare `NaN`, `Infinity` and `-Infinity`, which its `json` writes by default, are read as null.
- * Throws JsonError for bad UTF-8, bad syntax, or a document beyond `limits`.
+ * Python's bare `NaN`, `Infinity` and `-Infinity`, which its `json` writes by default, are read as
+ * null. Throws JsonError for bad UTF-8, bad syntax, or a document beyond `limits`.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLimits): Json {
   const text = decodeUtf8(bytes);
@@ -57,7 +61,8 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLim
         // The first error names the position in the text as it came.
       }
     }
-    // Without the parser's error as cause: it quotes the text, which may hold secrets, and causes are logged.
+    // Without the parser's error as cause: it quotes the text, which may hold secrets, and causes
+    // are logged.
     throw new JsonError("syntax", syntaxMessage(error));
   }
 }
@@ -87,8 +92,8 @@ const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 
 /**
- * Counts depth and values before a parser allocates anything. Every value but the first of its container follows a
- * comma, so commas plus containers bound the number of values from above.
+ * Counts depth and values before a parser allocates anything. Every value but the first of its
+ * container follows a comma, so commas plus containers bound the number of values from above.
  */
 function checkBounds(text: string, limits: JsonLimits): void {
   let depth = 0;
@@ -114,7 +119,9 @@ function checkBounds(text: string, limits: JsonLimits): void {
   }
 }
 
-/** Index of the quote that closes the string opened at `start`, or the text's length when none does. */
+/**
+ * Index of the quote that closes the string opened at `start`, or the text's length when none does.
+ */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1) {
@@ -127,9 +134,9 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * The text with Python's non-finite numbers outside strings as null, or undefined when there are none. Strings are
- * skipped by hand: an expression that matches them overflows its stack on a long one, and takes quadratic time over
- * the escaped quotes of one that is never closed.
+ * The text with Python's non-finite numbers outside strings as null, or undefined when there are
+ * none. Strings are skipped by hand: an expression that matches them overflows its stack on a long
+ * one, and takes quadratic time over the escaped quotes of one that is never closed.
  */
 function replaceNonFinite(text: string): string | undefined {
   if (!/NaN|Infinity/.test(text)) return undefined;

@@ -8,9 +8,11 @@ const maxEdits = 2;
 const charactersPerEdit = 3;
 
 /**
- * The name of `known` that `name` is a misspelling of: the fewest edits, the first of equals. Undefined without one.
+ * The name of `known` that `name` is a misspelling of: the fewest edits, the first of equals.
+ * Undefined without one.
  *
- * An edit inserts, drops or replaces one character or swaps two neighbours. Case, `_` and `-` do not count.
+ * An edit inserts, drops or replaces one character or swaps two neighbours. Case, `_` and `-` do
+ * not count.
  */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const misspelt = fold(name);

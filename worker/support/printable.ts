@@ -3,8 +3,9 @@
  */
 
 /**
- * Text of others with its control characters spelled out: a tool's message must not move the cursor, change colours or
- * reverse the reading direction of what stands beside it. Newlines and tabs stay; JSON stays the same JSON.
+ * Text of others with its control characters spelled out: a tool's message must not move the
+ * cursor, change colours or reverse the reading direction of what stands beside it. Newlines and
+ * tabs stay; JSON stays the same JSON.
  */
 export function printable(text: string): string {
   return text.replace(

@@ -3,7 +3,10 @@
  */
 import type { Clock } from "./clock.ts";
 
-/** Milliseconds between two times that the same text is news: the first interval, which doubles, and the longest. */
+/**
+ * Milliseconds between two times that the same text is news: the first interval, which doubles, and
+ * the longest.
+ */
 const intervalMs = { first: 1_000, longest: 300_000 } as const;
 
 /** Texts that are remembered; of more, the oldest go. */
@@ -15,7 +18,10 @@ interface Heard {
   readonly nextMs: number;
 }
 
-/** Whether a text is news: the first time, at growing intervals while it is repeated, and after it was not for long. */
+/**
+ * Whether a text is news: the first time, at growing intervals while it is repeated, and after it
+ * was not for long.
+ */
 export function createRepeatFilter(clock: Pick<Clock, "monotonicMs">): (text: string) => boolean {
   const texts = new Map<string, Heard>();
   return (text) => {

@@ -4,8 +4,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Milliseconds within which the same signal counts as one. A terminal sends Ctrl-C to every process of its group, and
- * npm, timeout(1) or the launcher of an older Node pass on what they got as well.
+ * Milliseconds within which the same signal counts as one. A terminal sends Ctrl-C to every process
+ * of its group, and npm, timeout(1) or the launcher of an older Node pass on what they got as well.
  */
 export const repeatMs = 500;
 

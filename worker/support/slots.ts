@@ -46,8 +46,8 @@ export class Slots {
   }
 
   /**
-   * Waits for a lease. The caller owns it and disposes it; disposing twice is harmless.
-   * Rejects at once with SlotsFullError when the line is full, and with the signal's reason when it aborts.
+   * Waits for a lease. The caller owns it and disposes it; disposing twice is harmless. Rejects at
+   * once with SlotsFullError when the line is full, and with the signal's reason when it aborts.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();

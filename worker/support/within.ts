@@ -7,8 +7,8 @@ import type { Clock } from "./clock.ts";
 const settledInTime = new Error("it settled in time");
 
 /**
- * Waits for `promise`, or rejects with the signal's reason as soon as it aborts. Leaves no listener behind. The work
- * behind the promise goes on; what it comes to is then ignored.
+ * Waits for `promise`, or rejects with the signal's reason as soon as it aborts. Leaves no listener
+ * behind. The work behind the promise goes on; what it comes to is then ignored.
  */
 export async function abortable<Value>(
   promise: Promise<Value>,
@@ -27,7 +27,10 @@ export async function abortable<Value>(
   }
 }
 
-/** Whether `promise` settled within `ms` and before the signal aborted. Never rejects; leaves no timer behind. */
+/**
+ * Whether `promise` settled within `ms` and before the signal aborted. Never rejects; leaves no
+ * timer behind.
+ */
 export async function settlesWithin(
   promise: Promise<unknown>,
   ms: number,

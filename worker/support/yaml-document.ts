@@ -26,8 +26,8 @@ export interface SourceDocument {
   /** What the reader ignored, such as an unknown tag. */
   readonly warnings: readonly Finding[];
   /**
-   * Where the value at `path` is written, or its key if asked for, or if the value is a map, a list or empty.
-   * What is not written at all (absent, or merged in) is at the nearest key above it.
+   * Where the value at `path` is written, or its key if asked for, or if the value is a map, a list
+   * or empty. What is not written at all (absent, or merged in) is at the nearest key above it.
    */
   placeOf(path: Path, part?: "key" | "value"): Place;
 }
@@ -55,14 +55,16 @@ const messages: Readonly<Record<string, string>> = {
 /**
  * Reads one YAML 1.2 document in UTF-8, with `<<` merge keys as PyYAML understands them.
  *
- * Keys are text as written (`1.50` stays "1.50"); a key may occur once per map. Total: what cannot be read is told.
+ * Keys are text as written (`1.50` stays "1.50"); a key may occur once per map. Total: what cannot
+ * be read is told.
  */
 export function readDocument(bytes: Uint8Array): Reading {
   if (!isUtf8(bytes)) return unreadable([{ ...firstBadLine(bytes), message: "not valid UTF-8" }]);
   try {
     return readText(new TextDecoder().decode(bytes));
   } catch (error) {
-    // The reader throws plain errors of several classes: too many aliases, `<<` with something else than a map.
+    // The reader throws plain errors of several classes: too many aliases, `<<` with something else
+    // than a map.
     const message = error instanceof Error ? error.message : String(error);
     return unreadable([{ line: 1, column: 1, message }]);
   }
@@ -78,7 +80,8 @@ function readText(text: string): Reading {
     version: "1.2",
     merge: true,
     stringKeys: true,
-    // The reader compares every pair of keys, minutes for a large file of the wrong kind; below it is a lookup.
+    // The reader compares every pair of keys, minutes for a large file of the wrong kind; below it
+    // is a lookup.
     uniqueKeys: false,
     prettyErrors: false,
     lineCounter: lines,
@@ -120,10 +123,16 @@ function withHint(message: string): string {
   return `${message} (text that starts with > or | needs quotes)`;
 }
 
-/** The pairs of every map by key: problems are placed one by one, and a file may have thousands of keys. */
+/**
+ * The pairs of every map by key: problems are placed one by one, and a file may have thousands of
+ * keys.
+ */
 type KeyIndex = Map<YAMLMap, Map<unknown, Pair>>;
 
-/** Fills `index` and tells of keys that occur twice in a map and of aliases whose anchor was not set before. */
+/**
+ * Fills `index` and tells of keys that occur twice in a map and of aliases whose anchor was not set
+ * before.
+ */
 function indexKeys(
   document: Document,
   index: KeyIndex,

@@ -1,5 +1,6 @@
 /**
- * Health probes for an orchestrator, under the names that deployments of this family of workers ask for.
+ * Health probes for an orchestrator, under the names that deployments of this family of workers ask
+ * for.
  */
 import { type Server, createServer } from "node:http";
 
@@ -29,8 +30,8 @@ export interface HealthServer extends AsyncDisposable {
 }
 
 /**
- * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; 404 to anything but a probe. Rejects when address and port
- * cannot be had. The caller owns the server.
+ * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; 404 to anything but a probe. Rejects
+ * when address and port cannot be had. The caller owns the server.
  */
 export async function startHealthServer(
   { port, host }: HealthAddress,

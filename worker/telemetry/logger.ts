@@ -5,7 +5,9 @@ import type { Writable } from "node:stream";
 import { type DestinationStream, type Logger as PinoLogger, pino } from "pino";
 import { prettyDestination } from "./pretty-log.ts";
 
-/** A logger. Events, not sentences about code; keys are camelCase with units; errors go under `err`. */
+/**
+ * A logger. Events, not sentences about code; keys are camelCase with units; errors go under `err`.
+ */
 export type Logger = PinoLogger;
 
 /** Levels that can be configured. */
@@ -14,7 +16,10 @@ export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "s
 /** How a line of the log can look. */
 export const logFormats = ["auto", "json", "pretty"] as const;
 
-/** Paths whose values never reach the log at any level: at the top of what is logged, or up to two levels below. */
+/**
+ * Paths whose values never reach the log at any level: at the top of what is logged, or up to two
+ * levels below.
+ */
 export const redactedPaths: readonly string[] = [
   ...["password", "token", "secret", "authToken", "toolConfig", "tool_config"].flatMap((name) => [
     name,
@@ -31,7 +36,10 @@ export const redactedPaths: readonly string[] = [
   ],
 ];
 
-/** Where lines go: as they are, or made for people where the format says so or a terminal shows them. */
+/**
+ * Where lines go: as they are, or made for people where the format says so or a terminal shows
+ * them.
+ */
 export function logDestination(
   stream: Writable & { readonly isTTY?: boolean; readonly fd?: number },
   format: (typeof logFormats)[number],
@@ -45,7 +53,8 @@ export function logDestination(
 /**
  * Creates the root logger: JSON lines, with time as ISO text.
  *
- * @param destination a stream, or a descriptor that is written without delay, so that nothing is lost at an exit
+ * @param destination a stream, or a descriptor that is written without delay, so that nothing is
+ *   lost at an exit
  */
 export function createLogger(
   level: (typeof logLevels)[number],

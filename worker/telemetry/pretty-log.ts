@@ -1,6 +1,6 @@
 /**
- * The log for people: a line of JSON becomes a line of time, level, event and facts. Long texts stand below it, and so
- * does everything long that belongs to a warning.
+ * The log for people: a line of JSON becomes a line of time, level, event and facts. Long texts
+ * stand below it, and so does everything long that belongs to a warning.
  */
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
@@ -44,7 +44,10 @@ export interface LogEntry {
   readonly members: JsonObject;
 }
 
-/** A destination of a logger that writes to a stream, in colours where that is a terminal. `isVerbose` as for `showEntry`. */
+/**
+ * A destination of a logger that writes to a stream, in colours where that is a terminal.
+ * `isVerbose` as for `showEntry`.
+ */
 export function prettyDestination(stream: Writable, isVerbose: boolean): DestinationStream {
   const screen: Screen = {
     line: (text) => void stream.write(`${text}\n`),
@@ -65,7 +68,10 @@ export function showText(line: string, screen: Screen): void {
   screen.line(printable(cut(line)));
 }
 
-/** @param isVerbose whether everything is shown, with the stack of what went wrong, which is the worker's and no tool's */
+/**
+ * @param isVerbose whether everything is shown, with the stack of what went wrong, which is the
+ *   worker's and no tool's
+ */
 export function showEntry(entry: LogEntry, screen: Screen, isVerbose: boolean): void {
   const { level, event, time, members } = entry;
   const isQuiet = level === "info" || level === "debug";

@@ -1,4 +1,7 @@
-/** A tool that loads as long as one with large packages does, about 100 ms: much of what Node has, and code made here. */
+/**
+ * A tool that loads as long as one with large packages does, about 100 ms: much of what Node has,
+ * and code made here.
+ */
 import "node:child_process";
 import "node:cluster";
 import "node:crypto";

@@ -12,7 +12,10 @@ interface Column {
   readonly mean: number | null;
 }
 
-/** Counts the rows of a CSV artifact and says for each column what is in it. Saves the same as a table. */
+/**
+ * Counts the rows of a CSV artifact and says for each column what is in it. Saves the same as a
+ * table.
+ */
 export async function summarizeCsv(
   { table }: { readonly table: string },
   ctx: ToolContext,

@@ -1,5 +1,6 @@
 /**
- * Assured control: how flows of guaranteed messages are opened, acknowledged and closed, and queues made.
+ * Assured control: how flows of guaranteed messages are opened, acknowledged and closed, and queues
+ * made.
  */
 import {
   type Field,

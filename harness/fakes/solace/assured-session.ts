@@ -1,5 +1,6 @@
 /**
- * Guaranteed messaging of one client: its publisher and consumer flows, and the queues that it makes.
+ * Guaranteed messaging of one client: its publisher and consumer flows, and the queues that it
+ * makes.
  */
 import {
   assured,
@@ -125,7 +126,10 @@ export class AssuredSession {
     for (const { queue } of this.#consumptions.values()) queue.handOut();
   }
 
-  /** Gives back to the queues what the client did not settle. Its publisher flows remain for when it comes back. */
+  /**
+   * Gives back to the queues what the client did not settle. Its publisher flows remain for when it
+   * comes back.
+   */
   close(): void {
     const consumptions = [...this.#consumptions.values()];
     this.#consumptions.clear();
@@ -135,7 +139,8 @@ export class AssuredSession {
   #openPublisher(fields: Fields, tag: number | undefined): void {
     const { publishers, faults } = this.#router;
     const { clientName } = this.#line;
-    // Who has sent nothing has nothing to go on with, whatever flow it had; so a client begins anew that was refused its own.
+    // Who has sent nothing has nothing to go on with, whatever flow it had; so a client begins anew
+    // that was refused its own.
     const isFresh = (fields.number(assuredField.lastSent, 8) ?? 0) === 0;
     const name = fields.text(assuredField.flowName) ?? "";
     const former = faults.forgetsPublishers ? undefined : publishers.reopen(name, clientName);

@@ -1,16 +1,18 @@
 /**
- * A Solace broker for tests, to which the real client libraries connect over tcp and ws, and over both with TLS.
+ * A Solace broker for tests, to which the real client libraries connect over tcp and ws, and over
+ * both with TLS.
  *
  *     await using broker = await startSmfBroker();
  *     const session = solace.SolclientFactory.createSession({ url: broker.url, vpnName: "default", … });
  *
- * It has logins, topics, shared subscriptions, durable queues with every settlement outcome, and a dead message queue. It
- * knows no passwords: any user may do everything, but for queues that clients made with permissions for others. What is to
- * go wrong is set in `faults`; what happened is told by `events`, and can be looked up in `queues` and `queue()`.
+ * It has logins, topics, shared subscriptions, durable queues with every settlement outcome, and a
+ * dead message queue. It knows no passwords: any user may do everything, but for queues that
+ * clients made with permissions for others. What is to go wrong is set in `faults`; what happened
+ * is told by `events`, and can be looked up in `queues` and `queue()`.
  *
- * Where it is simpler than a real broker: queues are in memory, and outlive connections and `stop()`, but not the process.
- * Replays begin with the oldest logged message. There are no transactions, selectors, browsers or temporary queues, and one
- * VPN only, whatever its name.
+ * Where it is simpler than a real broker: queues are in memory, and outlive connections and
+ * `stop()`, but not the process. Replays begin with the oldest logged message. There are no
+ * transactions, selectors, browsers or temporary queues, and one VPN only, whatever its name.
  */
 import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
@@ -36,7 +38,10 @@ export interface SmfBrokerOptions {
   /** Port to listen on for WebSockets; none unless told, 0 takes a free one. */
   readonly webPort?: number;
   readonly tls?: SmfBrokerTls;
-  /** Refuses guaranteed messages to topics that nobody subscribes to; otherwise they are confirmed and dropped. */
+  /**
+   * Refuses guaranteed messages to topics that nobody subscribes to; otherwise they are confirmed
+   * and dropped.
+   */
   readonly rejectsUnmatched?: boolean;
   /** Keeps guaranteed messages for `replay()`. */
   readonly keepsReplayLog?: boolean;
@@ -44,7 +49,10 @@ export interface SmfBrokerOptions {
   readonly now?: () => number;
 }
 
-/** Starts a broker. Rejects when it cannot listen. The caller disposes it, which drops every connection. */
+/**
+ * Starts a broker. Rejects when it cannot listen. The caller disposes it, which drops every
+ * connection.
+ */
 export async function startSmfBroker(options: SmfBrokerOptions = {}): Promise<SmfBroker> {
   const broker = new SmfBroker(options);
   try {
@@ -137,12 +145,18 @@ export class SmfBroker implements AsyncDisposable {
     this.#router.deleteQueue(name);
   }
 
-  /** Unbinds every consumer of a queue, and tells them `reason`; on "Service Unavailable" the library binds again itself. */
+  /**
+   * Unbinds every consumer of a queue, and tells them `reason`; on "Service Unavailable" the
+   * library binds again itself.
+   */
   unbindAll(name: string, reason: Response = refusals.queueShutdown): void {
     this.#router.queues.get(name)?.unbindAll(reason);
   }
 
-  /** Replays the log to a queue, as an administrator does: consumers are unbound, and nothing says which messages are old. */
+  /**
+   * Replays the log to a queue, as an administrator does: consumers are unbound, and nothing says
+   * which messages are old.
+   */
   replay(name: string): void {
     const queue = this.#router.queues.get(name);
     if (queue) this.#router.replay(queue);

@@ -81,7 +81,9 @@ const capabilityBitCount = 27;
 
 /** Capabilities that have a value. */
 const capability = { speed: 0, portType: 1, maxGuaranteedBytes: 2, maxDirectBytes: 3 } as const;
-/** In the extended capabilities: the versions of assured control that are spoken, first and last. */
+/**
+ * In the extended capabilities: the versions of assured control that are spoken, first and last.
+ */
 const assuredControlVersions = 4;
 
 /** The largest body of a guaranteed and of a direct message, as told to clients. */

@@ -18,7 +18,9 @@ import { type Response, responseParam } from "./params.ts";
 import type { Router } from "./router.ts";
 import { Session } from "./session.ts";
 
-/** Bytes on their way to a client from which on it gets no further messages, and is not listened to. */
+/**
+ * Bytes on their way to a client from which on it gets no further messages, and is not listened to.
+ */
 export const maxUnsentBytes = 8 * 1024 * 1024;
 
 /** Bytes of a client's name. */
@@ -66,7 +68,10 @@ export class Connection {
     });
   }
 
-  /** Cuts the connection without a word; what its client had in hand comes back a moment later. Idempotent. */
+  /**
+   * Cuts the connection without a word; what its client had in hand comes back a moment later.
+   * Idempotent.
+   */
   cut(): void {
     this.#stream.destroy();
   }

@@ -28,8 +28,9 @@ export interface Receiver {
 }
 
 /**
- * One consumer of a queue. Two windows bound what is on its way: the client's, opened by the receipts that its library
- * sends for every message, and the queue's, opened by what the application settles.
+ * One consumer of a queue. Two windows bound what is on its way: the client's, opened by the
+ * receipts that its library sends for every message, and the queue's, opened by what the
+ * application settles.
  */
 export class ConsumerFlow {
   readonly id: number;
@@ -38,7 +39,10 @@ export class ConsumerFlow {
   readonly unsettled = new Map<number, Spooled>();
   /** The first of the flows that this one continues; its own id when it continues none. */
   #origin: number;
-  /** Messages that the client takes without a receipt; 0 until it says that it is ready, and when it pauses. */
+  /**
+   * Messages that the client takes without a receipt; 0 until it says that it is ready, and when it
+   * pauses.
+   */
   #window = 0;
   #lastSent = 0;
   #lastReceived = 0;
@@ -75,8 +79,9 @@ export class ConsumerFlow {
   }
 
   /**
-   * Hands a message out. A client drops an id that it knows, and repeats how it settled it: so a message comes under its
-   * former id to the flow that may still have it in hand, and under a new one (greater than all before) to any other.
+   * Hands a message out. A client drops an id that it knows, and repeats how it settled it: so a
+   * message comes under its former id to the flow that may still have it in hand, and under a new
+   * one (greater than all before) to any other.
    */
   handOut(spooled: Spooled, newId: () => number): void {
     const { sentAs } = spooled;

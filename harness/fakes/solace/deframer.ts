@@ -11,7 +11,10 @@ export class Deframer {
   /** Length of the frame that has begun, once its prelude is there. */
   #wantedBytes: number | undefined;
 
-  /** Takes the next bytes of the stream; the frames that they complete. Throws MalformedError, and is of no use then. */
+  /**
+   * Takes the next bytes of the stream; the frames that they complete. Throws MalformedError, and
+   * is of no use then.
+   */
   *push(chunk: Buffer): Generator<Buffer, void> {
     this.#chunks.push(chunk);
     this.#sizeBytes += chunk.length;
@@ -27,7 +30,10 @@ export class Deframer {
     }
   }
 
-  /** The first `length` bytes, copied: whoever keeps a message must not keep the chunks that it came in. */
+  /**
+   * The first `length` bytes, copied: whoever keeps a message must not keep the chunks that it came
+   * in.
+   */
   #take(length: number): Buffer {
     const parts: Buffer[] = [];
     let missing = length;

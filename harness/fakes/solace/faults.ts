@@ -24,11 +24,13 @@ export interface Faults {
   /** Leaves keep-alives unanswered, as a broker does whose host has vanished. */
   mutesKeepAlives?: boolean;
   /**
-   * Hands out what was in flight under new ids to a consumer that comes back, as after a fail-over to another broker. The
-   * client's library then cannot tell that it has it already.
+   * Hands out what was in flight under new ids to a consumer that comes back, as after a fail-over
+   * to another broker. The client's library then cannot tell that it has it already.
    */
   forgetsConsumers?: boolean;
-  /** Knows no publisher that comes back, whose library then publishes anew what has no confirmation. */
+  /**
+   * Knows no publisher that comes back, whose library then publishes anew what has no confirmation.
+   */
   forgetsPublishers?: boolean;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Numbered values, of which headers and bodies of every SMF message consist; all numbers are big-endian.
+ * Numbered values, of which headers and bodies of every SMF message consist; all numbers are
+ * big-endian.
  */
 
 /** What came cannot be read as what it claims to be; whoever sent it is cut off. */
@@ -77,7 +78,10 @@ export function numberBytes(value: number, width: Width): Buffer {
   return bytes;
 }
 
-/** A number of up to 8 bytes. Throws MalformedError when it is none, or one that JavaScript cannot count to. */
+/**
+ * A number of up to 8 bytes. Throws MalformedError when it is none, or one that JavaScript cannot
+ * count to.
+ */
 export function readNumber(bytes: Buffer): number {
   if (bytes.length < 1 || bytes.length > 8) {
     throw new MalformedError(`a number of ${bytes.length} bytes`);
@@ -101,7 +105,10 @@ export function slice(bytes: Buffer, start: number, end: number): Buffer {
   return bytes.subarray(start, end);
 }
 
-/** A field whose first byte holds its type in the bits of `typeMask`, and the place after it. Throws MalformedError. */
+/**
+ * A field whose first byte holds its type in the bits of `typeMask`, and the place after it. Throws
+ * MalformedError.
+ */
 export function readShortField(
   bytes: Buffer,
   at: number,
@@ -128,7 +135,10 @@ export function encodeShortField({ type, value }: Field): Buffer {
 /** The bit above it says what to do with a type that one does not know. */
 const longTypeMask = 0x7f;
 
-/** Fields with four bytes of length each, as login speaks of clients and of what a broker can do. Throws MalformedError. */
+/**
+ * Fields with four bytes of length each, as login speaks of clients and of what a broker can do.
+ * Throws MalformedError.
+ */
 export function readLongFields(bytes: Buffer): Fields {
   const fields: Field[] = [];
   for (let at = 0; at < bytes.length;) {

@@ -54,7 +54,10 @@ export interface OutboundFrame {
   readonly payload?: Buffer;
 }
 
-/** How long the frame is that begins with these bytes, at least `preludeBytes` of them. Throws MalformedError. */
+/**
+ * How long the frame is that begins with these bytes, at least `preludeBytes` of them. Throws
+ * MalformedError.
+ */
 export function frameLength(prelude: Buffer): number {
   if (((prelude[0] ?? 0) & 0b111) !== version) throw new MalformedError("not SMF version 3");
   const headerLength = prelude.readUInt32BE(4);

@@ -62,7 +62,10 @@ export class Listener {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Accepts nobody any more; resolves when the last of those who are connected has gone. Idempotent. */
+  /**
+   * Accepts nobody any more; resolves when the last of those who are connected has gone.
+   * Idempotent.
+   */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

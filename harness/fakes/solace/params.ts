@@ -60,7 +60,9 @@ export const extended = {
 
 /** Bytes of an extended parameter's value, by the three bits above its type. */
 const extendedWidths = [0, 1, 2, 4, 8];
-/** Widths that are told by one and by two bytes of their own, which count themselves and the type. */
+/**
+ * Widths that are told by one and by two bytes of their own, which count themselves and the type.
+ */
 const shortLength = 5;
 const longLength = 6;
 

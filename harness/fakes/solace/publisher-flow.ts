@@ -1,15 +1,22 @@
 /**
- * The ways of guaranteed messages from publishers to the broker, which outlive the connections that they use.
+ * The ways of guaranteed messages from publishers to the broker, which outlive the connections that
+ * they use.
  */
 import type { Response } from "./params.ts";
 
-/** Flows that are remembered; of more, those that were opened first go, and their publishers start anew. */
+/**
+ * Flows that are remembered; of more, those that were opened first go, and their publishers start
+ * anew.
+ */
 export const maxPublisherFlows = 10_000;
 
 /** Refusals of one flow that are remembered: as many as its client can wait for at once. */
 const maxRefusals = 255;
 
-/** What the next message of a flow is: new, one that the broker has already, or one before which another is missing. */
+/**
+ * What the next message of a flow is: new, one that the broker has already, or one before which
+ * another is missing.
+ */
 export type Standing = "new" | "known" | "early";
 
 /** Numbers the messages of one publisher, so that what comes twice is kept once. */
@@ -41,7 +48,10 @@ export class PublisherFlow {
     if (this.#refusals.size > maxRefusals && oldest !== undefined) this.#refusals.delete(oldest);
   }
 
-  /** The last message that a client that knows of everything up to `known` may take for confirmed: none is refused before it. */
+  /**
+   * The last message that a client that knows of everything up to `known` may take for confirmed:
+   * none is refused before it.
+   */
   confirmedAfter(known: number): number {
     const refused = [...this.#refusals.keys()].find((id) => id > known);
     return refused === undefined ? this.#lastId : refused - 1;

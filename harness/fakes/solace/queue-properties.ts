@@ -21,7 +21,10 @@ export interface QueueProperties {
   /** Messages that one consumer may hold without having settled them. */
   readonly maxUnsettledPerFlow: number;
   readonly maxFlows: number;
-  /** Whether consumers hear how often they were handed a message; queues of real brokers do not unless told. */
+  /**
+   * Whether consumers hear how often they were handed a message; queues of real brokers do not
+   * unless told.
+   */
   readonly countsDeliveries: boolean;
 }
 

@@ -14,7 +14,10 @@ import type { QueueProperties } from "./queue-properties.ts";
 /** Messages of one queue; the quota bounds their bytes. */
 const maxMessagesPerQueue = 50_000;
 
-/** Consumers of one queue that are remembered after their connection was lost; of more, the oldest go. */
+/**
+ * Consumers of one queue that are remembered after their connection was lost; of more, the oldest
+ * go.
+ */
 export const maxLostFlows = 100;
 
 /** What a queue needs of the broker that it is in. */
@@ -116,8 +119,8 @@ export class Queue {
   }
 
   /**
-   * Adds a consumer; it is handed nothing until it opens its window. A client that says what it received last continues the
-   * flow that it lost.
+   * Adds a consumer; it is handed nothing until it opens its window. A client that says what it
+   * received last continues the flow that it lost.
    */
   bind(flow: ConsumerFlow, lastReceived: number): void {
     const { clientName } = flow.receiver;
@@ -162,7 +165,10 @@ export class Queue {
     for (const message of messages) this.spool(message);
   }
 
-  /** A consumer settles messages. It repeats what it said before: ids that it does not hold (any more) are nothing new. */
+  /**
+   * A consumer settles messages. It repeats what it said before: ids that it does not hold (any
+   * more) are nothing new.
+   */
   settle(flow: ConsumerFlow, ranges: readonly SettledRange[]): void {
     for (const { first, last, outcome } of ranges) {
       for (const id of [...flow.unsettled.keys()]) {
@@ -204,7 +210,10 @@ export class Queue {
     }
   }
 
-  /** The consumer whose turn it is among those that can take a message; it goes to the end of the line. */
+  /**
+   * The consumer whose turn it is among those that can take a message; it goes to the end of the
+   * line.
+   */
   #nextFlow(): ConsumerFlow | undefined {
     const { accessType, maxUnsettledPerFlow } = this.properties;
     const candidates = accessType === "exclusive" ? this.#flows.slice(0, 1) : this.#flows;

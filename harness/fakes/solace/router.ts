@@ -1,5 +1,6 @@
 /**
- * What a broker knows, whether it listens or not: its queues and publishers, and which clients hear what.
+ * What a broker knows, whether it listens or not: its queues and publishers, and which clients hear
+ * what.
  */
 import { EventEmitter } from "node:events";
 import type { SmfBrokerEvents } from "./events.ts";
@@ -50,7 +51,9 @@ export class Router implements QueueSurroundings {
   readonly queues = new Map<string, Queue>();
   readonly publishers = new PublisherFlows();
   readonly now: () => number;
-  /** Guaranteed messages in the order in which they came; undefined when none are kept for replays. */
+  /**
+   * Guaranteed messages in the order in which they came; undefined when none are kept for replays.
+   */
   readonly #replayLog: Message[] | undefined;
   /** Whether a publisher hears that nobody subscribes to the topic of its guaranteed message. */
   readonly #rejectsUnmatched: boolean;
@@ -89,7 +92,10 @@ export class Router implements QueueSurroundings {
     queue?.unbindAll(refusals.unknownQueue);
   }
 
-  /** Brings a guaranteed message to every queue that wants it, or to none; and to those who hear it directly. */
+  /**
+   * Brings a guaranteed message to every queue that wants it, or to none; and to those who hear it
+   * directly.
+   */
   publish(message: Message): Response | undefined {
     const { topic } = message;
     const queueName = queueNamed(topic);
@@ -111,7 +117,9 @@ export class Router implements QueueSurroundings {
     return isUnmatched && this.#rejectsUnmatched ? refusals.noSubscriptionMatch : undefined;
   }
 
-  /** Brings a direct message, as it came, to everybody who wants it now. Queues keep it if they can. */
+  /**
+   * Brings a direct message, as it came, to everybody who wants it now. Queues keep it if they can.
+   */
   forward(message: Message, frame: Buffer): void {
     for (const queue of this.#queuesFor(message.topic)) {
       if (!queue.refusal(message)) queue.spool(message);
@@ -119,7 +127,10 @@ export class Router implements QueueSurroundings {
     for (const client of this.#listeners(message.topic)) client.hear(message.topic, frame);
   }
 
-  /** Hands out once more all logged messages that a queue subscribes to, as new ones, in place of what it has. */
+  /**
+   * Hands out once more all logged messages that a queue subscribes to, as new ones, in place of
+   * what it has.
+   */
   replay(queue: Queue): void {
     const logged = this.#replayLog ?? [];
     queue.replay(logged.filter(({ topic }) => isWanted(queue, topic)));
@@ -143,7 +154,10 @@ export class Router implements QueueSurroundings {
     return [...this.queues.values()].filter((queue) => isWanted(queue, topic));
   }
 
-  /** Clients that hear the topic: each that subscribes alone, and one of every group that shares a subscription. */
+  /**
+   * Clients that hear the topic: each that subscribes alone, and one of every group that shares a
+   * subscription.
+   */
   #listeners(topic: string): readonly Client[] {
     const alone: Client[] = [];
     const groups = new Map<string, Client[]>();

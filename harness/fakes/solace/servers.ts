@@ -1,5 +1,6 @@
 /**
- * How the bytes of clients come in: over TCP, or in the messages of WebSockets; either with TLS or without.
+ * How the bytes of clients come in: over TCP, or in the messages of WebSockets; either with TLS or
+ * without.
  */
 import { type RequestListener, createServer as createHttpServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
@@ -13,13 +14,16 @@ import { maxFrameBytes } from "./frame.ts";
 export interface SmfBrokerTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
-  /** Who may certify clients; without it none is asked for a certificate, with it each must show one. */
+  /**
+   * Who may certify clients; without it none is asked for a certificate, with it each must show
+   * one.
+   */
   readonly clientCa?: string | Buffer;
 }
 
 /**
- * Takes over a connection: a stream of frames each way, and the common name of the client's certificate, which TLS has
- * verified.
+ * Takes over a connection: a stream of frames each way, and the common name of the client's
+ * certificate, which TLS has verified.
  */
 export type Serve = (stream: Duplex, certificateName: string | undefined) => void;
 

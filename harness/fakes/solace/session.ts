@@ -1,5 +1,6 @@
 /**
- * What a client that is logged in asks of the broker, but for guaranteed messaging: subscriptions, direct messages.
+ * What a client that is logged in asks of the broker, but for guaranteed messaging: subscriptions,
+ * direct messages.
  */
 import { maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { AssuredSession, type Line } from "./assured-session.ts";

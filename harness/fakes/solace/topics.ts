@@ -24,9 +24,9 @@ export function parseSubscription(text: string): Subscription {
 }
 
 /**
- * Whether a pattern matches a topic. `*` at the end of a level stands for the rest of the level, and alone for any level
- * that is not empty; `>` as the last level stands for one or more levels. A wildcard as the first level matches no topic
- * that begins with `#`: these are the broker's own.
+ * Whether a pattern matches a topic. `*` at the end of a level stands for the rest of the level,
+ * and alone for any level that is not empty; `>` as the last level stands for one or more levels. A
+ * wildcard as the first level matches no topic that begins with `#`: these are the broker's own.
  */
 export function topicMatches(pattern: string, topic: string): boolean {
   const wanted = pattern.split("/");

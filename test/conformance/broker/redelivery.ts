@@ -196,7 +196,9 @@ function describeUnsettled({ create, capabilities }: Suite): void {
   });
 }
 
-/** Expects calls of `echo` that are published now, and nothing else, until the session is paused. */
+/**
+ * Expects calls of `echo` that are published now, and nothing else, until the session is paused.
+ */
 async function expectNothingButNew(
   under: BrokerUnderTest,
   session: BrokerSession,

@@ -180,7 +180,8 @@ function describeEnds({ create, capabilities }: Suite): void {
       for (const text of ["1", "2"]) {
         const pending = heard.next();
         await under.cutConnections();
-        // Goes out on the next connection, and is heard there: no connection counts without its subscriptions.
+        // Goes out on the next connection, and is heard there: no connection counts without its
+        // subscriptions.
         const topic = topicIn(under, "control/cancel");
         await session.publish({ topic, payload: Buffer.from(text) }, never);
         expect(textOf(await pending)).toBe(text);

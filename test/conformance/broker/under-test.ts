@@ -36,7 +36,10 @@ export interface BrokerUnderTest extends AsyncDisposable {
   readonly peer: Peer;
   /** The adapter of other workers. Called only where `hasGroups`. */
   brokerOf?(options: GroupOptions): Broker;
-  /** Breaks every connection of the worker, that a session or another end may learn of later; the peer's stay. */
+  /**
+   * Breaks every connection of the worker, that a session or another end may learn of later; the
+   * peer's stay.
+   */
   cutConnections(): void | Promise<void>;
 }
 
@@ -51,12 +54,14 @@ export interface GroupOptions {
 /** What a test wants of the broker that it runs against. */
 export interface BrokerTestOptions {
   /**
-   * Deliveries that the broker hands to one session and that are not settled yet, at most. Asked for only where
-   * `limitsUnsettled`. Default: 32 or more, since tests hold some without settling them.
+   * Deliveries that the broker hands to one session and that are not settled yet, at most. Asked
+   * for only where `limitsUnsettled`. Default: 32 or more, since tests hold some without settling
+   * them.
    */
   readonly maxUnsettled?: number;
   /**
-   * How often a message is handed out, at most. Asked for only where `limitsDeliveries`. Default: 8 or more, or no limit.
+   * How often a message is handed out, at most. Asked for only where `limitsDeliveries`. Default: 8
+   * or more, or no limit.
    */
   readonly maxDeliveries?: number;
 }
@@ -81,7 +86,10 @@ export interface BrokerCapabilities {
   readonly countsDeliveries: boolean;
   /** A message is handed out `BrokerTestOptions.maxDeliveries` times at most. */
   readonly limitsDeliveries: boolean;
-  /** A session holds `BrokerTestOptions.maxUnsettled` unsettled deliveries at most; others get the rest. */
+  /**
+   * A session holds `BrokerTestOptions.maxUnsettled` unsettled deliveries at most; others get the
+   * rest.
+   */
   readonly limitsUnsettled: boolean;
   /** `publish` tells when nobody is there to get a message. */
   readonly tellsUnroutable: boolean;
@@ -134,7 +142,9 @@ export function numbers(count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => `${n}`);
 }
 
-/** The JSON texts of everything that a session hands out until its deliveries end; accepts it all. */
+/**
+ * The JSON texts of everything that a session hands out until its deliveries end; accepts it all.
+ */
 export async function restOf(session: BrokerSession): Promise<readonly string[]> {
   const texts: string[] = [];
   for await (const delivery of session.deliveries) {

@@ -26,7 +26,10 @@ export type OpenBackend = (context: TestContext) => Promise<SandboxBackend>;
 
 /** What may differ between backends. */
 export interface SandboxBackendTraits {
-  /** What runs inside sees neither the host's processes and private files, nor those of other sandboxes. */
+  /**
+   * What runs inside sees neither the host's processes and private files, nor those of other
+   * sandboxes.
+   */
   readonly isolates: boolean;
 }
 

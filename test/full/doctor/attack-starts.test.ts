@@ -1,6 +1,6 @@
 /**
- * Attacks by way of sandboxes that waited for their calls: that they are made there, that they are held there, and that a
- * hole there is found.
+ * Attacks by way of sandboxes that waited for their calls: that they are made there, that they are
+ * held there, and that a hole there is found.
  *
  * @module-tag full
  */

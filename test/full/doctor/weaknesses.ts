@@ -1,5 +1,6 @@
 /**
- * Weaknesses that are planted in a copy of this project, each by small edits, and what of the doctor has to name them.
+ * Weaknesses that are planted in a copy of this project, each by small edits, and what of the
+ * doctor has to name them.
  */
 import type { AttackStart } from "../../../worker/doctor/attack-starts.ts";
 
@@ -36,7 +37,10 @@ const rlimits = "worker/sandbox/rlimits.ts";
 const seccomp = "worker/sandbox/bubblewrap/seccomp.ts";
 const workDir = "worker/sandbox/work/work-dir.ts";
 
-/** Sandboxes for tools only: trials at the start are made as they should be, since a worker refuses to start without. */
+/**
+ * Sandboxes for tools only: trials at the start are made as they should be, since a worker refuses
+ * to start without.
+ */
 function optionsOfTools(edit: string): Edit {
   return {
     file: coldSandbox,
@@ -70,7 +74,10 @@ function noRlimit(name: string, bound: string): readonly Edit[] {
   return [{ file: rlimits, from: `${name}: { bound: ${bound}`, to: `${name}: { bound: Infinity` }];
 }
 
-/** A limit that tools do not have: that of the kernel for each process, or that of all processes together. */
+/**
+ * A limit that tools do not have: that of the kernel for each process, or that of all processes
+ * together.
+ */
 function unlimited(name: string, kept: "kernel" | "totals"): readonly Edit[] {
   const most = `{ ...LIMITS, ${name}: ${name === "processes" ? 10_000 : "2 ** 30"} }`;
   if (kept === "kernel")

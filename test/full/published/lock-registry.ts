@@ -1,6 +1,7 @@
 /**
- * A registry that knows what package-lock.json names, and nothing else. `npm ci` has the packages in npm's cache, but not what
- * an `npm install` asks the registry about them: answered here, it needs no network.
+ * A registry that knows what package-lock.json names, and nothing else. `npm ci` has the packages
+ * in npm's cache, but not what an `npm install` asks the registry about them: answered here, it
+ * needs no network.
  */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -63,7 +64,10 @@ function readPackuments(): ReadonlyMap<string, object> {
   return packuments;
 }
 
-/** Where npm's registry has a package: the lock does not say, and npm's cache knows it by `integrity`. */
+/**
+ * Where npm's registry has a package: the lock does not say, and npm's cache knows it by
+ * `integrity`.
+ */
 function tarballOf(name: string, version: string): string {
   const file = `${name.slice(name.indexOf("/") + 1)}-${version}.tgz`;
   return `https://registry.npmjs.org/${name}/-/${file}`;

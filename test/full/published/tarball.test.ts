@@ -1,5 +1,6 @@
 /**
- * What `npm pack` makes is complete: installed elsewhere, it runs in each way in which people call a command.
+ * What `npm pack` makes is complete: installed elsewhere, it runs in each way in which people call
+ * a command.
  *
  * @module-tag full
  */
@@ -37,7 +38,10 @@ const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "u
   version: string;
 };
 
-/** A user's machine with Node 24: a project and a global prefix that both have the package installed. */
+/**
+ * A user's machine with Node 24: a project and a global prefix that both have the package
+ * installed.
+ */
 let base: string;
 let files: readonly string[];
 const project = (): string => join(base, "project");
@@ -68,7 +72,10 @@ afterAll(() => {
   rmSync(base, { recursive: true });
 });
 
-/** npm prints the list after whatever the build printed, as an array or, since npm 12, as an object by package. */
+/**
+ * npm prints the list after whatever the build printed, as an array or, since npm 12, as an object
+ * by package.
+ */
 function packedFiles(stdout: string): readonly string[] {
   const json = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as unknown;
   const [entry] = Object.values(json as Record<string, { files: { path: string }[] }>);

@@ -1,6 +1,6 @@
 /**
- * A worker that is killed leaves no tool running, at whatever step of a call it dies, and the next one leaves nothing of
- * it at all.
+ * A worker that is killed leaves no tool running, at whatever step of a call it dies, and the next
+ * one leaves nothing of it at all.
  *
  * @module-tag full
  */
@@ -68,7 +68,10 @@ async function workerHeldAt(point: HoldPoint): Promise<WorkerProcess> {
   return worker;
 }
 
-/** Workers of other tests end what dead ones have left in control groups, when they start; this one's then, too. */
+/**
+ * Workers of other tests end what dead ones have left in control groups, when they start; this
+ * one's then, too.
+ */
 const maxAttempts = 5;
 
 const points = [
@@ -112,7 +115,10 @@ describe("of a worker that is killed while a sandbox is made, nothing is left a 
 });
 
 describe("of a worker that is killed together with its guard while a sandbox is made,", () => {
-  /** Kills both. Whether one process is left then, which nobody ends but a worker of another test that starts just now. */
+  /**
+   * Kills both. Whether one process is left then, which nobody ends but a worker of another test
+   * that starts just now.
+   */
   async function killBoth(worker: WorkerProcess): Promise<boolean> {
     const guard = await guardOf(worker);
     // A worker that is not stopped may start another guard before it is killed.

@@ -1,10 +1,11 @@
 /**
- * No call runs old code: tools are called as fast as they answer while their code, or their entry, is exchanged again and
- * again.
+ * No call runs old code: tools are called as fast as they answer while their code, or their entry,
+ * is exchanged again and again.
  *
- * What is exchanged bears a number, and a call answers with the one that it found. Two lines of the log, one after the other,
- * each say that a change was seen; the second was looked for after the first was written. So once the second is there, a call
- * that begins answers with no number lower than the one that was in place before the first.
+ * What is exchanged bears a number, and a call answers with the one that it found. Two lines of the
+ * log, one after the other, each say that a change was seen; the second was looked for after the
+ * first was written. So once the second is there, a call that begins answers with no number lower
+ * than the one that was in place before the first.
  *
  * @module-tag full
  */
@@ -20,9 +21,15 @@ import { patience } from "../../support/patience.ts";
 const callers = 3;
 /** Times that the code is exchanged in a row, and comes to rest. */
 const rounds = 2;
-/** Milliseconds after each exchange of a row but the last: sooner than anybody looks, while somebody looks, and later. */
+/**
+ * Milliseconds after each exchange of a row but the last: sooner than anybody looks, while somebody
+ * looks, and later.
+ */
 const pausesMs = [0, 20, 120, 40, 250];
-/** A row with its last one, and one while nobody calls; odd, so that two things that are exchanged in turn take turns here, too. */
+/**
+ * A row with its last one, and one while nobody calls; odd, so that two things that are exchanged
+ * in turn take turns here, too.
+ */
 const exchangesPerRound = pausesMs.length + 2;
 
 const lineSchema = z.object({ time: z.string(), msg: z.string(), version: z.unknown().optional() });
@@ -46,7 +53,10 @@ interface Answered {
   readonly start: "cold" | "pool" | "template";
 }
 
-/** The numbers that were in place, and the least that a call which begins now may answer with. They begin with 0. */
+/**
+ * The numbers that were in place, and the least that a call which begins now may answer with. They
+ * begin with 0.
+ */
 class Numbers {
   readonly #rig: Rig;
   readonly #subject: Subject;
@@ -96,7 +106,10 @@ class Numbers {
   }
 }
 
-/** Calls without a pause, but for those that are ordered, and compares each answer with what it must be at least. */
+/**
+ * Calls without a pause, but for those that are ordered, and compares each answer with what it must
+ * be at least.
+ */
 class Callers implements AsyncDisposable {
   readonly answers: Answered[] = [];
   readonly #rig: Rig;
@@ -118,13 +131,19 @@ class Callers implements AsyncDisposable {
     this.#calling.catch(() => (this.#isOver = true));
   }
 
-  /** Fulfils when so many more answers have come. Rejects when an answer was wrong, or they do not come. */
+  /**
+   * Fulfils when so many more answers have come. Rejects when an answer was wrong, or they do not
+   * come.
+   */
   async answersMore(count: number): Promise<void> {
     const enough = this.answers.length + count;
     await this.until(() => this.answers.length >= enough);
   }
 
-  /** Fulfils when something is so. Rejects when an answer was wrong, or when it does not come to be so. */
+  /**
+   * Fulfils when something is so. Rejects when an answer was wrong, or when it does not come to be
+   * so.
+   */
   async until(isSo: () => boolean): Promise<void> {
     await vi.waitUntil(() => this.#isOver || isSo(), patience);
     if (this.#isOver) await this.#calling;
@@ -156,8 +175,9 @@ class Callers implements AsyncDisposable {
 }
 
 /**
- * Exchanges a number again and again: while it is called; and while sandboxes wait and nobody calls, so that the old ones
- * are there still when the calls begin. Each time it comes to rest, and is served by one that waited.
+ * Exchanges a number again and again: while it is called; and while sandboxes wait and nobody
+ * calls, so that the old ones are there still when the calls begin. Each time it comes to rest, and
+ * is served by one that waited.
  */
 async function exchange(rig: Rig, subject: Subject, start: Answered["start"]): Promise<void> {
   const numbers = new Numbers(rig, subject);
@@ -193,7 +213,10 @@ async function replace(rig: Rig, path: string, text: string): Promise<void> {
   await rename(next, path);
 }
 
-/** Beside the tools, what their modules and packages are. Each of the two has a number, and a tool tells the greater. */
+/**
+ * Beside the tools, what their modules and packages are. Each of the two has a number, and a tool
+ * tells the greater.
+ */
 interface Language {
   readonly name: string;
   readonly tool: RigTool;

@@ -1,5 +1,6 @@
 /**
- * Children of a template that has loaded popular packages draw no two random numbers alike, and end at once.
+ * Children of a template that has loaded popular packages draw no two random numbers alike, and end
+ * at once.
  *
  * @module-tag full
  */

@@ -1,5 +1,6 @@
 /**
- * The original's own packages, from PyPI, do what was recorded of them, which is what the stand-ins are tested with.
+ * The original's own packages, from PyPI, do what was recorded of them, which is what the stand-ins
+ * are tested with.
  *
  * @module-tag full
  */

@@ -1,5 +1,6 @@
 /**
- * A runner that has waited for its call does what one does that was started for it: the tests of those, once more.
+ * A runner that has waited for its call does what one does that was started for it: the tests of
+ * those, once more.
  *
  * @module-tag full
  */

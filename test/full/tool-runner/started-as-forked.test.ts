@@ -1,5 +1,6 @@
 /**
- * A runner that was started for its call does what one does that was forked for it: the tests of those, once more.
+ * A runner that was started for its call does what one does that was forked for it: the tests of
+ * those, once more.
  *
  * @module-tag full
  */

@@ -1,5 +1,6 @@
 /**
- * SIGTERM at every step of a call: each call is answered once, and neither a process nor a directory is left.
+ * SIGTERM at every step of a call: each call is answered once, and neither a process nor a
+ * directory is left.
  *
  * @module-tag full
  */
@@ -13,7 +14,10 @@ import { type Step, WorkerSteps, callSteps } from "../../support/worker-steps.ts
 /** What a test has to know of an answer: the code of an error, or its kind. */
 const gist = (answer: Answer): string => (answer.kind === "error" ? answer.code : answer.kind);
 
-/** Waits for the end of a worker that was told to end. The answers' gists, by the names of their calls. */
+/**
+ * Waits for the end of a worker that was told to end. The answers' gists, by the names of their
+ * calls.
+ */
 async function endOf(
   steps: WorkerSteps,
   worker: WorkerProcess,

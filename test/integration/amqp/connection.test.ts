@@ -1,5 +1,6 @@
 /**
- * The RabbitMQ adapter when the broker refuses something or a connection breaks; disturbed.test.ts has what disturbs all of a node.
+ * The RabbitMQ adapter when the broker refuses something or a connection breaks; disturbed.test.ts
+ * has what disturbs all of a node.
  */
 import { describe, expect, test } from "vitest";
 import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";

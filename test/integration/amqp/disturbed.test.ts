@@ -1,5 +1,6 @@
 /**
- * What the RabbitMQ adapter and a worker do when the whole node is disturbed, which therefore is theirs alone.
+ * What the RabbitMQ adapter and a worker do when the whole node is disturbed, which therefore is
+ * theirs alone.
  *
  * @module-tag full
  */

@@ -23,12 +23,18 @@ import { type SharedRabbitMQ, sharedRabbitMQ } from "../../support/shared-rabbit
 /** A signal that never aborts. */
 export const never = new AbortController().signal;
 
-/** The node of all files, which must not be disturbed; tests of this file are skipped where there can be none. */
+/**
+ * The node of all files, which must not be disturbed; tests of this file are skipped where there
+ * can be none.
+ */
 export function useRabbitMQ(): () => SharedRabbitMQ {
   return useNode(() => sharedRabbitMQ(inject("sharedRabbitMQPort")));
 }
 
-/** A node of this file's or group's own, which may be stopped, or have its connections closed, or its settings changed. */
+/**
+ * A node of this file's or group's own, which may be stopped, or have its connections closed, or
+ * its settings changed.
+ */
 export function useOwnRabbitMQ(): () => OwnRabbitMQ {
   let node: OwnRabbitMQ | undefined;
   afterAll(() => node?.[Symbol.asyncDispose]());
@@ -89,7 +95,10 @@ export async function addUser(
   return node.url.replace("guest:guest", `${name}:hush`);
 }
 
-/** Has the process of a quorum queue stand still, so that it answers nothing, until the returned object is disposed. */
+/**
+ * Has the process of a quorum queue stand still, so that it answers nothing, until the returned
+ * object is disposed.
+ */
 export async function suspendQueue(node: RabbitMQ, queue: string): Promise<AsyncDisposable> {
   const tell = (verb: string): Promise<string> =>
     node.control(

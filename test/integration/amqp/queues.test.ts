@@ -189,7 +189,8 @@ describe("an answer", () => {
     const broker = amqpBroker({ url: node().url, namespace });
     await using session = await broker.connect([], never);
     const answer = { topic: `${namespace}/answers/1`, payload: Buffer.from("1") };
-    // Newer servers refuse, for a moment, what is published while the queue of an agent goes: not every time.
+    // Newer servers refuse, for a moment, what is published while the queue of an agent goes: not
+    // every time.
     for (let agents = 0; agents < 10; agents++) {
       {
         await using agent = await connectAmqpPeer(node().url, namespace);

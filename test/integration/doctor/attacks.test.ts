@@ -1,5 +1,6 @@
 /**
- * The attacks that are quick, in this host's real sandbox; and the suite itself, whether it sees what does not hold.
+ * The attacks that are quick, in this host's real sandbox; and the suite itself, whether it sees
+ * what does not hold.
  */
 import { cp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -115,7 +116,8 @@ describe("a hole", () => {
       ["read_host_secret", "open_raw_sockets"],
     ],
     [
-      // Where /proc hides processes of other users, of other user namespaces as well, nothing of them can be read.
+      // Where /proc hides processes of other users, of other user namespaces as well, nothing of
+      // them can be read.
       "the host's processes",
       {
         edit: "s|^--unshare-all$|--unshare-user\\x00--unshare-uts|; s|^--proc$|--ro-bind\\x00/proc|",

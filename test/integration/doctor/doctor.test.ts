@@ -212,7 +212,9 @@ describe("the doctor", () => {
 });
 
 describe("a doctor that is stopped", () => {
-  /** A bubblewrap that says nothing once `condition` holds, what it waits for, and a work directory. */
+  /**
+   * A bubblewrap that says nothing once `condition` holds, what it waits for, and a work directory.
+   */
   async function stuckHost(condition: string) {
     const directory = join(base, randomUUID());
     const workDir = join(directory, "work");
@@ -261,7 +263,8 @@ exec /usr/bin/bwrap "$@"
     const startMs = performance.now();
     worker.child.kill(signal);
     expect(await worker.exited).toEqual({ code, signal: null });
-    // bubblewrap is waited for five seconds, while a trial may take 20 before that, and there are several.
+    // bubblewrap is waited for five seconds, while a trial may take 20 before that, and there are
+    // several.
     expect(performance.now() - startMs).toBeLessThan(20_000);
     expect(worker.output).toBe(`str-worker: stopped by ${signal}\n`);
     expect(await readdir(host.workDir)).toEqual([]);
@@ -386,7 +389,10 @@ describe("on a host without", () => {
   );
 });
 
-/** How a bubblewrap betrays the doctor: it edits options, one of them a line, or does something before it starts. */
+/**
+ * How a bubblewrap betrays the doctor: it edits options, one of them a line, or does something
+ * before it starts.
+ */
 interface Betrayal {
   readonly edit?: string;
   readonly shell?: string;

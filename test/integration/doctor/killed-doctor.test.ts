@@ -1,5 +1,6 @@
 /**
- * A doctor that is killed leaves none of its sandboxes behind, and what starts next removes its directories.
+ * A doctor that is killed leaves none of its sandboxes behind, and what starts next removes its
+ * directories.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -32,8 +33,9 @@ const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
 const patience = { timeout: 30_000, interval: 50 };
 
 /**
- * A bubblewrap that stands still, instead of making a control, in the moment in which it has not yet asked to die with its
- * parent: real sandboxes have their options behind a descriptor, controls have them on the command line.
+ * A bubblewrap that stands still, instead of making a control, in the moment in which it has not
+ * yet asked to die with its parent: real sandboxes have their options behind a descriptor, controls
+ * have them on the command line.
  */
 const standsStill = `#!/bin/bash
 [[ "$*" = *control-* ]] || exec /usr/bin/bwrap "$@"
@@ -98,7 +100,10 @@ async function scratchOf(pid: number): Promise<string> {
   return found!;
 }
 
-/** Whether a process reads an eventfd, by which bubblewrap lets it go: it waits for ever if nobody does. */
+/**
+ * Whether a process reads an eventfd, by which bubblewrap lets it go: it waits for ever if nobody
+ * does.
+ */
 function waitsForBubblewrap(pid: number): boolean {
   try {
     const [, descriptor = ""] = readFileSync(`/proc/${pid}/syscall`, "utf8").split(" ");
@@ -136,7 +141,8 @@ test(
     // What bubblewrap has made, and has not let go yet.
     const born = await vi.waitFor(async () => {
       const marked = (await processesWith(mark)).map(([pid]) => pid);
-      // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that is just born runs on.
+      // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that
+      // is just born runs on.
       const children = marked.flatMap((pid) => knownChildrenOf(pid));
       const found = children.filter((pid) => waitsForBubblewrap(pid));
       expect(found.length).toBeGreaterThan(0);

@@ -1,5 +1,6 @@
 /**
- * `str-worker doctor --attack` on a terminal: how far it is is seen there, and is no part of what it prints.
+ * `str-worker doctor --attack` on a terminal: how far it is is seen there, and is no part of what
+ * it prints.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -18,8 +18,8 @@ export interface Weakness {
 }
 
 /**
- * Writes the program. Sandboxes without tools, by which a worker finds out at its start whether there are holes, are made
- * as usual.
+ * Writes the program. Sandboxes without tools, by which a worker finds out at its start whether
+ * there are holes, are made as usual.
  *
  * @param directory one that sandboxes' users can reach; its owner removes it
  */

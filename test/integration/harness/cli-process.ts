@@ -104,7 +104,10 @@ export class CliProcess extends RunningCli {
   }
 }
 
-/** A command that runs in this process, which costs less than one of its own. Disposal stops it if it still runs. */
+/**
+ * A command that runs in this process, which costs less than one of its own. Disposal stops it if
+ * it still runs.
+ */
 export class CliRun extends RunningCli {
   readonly finished: Promise<CliResult>;
   readonly #stopping = new AbortController();

@@ -10,7 +10,10 @@ import { CliProcess, runCliProcess } from "./cli-process.ts";
 
 const timeoutMs = 120_000;
 
-/** A temporary directory of this test's own that sandboxes can reach, so that it shows what the demo leaves behind. */
+/**
+ * A temporary directory of this test's own that sandboxes can reach, so that it shows what the demo
+ * leaves behind.
+ */
 async function ownTmpdir(): Promise<string> {
   const directory = await createPassableDirectory("str-demo-test-");
   onTestFinished(() => directory[Symbol.asyncDispose]());

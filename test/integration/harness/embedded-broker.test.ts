@@ -1,5 +1,6 @@
 /**
- * `harness invoke` and `harness dev-broker` with a broker of their own, and `harness listen` beside them.
+ * `harness invoke` and `harness dev-broker` with a broker of their own, and `harness listen` beside
+ * them.
  */
 import { execFile } from "node:child_process";
 import { createServer } from "node:net";

@@ -1,5 +1,6 @@
 /**
- * `harness invoke` at a running broker, against a peer that answers as each test says: output, files and exit codes.
+ * `harness invoke` at a running broker, against a peer that answers as each test says: output,
+ * files and exit codes.
  */
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

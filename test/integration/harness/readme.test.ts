@@ -1,5 +1,6 @@
 /**
- * The commands of the README do what it says, in its order, in a directory that has nothing but this checkout's programs.
+ * The commands of the README do what it says, in its order, in a directory that has nothing but
+ * this checkout's programs.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";

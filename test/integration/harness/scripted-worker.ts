@@ -1,5 +1,6 @@
 /**
- * A peer that serves tools as its script says: the other end of the wire, without any of the worker's code.
+ * A peer that serves tools as its script says: the other end of the wire, without any of the
+ * worker's code.
  */
 import { DevClient } from "../../support/dev-client.ts";
 

@@ -1,5 +1,6 @@
 /**
- * `harness tool run` while one works on a tool: debuggers, arguments from elsewhere, and a run for each change.
+ * `harness tool run` while one works on a tool: debuggers, arguments from elsewhere, and a run for
+ * each change.
  */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -12,7 +13,10 @@ import { patience } from "../../support/patience.ts";
 const timeoutMs = 60_000;
 const cli = join(import.meta.dirname, "../../../harness/cli.ts");
 
-/** A person at a terminal: waits for each text, types what belongs to it, and shows all that the terminal did. */
+/**
+ * A person at a terminal: waits for each text, types what belongs to it, and shows all that the
+ * terminal did.
+ */
 const atTerminal = `
 import json, os, pty, sys
 steps = json.loads(sys.argv[1])

@@ -1,5 +1,6 @@
 /**
- * `harness tool new`: what it makes works at once, by the commands that it prints, and nothing is overwritten.
+ * `harness tool new`: what it makes works at once, by the commands that it prints, and nothing is
+ * overwritten.
  */
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * `--park`: a runner that loads its tool before there is a call. What it does with the call: parked-as-cold.test.ts.
+ * `--park`: a runner that loads its tool before there is a call. What it does with the call:
+ * parked-as-cold.test.ts.
  */
 import { once } from "node:events";
 import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
@@ -19,7 +20,9 @@ import { main, parkCommand, toolsDirectory } from "./run-node-tool.ts";
 
 afterAll(removeWorkDirs);
 
-/** A runner that has loaded a module with this text, or said why not, in an empty work directory. */
+/**
+ * A runner that has loaded a module with this text, or said why not, in an empty work directory.
+ */
 async function parkModule(source: string | undefined, workDir?: string) {
   const toolsDir = await toolsDirectory(source === undefined ? {} : { "tool.mjs": source });
   const argsFile = join(workDir ?? toolsDir, "runner_args.json");
@@ -38,7 +41,10 @@ async function emptyDirectory(): Promise<string> {
   return directory;
 }
 
-/** A call of what a module with this text exports, by a runner that was started for it, and by one that had waited. */
+/**
+ * A call of what a module with this text exports, by a runner that was started for it, and by one
+ * that had waited.
+ */
 async function coldAndParked(
   source: string,
   { file = "tool.mjs", name = "run" } = {},

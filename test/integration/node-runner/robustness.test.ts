@@ -1,5 +1,6 @@
 /**
- * A tool that changes the language under the runner's feet, as libraries and test helpers do, keeps its answer.
+ * A tool that changes the language under the runner's feet, as libraries and test helpers do, keeps
+ * its answer.
  */
 import { afterAll, expect, test } from "vitest";
 import { removeWorkDirs, runBody, statuses } from "./run-node-tool.ts";

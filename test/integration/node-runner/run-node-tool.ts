@@ -1,5 +1,6 @@
 /**
- * Runs the real Node tool runner on the Node of node_modules, with the files of the seam and no sandbox.
+ * Runs the real Node tool runner on the Node of node_modules, with the files of the seam and no
+ * sandbox.
  */
 import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -61,8 +62,8 @@ export async function answerOf(body: string, options: RunOptions = {}): Promise<
 }
 
 /**
- * As `answerOf`, by the runner's own functions in this process: for what a tool returns or throws, and starting Node would
- * show nothing more. Where runners wait for their calls, by one of those.
+ * As `answerOf`, by the runner's own functions in this process: for what a tool returns or throws,
+ * and starting Node would show nothing more. Where runners wait for their calls, by one of those.
  */
 export async function answerHere(body: string, args: object = {}): Promise<unknown> {
   if (isParking) return answerOf(body, { args });
@@ -77,7 +78,10 @@ export async function answerHere(body: string, args: object = {}): Promise<unkno
   }
 }
 
-/** A directory with these files, for modules that no type checker would let pass. Removed after the test. */
+/**
+ * A directory with these files, for modules that no type checker would let pass. Removed after the
+ * test.
+ */
 export async function toolsDirectory(files: Readonly<Record<string, string>>): Promise<string> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "node-tools-")));
   onTestFinished(() => rm(directory, { recursive: true }));

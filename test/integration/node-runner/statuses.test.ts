@@ -144,7 +144,10 @@ describe("while the reader is behind", () => {
     for (let n = 0; n < 10; n += 1) await new Promise((resolve) => setTimeout(resolve, 5));
     fs.writeFileSync("output/went-on", "");`;
 
-  /** Runs a tool whose pipe is read once the tool has gone on; calls `onRead` with the texts after each reading. */
+  /**
+   * Runs a tool whose pipe is read once the tool has gone on; calls `onRead` with the texts after
+   * each reading.
+   */
   async function runSlowly(
     body: string,
     onRead: (texts: readonly string[], wasAnswered: boolean) => void,

@@ -1,5 +1,6 @@
 /**
- * What is bubblewrap's own of commands in real sandboxes; what every backend does is in test/conformance/sandbox-backend.ts.
+ * What is bubblewrap's own of commands in real sandboxes; what every backend does is in
+ * test/conformance/sandbox-backend.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -151,7 +152,10 @@ describe("a command that is stopped", () => {
   });
 });
 
-/** The first process of the sandbox in which a marked command runs: its parent's parent is this process. */
+/**
+ * The first process of the sandbox in which a marked command runs: its parent's parent is this
+ * process.
+ */
 async function firstProcess(marker: string): Promise<number> {
   for (const bwrap of childrenOf(process.pid)) {
     const [first] = childrenOf(bwrap);
@@ -161,7 +165,9 @@ async function firstProcess(marker: string): Promise<number> {
   throw new Error("the command does not run yet");
 }
 
-/** Starts a process that has a number which was another's, with a child that says what it is told. */
+/**
+ * Starts a process that has a number which was another's, with a child that says what it is told.
+ */
 async function startAs(pid: number): Promise<ChildProcess | undefined> {
   for (let attempt = 0; attempt < 20; attempt++) {
     try {
@@ -182,7 +188,10 @@ function killGroup(leader: ChildProcess): void {
 }
 
 describe("when a command is reported as ended", () => {
-  /** Starts something that goes on after the command, and writes to output/ticks as long as it lives. */
+  /**
+   * Starts something that goes on after the command, and writes to output/ticks as long as it
+   * lives.
+   */
   const ticking = "while :; do echo >> output/ticks; done";
 
   const children = [

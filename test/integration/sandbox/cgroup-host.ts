@@ -1,5 +1,6 @@
 /**
- * Control groups of this host for tests: places that a worker can be started in, and what is left there.
+ * Control groups of this host for tests: places that a worker can be started in, and what is left
+ * there.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +26,10 @@ const patience = { timeout: 20_000, interval: 20 };
 const files = new CgroupFiles();
 const run = promisify(execFile);
 
-/** The group of this process in each hierarchy of version 1 that a sandbox's limits need; fewer where they are not there. */
+/**
+ * The group of this process in each hierarchy of version 1 that a sandbox's limits need; fewer
+ * where they are not there.
+ */
 function ownGroupsV1(): readonly string[] {
   const directories = ["memory", "pids", "cpuacct"].flatMap((controller) => {
     try {
@@ -38,8 +42,9 @@ function ownGroupsV1(): readonly string[] {
 }
 
 /**
- * Where workers are started on this host: in version 1 below the test's own groups, in version 2, whose groups with
- * controllers hold no processes, below the root. Skips the test where neither is possible.
+ * Where workers are started on this host: in version 1 below the test's own groups, in version 2,
+ * whose groups with controllers hold no processes, below the root. Skips the test where neither is
+ * possible.
  */
 export function requireCgroups(context: TestContext): readonly string[] {
   requireRoot(context);
@@ -51,7 +56,10 @@ export function requireCgroups(context: TestContext): readonly string[] {
   return ["/sys/fs/cgroup"];
 }
 
-/** The root of version 2, and a controller of it; skips the test where this is not the host's own root. */
+/**
+ * The root of version 2, and a controller of it; skips the test where this is not the host's own
+ * root.
+ */
 export function requireRootOfV2(context: TestContext): { root: string; controller: string } {
   requireRoot(context);
   let found: ReturnType<typeof ownGroupV2> | undefined;
@@ -70,7 +78,10 @@ export function requireRootOfV2(context: TestContext): { root: string; controlle
   return { root: found!.directory, controller: controller! };
 }
 
-/** A new group below each of `parents`, removed after the test with all that is left in it; `uid` gets them as a delegation. */
+/**
+ * A new group below each of `parents`, removed after the test with all that is left in it; `uid`
+ * gets them as a delegation.
+ */
 export async function freshGroups(
   parents: readonly string[],
   uid?: number,
@@ -93,7 +104,10 @@ export async function freshGroups(
   );
 }
 
-/** Kills what is in a group and in those below, and removes them. Rejects while there is something left. */
+/**
+ * Kills what is in a group and in those below, and removes them. Rejects while there is something
+ * left.
+ */
 async function removeWithAll(group: string): Promise<void> {
   for (const name of files.groupsIn(group)) await removeWithAll(join(group, name));
   // 0 would be this process's own group.

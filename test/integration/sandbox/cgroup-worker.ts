@@ -1,6 +1,6 @@
 /**
- * What a worker does with control groups, as a process of its own: it opens them, runs one command in a group with
- * limits, says what came of it, and leaves. It writes a line of JSON for each step.
+ * What a worker does with control groups, as a process of its own: it opens them, runs one command
+ * in a group with limits, says what came of it, and leaves. It writes a line of JSON for each step.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,10 @@ export interface CgroupWorkerTask {
   readonly processes?: number;
   /** Nothing is run without. */
   readonly command?: readonly string[];
-  /** What is done when the command has written something: everything is killed, the group is given back, or nothing. */
+  /**
+   * What is done when the command has written something: everything is killed, the group is given
+   * back, or nothing.
+   */
   readonly then?: "kill" | "dispose" | "wait-for-ever";
 }
 

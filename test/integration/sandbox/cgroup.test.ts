@@ -29,7 +29,10 @@ const MiB = 1024 * 1024;
 const patience = { timeout: 20_000, interval: 20 };
 const otherUser = 60_001;
 
-/** Without the caller's PYTHONUNBUFFERED, which has `print` write twice: the second time to a worker that is dead. */
+/**
+ * Without the caller's PYTHONUNBUFFERED, which has `print` write twice: the second time to a worker
+ * that is dead.
+ */
 const python = (script: string, ...words: readonly string[]): readonly string[] => [
   "/usr/bin/python3",
   "-I",
@@ -50,8 +53,8 @@ async function runInGroup(context: TestContext, task: CgroupWorkerTask): Promise
 }
 
 /**
- * Takes so many mebibytes in each of so many processes, and says so when they all have. The first one ends with any
- * other, as a tool whose helper is killed may or may not do.
+ * Takes so many mebibytes in each of so many processes, and says so when they all have. The first
+ * one ends with any other, as a tool whose helper is killed may or may not do.
  */
 const allocate = `
 import os, signal, sys
@@ -225,7 +228,10 @@ describe("a worker for which groups are mounted read-only", () => {
   });
 });
 
-/** Has its group pass a controller on, and says where it and its child are before, meanwhile and after. */
+/**
+ * Has its group pass a controller on, and says where it and its child are before, meanwhile and
+ * after.
+ */
 const stepAside = `
   import { spawn } from "node:child_process";
   import { once } from "node:events";

@@ -1,6 +1,6 @@
 /**
- * Tools that put more on the disk than they may in ways that make it hard to count: each ends its sandbox all the same, and
- * none holds the worker up.
+ * Tools that put more on the disk than they may in ways that make it hard to count: each ends its
+ * sandbox all the same, and none holds the worker up.
  */
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
@@ -11,7 +11,9 @@ import { LoopWatch } from "../../support/cpu-time.ts";
 
 const MiB = 1024 * 1024;
 const limits = { ...restrictiveProfile.limits, diskBytes: 64 * MiB, processes: 128 };
-/** CPU milliseconds for which the worker does nothing else: a look's time for files many times over. */
+/**
+ * CPU milliseconds for which the worker does nothing else: a look's time for files many times over.
+ */
 const longestStallMs = 100;
 
 /** What every program here begins with. */

@@ -1,6 +1,6 @@
 /**
- * What a sandbox holds of others that have ended, by descriptors that it got over a socket of their common network: it counts
- * with its own, and what nobody can count ends it.
+ * What a sandbox holds of others that have ended, by descriptors that it got over a socket of their
+ * common network: it counts with its own, and what nobody can count ends it.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";

@@ -1,5 +1,6 @@
 /**
- * Rlimits that no profile names, from inside a sandbox: what a tool could hold or be with those that the worker inherited.
+ * Rlimits that no profile names, from inside a sandbox: what a tool could hold or be with those
+ * that the worker inherited.
  */
 import { type TestContext, describe, expect, test } from "vitest";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";

@@ -1,6 +1,6 @@
 /**
- * What is told of a process, and so of its sandbox, that is on its way out: whether it, or what descends from it, can still
- * run anything.
+ * What is told of a process, and so of its sandbox, that is on its way out: whether it, or what
+ * descends from it, can still run anything.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,10 @@ import { isGone, runNothing } from "../../../worker/sandbox/proc/processes.ts";
 import { readStat } from "../../../worker/sandbox/proc/stat.ts";
 import { patience } from "../../support/patience.ts";
 
-/** The number of the child of a Python program that does not wait for it. What the child does is `source`. */
+/**
+ * The number of the child of a Python program that does not wait for it. What the child does is
+ * `source`.
+ */
 async function childThat(source: string): Promise<number> {
   const lines = source.split("\n").map((line) => `    ${line}`);
   const program = [

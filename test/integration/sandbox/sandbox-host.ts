@@ -1,6 +1,6 @@
 /**
- * What the sandbox tests need of the host: directories that a sandbox can reach, real backends, and looks at what this
- * process and others have open.
+ * What the sandbox tests need of the host: directories that a sandbox can reach, real backends, and
+ * looks at what this process and others have open.
  */
 import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
 import { execFile } from "node:child_process";
@@ -35,7 +35,9 @@ const bwrapBin = "/usr/bin/bwrap";
 
 export const never = new AbortController().signal;
 
-/** Whether the tests run as root: then sandboxes get a user id of their own, as the worker does it. */
+/**
+ * Whether the tests run as root: then sandboxes get a user id of their own, as the worker does it.
+ */
 export const isRoot = process.getuid?.() === 0;
 /** The host user id of sandboxes. */
 export const sandboxUid = isRoot ? 60_001 : undefined;
@@ -53,7 +55,9 @@ export function requireOtherUser(context: TestContext): void {
   context.skip(privateCheckout !== undefined, "the checkout is private to root");
 }
 
-/** A temporary directory that other users can reach, removed after the test unless said otherwise. */
+/**
+ * A temporary directory that other users can reach, removed after the test unless said otherwise.
+ */
 export async function temporaryDirectory(
   whenOver: WhenOver = onTestFinished,
   place = quickPlace,
@@ -91,8 +95,8 @@ export function backendOptions(workBase: string): BackendOptions {
 }
 
 /**
- * A real backend below a directory of its own, which is removed after the test unless said otherwise; skips the test where
- * bubblewrap cannot make sandboxes.
+ * A real backend below a directory of its own, which is removed after the test unless said
+ * otherwise; skips the test where bubblewrap cannot make sandboxes.
  */
 export async function openBackend(
   context: TestContext,
@@ -106,7 +110,10 @@ export async function openBackend(
   return openBubblewrap({ ...backendOptions(workBase), bwrapBin, ...changes });
 }
 
-/** Backends for all tests of a file, with control groups where there are some and without; see `shared`. */
+/**
+ * Backends for all tests of a file, with control groups where there are some and without; see
+ * `shared`.
+ */
 export function sharedBackends(
   place = quickPlace,
 ): (context: TestContext, withoutCgroups?: boolean) => Promise<BubblewrapBackend> {
@@ -117,7 +124,9 @@ export function sharedBackends(
   return (context, withoutCgroups = false) => (withoutCgroups ? other : usual)(context);
 }
 
-/** A directory in a backend's own, for what a test shows its sandboxes; it goes with the backend. */
+/**
+ * A directory in a backend's own, for what a test shows its sandboxes; it goes with the backend.
+ */
 export async function scratchDirectory({
   scratchDir,
 }: Pick<SandboxBackend, "scratchDir">): Promise<string> {
@@ -192,7 +201,10 @@ function idsWith(text: string, texts: ReadonlyMap<number, string>): number[] {
   return [...texts].filter(([, candidate]) => candidate.includes(text)).map(([id]) => id);
 }
 
-/** The command lines of all other processes by their ids, with a NUL after each word; zombies have none. */
+/**
+ * The command lines of all other processes by their ids, with a NUL after each word; zombies have
+ * none.
+ */
 export async function commandLines(): Promise<ReadonlyMap<number, string>> {
   return readOf(await otherProcesses(), "cmdline");
 }
@@ -202,7 +214,10 @@ export async function processesWith(marker: string): Promise<number[]> {
   return idsWith(marker, await commandLines());
 }
 
-/** Ids of the processes that have a work directory mounted, but for those that are on their way out of the kernel. */
+/**
+ * Ids of the processes that have a work directory mounted, but for those that are on their way out
+ * of the kernel.
+ */
 export async function processesIn(workDir: string): Promise<number[]> {
   // Asked first: who ends between the two looks has lived until then.
   const others = await otherProcesses();

@@ -32,7 +32,9 @@ const run = promisify(execFile);
 /** A user id that owns nothing. */
 const foreignUid = 60_003;
 
-/** Shared directories for sandboxes of another user, with the directory that copies are put into. */
+/**
+ * Shared directories for sandboxes of another user, with the directory that copies are put into.
+ */
 async function newShared() {
   const base = join(await temporaryDirectory(), "shared");
   let nowMs = 0;

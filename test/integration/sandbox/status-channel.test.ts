@@ -32,7 +32,10 @@ async function openChannel() {
   return { path, statuses, channel, [Symbol.dispose]: () => channel[Symbol.dispose]() };
 }
 
-/** Runs a Python program that has the pipe's path as `pipe`; resolves with what it prints when it has ended. */
+/**
+ * Runs a Python program that has the pipe's path as `pipe`; resolves with what it prints when it
+ * has ended.
+ */
 async function python(path: string, program: string): Promise<string> {
   const child = spawn(
     "python3",

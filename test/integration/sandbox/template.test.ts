@@ -1,5 +1,6 @@
 /**
- * Templates and their children, with the real Python runner: made, woken, lost, given back, and refused.
+ * Templates and their children, with the real Python runner: made, woken, lost, given back, and
+ * refused.
  */
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";

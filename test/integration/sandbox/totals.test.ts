@@ -1,6 +1,6 @@
 /**
- * What a sandbox may use in all its processes together: each limit ends it, by the reason of its own, where control groups
- * keep the totals and where the guard does. And what it used is told.
+ * What a sandbox may use in all its processes together: each limit ends it, by the reason of its
+ * own, where control groups keep the totals and where the guard does. And what it used is told.
  */
 import { type TestContext, describe, expect, test } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
@@ -49,7 +49,10 @@ async function run(
   ).exited;
 }
 
-/** Runs a program that is to be ended: on a busy machine, too, it has not gone on when the worker comes to look. */
+/**
+ * Runs a program that is to be ended: on a busy machine, too, it has not gone on when the worker
+ * comes to look.
+ */
 function runBeyond(...[backend, program, changes]: Parameters<typeof run>): Promise<ExitReport> {
   return run(backend, `linger = 30\n${program}`, changes);
 }

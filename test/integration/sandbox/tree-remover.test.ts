@@ -1,6 +1,6 @@
 /**
- * Trees removed, whatever their size, without keeping this process from its work. What a tool makes of a tree is tried
- * in work-dirs.test.ts.
+ * Trees removed, whatever their size, without keeping this process from its work. What a tool makes
+ * of a tree is tried in work-dirs.test.ts.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -53,7 +53,10 @@ async function processesFor(trees: readonly string[], remover: TreeRemover): Pro
   return most;
 }
 
-/** Makes directories, keeps them open, and says what it can make in each of them after it was told to. */
+/**
+ * Makes directories, keeps them open, and says what it can make in each of them after it was told
+ * to.
+ */
 const holding = `
 import errno, os, sys
 held = []
@@ -82,7 +85,10 @@ print(flush=True)
 while True:
     rename(directory, one, directory, other, 2)`;
 
-/** A process that exchanges two entries of a directory until it is disposed, by a descriptor as a tool may have sent it. */
+/**
+ * A process that exchanges two entries of a directory until it is disposed, by a descriptor as a
+ * tool may have sent it.
+ */
 async function exchange(directory: string, one: string, other: string): Promise<AsyncDisposable> {
   const child = spawn("python3", ["-I", "-c", exchanging, directory, one, other]);
   await once(child.stdout, "data");

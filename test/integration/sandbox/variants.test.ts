@@ -1,11 +1,14 @@
 /**
- * Profiles that nobody tried at the start: whatever an operator combines is a sandbox where the built-in ones are.
+ * Profiles that nobody tried at the start: whatever an operator combines is a sandbox where the
+ * built-in ones are.
  */
 import { type TestContext, describe, expect, test } from "vitest";
 import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { never, request, runScript, sharedBackends } from "./sandbox-host.ts";
 
-/** What decides the mounts and namespaces of a sandbox; the other members are numbers and a name. */
+/**
+ * What decides the mounts and namespaces of a sandbox; the other members are numbers and a name.
+ */
 type Shape = Pick<Profile, "network" | "readsEtc" | "hasVar" | "terminals">;
 
 const shapes: readonly Shape[] = (["none", "host"] as const).flatMap((network) =>

@@ -1,5 +1,6 @@
 /**
- * What becomes of messages that the Solace adapter publishes, and of those that wait while the broker is away.
+ * What becomes of messages that the Solace adapter publishes, and of those that wait while the
+ * broker is away.
  */
 import { describe, expect, test, vi } from "vitest";
 import { refusals } from "../../../harness/fakes/solace/faults.ts";

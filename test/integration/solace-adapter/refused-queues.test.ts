@@ -290,7 +290,8 @@ describe("a queue that goes down while the session is up", () => {
     expect(await limitOfNext()).toBe(5);
     await remake(7);
     expect(await limitOfNext()).toBe(8);
-    // Of a queue without a limit a call is given up after as many deliveries as of one that the worker makes.
+    // Of a queue without a limit a call is given up after as many deliveries as of one that the
+    // worker makes.
     await remake(0);
     expect(await limitOfNext()).toBe(5);
     await remake();

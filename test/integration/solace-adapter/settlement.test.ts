@@ -1,6 +1,6 @@
 /**
- * Calls that end in any order and any way. The client library ends the process when one of its consumers is told too much of
- * this kind, so these are tests of whether the worker lives.
+ * Calls that end in any order and any way. The client library ends the process when one of its
+ * consumers is told too much of this kind, so these are tests of whether the worker lives.
  */
 import solace from "solclientjs";
 import { describe, expect, test, vi } from "vitest";
@@ -19,7 +19,10 @@ import {
   defaultAddress,
 } from "./place.ts";
 
-/** How every call ended, as the broker sees it: those that it gave out again are told by their last end. */
+/**
+ * How every call ended, as the broker sees it: those that it gave out again are told by their last
+ * end.
+ */
 function finalOutcomes(place: Place): Record<Settlement, number> {
   const ends = { accepted: 0, failed: 0, rejected: 0 };
   place.server.events.on("settled", ({ outcome }) => ends[outcome]++);

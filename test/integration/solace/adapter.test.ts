@@ -1,5 +1,6 @@
 /**
- * The worker's adapter over every transport: it connects, serves, answers, settles, and notices when it is cut off.
+ * The worker's adapter over every transport: it connects, serves, answers, settles, and notices
+ * when it is cut off.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,5 +1,6 @@
 /**
- * Guaranteed messages of the real library on their way into the SMF test broker: each is kept once, or refused.
+ * Guaranteed messages of the real library on their way into the SMF test broker: each is kept once,
+ * or refused.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

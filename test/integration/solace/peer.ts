@@ -1,5 +1,6 @@
 /**
- * A client of the broker as agents and workers are: the real library, its events as promises and lists.
+ * A client of the broker as agents and workers are: the real library, its events as promises and
+ * lists.
  */
 import solace from "solclientjs";
 import { Consumption, type Outcome, type Taken } from "./consumption.ts";

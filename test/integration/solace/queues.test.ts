@@ -1,5 +1,6 @@
 /**
- * Queues of the SMF test broker with consumers of the real library: made, shared, settled, lost and found again.
+ * Queues of the SMF test broker with consumers of the real library: made, shared, settled, lost and
+ * found again.
  */
 import { once } from "node:events";
 import solace from "solclientjs";

@@ -1,5 +1,6 @@
 /**
- * Sessions of the real library with the SMF test broker: login and its refusals, keep-alives, outages, TLS.
+ * Sessions of the real library with the SMF test broker: login and its refusals, keep-alives,
+ * outages, TLS.
  */
 import { once } from "node:events";
 import { execFile } from "node:child_process";
@@ -156,8 +157,8 @@ describe.each(transports)("TLS over %s", (transport) => {
   const run = promisify(execFile);
 
   /**
-   * A key and a certificate of `name`, signed by itself, as files. Over TCP the library takes an address for "localhost",
-   * over WebSockets for what it is.
+   * A key and a certificate of `name`, signed by itself, as files. Over TCP the library takes an
+   * address for "localhost", over WebSockets for what it is.
    */
   async function makeCertificate(directory: string, name: string) {
     const [key, cert] = [join(directory, `${name}.key`), join(directory, `${name}.pem`)];
@@ -204,7 +205,8 @@ describe.each(transports)("TLS over %s", (transport) => {
     await vi.waitFor(() => expect(peer.heard).toMatchObject([{ body: "over TLS" }]), patience);
     expect(logins).toMatchObject([{ scheme: "client-certificate", certificateName: "worker" }]);
     expect(await subcodeOf(as(client, stranger))).toBe("CONNECTION_ERROR");
-    // With TLS 1.3 a client is refused after it believes to be connected, and before a WebSocket is.
+    // With TLS 1.3 a client is refused after it believes to be connected, and before a WebSocket
+    // is.
     const refusal = { tcp: "COMMUNICATION_ERROR", ws: "CONNECTION_ERROR" }[transport];
     expect(await subcodeOf(as(stranger, server))).toBe(refusal);
     expect(logins).toHaveLength(1);

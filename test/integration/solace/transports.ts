@@ -17,7 +17,10 @@ export function urlOver(transport: Transport, broker: SmfBroker): string {
   return url;
 }
 
-/** A client that says what it is told, in messages of its own where there are messages, and reads when it is asked to. */
+/**
+ * A client that says what it is told, in messages of its own where there are messages, and reads
+ * when it is asked to.
+ */
 export function openRaw(transport: Transport, broker: SmfBroker): Duplex {
   const stream = transport === "tcp" ? connect(broker.port, broker.host) : openWeb(broker);
   return stream.on("error", () => {});

@@ -1,5 +1,6 @@
 /**
- * What only WebSockets have: HTTP before them, messages that are no frames, and a port beside the other one.
+ * What only WebSockets have: HTTP before them, messages that are no frames, and a port beside the
+ * other one.
  */
 import { once } from "node:events";
 import { connect } from "node:net";

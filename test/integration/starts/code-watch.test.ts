@@ -215,7 +215,8 @@ describe("code in a directory of tools", () => {
     })();
     let checks = 0;
     do {
-      // As a sandbox is made ahead: its version first, then what is in it; and it is kept for as long as it may be used.
+      // As a sandbox is made ahead: its version first, then what is in it; and it is kept for as
+      // long as it may be used.
       const version = watch.versionOf("python");
       const loaded = Number(await readFile(path, "utf8"));
       while (watch.versionOf("python") === version && !isOver()) {

@@ -1,6 +1,7 @@
 /**
- * Sandboxes that are made ahead never take from calls what these need: on real sandboxes, by the order of events. Time stands
- * still where a test does not move it, so no refill has waited long enough to have its turn beside a call.
+ * Sandboxes that are made ahead never take from calls what these need: on real sandboxes, by the
+ * order of events. Time stands still where a test does not move it, so no refill has waited long
+ * enough to have its turn beside a call.
  */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";

@@ -1,5 +1,6 @@
 /**
- * What docs/write-a-python-tool.md says of tools is so: its examples run, its tables list what there is.
+ * What docs/write-a-python-tool.md says of tools is so: its examples run, its tables list what
+ * there is.
  */
 import { execFile } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";

@@ -1,5 +1,6 @@
 /**
- * How a tool's failure is told: a code, a text that may be published, and the traceback on stderr only.
+ * How a tool's failure is told: a code, a text that may be published, and the traceback on stderr
+ * only.
  */
 import { afterAll, describe, expect, test } from "vitest";
 import {

@@ -1,6 +1,6 @@
 /**
- * The design document's example tool runs as it is printed there, and a recorded tool that a worker would end.
- * The recorded invocations are replayed in test/integration/worker/golden.test.ts.
+ * The design document's example tool runs as it is printed there, and a recorded tool that a worker
+ * would end. The recorded invocations are replayed in test/integration/worker/golden.test.ts.
  */
 import { readFileSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
@@ -13,7 +13,8 @@ afterAll(removeWorkDirs);
 const golden = join(import.meta.dirname, "../../fixtures/golden");
 
 test("a tool that forks a child and returns does not wait for it", async () => {
-  // The child holds the runner's output streams open: they go elsewhere here, as nothing ends the child.
+  // The child holds the runner's output streams open: they go elsewhere here, as nothing ends the
+  // child.
   let workDir = "";
   onTestFinished(async () => {
     for (const pid of await processesAt(workDir)) process.kill(pid, "SIGKILL");

@@ -1,5 +1,6 @@
 /**
- * `--park`: a Python runner that loads its tool before there is a call. What it does with the call: parked-as-cold.test.ts.
+ * `--park`: a Python runner that loads its tool before there is a call. What it does with the call:
+ * parked-as-cold.test.ts.
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -37,7 +38,9 @@ async function directoryWith(files: Readonly<Record<string, string>>): Promise<s
   return directory;
 }
 
-/** A runner that has loaded a module with this text, or said why not, in an empty work directory. */
+/**
+ * A runner that has loaded a module with this text, or said why not, in an empty work directory.
+ */
 async function parkModule(source: string) {
   const toolsDir = await directoryWith({ "tool.py": source });
   const workDir = await directoryWith({});
@@ -49,7 +52,10 @@ async function parkModule(source: string) {
   return { child, channel, line, ended, workDir, argsFile };
 }
 
-/** What a worker sees of a call of `run`, by a runner that was started for it, and by one that had waited. */
+/**
+ * What a worker sees of a call of `run`, by a runner that was started for it, and by one that had
+ * waited.
+ */
 async function coldAndParked(
   source: string,
   options: RunOptions = {},
@@ -166,7 +172,8 @@ child = subprocess.Popen(["/bin/ls", "/dev/fd/"], stdout=subprocess.PIPE, close_
 def run():
     return {"seen": child.communicate()[0].decode().split()}`);
     const { seen: descriptors } = parked.document!["result"] as { seen: string[] };
-    // What the test runner itself has inherited is closed by worker/main.ts alone. The fourth is the listing.
+    // What the test runner itself has inherited is closed by worker/main.ts alone. The fourth is
+    // the listing.
     const inherited = inheritableDescriptors().map(String);
     const own = descriptors.filter((descriptor) => !inherited.includes(descriptor));
     expect(own).toEqual(["0", "1", "2", "3"]);

@@ -1,6 +1,6 @@
 /**
- * The classes of results that stand in for the original's: what they make of good and of bad members was recorded from
- * solace-agent-mesh 1.28.8 (with pydantic 2.12.5) and sam-tool-sdk 0.1.3.
+ * The classes of results that stand in for the original's: what they make of good and of bad
+ * members was recorded from solace-agent-mesh 1.28.8 (with pydantic 2.12.5) and sam-tool-sdk 0.1.3.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

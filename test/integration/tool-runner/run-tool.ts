@@ -26,7 +26,10 @@ export const python = "/usr/bin/python3";
 export interface RunOptions {
   readonly args?: object;
   readonly toolConfig?: object;
-  /** Content of the input artifacts by parameter; their filename is `PARAMETER.txt` where none is given. */
+  /**
+   * Content of the input artifacts by parameter; their filename is `PARAMETER.txt` where none is
+   * given.
+   */
   readonly artifacts?: Readonly<Record<string, { filename: string; content: string | Uint8Array }>>;
   readonly toolsDir?: string;
   /** Members of runner_args.json that replace the usual ones; undefined leaves one out. */
@@ -74,8 +77,8 @@ export interface RunnerUnderTest {
   readonly command: readonly string[];
   readonly toolsDir: string;
   /**
-   * What starts a runner that waits for its call; `MODULE TOOLS_DIR RUNNER_ARGS_FILE` follows. With it, a tool is called that
-   * way where it can be, and otherwise as without.
+   * What starts a runner that waits for its call; `MODULE TOOLS_DIR RUNNER_ARGS_FILE` follows. With
+   * it, a tool is called that way where it can be, and otherwise as without.
    */
   readonly park?: readonly string[];
   /** Milliseconds that it waits. */
@@ -105,7 +108,10 @@ export function parkRunners(): void {
   way ??= "parked";
 }
 
-/** Each Python runner of the test file is started for its call, also where a test would rather fork it. */
+/**
+ * Each Python runner of the test file is started for its call, also where a test would rather fork
+ * it.
+ */
 export function startRunners(): void {
   way ??= "started";
 }
@@ -189,7 +195,10 @@ async function untilEnd(child: ReturnType<typeof start>, options: RunOptions): P
   return { exitCode, signal, stdout, stderr };
 }
 
-/** The descriptor of the child whose other end is a stream of ours, and what makes it the child's descriptor 0. */
+/**
+ * The descriptor of the child whose other end is a stream of ours, and what makes it the child's
+ * descriptor 0.
+ */
 export const channelFd = 3;
 const channelToStdin = ["/bin/sh", "-c", `exec "$@" <&${channelFd} ${channelFd}<&-`, "sh"];
 
@@ -207,7 +216,10 @@ function start(
   }) as ChildProcessByStdio<null, Readable, Readable>;
 }
 
-/** Starts a runner that waits for its call, and returns it with the line that it says, if it says one. */
+/**
+ * Starts a runner that waits for its call, and returns it with the line that it says, if it says
+ * one.
+ */
 export async function startParked(command: readonly string[], workDir: string) {
   const child = start([...channelToStdin, ...command], workDir, "pipe");
   const channel = child.stdio[channelFd] as unknown as Duplex;

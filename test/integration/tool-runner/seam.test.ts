@@ -1,5 +1,6 @@
 /**
- * The files of the seam themselves: the arguments file, its secrets, and what else the tool can see of the runner.
+ * The files of the seam themselves: the arguments file, its secrets, and what else the tool can see
+ * of the runner.
  */
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";

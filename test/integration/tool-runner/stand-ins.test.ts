@@ -1,5 +1,6 @@
 /**
- * The packages that tools of the original import: not installed, they have stand-ins; installed, they win.
+ * The packages that tools of the original import: not installed, they have stand-ins; installed,
+ * they win.
  */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * `--template`: what a Python runner does before it makes children, where nobody has made a sandbox for it. What children do:
- * test/integration/sandbox/template.test.ts.
+ * `--template`: what a Python runner does before it makes children, where nobody has made a sandbox
+ * for it. What children do: test/integration/sandbox/template.test.ts.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,8 @@ async function runTemplate(source: string, said: string, argv: readonly string[]
   await writeFile(join(directory, "tool.py"), source);
   const argsFile = join(directory, "runner_args.json");
   const command = [python, "-I", "-B", runnerEntry, "--template", "tool", directory, argsFile];
-  // As a worker does it: of what Node calls a pipe, the child's descriptor 0 could not be both read and written here.
+  // As a worker does it: of what Node calls a pipe, the child's descriptor 0 could not be both read
+  // and written here.
   const script = `exec "$@" <&${channelFd} ${channelFd}<&-`;
   const child = spawn("/bin/sh", ["-c", script, "sh", ...command, ...argv], {
     cwd: directory,

@@ -1,5 +1,6 @@
 /**
- * Tools of every generation of the original, in one worker: called as they are written, with what they give in the answer.
+ * Tools of every generation of the original, in one worker: called as they are written, with what
+ * they give in the answer.
  */
 import { text } from "node:stream/consumers";
 import { Readable } from "node:stream";

@@ -1,5 +1,6 @@
 /**
- * A drain loses no call: what reached the worker's queue is answered, and what comes later is left to others.
+ * A drain loses no call: what reached the worker's queue is answered, and what comes later is left
+ * to others.
  */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -79,7 +80,9 @@ describe("a drain", () => {
 describe("calls that were published just before SIGTERM", () => {
   const count = 30;
 
-  /** Publishes calls to a worker that is held meanwhile, and terminates it. The answers by topic. */
+  /**
+   * Publishes calls to a worker that is held meanwhile, and terminates it. The answers by topic.
+   */
   async function answersOf(
     worker: WorkerProcess,
     broker: DevBroker,

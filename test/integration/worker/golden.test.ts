@@ -1,6 +1,6 @@
 /**
- * The recorded invocations of the original's last Python version, sent to a whole worker: the same answers come back,
- * except where docs/compatibility.md says otherwise.
+ * The recorded invocations of the original's last Python version, sent to a whole worker: the same
+ * answers come back, except where docs/compatibility.md says otherwise.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,10 @@ interface Exchange {
   readonly statuses: readonly string[];
 }
 
-/** The exchanges of a version by case. What was recorded once more, with a package that was missing, counts. */
+/**
+ * The exchanges of a version by case. What was recorded once more, with a package that was missing,
+ * counts.
+ */
 function exchangesOf(version: RecordedMessage["version"]): ReadonlyMap<string, Exchange> {
   const messages = read("str-golden.jsonl")
     .trimEnd()
@@ -92,7 +95,10 @@ const summary = {
 };
 const statistics = { character_count: 265, word_count: 45, line_count: 9 };
 
-/** Where the answer is another one on purpose: rows of docs/compatibility.md, and what is answered here. */
+/**
+ * Where the answer is another one on purpose: rows of docs/compatibility.md, and what is answered
+ * here.
+ */
 const differences: Readonly<Record<string, { rows: readonly string[]; answer: object }>> = {
   'echo_tool {"message": "hi"}': {
     rows: ["`ctx: Any`, as in the design document's example"],
@@ -230,7 +236,10 @@ describe("a recorded invocation is answered as it was", () => {
 
   const replays = new Map<string, Promise<{ answer: Message; statuses: readonly Message[] }>>();
 
-  /** Publishes the request of a case once, as it was recorded but for its age, and waits for the answer. */
+  /**
+   * Publishes the request of a case once, as it was recorded but for its age, and waits for the
+   * answer.
+   */
   function replay(name: string): Promise<{ answer: Message; statuses: readonly Message[] }> {
     const answered = replays.get(name) ?? publish(recorded.get(name)!.request);
     replays.set(name, answered);

@@ -1,6 +1,6 @@
 /**
- * Two workers on a broker that redelivers: what one gives up when it stops, the other runs, and nothing is run or answered
- * more often than it may be.
+ * Two workers on a broker that redelivers: what one gives up when it stops, the other runs, and
+ * nothing is run or answered more often than it may be.
  */
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";

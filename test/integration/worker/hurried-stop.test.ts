@@ -43,7 +43,10 @@ async function* noting(
   }
 }
 
-/** A worker with one call that runs and one that waits, the topics that it was handed, and its way to end. */
+/**
+ * A worker with one call that runs and one that waits, the topics that it was handed, and its way
+ * to end.
+ */
 async function busyWorker(pause: (session: BrokerSession) => Promise<void>) {
   const workers = await MemoryWorkers.prepare();
   const handedOut: string[] = [];

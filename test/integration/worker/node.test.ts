@@ -1,5 +1,6 @@
 /**
- * Tools written for Node, end to end: how they are called and how they end, what bounds them, and which are served.
+ * Tools written for Node, end to end: how they are called and how they end, what bounds them, and
+ * which are served.
  */
 import { chmod, cp, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";

@@ -1,5 +1,6 @@
 /**
- * What a tool prints stands in the debug log while it runs; what is no call leaves no warning there.
+ * What a tool prints stands in the debug log while it runs; what is no call leaves no warning
+ * there.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Rig, nodeTool, startRig } from "../../support/rig.ts";

@@ -1,5 +1,6 @@
 /**
- * The worker as the first process of a container: nothing it kills stays as a zombie, and signals reach it.
+ * The worker as the first process of a container: nothing it kills stays as a zombie, and signals
+ * reach it.
  */
 import { execFile } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -36,7 +37,10 @@ interface Child {
   readonly isZombie: boolean;
 }
 
-/** A worker process whose signals go to the first process of its pid namespace, as an engine sends them. */
+/**
+ * A worker process whose signals go to the first process of its pid namespace, as an engine sends
+ * them.
+ */
 class FirstProcess extends WorkerProcess {
   constructor(environment: Readonly<Record<string, string>>, argv: readonly string[] = []) {
     super(environment, argv, prefix);

@@ -1,5 +1,6 @@
 /**
- * A worker needs no privilege: as an ordinary user without a capability it runs calls, and as root it says so.
+ * A worker needs no privilege: as an ordinary user without a capability it runs calls, and as root
+ * it says so.
  */
 import { readFile } from "node:fs/promises";
 import { beforeEach, describe, expect, test } from "vitest";

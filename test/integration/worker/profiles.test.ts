@@ -1,5 +1,6 @@
 /**
- * The operator's own profiles, from their file to the inside of a sandbox, and what becomes of a file that is wrong.
+ * The operator's own profiles, from their file to the inside of a sandbox, and what becomes of a
+ * file that is wrong.
  */
 import { writeFile, rm } from "node:fs/promises";
 import { join } from "node:path";

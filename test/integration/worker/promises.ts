@@ -1,5 +1,6 @@
 /**
- * What calls can rely on when a real broker delivers them more than once, or late: docs/brokers.md, on whole workers.
+ * What calls can rely on when a real broker delivers them more than once, or late: docs/brokers.md,
+ * on whole workers.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Broker } from "../../../worker/broker/broker.ts";
@@ -18,7 +19,10 @@ export interface BrokerPlace extends AsyncDisposable {
   readonly peer: Peer;
   /** Where the broker listens. */
   readonly port: number;
-  /** The adapter of a worker that reaches the broker by a port of this host, and makes queues with {@link maxDeliveries}. */
+  /**
+   * The adapter of a worker that reaches the broker by a port of this host, and makes queues with
+   * {@link maxDeliveries}.
+   */
   brokerAt(port: number): Broker;
   /** Waits for the next dead letter and takes it: the JSON text of the call. */
   takeDeadLetter(): Promise<string>;

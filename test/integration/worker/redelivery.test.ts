@@ -1,5 +1,6 @@
 /**
- * What calls can rely on when a broker delivers them more than once: docs/brokers.md, on whole workers.
+ * What calls can rely on when a broker delivers them more than once: docs/brokers.md, on whole
+ * workers.
  */
 import { describe, expect, test, vi } from "vitest";
 import type { BrokerSession, Delivery } from "../../../worker/broker/broker.ts";
@@ -38,7 +39,10 @@ async function takeAndDie(workers: MemoryWorkers, tool: AnnouncingTool): Promise
   await session[Symbol.asyncDispose]();
 }
 
-/** Expects that the broker has no call left: the next worker gets one that is published later, and nothing before it. */
+/**
+ * Expects that the broker has no call left: the next worker gets one that is published later, and
+ * nothing before it.
+ */
 async function expectAllSettled(workers: MemoryWorkers, tool: AnnouncingTool): Promise<void> {
   workers.publish(tool, "later");
   const [session, delivery] = await take(workers, tool);

@@ -12,7 +12,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(base, { recursive: true, force: true }));
 
-/** A bubblewrap on a host that does not keep something: a shell's edit of its options, or of the command inside. */
+/**
+ * A bubblewrap on a host that does not keep something: a shell's edit of its options, or of the
+ * command inside.
+ */
 async function careless(edit: string, shell: string): Promise<string> {
   const options = join(base, "options");
   await mkdir(options);

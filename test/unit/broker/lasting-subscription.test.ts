@@ -1,5 +1,6 @@
 /**
- * A subscription that moves from session to session: what it hears, what it loses, and what it leaves behind.
+ * A subscription that moves from session to session: what it hears, what it loses, and what it
+ * leaves behind.
  */
 import { describe, expect, test } from "vitest";
 import type { BrokerSubscription } from "../../../worker/broker/broker.ts";

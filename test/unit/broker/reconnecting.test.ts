@@ -200,7 +200,10 @@ describe("reconnecting", () => {
   });
 });
 
-/** A broker whose connections, after the first, are let through one by one and do not heed their signal. */
+/**
+ * A broker whose connections, after the first, are let through one by one and do not heed their
+ * signal.
+ */
 function gated(onStateChange: (connected: boolean) => void = () => {}): {
   broker: ReconnectingBroker;
   memory: MemoryBroker;

@@ -12,7 +12,10 @@ import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { Enforcement } from "../../../worker/sandbox/sandbox.ts";
 
 const programs = new URL("../../../attacks/", import.meta.url);
-/** Its tables are what this test expects: `npx vitest run test/unit/doctor/catalog.test.ts` tells what to write. */
+/**
+ * Its tables are what this test expects: `npx vitest run test/unit/doctor/catalog.test.ts` tells
+ * what to write.
+ */
 const page = readFileSync(new URL("../../../docs/attacks.md", import.meta.url), "utf8");
 
 describe("the catalog of attacks", () => {

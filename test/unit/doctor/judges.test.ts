@@ -1,5 +1,6 @@
 /**
- * Who judges the attacks on limits and on the worker: by what the worker saw, not by what the attack says.
+ * Who judges the attacks on limits and on the worker: by what the worker saw, not by what the
+ * attack says.
  */
 import { readFile, readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";

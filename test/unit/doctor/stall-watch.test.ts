@@ -4,7 +4,9 @@
 import { expect, test } from "vitest";
 import { StallWatch } from "../../../worker/doctor/stall-watch.ts";
 
-/** Keeps the thread busy for so many milliseconds of processor time, however busy the machine is. */
+/**
+ * Keeps the thread busy for so many milliseconds of processor time, however busy the machine is.
+ */
 function work(cpuMs: number): void {
   const start = process.threadCpuUsage();
   for (;;) {

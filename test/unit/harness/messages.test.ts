@@ -1,5 +1,6 @@
 /**
- * Requests and answers as agents have them, held against what real peers said and against the worker's own codec.
+ * Requests and answers as agents have them, held against what real peers said and against the
+ * worker's own codec.
  */
 import { readFileSync } from "node:fs";
 import { fc, test as property } from "@fast-check/vitest";

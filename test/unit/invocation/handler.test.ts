@@ -1,5 +1,6 @@
 /**
- * One delivery to its settlement: what is answered, what goes back to the broker, and in which order.
+ * One delivery to its settlement: what is answered, what goes back to the broker, and in which
+ * order.
  */
 import { Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -9,7 +9,10 @@ import type { Answer, CreatedArtifact } from "../../../worker/protocol/invocatio
 import { encodeResponse } from "../../../worker/protocol/response.ts";
 import type { JsonObject } from "../../../worker/support/json.ts";
 
-/** What the models of agents demand; stricter than they are in that no other member may stand anywhere. */
+/**
+ * What the models of agents demand; stricter than they are in that no other member may stand
+ * anywhere.
+ */
 const agentsModel = z.union([
   z.strictObject({
     jsonrpc: z.literal("2.0"),

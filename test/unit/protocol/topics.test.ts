@@ -166,7 +166,8 @@ describe("a subscription pattern", () => {
   test("takes no longer for hostile patterns", () => {
     const compare = (levels: number) => (): void =>
       expect(topicMatches(`${">/".repeat(levels)}x`, "a/".repeat(2 * levels))).toBe(false);
-    // Each level times each level is 4 times as much; to try every way to share them out is thousands.
+    // Each level times each level is 4 times as much; to try every way to share them out is
+    // thousands.
     expect(timesTheWork(compare(6), compare(12))).toBeLessThan(40);
     compare(1_000)();
   });

@@ -1,8 +1,12 @@
 /**
- * Runs classic BPF programs as seccomp(2) does, for the few instructions that the sandbox's filter is made of.
+ * Runs classic BPF programs as seccomp(2) does, for the few instructions that the sandbox's filter
+ * is made of.
  */
 
-/** What the program looks at: struct seccomp_data of linux/seccomp.h, without the instruction pointer. */
+/**
+ * What the program looks at: struct seccomp_data of linux/seccomp.h, without the instruction
+ * pointer.
+ */
 export interface SystemCall {
   readonly number: number;
   /** AUDIT_ARCH_… of linux/audit.h. */
@@ -38,8 +42,9 @@ export class BpfProgram {
   readonly #instructions: readonly Instruction[];
 
   /**
-   * Throws for an instruction that is not known, a load outside struct seccomp_data or not of a whole word, a jump out
-   * of the program, and a program that does not end in a return. Jumps go forward only, so every program ends.
+   * Throws for an instruction that is not known, a load outside struct seccomp_data or not of a
+   * whole word, a jump out of the program, and a program that does not end in a return. Jumps go
+   * forward only, so every program ends.
    */
   constructor(bytes: Uint8Array) {
     this.#instructions = decode(bytes);

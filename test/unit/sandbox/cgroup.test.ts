@@ -1,6 +1,6 @@
 /**
- * What a worker makes of the control groups that it finds itself in. Groups of version 2 are recorded; those of the host
- * are in test/integration/sandbox/cgroup.test.ts.
+ * What a worker makes of the control groups that it finds itself in. Groups of version 2 are
+ * recorded; those of the host are in test/integration/sandbox/cgroup.test.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -268,7 +268,10 @@ describe("a sandbox's group of version 2", () => {
 });
 
 describe("joining a group", () => {
-  /** A host whose clock goes on for pauses and for moves: by `moveMs`, or by next to nothing soon after another move. */
+  /**
+   * A host whose clock goes on for pauses and for moves: by `moveMs`, or by next to nothing soon
+   * after another move.
+   */
   function hostWithClock(
     files: RecordedCgroups,
     moveMs: number,

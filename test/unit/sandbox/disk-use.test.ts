@@ -40,7 +40,10 @@ function newWalk(): DiskWalk {
   return walk;
 }
 
-/** Makes something in the directory by Python, which is quicker than Node and knows names that are no text. */
+/**
+ * Makes something in the directory by Python, which is quicker than Node and knows names that are
+ * no text.
+ */
 function fill(program: string): void {
   const { status, stderr } = spawnSync("python3", ["-I", "-c", `import os\n${program}`], {
     cwd: top,

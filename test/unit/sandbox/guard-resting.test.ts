@@ -1,5 +1,6 @@
 /**
- * Sandboxes that wait for their calls are looked at seldom, and as others are as soon as they have one.
+ * Sandboxes that wait for their calls are looked at seldom, and as others are as soon as they have
+ * one.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,6 @@
 /**
- * What counts as used by a sandbox, and who is told when it is too much. Real processes stand for sandboxes.
+ * What counts as used by a sandbox, and who is told when it is too much. Real processes stand for
+ * sandboxes.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
@@ -31,7 +32,10 @@ function newGuard() {
   return { guard, hasLooked };
 }
 
-/** A process that has said, so many times with all that it has started, that it holds what it is to hold. */
+/**
+ * A process that has said, so many times with all that it has started, that it holds what it is to
+ * hold.
+ */
 async function holding(file: string, argv: readonly string[], times = 1): Promise<ChildProcess> {
   // In a group of its own, so that what it starts ends with it.
   const child = spawn(file, argv, { stdio: ["pipe", "pipe", "inherit"], detached: true });

@@ -19,7 +19,9 @@ const MiB = 1024 * 1024;
 
 const placeOf = (pid: number) => ({ place: `/proc/${pid}` });
 
-/** Where the kernel shows the sizes of mapped files: to who may look at every process of the host. */
+/**
+ * Where the kernel shows the sizes of mapped files: to who may look at every process of the host.
+ */
 const seesSizes = (() => {
   const [range] = readdirSync("/proc/self/map_files");
   try {

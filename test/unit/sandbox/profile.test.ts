@@ -62,7 +62,10 @@ describe("the built-in profiles", () => {
   });
 });
 
-/** Rows: the manifest's word; columns: the request's. Each cell is the profile under that worker default. */
+/**
+ * Rows: the manifest's word; columns: the request's. Each cell is the profile under that worker
+ * default.
+ */
 const requests = [undefined, "restrictive", "standard", "permissive"] as const;
 const decisions: Readonly<Record<string, readonly (readonly [string | undefined, string[]])[]>> = {
   restrictive: [

@@ -1,6 +1,7 @@
 /**
- * A tree of control groups as files of a temporary directory, for hosts that have no version 2: what hosts say of
- * themselves is recorded, and what the kernel does beside keeping files is done here.
+ * A tree of control groups as files of a temporary directory, for hosts that have no version 2:
+ * what hosts say of themselves is recorded, and what the kernel does beside keeping files is done
+ * here.
  */
 import {
   appendFileSync,
@@ -31,13 +32,16 @@ export type RecordedHost =
   | "service-v2";
 
 /**
- * The real file operations below a temporary directory, and what a kernel adds in version 2 (cgroups(7),
- * admin-guide/cgroup-v2.rst): files come and go with groups and controllers, a process is in one group, a group that
- * passes controllers on has no process, and one with a process or a group in it stays.
+ * The real file operations below a temporary directory, and what a kernel adds in version 2
+ * (cgroups(7), admin-guide/cgroup-v2.rst): files come and go with groups and controllers, a process
+ * is in one group, a group that passes controllers on has no process, and one with a process or a
+ * group in it stays.
  */
 export class RecordedCgroups extends CgroupFiles {
   readonly root: string;
-  /** Groups, as paths of the tree, whose files refuse to be written, and the system's code for it. */
+  /**
+   * Groups, as paths of the tree, whose files refuse to be written, and the system's code for it.
+   */
   readonly refusals = new Map<string, string>();
 
   constructor(host: RecordedHost) {

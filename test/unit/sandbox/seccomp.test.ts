@@ -1,5 +1,6 @@
 /**
- * The system-call filter, run by an interpreter for both architectures, and its numbers against the kernel's headers.
+ * The system-call filter, run by an interpreter for both architectures, and its numbers against the
+ * kernel's headers.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { test as propertyTest, fc } from "@fast-check/vitest";

@@ -1,5 +1,6 @@
 /**
- * When a walk through a work directory is urgent, and when it begins. A real process stands for a sandbox.
+ * When a walk through a work directory is urgent, and when it begins. A real process stands for a
+ * sandbox.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,6 @@
 /**
- * When the code of tools is looked at, and what its versions say; on a clock whose sleeps last until the test says so.
+ * When the code of tools is looked at, and what its versions say; on a clock whose sleeps last
+ * until the test says so.
  */
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +19,10 @@ beforeEach(async () => {
   onTestFinished(() => rm(dir, { recursive: true }));
 });
 
-/** A clock on which one sleeper sleeps until the test says so, and a look takes as long as the test says. */
+/**
+ * A clock on which one sleeper sleeps until the test says so, and a look takes as long as the test
+ * says.
+ */
 class SteppedClock implements Clock {
   /** Milliseconds that every look takes. */
   lookMs = 0;

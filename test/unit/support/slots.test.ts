@@ -108,7 +108,9 @@ describe("slots", () => {
   });
 });
 
-/** One thing that may happen to a set of slots; `which` picks among the requests it can happen to. */
+/**
+ * One thing that may happen to a set of slots; `which` picks among the requests it can happen to.
+ */
 type Step = { readonly kind: "acquire" | "release" | "abort"; readonly which: number };
 
 const steps: fc.Arbitrary<Step[]> = fc.array(

@@ -30,7 +30,10 @@ function ownIdentity(): Identity {
   return { uid: process.geteuid?.() ?? 0, gids: new Set(gids) };
 }
 
-/** Compares owner and mode of what is in the store with this process's. Rejects with what the system says. */
+/**
+ * Compares owner and mode of what is in the store with this process's. Rejects with what the system
+ * says.
+ */
 export async function examineAccess(base: Base, signal: AbortSignal): Promise<StoreAccess> {
   const worker = ownIdentity();
   const directories = await directoriesOf(base, signal);
@@ -86,7 +89,8 @@ async function closedToWorker(
 ): Promise<readonly string[]> {
   const closed: Directory[] = [];
   for (const directory of directories) {
-    // The system knows of access control lists and of root's rights, which owner and mode do not tell.
+    // The system knows of access control lists and of root's rights, which owner and mode do not
+    // tell.
     const isOpen = await access(directory.path, constants.W_OK | constants.X_OK).then(
       () => true,
       () => false,
@@ -99,7 +103,10 @@ async function closedToWorker(
   ];
 }
 
-/** Other users are those that own something in the store. Their groups are not known: that of the base counts as theirs. */
+/**
+ * Other users are those that own something in the store. Their groups are not known: that of the
+ * base counts as theirs.
+ */
 function closedToOthers(
   base: Base,
   directories: readonly Directory[],
@@ -119,7 +126,9 @@ function closedToOthers(
   });
 }
 
-/** A process that is no member of a directory's group cannot set the bit that hands that group down. */
+/**
+ * A process that is no member of a directory's group cannot set the bit that hands that group down.
+ */
 function lostGroup(base: Base, { uid, gids }: Identity): readonly string[] {
   const { gid, mode } = base.status;
   if (!base.isShared || uid === 0 || gids.has(gid) || (mode & 0o002) !== 0) return [];

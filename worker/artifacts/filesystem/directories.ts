@@ -1,5 +1,6 @@
 /**
- * Keys as directories: which levels a key has on disk, and how they are walked without following links.
+ * Keys as directories: which levels a key has on disk, and how they are walked without following
+ * links.
  */
 import { constants, type Stats } from "node:fs";
 import { chmod, chown, type FileHandle, lstat, mkdir, open, rmdir, stat } from "node:fs/promises";
@@ -9,13 +10,19 @@ import { errorCode } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 
-/** Members of the owner's group may write, as far as the umask allows. Under a base that a group shares, see `share`. */
+/**
+ * Members of the owner's group may write, as far as the umask allows. Under a base that a group
+ * shares, see `share`.
+ */
 export const directoryMode = 0o775;
 
 /** Needs no right to read the directory, which savers below it do not need either. */
 const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const groupWrites = 0o020;
-/** What a directory has of its base: the permissions, the group for what is made in it, and who may remove there. */
+/**
+ * What a directory has of its base: the permissions, the group for what is made in it, and who may
+ * remove there.
+ */
 const sharedBits = 0o3777;
 
 /** The base directory as it is now. */
@@ -29,7 +36,8 @@ export interface Base {
 /**
  * The directories of an artifact below the base: scope, user, session or `user`, name.
  *
- * The scope level is what follows the last slash of the scope, and is missing when nothing does (see `scope.ts`).
+ * The scope level is what follows the last slash of the scope, and is missing when nothing does
+ * (see `scope.ts`).
  */
 export function directoryLevels(key: ArtifactKey): readonly string[] {
   const scope = key.root.slice(key.root.lastIndexOf("/") + 1);
@@ -38,8 +46,9 @@ export function directoryLevels(key: ArtifactKey): readonly string[] {
 }
 
 /**
- * The path of `levels` below `base`, or undefined when a level is missing or is not a directory: a link, for example.
- * Throws StoreError `unavailable` when the base itself is missing, so that a lost mount is not taken for an empty store.
+ * The path of `levels` below `base`, or undefined when a level is missing or is not a directory: a
+ * link, for example. Throws StoreError `unavailable` when the base itself is missing, so that a
+ * lost mount is not taken for an empty store.
  */
 export async function findDirectory(
   basePath: string,
@@ -54,9 +63,9 @@ export async function findDirectory(
 }
 
 /**
- * The path of `levels` below `base`, whose missing levels are made.
- * Throws StoreError `unavailable` when a level is taken by something else: a link, for example. Nothing outside the base
- * is made or changed, also while others exchange directories of the base for links.
+ * The path of `levels` below `base`, whose missing levels are made. Throws StoreError `unavailable`
+ * when a level is taken by something else: a link, for example. Nothing outside the base is made or
+ * changed, also while others exchange directories of the base for links.
  */
 export async function ensureDirectory(base: Base, levels: readonly string[]): Promise<string> {
   await using held = new AsyncDisposableStack();
@@ -65,7 +74,8 @@ export async function ensureDirectory(base: Base, levels: readonly string[]): Pr
     const path = join(parent, level);
     await makeDirectory(path);
     const directory = held.use(await openLevel(path, level));
-    // The kernel resolves it from the descriptor: whoever exchanges the name of the directory exchanges nothing here.
+    // The kernel resolves it from the descriptor: whoever exchanges the name of the directory
+    // exchanges nothing here.
     parent = `/proc/self/fd/${directory.fd}`;
     await share(parent, await directory.stat(), base);
   }
@@ -85,8 +95,9 @@ async function openLevel(path: string, level: string): Promise<FileHandle> {
 }
 
 /**
- * Gives a directory of the worker's group and mode of a base that a group shares, whatever the umask is: others of the group
- * save there too. Also one from before the base was shared. `path` follows links, so it has to be that of a descriptor.
+ * Gives a directory of the worker's group and mode of a base that a group shares, whatever the
+ * umask is: others of the group save there too. Also one from before the base was shared. `path`
+ * follows links, so it has to be that of a descriptor.
  */
 async function share(path: string, status: Stats, base: Base): Promise<void> {
   if (!base.isShared || status.uid !== process.geteuid?.()) return;
@@ -100,7 +111,9 @@ async function share(path: string, status: Stats, base: Base): Promise<void> {
   if ((status.mode & sharedBits) !== (mode & sharedBits)) await chmod(path, mode & sharedBits);
 }
 
-/** Makes one directory unless there is something by its name. Rejects when its parent is missing. */
+/**
+ * Makes one directory unless there is something by its name. Rejects when its parent is missing.
+ */
 export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: directoryMode });
@@ -109,7 +122,10 @@ export async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Removes an artifact's directory if nothing is in it: to peers of the original an empty one is an artifact too. */
+/**
+ * Removes an artifact's directory if nothing is in it: to peers of the original an empty one is an
+ * artifact too.
+ */
 export async function removeEmptyDirectory(path: string): Promise<void> {
   try {
     await rmdir(path);
@@ -119,8 +135,8 @@ export async function removeEmptyDirectory(path: string): Promise<void> {
 }
 
 /**
- * Looks at the base. Throws StoreError `unavailable` unless it is a directory. It may be a link: where it leads is the
- * operator's choice.
+ * Looks at the base. Throws StoreError `unavailable` unless it is a directory. It may be a link:
+ * where it leads is the operator's choice.
  */
 export async function openBase(path: string): Promise<Base> {
   const status = await stat(path).catch((error: unknown) => {

@@ -89,7 +89,9 @@ function levelsOf(name: string): readonly string[] {
   return [marksLevel, name.slice(0, shardDigits)];
 }
 
-/** Whether the staged file is linked now; the answer to a request that NFS sent twice may be lost. */
+/**
+ * Whether the staged file is linked now; the answer to a request that NFS sent twice may be lost.
+ */
 async function linked(stagedPath: string, path: string): Promise<boolean> {
   try {
     await link(stagedPath, path);

@@ -1,6 +1,7 @@
 /**
- * Artifacts as files, in the layout of the original, so that agents find what tools save and the other way round:
- * `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta` (design document §8).
+ * Artifacts as files, in the layout of the original, so that agents find what tools save and the
+ * other way round: `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta` (design document
+ * §8).
  */
 import { link } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -44,15 +45,19 @@ import {
   removeVersion,
 } from "./versions.ts";
 
-/** Times that one save stages its content: again whenever others have written into it or removed it. */
+/**
+ * Times that one save stages its content: again whenever others have written into it or removed it.
+ */
 const maxStagings = 10;
 
 /**
- * Makes a store below `basePath`, an absolute path or one relative to the working directory. Nothing is touched yet.
+ * Makes a store below `basePath`, an absolute path or one relative to the working directory.
+ * Nothing is touched yet.
  *
- * Every file system will do that has link(2): local ones, NFS, CephFS; not SMB, and not FUSE over an
- * object store. `check` says so. Only peers that are trusted with everybody's artifacts write there: links that
- * somebody planted are not followed, but who exchanges directories during a call may have it save elsewhere.
+ * Every file system will do that has link(2): local ones, NFS, CephFS; not SMB, and not FUSE over
+ * an object store. `check` says so. Only peers that are trusted with everybody's artifacts write
+ * there: links that somebody planted are not followed, but who exchanges directories during a call
+ * may have it save elsewhere.
  */
 export function createFilesystemStore(options: { basePath: string }): ArtifactStore {
   return new FilesystemStore(resolve(options.basePath));
@@ -77,7 +82,8 @@ class FilesystemStore implements ArtifactStore {
     return guarded(`${artifactTitle(key)} could not be opened`, signal, async () => {
       const directory = await findDirectory(this.#base, directoryLevels(key));
       if (directory === undefined) throw notFound(key, reference.version);
-      // The latest may vanish, or turn out to be unfinished, after it was listed; then the one before it counts.
+      // The latest may vanish, or turn out to be unfinished, after it was listed; then the one
+      // before it counts.
       const candidates =
         reference.version === undefined
           ? (await listVersions(directory)).reverse()
@@ -140,8 +146,9 @@ class FilesystemStore implements ArtifactStore {
   }
 
   /**
-   * Makes the base directory when it is missing and its parent is there. It makes no parents: a path of which more
-   * than the last part is missing is a volume that was not mounted, and artifacts written there would be lost.
+   * Makes the base directory when it is missing and its parent is there. It makes no parents: a
+   * path of which more than the last part is missing is a volume that was not mounted, and
+   * artifacts written there would be lost.
    */
   async check(signal: AbortSignal): Promise<void> {
     await guarded("The artifact store cannot be used", signal, async () => {
@@ -163,14 +170,18 @@ class FilesystemStore implements ArtifactStore {
     // Every file is closed by the operation or the reader that opened it.
   }
 
-  /** Undefined when others took the version over or removed what was staged, and the content has to be sent again. */
+  /**
+   * Undefined when others took the version over or removed what was staged, and the content has to
+   * be sent again.
+   */
   async #saveOnce(
     key: ArtifactKey,
     source: ArtifactSource,
     meta: string,
     signal: AbortSignal,
   ): Promise<SavedArtifact | undefined> {
-    // Files are staged one level up: a directory by the artifact's name is an artifact to peers, even an empty one.
+    // Files are staged one level up: a directory by the artifact's name is an artifact to peers,
+    // even an empty one.
     const base = await openBase(this.#base);
     const session = await ensureDirectory(base, directoryLevels(key).slice(0, -1));
     await removeLeftovers(session);
@@ -232,7 +243,10 @@ async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void
   }
 }
 
-/** Waits until a version that was claimed is safe from a crash, or takes it back: nobody is told of what was not saved. */
+/**
+ * Waits until a version that was claimed is safe from a crash, or takes it back: nobody is told of
+ * what was not saved.
+ */
 async function keepVersion(directory: string, { version, etag }: SavedArtifact): Promise<void> {
   try {
     await syncDirectory(directory);

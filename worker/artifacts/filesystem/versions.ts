@@ -1,8 +1,9 @@
 /**
- * The versions in the directory of one artifact: content in `{N}`, metadata in `{N}.meta`, numbered from 0.
+ * The versions in the directory of one artifact: content in `{N}`, metadata in `{N}.meta`, numbered
+ * from 0.
  *
- * What makes it safe to share the directory with savers in other processes, and with ones of the original, which
- * takes no locks and creates its files in place:
+ * What makes it safe to share the directory with savers in other processes, and with ones of the
+ * original, which takes no locks and creates its files in place:
  *
  * | moment                                   | on disk            | what a reader here sees                           |
  * |------------------------------------------|--------------------|---------------------------------------------------|
@@ -11,14 +12,17 @@
  * | the metadata is linked                   | `N`, `N.meta`      | the version                                       |
  * | died in between                          | `N` alone, forever | nothing; the next saver takes the number after it |
  *
- * Both files come by link(2), which never replaces anything. A number of which either file exists is taken: a peer
- * may be writing the other one. When the metadata's name is taken although the number was free, a peer chose the same
- * number and has written into our file; the version is then the peer's, and the content has to be sent again.
+ * Both files come by link(2), which never replaces anything. A number of which either file exists
+ * is taken: a peer may be writing the other one. When the metadata's name is taken although the
+ * number was free, a peer chose the same number and has written into our file; the version is then
+ * the peer's, and the content has to be sent again.
  *
- * A version is deleted in the other order, metadata first, so that its number is free only when nothing of it is left.
+ * A version is deleted in the other order, metadata first, so that its number is free only when
+ * nothing of it is left.
  *
- * What no saver can prevent: a peer of the original that chose its number before ours appeared, and that opens its
- * files after we have finished, overwrites the version, as it does among its own kind.
+ * What no saver can prevent: a peer of the original that chose its number before ours appeared, and
+ * that opens its files after we have finished, overwrites the version, as it does among its own
+ * kind.
  */
 import { constants, link, lstat, open, readdir, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
@@ -33,7 +37,10 @@ import { decodeMeta, maxMetaBytes } from "./meta.ts";
 /** The highest version number: what an `int32` of any peer holds. */
 export const highestVersion = 2 ** 31 - 1;
 
-/** Numbers that other savers may take from under one save. Each of them is a version that somebody has saved. */
+/**
+ * Numbers that other savers may take from under one save. Each of them is a version that somebody
+ * has saved.
+ */
 export const maxLostRaces = 1000;
 
 /** Names of finished files by which a version is claimed. */
@@ -80,11 +87,12 @@ export async function nextVersion(directory: string): Promise<number> {
 }
 
 /**
- * Makes staged files the first free version from `first` on. Returns its number, or undefined when a peer took it
- * over: the staged content may then be spoilt and has to be staged anew.
+ * Makes staged files the first free version from `first` on. Returns its number, or undefined when
+ * a peer took it over: the staged content may then be spoilt and has to be staged anew.
  *
- * Throws StoreError `too-many-versions` when the numbers are used up, `unavailable` after `maxLostRaces`, and what
- * the file system says: `ENOENT`, for example, when a peer has removed the artifact.
+ * Throws StoreError `too-many-versions` when the numbers are used up, `unavailable` after
+ * `maxLostRaces`, and what the file system says: `ENOENT`, for example, when a peer has removed the
+ * artifact.
  */
 export async function claimVersion(
   directory: string,
@@ -112,7 +120,9 @@ async function completeVersion(path: string, metaPath: string): Promise<boolean>
   }
 }
 
-/** Inode and time of the last write of a regular file, or undefined when there is none by that name. */
+/**
+ * Inode and time of the last write of a regular file, or undefined when there is none by that name.
+ */
 export async function etagOf(path: string): Promise<string | undefined> {
   try {
     const status = await lstat(path, { bigint: true });
@@ -123,7 +133,10 @@ export async function etagOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Removes a version whose content has this `etag`, or returns false: a peer may have written into it since. */
+/**
+ * Removes a version whose content has this `etag`, or returns false: a peer may have written into
+ * it since.
+ */
 export async function removeVersion(
   directory: string,
   version: number,
@@ -136,7 +149,10 @@ export async function removeVersion(
   return true;
 }
 
-/** link(2): gives a file a second name, or returns false when something has that name, be it a dangling link. */
+/**
+ * link(2): gives a file a second name, or returns false when something has that name, be it a
+ * dangling link.
+ */
 async function linkNew(path: string, newPath: string): Promise<boolean> {
   try {
     await link(path, newPath);
@@ -148,8 +164,8 @@ async function linkNew(path: string, newPath: string): Promise<boolean> {
 }
 
 /**
- * Opens a version, or returns undefined when it is not there or not finished. The caller owns `body`.
- * Throws StoreError `unavailable` when its metadata is damaged.
+ * Opens a version, or returns undefined when it is not there or not finished. The caller owns
+ * `body`. Throws StoreError `unavailable` when its metadata is damaged.
  */
 export async function openVersion(
   directory: string,
@@ -178,7 +194,10 @@ async function readMeta(path: string, damaged: string): Promise<ArtifactMetadata
   }
 }
 
-/** What open(2) says of a name that holds nothing, a link, a socket, or something that is not a directory above it. */
+/**
+ * What open(2) says of a name that holds nothing, a link, a socket, or something that is not a
+ * directory above it.
+ */
 const absentCodes: ReadonlySet<string | undefined> = new Set([
   "ENOENT",
   "ELOOP",

@@ -1,5 +1,6 @@
 /**
- * Artifacts in this process's memory: for tests and demonstrations. No agent sees them, and they end with the process.
+ * Artifacts in this process's memory: for tests and demonstrations. No agent sees them, and they
+ * end with the process.
  */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -33,8 +34,8 @@ interface StoredVersion {
 }
 
 /**
- * Makes an empty store that holds up to `totalBytes`, `versionOverheadBytes` for each version included.
- * A save beyond that is refused with StoreError `unavailable`; nothing is ever evicted.
+ * Makes an empty store that holds up to `totalBytes`, `versionOverheadBytes` for each version
+ * included. A save beyond that is refused with StoreError `unavailable`; nothing is ever evicted.
  */
 export function createMemoryStore(options: { totalBytes?: number } = {}): ArtifactStore {
   return new MemoryStore(options.totalBytes ?? defaultTotalBytes);

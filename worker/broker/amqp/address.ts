@@ -21,8 +21,9 @@ const amqpsPort = 5_671;
 const maxHosts = 16;
 
 /**
- * Reads `amqp[s]://user:password@host:port,host:port/vhost`; every part but one host may be missing. Undefined when the text
- * is something else, a URL with a query included: what would be asked for there is fixed here.
+ * Reads `amqp[s]://user:password@host:port,host:port/vhost`; every part but one host may be
+ * missing. Undefined when the text is something else, a URL with a query included: what would be
+ * asked for there is fixed here.
  *
  * @returns an address for each host, in their order
  */

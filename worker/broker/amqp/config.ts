@@ -4,9 +4,14 @@
 
 /** Files in PEM form, read anew for every connection. */
 export interface AmqpTlsFiles {
-  /** Certificates that the broker's is checked against; undefined for those that Node brings along. */
+  /**
+   * Certificates that the broker's is checked against; undefined for those that Node brings along.
+   */
   readonly caFile: string | undefined;
-  /** The worker's own certificate; with it and no user in the URL, the broker tells by it who the worker is. */
+  /**
+   * The worker's own certificate; with it and no user in the URL, the broker tells by it who the
+   * worker is.
+   */
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
   readonly keyPassphrase: string | undefined;

@@ -8,7 +8,9 @@ import type { BrokerLog } from "../log.ts";
 import { commandFailure, textOf } from "./failures.ts";
 import { type Login, type LoginOptions, logIn } from "./login.ts";
 
-/** Milliseconds for the answer to a command; queues of a cluster that elects a leader take seconds. */
+/**
+ * Milliseconds for the answer to a command; queues of a cluster that elects a leader take seconds.
+ */
 const commandTimeoutMs = 30_000;
 
 /** Milliseconds for the broker to say goodbye, so that what was settled last has surely arrived. */
@@ -28,7 +30,9 @@ export class AmqpConnection implements AsyncDisposable {
   readonly #log: BrokerLog;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #ended = new AbortController();
-  /** Aborts when there is nobody to say goodbye to any more: amqplib goes on waiting for the answer. */
+  /**
+   * Aborts when there is nobody to say goodbye to any more: amqplib goes on waiting for the answer.
+   */
   readonly #gone = new AbortController();
   /** Those that are open, and those that are being closed, by the end of that. */
   readonly #channels = new Map<Channel, Promise<void> | undefined>();
@@ -51,7 +55,10 @@ export class AmqpConnection implements AsyncDisposable {
     model.on("unblocked", () => this.#setBlocked(false));
   }
 
-  /** Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+  /**
+   * Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing
+   * open then.
+   */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<AmqpConnection> {
     return new AmqpConnection(await logIn(options, signal), options.log);
   }
@@ -66,7 +73,9 @@ export class AmqpConnection implements AsyncDisposable {
     return this.#isBlocked;
   }
 
-  /** A channel. The broker closes it when it refuses a command, which says why. Throws BrokerError. */
+  /**
+   * A channel. The broker closes it when it refuses a command, which says why. Throws BrokerError.
+   */
   async openChannel(signal: AbortSignal): Promise<Channel> {
     return this.#opened(() => this.#model.createChannel(), signal);
   }
@@ -78,11 +87,14 @@ export class AmqpConnection implements AsyncDisposable {
 
   /** From now on the connection is lost when the broker closes this channel. */
   rely(channel: Channel): void {
-    // There is no other way for a channel to close than this, its release, and the end of the connection.
+    // There is no other way for a channel to close than this, its release, and the end of the
+    // connection.
     channel.on("error", (error: unknown) => this.lose(lost(error)));
   }
 
-  /** Has something done first when a channel is released, which is not when the broker closes it. */
+  /**
+   * Has something done first when a channel is released, which is not when the broker closes it.
+   */
   beforeRelease(channel: Channel, farewell: () => Promise<unknown>): void {
     this.#farewells.set(channel, farewell);
   }
@@ -96,7 +108,10 @@ export class AmqpConnection implements AsyncDisposable {
     this.#channels.delete(channel);
   }
 
-  /** Does something on a channel of its own, which alone is lost when the broker refuses it. Throws BrokerError. */
+  /**
+   * Does something on a channel of its own, which alone is lost when the broker refuses it. Throws
+   * BrokerError.
+   */
   async onChannel(
     doing: string,
     act: (channel: Channel) => Promise<void>,
@@ -111,7 +126,10 @@ export class AmqpConnection implements AsyncDisposable {
     }
   }
 
-  /** Waits for what the broker answers to a command. Throws BrokerError, or the signal's reason when it aborts. */
+  /**
+   * Waits for what the broker answers to a command. Throws BrokerError, or the signal's reason when
+   * it aborts.
+   */
   async answered<T>(answer: Promise<T>, doing: string, signal: AbortSignal): Promise<T> {
     const timeout = AbortSignal.timeout(commandTimeoutMs);
     try {
@@ -130,14 +148,18 @@ export class AmqpConnection implements AsyncDisposable {
     this.#socket.abort();
   }
 
-  /** Closes in good order: what was settled before has arrived when this resolves, if the broker is there at all. */
+  /**
+   * Closes in good order: what was settled before has arrived when this resolves, if the broker is
+   * there at all.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#finish({ reason: "asked" })) this.#closing = this.#close();
     await this.#closing;
   }
 
   async #close(): Promise<void> {
-    // amqplib sends the goodbye of a connection ahead of what waits in its channels, such as settlements.
+    // amqplib sends the goodbye of a connection ahead of what waits in its channels, such as
+    // settlements.
     await Promise.all(Array.from(this.#channels.keys(), (channel) => this.release(channel)));
     try {
       await abortable(this.#model.close(), this.#patience());
@@ -167,10 +189,12 @@ export class AmqpConnection implements AsyncDisposable {
     this.ended.throwIfAborted();
     const opening = open().then((channel) => {
       this.#channels.set(channel, undefined);
-      // The broker has closed it, which must not be answered by closing it; the commands on it tell why.
+      // The broker has closed it, which must not be answered by closing it; the commands on it tell
+      // why.
       channel.on("error", () => this.#channels.delete(channel));
-      // RabbitMQ 4.3 ends a consumer once for each call that was not settled in time. From the second time on amqplib does not
-      // know it any more, and would give the connection up over that.
+      // RabbitMQ 4.3 ends a consumer once for each call that was not settled in time. From the
+      // second time on amqplib does not know it any more, and would give the connection up over
+      // that.
       channel.on("handler-error", (error: unknown, event: string) => {
         if (event !== "cancel") this.lose(lost(error));
       });

@@ -13,7 +13,9 @@ export const replyCodes = {
   notImplemented: 540,
 } as const;
 
-/** What a broker says about certificates, in OpenSSL's and Node's words: waiting helps none of it. */
+/**
+ * What a broker says about certificates, in OpenSSL's and Node's words: waiting helps none of it.
+ */
 const certificateProblem =
   /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH|ERR_(?:OSSL|SSL|TLS)/;
 
@@ -105,8 +107,8 @@ export function textOf(error: unknown): string {
 }
 
 /**
- * What the broker refused during the handshake. amqplib gives no codes there: a refused login comes as a text with the
- * reply code, a refused virtual host as a close where another answer was due.
+ * What the broker refused during the handshake. amqplib gives no codes there: a refused login comes
+ * as a text with the reply code, a refused virtual host as a close where another answer was due.
  */
 function handshakeRefusal(text: string): "login" | "virtual host" | "mechanism" | undefined {
   if (text.includes(`terminated by server: ${replyCodes.accessRefused}`)) return "login";

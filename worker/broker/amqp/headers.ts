@@ -12,7 +12,10 @@ const brokerHeader =
 /** Headers as amqplib reads them. */
 export type Headers = Readonly<Record<string, unknown>>;
 
-/** The user properties of a message: text as it is, everything else as its JSON text, and what is null is absent. */
+/**
+ * The user properties of a message: text as it is, everything else as its JSON text, and what is
+ * null is absent.
+ */
 export function toProperties(headers: Headers | undefined): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers ?? {}).flatMap(([name, value]) => {
@@ -25,7 +28,10 @@ export function toProperties(headers: Headers | undefined): Record<string, strin
 /** User properties in which senders name topics. */
 const topicProperties = ["replyTo", "statusTo", "a2aStatusTopic"];
 
-/** What a call's message says of its answer, beside its headers: `reply_to` counts where no header `replyTo` is. */
+/**
+ * What a call's message says of its answer, beside its headers: `reply_to` counts where no header
+ * `replyTo` is.
+ */
 export function answerProperties({ headers, replyTo, correlationId }: AnswerFields): {
   readonly properties: Record<string, string>;
   readonly correlationId?: string;
@@ -53,8 +59,8 @@ export function deliveryCount(headers: Headers | undefined, redelivered: boolean
 }
 
 /**
- * When the broker took a message, which RabbitMQ 3.12 and later tell if `message_interceptors.incoming.set_header_timestamp` is
- * configured.
+ * When the broker took a message, which RabbitMQ 3.12 and later tell if
+ * `message_interceptors.incoming.set_header_timestamp` is configured.
  */
 export function brokerTimeOf(headers: Headers | undefined): { readonly brokerTimeMs?: number } {
   const brokerTimeMs = headers?.["timestamp_in_ms"];

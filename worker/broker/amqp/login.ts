@@ -31,8 +31,9 @@ export interface Login {
 }
 
 /**
- * Connects to the first of the hosts that accepts the login. Throws a BrokerError of theirs, one that is transient if there is
- * one, or the signal's reason when it aborts; leaves nothing open then.
+ * Connects to the first of the hosts that accepts the login. Throws a BrokerError of theirs, one
+ * that is transient if there is one, or the signal's reason when it aborts; leaves nothing open
+ * then.
  */
 export async function logIn(options: LoginOptions, signal: AbortSignal): Promise<Login> {
   const failures: BrokerError[] = [];
@@ -106,7 +107,10 @@ function open(
   });
 }
 
-/** What TLS is given of the operator's files. Throws BrokerError that names the file which cannot be read. */
+/**
+ * What TLS is given of the operator's files. Throws BrokerError that names the file which cannot be
+ * read.
+ */
 async function readTls(files: AmqpTlsFiles): Promise<object> {
   const [ca, cert, key] = await Promise.all(
     [files.caFile, files.certFile, files.keyFile].map(readPem),

@@ -1,5 +1,6 @@
 /**
- * Publishes with confirmation: a message counts as published when the broker has stored it where it belongs.
+ * Publishes with confirmation: a message counts as published when the broker has stored it where it
+ * belongs.
  */
 import type { ConfirmChannel, Message } from "amqplib";
 import { resentProperty } from "../../protocol/request.ts";
@@ -13,8 +14,8 @@ import { commandFailure, replyCodeOf, replyCodes, textOf } from "./failures.ts";
 import { type Destination, destinationOf, isDirectReply } from "./routing-keys.ts";
 
 /**
- * Messages without a confirmation; further ones are refused. amqplib keeps what the socket does not take, so this and
- * the next limit are those of its buffer as well.
+ * Messages without a confirmation; further ones are refused. amqplib keeps what the socket does not
+ * take, so this and the next limit are those of its buffer as well.
  */
 const maxUnconfirmedMessages = 2_000;
 
@@ -22,12 +23,16 @@ const maxUnconfirmedMessages = 2_000;
 const maxUnconfirmedBytes = 192 * 1024 * 1024;
 
 /**
- * Milliseconds before a message is published again that the broker has refused. RabbitMQ 4.3 refuses one for all its queues when
- * one of these is just going, with the listener that it was for: the others have got it then.
+ * Milliseconds before a message is published again that the broker has refused. RabbitMQ 4.3
+ * refuses one for all its queues when one of these is just going, with the listener that it was
+ * for: the others have got it then.
  */
 const refusalDelaysMs = [10, 50, 200];
 
-/** Milliseconds without any confirmation while some are due, unless the broker said that it takes no messages. */
+/**
+ * Milliseconds without any confirmation while some are due, unless the broker said that it takes no
+ * messages.
+ */
 const confirmTimeoutMs = 60_000;
 
 /** A message that the broker has not confirmed yet. */
@@ -45,8 +50,9 @@ interface Unconfirmed {
 }
 
 /**
- * The publishing half of a session. Lives as long as its connection. A channel that the broker closes over a message which
- * it will never take is replaced: that message fails alone, and what was published with it is published again.
+ * The publishing half of a session. Lives as long as its connection. A channel that the broker
+ * closes over a message which it will never take is replaced: that message fails alone, and what
+ * was published with it is published again.
  */
 export class Publisher {
   readonly #connection: AmqpConnection;
@@ -78,9 +84,9 @@ export class Publisher {
   }
 
   /**
-   * Publishes to the exchange. Resolves when the broker confirmed the message, with `unroutable` when no queue takes it.
-   * Messages keep the order of the calls. Throws BrokerError, or the signal's reason when it aborts (the message may
-   * have been published then).
+   * Publishes to the exchange. Resolves when the broker confirmed the message, with `unroutable`
+   * when no queue takes it. Messages keep the order of the calls. Throws BrokerError, or the
+   * signal's reason when it aborts (the message may have been published then).
    */
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     signal.throwIfAborted();
@@ -164,8 +170,8 @@ export class Publisher {
   }
 
   /**
-   * The broker has closed the channel. When it was for messages that it will not take on the next one either, these are
-   * answered; otherwise the connection is given up. Never rejects.
+   * The broker has closed the channel. When it was for messages that it will not take on the next
+   * one either, these are answered; otherwise the connection is given up. Never rejects.
    */
   async #replaceChannel(channel: ConfirmChannel, error: unknown): Promise<void> {
     this.#channel = undefined;
@@ -223,8 +229,9 @@ export class Publisher {
 }
 
 /**
- * Tells of a message whether the broker means it when it closes the channel. It names what it refuses: the size of a message,
- * the topic or, of every message, the exchange that the user may not write to.
+ * Tells of a message whether the broker means it when it closes the channel. It names what it
+ * refuses: the size of a message, the topic or, of every message, the exchange that the user may
+ * not write to.
  */
 function refusedBy(error: unknown): (unconfirmed: Unconfirmed) => boolean {
   const [code, text] = [replyCodeOf(error), textOf(error)];

@@ -34,13 +34,19 @@ export function isQueueAddress(text: string | undefined): boolean {
   return text?.startsWith(queueScheme) === true;
 }
 
-/** Where what is published to a topic of an exchange, or to the address of a queue, goes. Throws BrokerError when it is too long. */
+/**
+ * Where what is published to a topic of an exchange, or to the address of a queue, goes. Throws
+ * BrokerError when it is too long.
+ */
 export function destinationOf(topic: string, exchange: string): Destination {
   if (!topic.startsWith(queueScheme)) return { exchange, key: routingKey(topic) };
   return { exchange: "", key: checkLength(topic.slice(queueScheme.length), topic) };
 }
 
-/** Whether a key is a direct reply-to, which the broker calls unroutable though it delivers what is sent there. */
+/**
+ * Whether a key is a direct reply-to, which the broker calls unroutable though it delivers what is
+ * sent there.
+ */
 export function isDirectReply(key: string): boolean {
   return key.startsWith("amq.rabbitmq.reply-to.");
 }
@@ -51,9 +57,9 @@ export function topicOf(key: string): string {
 }
 
 /**
- * The binding key of a subscription pattern: a level `*` stays, `>` at the end becomes `*.#` (one level or more; `#` alone
- * would match none as well). Throws BrokerError for what a topic exchange cannot express: `*` as a part of a level, and
- * `>` in the middle.
+ * The binding key of a subscription pattern: a level `*` stays, `>` at the end becomes `*.#` (one
+ * level or more; `#` alone would match none as well). Throws BrokerError for what a topic exchange
+ * cannot express: `*` as a part of a level, and `>` in the middle.
  */
 export function bindingKey(pattern: string): string {
   const levels = pattern.split("/");

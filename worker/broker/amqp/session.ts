@@ -1,6 +1,7 @@
 /**
- * A session with RabbitMQ: the tools that it serves, the intake of their calls, and the way out for answers. It has two
- * connections, because a broker that is short of memory reads no more from one that publishes, settlements included.
+ * A session with RabbitMQ: the tools that it serves, the intake of their calls, and the way out for
+ * answers. It has two connections, because a broker that is short of memory reads no more from one
+ * that publishes, settlements included.
  */
 import type { Channel } from "amqplib";
 import { type Clock, systemClock } from "../../support/clock.ts";
@@ -34,7 +35,10 @@ export interface SessionOptions extends Omit<ConnectionOptions, "purpose">, Topo
   readonly clock?: Clock;
 }
 
-/** Connects and serves. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+/**
+ * Connects and serves. Throws BrokerError, or the signal's reason when it aborts; leaves nothing
+ * open then.
+ */
 export async function openSession(
   options: SessionOptions,
   tools: readonly string[],
@@ -63,7 +67,10 @@ function endTogether(one: AmqpConnection, other: AmqpConnection): void {
   follow(other, one);
 }
 
-/** Who serves nothing needs no permission to declare, unless it is there before all others. Throws BrokerError. */
+/**
+ * Who serves nothing needs no permission to declare, unless it is there before all others. Throws
+ * BrokerError.
+ */
 async function findExchange(
   connection: AmqpConnection,
   topology: Topology,

@@ -21,7 +21,10 @@ export class AmqpSubscription implements BrokerSubscription {
     connection.ended.addEventListener("abort", this.#end, { once: true });
   }
 
-  /** Subscribes. Throws BrokerError, for patterns that RabbitMQ cannot express too; leaves nothing open then. */
+  /**
+   * Subscribes. Throws BrokerError, for patterns that RabbitMQ cannot express too; leaves nothing
+   * open then.
+   */
   static async open(
     connection: AmqpConnection,
     exchange: string,
@@ -61,7 +64,8 @@ export class AmqpSubscription implements BrokerSubscription {
       autoDelete: true,
       durable: false,
     });
-    // RabbitMQ 4.3 refuses messages, for all their queues, while one of these goes with its channel.
+    // RabbitMQ 4.3 refuses messages, for all their queues, while one of these goes with its
+    // channel.
     this.#connection.beforeRelease(this.#channel, () => this.#channel.deleteQueue(queue));
     await this.#channel.bindQueue(queue, exchange, key);
     await this.#channel.consume(queue, (message) => this.#receive(message), { noAck: true });

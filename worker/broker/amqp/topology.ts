@@ -20,7 +20,9 @@ import { routingKey } from "./routing-keys.ts";
 /** Calls kept in the dead-letter queue; of more, the oldest go. */
 const maxDeadLetters = 10_000;
 
-/** Milliseconds after which the broker removes a queue that no worker serves, with the calls in it. */
+/**
+ * Milliseconds after which the broker removes a queue that no worker serves, with the calls in it.
+ */
 const queueExpiryMs = 24 * 3_600_000;
 
 /** What decides names and arguments. */
@@ -82,7 +84,8 @@ export class Topology {
         // The limit counts how often a call may come back, the first delivery is not counted.
         "x-delivery-limit": maxDeliveries - 1,
         "x-dead-letter-exchange": this.#deadLetterExchange,
-        // A call leaves its queue after it has arrived in the next one; RabbitMQ asks for this way to overflow then.
+        // A call leaves its queue after it has arrived in the next one; RabbitMQ asks for this way
+        // to overflow then.
         "x-dead-letter-strategy": "at-least-once",
         "x-overflow": "reject-publish",
         "x-consumer-timeout": consumerTimeoutSeconds * 1_000,

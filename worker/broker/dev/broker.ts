@@ -1,11 +1,12 @@
 /**
  * The broker adapter for the DevBroker that agents bring along for development.
  *
- * A session is two connections, because a connection that waits in `RECEIVE` answers nothing else: one receives, one
- * publishes; each subscription is one more. The receiving one connects first and names every subscription in its `CONNECT`,
- * so that no call published after an agent saw the worker can slip through. Each connection has a client id of its own that
- * is never used again: the original removes the registration of a reconnected client when it notices the death of the
- * former one.
+ * A session is two connections, because a connection that waits in `RECEIVE` answers nothing else:
+ * one receives, one publishes; each subscription is one more. The receiving one connects first and
+ * names every subscription in its `CONNECT`, so that no call published after an agent saw the
+ * worker can slip through. Each connection has a client id of its own that is never used again: the
+ * original removes the registration of a reconnected client when it notices the death of the former
+ * one.
  */
 import { LRUCache } from "lru-cache";
 import { invokeTopic } from "../../protocol/topics.ts";
@@ -28,18 +29,21 @@ import { DevSubscription } from "./subscription.ts";
 import { type Answer, type DevMessage, encodeCommand, encodePublish } from "./wire.ts";
 
 /**
- * Milliseconds a `RECEIVE` waits for a message. It bounds how late `serve`, `leave` and `pause` take effect, since
- * their commands wait for a `RECEIVE` in progress.
+ * Milliseconds a `RECEIVE` waits for a message. It bounds how late `serve`, `leave` and `pause`
+ * take effect, since their commands wait for a `RECEIVE` in progress.
  */
 const receiveTimeoutMs = 1_000;
 
 /**
- * Milliseconds a `RECEIVE` of a paused session waits: it asks for what waits already. The least that is heard, because a
- * wait of no time finds nothing even when messages wait.
+ * Milliseconds a `RECEIVE` of a paused session waits: it asks for what waits already. The least
+ * that is heard, because a wait of no time finds nothing even when messages wait.
  */
 const remainderTimeoutMs = 1;
 
-/** Message ids remembered, so that a message which came through several subscriptions is handed out once. */
+/**
+ * Message ids remembered, so that a message which came through several subscriptions is handed out
+ * once.
+ */
 const maxRememberedIds = 1_000;
 
 /** Where the DevBroker is and who we are. */
@@ -150,8 +154,8 @@ class DevSession implements BrokerSession {
   }
 
   /**
-   * A paused session that stayed subscribed would collect calls which nobody ever answers. One that the broker does not
-   * let go ends for the same reason.
+   * A paused session that stayed subscribed would collect calls which nobody ever answers. One that
+   * the broker does not let go ends for the same reason.
    */
   async #leaveAll(): Promise<void> {
     try {
@@ -161,7 +165,10 @@ class DevSession implements BrokerSession {
     }
   }
 
-  /** The server carries commands out one after the other, so this one waits for the `RECEIVE` in progress. */
+  /**
+   * The server carries commands out one after the other, so this one waits for the `RECEIVE` in
+   * progress.
+   */
   async #subscription(
     cmd: "SUBSCRIBE" | "UNSUBSCRIBE",
     toolName: string,
@@ -186,10 +193,14 @@ class DevSession implements BrokerSession {
     }
   }
 
-  /** Nothing is fetched that is not asked for: what this worker has no place for waits on the server. */
+  /**
+   * Nothing is fetched that is not asked for: what this worker has no place for waits on the
+   * server.
+   */
   async *#deliver(): AsyncGenerator<Delivery, void> {
     while (!this.#ended.signal.aborted) {
-      // Sent behind the commands of a pause, so the server has nothing for us any more when it finds nothing now.
+      // Sent behind the commands of a pause, so the server has nothing for us any more when it
+      // finds nothing now.
       const isRemainder = this.#pausing !== undefined;
       const message = await this.#receive(isRemainder ? remainderTimeoutMs : receiveTimeoutMs);
       if (message === undefined && isRemainder) return;
@@ -197,7 +208,10 @@ class DevSession implements BrokerSession {
     }
   }
 
-  /** The next message; undefined when none came in time, and when the session is over: then `closed` says why. */
+  /**
+   * The next message; undefined when none came in time, and when the session is over: then `closed`
+   * says why.
+   */
   async #receive(waitMs: number): Promise<DevMessage | undefined> {
     try {
       return await receive(this.#receiving, waitMs, this.#options.log, this.#ended.signal);

@@ -1,5 +1,6 @@
 /**
- * What every connection to a DevBroker does: it introduces itself as a client, and fetches messages if that is its task.
+ * What every connection to a DevBroker does: it introduces itself as a client, and fetches messages
+ * if that is its task.
  */
 import { newId } from "../../support/ids.ts";
 import { BrokerError } from "../broker.ts";
@@ -7,7 +8,10 @@ import type { BrokerLog } from "../log.ts";
 import { DevConnection } from "./connection.ts";
 import { type Answer, type DevMessage, encodeCommand } from "./wire.ts";
 
-/** Milliseconds beyond its own time that the answer to a `RECEIVE` may take (as the original client). */
+/**
+ * Milliseconds beyond its own time that the answer to a `RECEIVE` may take (as the original
+ * client).
+ */
 const receiveGraceMs = 5_000;
 
 /** Where the DevBroker is and who we are. */
@@ -19,8 +23,8 @@ export interface ClientOptions {
 }
 
 /**
- * Connects and introduces a client under an id that is never used again. Throws BrokerError, or the signal's reason when
- * it aborts; leaves nothing open then.
+ * Connects and introduces a client under an id that is never used again. Throws BrokerError, or the
+ * signal's reason when it aborts; leaves nothing open then.
  */
 export async function openClient(
   options: ClientOptions,
@@ -37,8 +41,9 @@ export async function openClient(
 }
 
 /**
- * Waits for the next message of a connection; undefined when none came within `waitMs`. What cannot be read is logged and
- * skipped. Throws the BrokerError after which the connection brings no more, or the signal's reason when it aborts.
+ * Waits for the next message of a connection; undefined when none came within `waitMs`. What cannot
+ * be read is logged and skipped. Throws the BrokerError after which the connection brings no more,
+ * or the signal's reason when it aborts.
  */
 export async function receive(
   connection: DevConnection,

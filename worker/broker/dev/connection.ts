@@ -13,7 +13,10 @@ const connectTimeoutMs = 5_000;
 /** Milliseconds for the answer to a command that does not itself wait (as the original client). */
 export const commandTimeoutMs = 30_000;
 
-/** Commands on the way at once; further ones are refused, because nothing here slows their sender down. */
+/**
+ * Commands on the way at once; further ones are refused, because nothing here slows their sender
+ * down.
+ */
 const maxPendingCommands = 2_000;
 
 /** Milliseconds of silence after which TCP asks whether the peer is still there. */
@@ -56,7 +59,9 @@ export class DevConnection implements AsyncDisposable {
     socket.on("close", () => this.#close(this.#lost()));
   }
 
-  /** Connects. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then. */
+  /**
+   * Connects. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then.
+   */
   static async open(
     address: { host: string; port: number },
     signal: AbortSignal,
@@ -88,10 +93,11 @@ export class DevConnection implements AsyncDisposable {
   }
 
   /**
-   * Sends a command line and resolves with its answer. The line is written before this returns, so calls keep their
-   * order. Throws the BrokerError that ended the connection, one that is not transient when the line is longer than
-   * the broker reads, or the signal's reason when it aborts (the command may have been carried out then). A command
-   * without an answer after `timeoutMs` ends the connection: the answers after it could not be told apart.
+   * Sends a command line and resolves with its answer. The line is written before this returns, so
+   * calls keep their order. Throws the BrokerError that ended the connection, one that is not
+   * transient when the line is longer than the broker reads, or the signal's reason when it aborts
+   * (the command may have been carried out then). A command without an answer after `timeoutMs`
+   * ends the connection: the answers after it could not be told apart.
    */
   command(
     line: Buffer,

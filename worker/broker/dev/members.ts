@@ -1,11 +1,14 @@
 /**
  * Takes a JSON object apart into the texts of its members, without parsing the values.
  *
- * A message's payload may be megabytes that nobody here looks at. Slicing hands it on untouched and uncopied: numbers
- * keep their digits, Python's `NaN` stays what it was, and the event loop pays one pass over the bytes.
+ * A message's payload may be megabytes that nobody here looks at. Slicing hands it on untouched and
+ * uncopied: numbers keep their digits, Python's `NaN` stays what it was, and the event loop pays
+ * one pass over the bytes.
  */
 
-/** Members beyond this many make an object unreadable; the envelopes sliced here have at most five. */
+/**
+ * Members beyond this many make an object unreadable; the envelopes sliced here have at most five.
+ */
 const maxMembers = 64;
 
 /** Bytes of a string that are read one by one before searching. */
@@ -21,9 +24,9 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
 /**
- * The members of the JSON object `json` by name; of members with one name the last wins, as in every JSON parser.
- * The values are views of `json`. Undefined when `json` is no object, is cut off, or has too many members; whether a
- * value is valid JSON is for those to say who parse it.
+ * The members of the JSON object `json` by name; of members with one name the last wins, as in
+ * every JSON parser. The values are views of `json`. Undefined when `json` is no object, is cut
+ * off, or has too many members; whether a value is valid JSON is for those to say who parse it.
  */
 export function sliceMembers(json: Uint8Array): ReadonlyMap<string, Uint8Array> | undefined {
   const members = new Map<string, Uint8Array>();
@@ -60,7 +63,10 @@ export function decodeString(json: Uint8Array | undefined): string | undefined {
   }
 }
 
-/** Index of the comma or closing brace after the value at `start`, or the length when the text is cut off. */
+/**
+ * Index of the comma or closing brace after the value at `start`, or the length when the text is
+ * cut off.
+ */
 function valueEnd(json: Uint8Array, start: number): number {
   const { length } = json;
   let depth = 0;
@@ -81,9 +87,9 @@ function valueEnd(json: Uint8Array, start: number): number {
 }
 
 /**
- * Index after the quote that closes the string opened at `start`, or the length when the text is cut off. The beginning
- * is read byte by byte, which is fast for short strings and for strings full of escapes; a long run without escapes is
- * skipped by searching for the next quote.
+ * Index after the quote that closes the string opened at `start`, or the length when the text is
+ * cut off. The beginning is read byte by byte, which is fast for short strings and for strings full
+ * of escapes; a long run without escapes is skipped by searching for the next quote.
  */
 function stringEnd(json: Uint8Array, start: number): number {
   let at = start + 1;

@@ -1,5 +1,6 @@
 /**
- * A subscription beside the served tools: a client of its own, which the server hands a copy of every message.
+ * A subscription beside the served tools: a client of its own, which the server hands a copy of
+ * every message.
  */
 import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";

@@ -1,5 +1,6 @@
 /**
- * The frames of the DevBroker protocol, for both ends of the connection: one JSON object per line, one answer per command.
+ * The frames of the DevBroker protocol, for both ends of the connection: one JSON object per line,
+ * one answer per command.
  */
 import {
   type Json,
@@ -13,12 +14,16 @@ import { decodeString, sliceMembers } from "./members.ts";
 
 export { type Line, LineSplitter } from "./lines.ts";
 
-/** Longest command line a server reads, newline not counted (measured on the original, which drops longer ones). */
+/**
+ * Longest command line a server reads, newline not counted (measured on the original, which drops
+ * longer ones).
+ */
 export const maxLineBytes = 10 * 1024 * 1024;
 
 /**
- * Longest answer line a client reads. The original writes every character beyond ASCII as an escape sequence of up to
- * three times its size in UTF-8, so the message of a command of 10 MiB can come back as 30.
+ * Longest answer line a client reads. The original writes every character beyond ASCII as an escape
+ * sequence of up to three times its size in UTF-8, so the message of a command of 10 MiB can come
+ * back as 30.
  */
 export const maxAnswerBytes = 32 * 1024 * 1024;
 
@@ -31,7 +36,9 @@ const commandLimits: JsonLimits = { depth: 200, values: 2_000_000 };
 /** Bounds of the user properties of a message. */
 const propertyLimits: JsonLimits = { depth: 20, values: 1_000 };
 
-/** Error codes of the original; `SUBSCRIBE_FAILED` and `PUBLISH_FAILED` it defines and never sends. */
+/**
+ * Error codes of the original; `SUBSCRIBE_FAILED` and `PUBLISH_FAILED` it defines and never sends.
+ */
 export type DevErrorCode =
   "NOT_CONNECTED" | "INVALID_COMMAND" | "INTERNAL_ERROR" | "SUBSCRIBE_FAILED" | "PUBLISH_FAILED";
 
@@ -116,7 +123,9 @@ function decodeConnect(document: JsonObject): Command {
   return { kind: "CONNECT", clientId, subscriptions };
 }
 
-/** A command that needs the text of `field`; absent it is incomplete, of another type it is fatal. */
+/**
+ * A command that needs the text of `field`; absent it is incomplete, of another type it is fatal.
+ */
 function withText(document: JsonObject, field: string, make: (text: string) => Command): Command {
   const value = document[field] ?? "";
   if (value === "") return { kind: "incomplete", message: `Missing ${field}` };
@@ -144,8 +153,9 @@ export function encodeCommand(command: PlainCommand): Buffer {
 }
 
 /**
- * Encodes a `PUBLISH` line, newline included. The payload's JSON text is embedded as it is; it stands first because the
- * last of two members with one name wins, so that not even a payload that is not JSON can replace the topic.
+ * Encodes a `PUBLISH` line, newline included. The payload's JSON text is embedded as it is; it
+ * stands first because the last of two members with one name wins, so that not even a payload that
+ * is not JSON can replace the topic.
  */
 export function encodePublish(
   topic: string,
@@ -208,7 +218,10 @@ export type Answer =
   | { readonly status: "OK"; readonly message?: DevMessage }
   | { readonly status: "TIMEOUT" }
   | { readonly status: "ERROR"; readonly code: string; readonly message: string }
-  /** The line says nothing we understand; the connection stays usable, because every line answers one command. */
+  /**
+   * The line says nothing we understand; the connection stays usable, because every line answers
+   * one command.
+   */
   | { readonly status: "UNREADABLE"; readonly reason: string };
 
 /** Reads an answer line on the client's side. Never throws. */

@@ -25,7 +25,10 @@ import { type MemoryMessage, type MemorySubscription, Subscription } from "./sub
 
 /** The broker with the face that it shows to agents. */
 export interface MemoryBroker extends Broker {
-  /** What no session gets any more: it was settled `rejected`, or handed out too often. Of many, the last ones. */
+  /**
+   * What no session gets any more: it was settled `rejected`, or handed out too often. Of many, the
+   * last ones.
+   */
   readonly deadLetters: readonly MemoryMessage[];
   /** Publishes as an agent does. Throws BrokerError when the queue is full. */
   publish(
@@ -43,7 +46,10 @@ export interface MemoryBroker extends Broker {
 export interface MemoryBrokerOptions {
   readonly namespace: string;
   readonly clock?: Clock;
-  /** How often a message is handed out, at most, before it is a dead letter; without end unless told. */
+  /**
+   * How often a message is handed out, at most, before it is a dead letter; without end unless
+   * told.
+   */
   readonly maxDeliveries?: number | undefined;
   /** Deliveries of one session that are not settled, at most; no limit unless told. */
   readonly maxUnsettled?: number | undefined;

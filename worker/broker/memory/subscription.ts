@@ -12,7 +12,10 @@ export type MemoryMessage = Required<Weighed>;
 export interface MemorySubscription
   extends AsyncIterable<MemoryMessage>, Pick<BrokerSubscription, "dropped">, Disposable {}
 
-/** Keeps what was heard until it is pulled: for an agent as it was published, for a session as sessions see it. */
+/**
+ * Keeps what was heard until it is pulled: for an agent as it was published, for a session as
+ * sessions see it.
+ */
 export class Subscription<Heard extends Weighed>
   implements AsyncIterable<Heard>, AsyncDisposable, Disposable
 {

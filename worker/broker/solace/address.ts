@@ -22,9 +22,10 @@ type Protocol = keyof typeof defaultPorts;
 const maxHosts = 16;
 
 /**
- * Reads `host`, `host:port` or `scheme://host:port`, or several with commas between them, into URLs such as
- * `tcp://broker:55555`. Without a scheme it is TCP, or TLS where the port is 55443. IPv6 addresses stand in brackets.
- * Undefined when a part is something else, a URL with a user or a path included.
+ * Reads `host`, `host:port` or `scheme://host:port`, or several with commas between them, into URLs
+ * such as `tcp://broker:55555`. Without a scheme it is TCP, or TLS where the port is 55443. IPv6
+ * addresses stand in brackets. Undefined when a part is something else, a URL with a user or a path
+ * included.
  */
 export function parseSolaceHosts(text: string): readonly string[] | undefined {
   const hosts = text.split(",").map((part) => parseHost(part.trim()));

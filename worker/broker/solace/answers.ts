@@ -1,5 +1,6 @@
 /**
- * What the broker has been asked and not answered yet. Requests carry a key, which comes back with the answer.
+ * What the broker has been asked and not answered yet. Requests carry a key, which comes back with
+ * the answer.
  */
 
 /** Who waits for an answer. */

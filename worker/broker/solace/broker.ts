@@ -1,8 +1,9 @@
 /**
  * The broker adapter for Solace PubSub+, over its own client library.
  *
- * A session is one session of the library with a flow for every queue. The library could reconnect by itself; it is not
- * asked to, because `reconnecting` does so for every broker alike: whatever breaks ends the session.
+ * A session is one session of the library with a flow for every queue. The library could reconnect
+ * by itself; it is not asked to, because `reconnecting` does so for every broker alike: whatever
+ * breaks ends the session.
  */
 import type { Broker } from "../broker.ts";
 import { warnOfClearText } from "../clear-text.ts";

@@ -2,12 +2,18 @@
  * What an operator says of a Solace broker.
  */
 
-/** How status messages are sent: confirmed by the broker, or as fast as can be, with some lost when it is busy. */
+/**
+ * How status messages are sent: confirmed by the broker, or as fast as can be, with some lost when
+ * it is busy.
+ */
 export type StatusDelivery = "persistent" | "direct";
 
 /** Files in PEM form, read anew for every connection. */
 export interface SolaceTlsFiles {
-  /** File or directory with the certificates that the broker's is checked against; undefined for those that Node brings along. */
+  /**
+   * File or directory with the certificates that the broker's is checked against; undefined for
+   * those that Node brings along.
+   */
   readonly trustStorePath: string | undefined;
   /** The worker's own certificate; with it the broker tells by it who the worker is. */
   readonly clientCertPath: string | undefined;
@@ -30,6 +36,9 @@ export interface SolaceConfig {
   readonly oauthTokenFile: string | undefined;
   readonly tls: SolaceTlsFiles;
   readonly statusDelivery: StatusDelivery;
-  /** How often the broker hands a call out before it puts it aside, for queues that the worker makes. */
+  /**
+   * How often the broker hands a call out before it puts it aside, for queues that the worker
+   * makes.
+   */
   readonly maxDeliveries: number;
 }

@@ -31,8 +31,9 @@ export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity):
 const defaultUser = "admin";
 
 /**
- * The part of the session's properties that logs in. Throws BrokerError that names the file which cannot be used: the
- * library would leave a socket behind then, whose failure nobody listens to and which would end the process.
+ * The part of the session's properties that logs in. Throws BrokerError that names the file which
+ * cannot be used: the library would leave a socket behind then, whose failure nobody listens to and
+ * which would end the process.
  */
 export async function loginProperties(
   identity: Identity,
@@ -64,7 +65,10 @@ async function authentication(identity: Identity): Promise<Partial<solace.Sessio
   return { userName: octets(username ?? defaultUser), password: octets(password ?? defaultUser) };
 }
 
-/** A text whose characters are the bytes of its UTF-8: the library sends the low byte of each character, whatever it is. */
+/**
+ * A text whose characters are the bytes of its UTF-8: the library sends the low byte of each
+ * character, whatever it is.
+ */
 function octets(text: string): string {
   return Buffer.from(text).toString("latin1");
 }

@@ -39,7 +39,9 @@ const loginRemedies: ReadonlyMap<Subcode, string> = new Map([
 /** What TLS says of certificates, in the words of OpenSSL and Node: waiting helps none of it. */
 const certificateProblem = /certificate|altnames|self.signed|unable to verify|ssl routines/i;
 
-/** Why a request will be refused again as long as nobody changes something on the broker or here. */
+/**
+ * Why a request will be refused again as long as nobody changes something on the broker or here.
+ */
 const requestRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.PERMISSION_NOT_ALLOWED, "Give the user the permission"],
   [ErrorSubcode.PUBLISH_ACL_DENIED, "Let the ACL profile of the user publish to it"],

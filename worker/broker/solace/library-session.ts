@@ -35,7 +35,9 @@ export interface ConnectionOptions extends Pick<
   readonly log: BrokerLog;
 }
 
-/** A session that is not connected. Throws BrokerError for what the library or the host cannot use. */
+/**
+ * A session that is not connected. Throws BrokerError for what the library or the host cannot use.
+ */
 export async function createLibrarySession(
   options: ConnectionOptions,
   urls: readonly string[],
@@ -60,7 +62,8 @@ function sessionProperties(
   return {
     url: [...urls],
     vpnName: vpn,
-    // The broker lets a name in once; the worker's own, before it is missed, must not keep this one out.
+    // The broker lets a name in once; the worker's own, before it is missed, must not keep this one
+    // out.
     clientName: `str-worker/${workerId}/${newId()}`,
     applicationDescription: `secure tool worker ${workerId} on ${hostname()}`,
     connectTimeoutInMsecs: connectTimeoutMs,

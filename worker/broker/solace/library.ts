@@ -15,7 +15,8 @@ const subcodeNames = solace.ErrorSubcode as unknown as { nameOf(subcode: number)
 let isReady = false;
 
 /**
- * The library. Its set-up is the process's: whoever calls first decides where it logs, warnings and errors only.
+ * The library. Its set-up is the process's: whoever calls first decides where it logs, warnings and
+ * errors only.
  */
 export function library(log: BrokerLog): typeof solace {
   if (isReady) return solace;
@@ -49,7 +50,9 @@ interface Failure {
   readonly correlationKey?: unknown;
 }
 
-/** Why something failed; undefined where the library does not say, or where it was not the library. */
+/**
+ * Why something failed; undefined where the library does not say, or where it was not the library.
+ */
 export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
   const { subcode, errorSubcode } = asFailure(failure);
   const code = errorSubcode ?? subcode;

@@ -1,5 +1,6 @@
 /**
- * Messages of the library: how ours are made, and what is read of those of peers, as Python peers write and read them.
+ * Messages of the library: how ours are made, and what is read of those of peers, as Python peers
+ * write and read them.
  */
 import solace from "solclientjs";
 import { BrokerError, type OutboundMessage } from "../broker.ts";
@@ -22,8 +23,8 @@ const skipped: readonly solace.SDTFieldType[] = [
 ];
 
 /**
- * A message as the library sends it: UTF-8 bytes in the binary attachment, user properties in the types that Python
- * peers give them. Throws BrokerError when its topic is none.
+ * A message as the library sends it: UTF-8 bytes in the binary attachment, user properties in the
+ * types that Python peers give them. Throws BrokerError when its topic is none.
  */
 export function toMessage(
   { topic, payload, properties, timeToLiveSeconds }: OutboundMessage,
@@ -75,8 +76,9 @@ export function payloadOf(message: solace.Message): Uint8Array | undefined {
 }
 
 /**
- * The user properties of a message: text as it is, numbers and truth values as JSON text; others are left out. Without a
- * `timestamp` it is the time at which the sender's library sent the message, if that is known.
+ * The user properties of a message: text as it is, numbers and truth values as JSON text; others
+ * are left out. Without a `timestamp` it is the time at which the sender's library sent the
+ * message, if that is known.
  */
 export function propertiesOf(message: solace.Message): Record<string, string> {
   const sentAtMs = message.getSenderTimestamp() ?? undefined;
@@ -92,7 +94,10 @@ export function propertiesOf(message: solace.Message): Record<string, string> {
   };
 }
 
-/** How often the broker has handed a message out, this time included; undefined when its queue does not tell. */
+/**
+ * How often the broker has handed a message out, this time included; undefined when its queue does
+ * not tell.
+ */
 export function deliveryCountOf(message: solace.Message): number | undefined {
   try {
     return message.getDeliveryCount();

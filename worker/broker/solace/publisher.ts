@@ -1,5 +1,6 @@
 /**
- * Publishes with confirmation: a message counts as published when the broker has stored it where it belongs.
+ * Publishes with confirmation: a message counts as published when the broker has stored it where it
+ * belongs.
  */
 import solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
@@ -17,7 +18,9 @@ const maxHeldMessages = 2_000;
 /** Payload bytes that are not sent or not confirmed. */
 const maxHeldBytes = 192 * 1024 * 1024;
 
-/** Milliseconds without any confirmation, and without any room to send, while some message is held. */
+/**
+ * Milliseconds without any confirmation, and without any room to send, while some message is held.
+ */
 const confirmTimeoutMs = 60_000;
 
 /** A message in the order of the calls. */
@@ -46,9 +49,10 @@ export class Publisher {
   }
 
   /**
-   * Publishes to a topic. Resolves when the broker confirmed the message, with `unroutable` when it says that nobody
-   * subscribes; a status that is sent directly counts as confirmed when it is sent. Messages keep the order of the
-   * calls. Throws BrokerError, or the signal's reason when it aborts (the message may have been published then).
+   * Publishes to a topic. Resolves when the broker confirmed the message, with `unroutable` when it
+   * says that nobody subscribes; a status that is sent directly counts as confirmed when it is
+   * sent. Messages keep the order of the calls. Throws BrokerError, or the signal's reason when it
+   * aborts (the message may have been published then).
    */
   async publish(outbound: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     signal.throwIfAborted();
@@ -87,7 +91,10 @@ export class Publisher {
     return message;
   }
 
-  /** Sends in order what waits, as long as there is room, and goes on when there is again. Never rejects. */
+  /**
+   * Sends in order what waits, as long as there is room, and goes on when there is again. Never
+   * rejects.
+   */
   async #pump(): Promise<void> {
     if (this.#isPumping) return;
     this.#isPumping = true;

@@ -140,7 +140,8 @@ export class Queues {
     options: FlowOptions,
     signal: AbortSignal,
   ): Promise<Flow> {
-    // Asking first whether it may be made would fail for users who may not, though the queue be there.
+    // Asking first whether it may be made would fail for users who may not, though the queue be
+    // there.
     try {
       return await Flow.open(connection, options, signal);
     } catch (error) {

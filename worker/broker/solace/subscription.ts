@@ -1,5 +1,6 @@
 /**
- * What a session hears beside its queues: direct subscriptions of the session, shared among those who listen.
+ * What a session hears beside its queues: direct subscriptions of the session, shared among those
+ * who listen.
  */
 import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
@@ -18,7 +19,10 @@ interface Subscribed {
   readonly confirmed: Promise<void>;
 }
 
-/** Everybody who listens in one session. The broker sends a message once, however many patterns of it match. */
+/**
+ * Everybody who listens in one session. The broker sends a message once, however many patterns of
+ * it match.
+ */
 export class Audience {
   readonly #connection: SolaceConnection;
   readonly #patterns = new Map<string, Subscribed>();
@@ -63,7 +67,10 @@ export class Audience {
     }
   }
 
-  /** Requests reach the broker in the order in which they are made, so one may follow before another is answered. */
+  /**
+   * Requests reach the broker in the order in which they are made, so one may follow before another
+   * is answered.
+   */
   async #ask(what: "subscribe" | "unsubscribe", pattern: string): Promise<void> {
     const { session, ended } = this.#connection;
     const doing = what === "subscribe" ? `subscribe to ${pattern}` : `unsubscribe from ${pattern}`;
@@ -123,7 +130,10 @@ export class SolaceSubscription implements BrokerSubscription {
   readonly #end = (): void => this.#heard.end();
 }
 
-/** Solace would take `ab*` for a prefix and `>` in the middle for itself; no other broker does, and no caller should. */
+/**
+ * Solace would take `ab*` for a prefix and `>` in the middle for itself; no other broker does, and
+ * no caller should.
+ */
 function checkPattern(pattern: string): void {
   const levels = pattern.split("/");
   const odd = levels.find(

@@ -1,5 +1,6 @@
 /**
- * Attacks on the limits of a sandbox: each takes up to twice a bound, piece by piece, and holds it for a moment.
+ * Attacks on the limits of a sandbox: each takes up to twice a bound, piece by piece, and holds it
+ * for a moment.
  */
 import {
   type LimitFacts,
@@ -11,7 +12,10 @@ import type { Enforcement } from "../../sandbox/sandbox.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { readProgramAnswer } from "../program.ts";
 
-/** What each takes more of than it may. The sandbox may also end for a limit that stands behind another one. */
+/**
+ * What each takes more of than it may. The sandbox may also end for a limit that stands behind
+ * another one.
+ */
 const attacked: readonly (readonly [string, LimitName, string])[] = [
   ["fork_bomb", "processes", "start more processes than there may be"],
   ["thread_bomb", "processes", "start more threads than there may be"],
@@ -79,7 +83,10 @@ const fast: ReadonlySet<string> = new Set([
   "many_files_in_memory",
 ]);
 
-/** What nobody sees who looks now and then, by the attack that makes it; without a control group where that would. */
+/**
+ * What nobody sees who looks now and then, by the attack that makes it; without a control group
+ * where that would.
+ */
 const unseen: Readonly<Record<string, { readonly why: string; readonly groupSees: boolean }>> = {
   memory_cut_off: {
     why: "only privileged workers see how large shared memory is that is mapped in part",

@@ -6,11 +6,18 @@ import { leftProcesses } from "../left-processes.ts";
 import { readProgramAnswer } from "../program.ts";
 import { unlessFiltered } from "./no-control.ts";
 
-/** Milliseconds after which an answer waited for something that the program left: it stays for thirty seconds. */
+/**
+ * Milliseconds after which an answer waited for something that the program left: it stays for
+ * thirty seconds.
+ */
 const promptlyMs = 25_000;
-/** Milliseconds within which a call that ignores its time limit of one second is over all the same. */
+/**
+ * Milliseconds within which a call that ignores its time limit of one second is over all the same.
+ */
 const stoppedMs = 12_000;
-/** What a program says that nobody has ended when its limit and the grace after it were long over. */
+/**
+ * What a program says that nobody has ended when its limit and the grace after it were long over.
+ */
 const wentOnStatus = "str-went-on";
 
 export const tracesAttacks: readonly Attack[] = [

@@ -5,7 +5,10 @@ import type { ErrorCode } from "../../protocol/errors.ts";
 import { isDeceptive } from "../../support/deceptive.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 
-/** Milliseconds that the event loop may stand still on a busy machine; worse than this and other calls feel it. */
+/**
+ * Milliseconds that the event loop may stand still on a busy machine; worse than this and other
+ * calls feel it.
+ */
 const maxStallMs = 1_000;
 /** Milliseconds that an answer may take: attacks themselves take some, more on a busy machine. */
 const maxDurationMs = 30_000;
@@ -90,7 +93,10 @@ export const workerAttacks: readonly Attack[] = attacked.map(([id, endings, titl
   judge: (observation) => judge(observation, endings),
 }));
 
-/** The worker has published nothing that it must not, was never held up, and has answered by the right code. */
+/**
+ * The worker has published nothing that it must not, was never held up, and has answered by the
+ * right code.
+ */
 function judge(observation: Observation, endings: readonly Ending[]): Verdict {
   const { longestStallMs, durationMs } = observation;
   const ending = endingOf(observation);

@@ -7,10 +7,15 @@ import { type Device, type ReadOnlyMount, insidePaths } from "../sandbox.ts";
 /** uid and gid inside: nobody. */
 const insideId = "65534";
 
-/** Not everywhere: default filters of container engines refuse sethostname(2) to users without capabilities. */
+/**
+ * Not everywhere: default filters of container engines refuse sethostname(2) to users without
+ * capabilities.
+ */
 export const hostName: readonly string[] = ["--hostname", "sandbox"];
 
-/** How /proc appears inside: a new one, or an empty directory where the host does not allow that. */
+/**
+ * How /proc appears inside: a new one, or an empty directory where the host does not allow that.
+ */
 export type ProcVariant = "fresh" | "empty";
 
 const resolvedRun = "/run/systemd/resolve";
@@ -31,8 +36,8 @@ export interface BwrapOptions {
   readonly devices: readonly Device[];
   readonly environment: ReadonlyMap<string, string>;
   /**
-   * For the sandbox of a template: the directory on the host that has the work directories of those that are made from it. They
-   * need user namespaces, and a /proc to write in.
+   * For the sandbox of a template: the directory on the host that has the work directories of those
+   * that are made from it. They need user namespaces, and a /proc to write in.
    */
   readonly templateDir?: string | undefined;
 }
@@ -40,7 +45,10 @@ export interface BwrapOptions {
 /** Where a template finds what its children need of the worker. They do not see it. */
 const templateDirInside = "/sandbox/template";
 
-/** One of the host's top-level program directories: a link into /usr on a merged-/usr system, else a directory. */
+/**
+ * One of the host's top-level program directories: a link into /usr on a merged-/usr system, else a
+ * directory.
+ */
 export interface SystemDirectory {
   readonly path: string;
   /** Target of the link, or undefined for a directory. */
@@ -65,7 +73,9 @@ const networkEtc = [
   "/etc/pki/tls/certs",
 ];
 
-/** What `--dev /dev` makes, but for pseudo terminals and for links to what sandboxes do not have. */
+/**
+ * What `--dev /dev` makes, but for pseudo terminals and for links to what sandboxes do not have.
+ */
 const devicesWithoutTerminals: readonly string[] = [
   ...["--tmpfs", "/dev"],
   ...["null", "zero", "full", "random", "urandom", "tty"].flatMap((name) => [
@@ -82,8 +92,8 @@ const devicesWithoutTerminals: readonly string[] = [
 ];
 
 /**
- * The option list, without the command. It is handed to bubblewrap through `--args FD`, because the sandbox's first
- * process shows bubblewrap's own command line to everything inside.
+ * The option list, without the command. It is handed to bubblewrap through `--args FD`, because the
+ * sandbox's first process shows bubblewrap's own command line to everything inside.
  *
  * Order matters: a later mount covers an earlier one, and the root becomes read-only last.
  */
@@ -107,7 +117,8 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     ...(options.proc === "fresh" ? ["--proc", "/proc"] : ["--tmpfs", "/proc"]),
     // In a new one a tool could write the settings of its own namespaces, below /proc/sys.
     ...(templateDir === undefined ? ["--remount-ro", "/proc"] : []),
-    // The tool owns the file system of /dev: without the remount it could fill half of the host's memory there.
+    // The tool owns the file system of /dev: without the remount it could fill half of the host's
+    // memory there.
     ...(profile.terminals ? ["--dev", "/dev"] : devicesWithoutTerminals),
     ...["--size", size, "--tmpfs", "/dev/shm"],
     ...options.devices.flatMap((device) => ["--dev-bind", device.source, device.path]),
@@ -122,7 +133,10 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
   ];
 }
 
-/** The least that a sandbox can be: namespaces of every kind but the network's, and programs to run. For trials. */
+/**
+ * The least that a sandbox can be: namespaces of every kind but the network's, and programs to run.
+ * For trials.
+ */
 export function trialOptions(systemDirectories: readonly SystemDirectory[]): readonly string[] {
   return [
     ...[

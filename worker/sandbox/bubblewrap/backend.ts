@@ -56,9 +56,9 @@ export interface BubblewrapBackend extends SandboxBackend {
 }
 
 /**
- * Prepares the work directories and probes the host. The caller owns the backend.
- * Throws SandboxError when no sandbox can be made here, and when this host does not hold what is asked of it.
- * Rejects with the signal's reason.
+ * Prepares the work directories and probes the host. The caller owns the backend. Throws
+ * SandboxError when no sandbox can be made here, and when this host does not hold what is asked of
+ * it. Rejects with the signal's reason.
  */
 export async function openBubblewrap(
   options: BubblewrapOptions,
@@ -79,8 +79,8 @@ export async function openBubblewrap(
 }
 
 /**
- * Finds out what this host allows, and leaves nothing behind. Throws SandboxError when nobody can say; rejects with the
- * signal's reason.
+ * Finds out what this host allows, and leaves nothing behind. Throws SandboxError when nobody can
+ * say; rejects with the signal's reason.
  */
 export async function examineHost(
   options: BubblewrapOptions,
@@ -121,7 +121,10 @@ async function prepare(
   return { report, workDirs, found };
 }
 
-/** What sandboxes are made with. Throws SandboxError, with the remedy for each, where a check of the minimum is not held. */
+/**
+ * What sandboxes are made with. Throws SandboxError, with the remedy for each, where a check of the
+ * minimum is not held.
+ */
 function requireMinimum({ checks, facts }: HostReport, minimum: readonly CheckName[]): HostFacts {
   const unmet = unmetChecks(checks, minimum);
   if (facts !== undefined && unmet.length === 0) return facts;

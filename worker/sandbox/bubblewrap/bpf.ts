@@ -1,5 +1,6 @@
 /**
- * Classic BPF for seccomp(2): instructions, the few shapes that the filter is made of, and their bytes.
+ * Classic BPF for seccomp(2): instructions, the few shapes that the filter is made of, and their
+ * bytes.
  */
 
 /** One instruction: struct sock_filter of linux/filter.h. */
@@ -26,13 +27,18 @@ const opcodes = {
   return: 0x06,
 } as const;
 
-/** Offsets in struct seccomp_data. The low half of an argument comes first on both architectures. */
+/**
+ * Offsets in struct seccomp_data. The low half of an argument comes first on both architectures.
+ */
 export const offsets = { number: 0, arch: 4, argument: (index: number) => 16 + 8 * index } as const;
 
 /** Numbers that a search goes through one by one. */
 const mostInLeaf = 3;
 
-/** What becomes of the calls of one number. A block must not fall through: the number is loaded no longer. */
+/**
+ * What becomes of the calls of one number. A block must not fall through: the number is loaded no
+ * longer.
+ */
 export interface Rule {
   readonly number: number;
   readonly block: readonly Instruction[];
@@ -78,8 +84,8 @@ export function onAtLeast(operand: number, block: readonly Instruction[]): reado
 }
 
 /**
- * Finds the rule of the loaded number by halves. The kernel runs a filter for every number there is when the filter is put
- * on, so the number of comparisons is a part of what a sandbox costs.
+ * Finds the rule of the loaded number by halves. The kernel runs a filter for every number there is
+ * when the filter is put on, so the number of comparisons is a part of what a sandbox costs.
  *
  * @param rules in the order of their numbers
  * @param otherwise for numbers without a rule; it must not fall through either
@@ -106,7 +112,10 @@ function onLess(operand: number, block: readonly Instruction[]): readonly Instru
   return [{ code, ifTrue: 0, ifFalse: 1, operand }, skip, ...block];
 }
 
-/** The bytes of struct sock_filter, little-endian as both architectures are. Throws for a jump that is too long for it. */
+/**
+ * The bytes of struct sock_filter, little-endian as both architectures are. Throws for a jump that
+ * is too long for it.
+ */
 export function encode(program: readonly Instruction[]): Uint8Array {
   const bytes = Buffer.alloc(program.length * instructionBytes);
   program.forEach(({ code, ifTrue, ifFalse, operand }, index) => {

@@ -1,13 +1,15 @@
 /**
- * Options of the system calls that are many calls in one, as far as the filter decides by them: prctl(2), seccomp(2),
- * setsockopt(2), getsockopt(2), and the protocols of socket(2).
+ * Options of the system calls that are many calls in one, as far as the filter decides by them:
+ * prctl(2), seccomp(2), setsockopt(2), getsockopt(2), and the protocols of socket(2).
  *
- * From the kernel's `include/uapi/linux/prctl.h`, `seccomp.h`, `tcp.h` and `in.h`, and `asm-generic/socket.h`, up to Linux 6.18.
+ * From the kernel's `include/uapi/linux/prctl.h`, `seccomp.h`, `tcp.h` and `in.h`, and
+ * `asm-generic/socket.h`, up to Linux 6.18.
  */
 
 /**
- * Options of prctl(2) that a tool has: what C libraries, language runtimes and ordinary programs ask for or set, and nothing that
- * takes memory of the kernel or touches others. Every other one fails as on a kernel that does not know it.
+ * Options of prctl(2) that a tool has: what C libraries, language runtimes and ordinary programs
+ * ask for or set, and nothing that takes memory of the kernel or touches others. Every other one
+ * fails as on a kernel that does not know it.
  */
 export const processOptions = {
   PR_SET_PDEATHSIG: 1,
@@ -43,17 +45,26 @@ export const processOptions = {
   PR_GET_AUXV: 0x4155_5856,
 } as const;
 
-/** Allowed with 1 only: what a process holds that is not dumpable, nobody but a privileged worker can look at. */
+/**
+ * Allowed with 1 only: what a process holds that is not dumpable, nobody but a privileged worker
+ * can look at.
+ */
 export const setDumpable = { option: 4, dumpable: 1 } as const;
 
-/** What a template needs besides, to have its children give up what tools must not have, and to put their filter on. */
+/**
+ * What a template needs besides, to have its children give up what tools must not have, and to put
+ * their filter on.
+ */
 export const processOptionsOfTemplates = {
   PR_SET_SECCOMP: 22,
   PR_CAPBSET_DROP: 24,
   PR_CAP_AMBIENT: 47,
 } as const;
 
-/** The operation of seccomp(2) that takes a program: for those the whole host has one limit, `net.core.bpf_jit_limit`. */
+/**
+ * The operation of seccomp(2) that takes a program: for those the whole host has one limit,
+ * `net.core.bpf_jit_limit`.
+ */
 export const setModeFilter = 1;
 
 /** Levels of setsockopt(2). */
@@ -77,14 +88,16 @@ export const refusedSettings: readonly SocketOptions[] = [
       SO_ATTACH_REUSEPORT_EBPF: 52,
       // Pages that stay as long as a socket has them, each byte of them up to two mebibytes.
       SO_ZEROCOPY: 60,
-      // Takes from the memory of the worker's container, and from what the host's network has, without using it.
+      // Takes from the memory of the worker's container, and from what the host's network has,
+      // without using it.
       SO_RESERVE_MEM: 73,
     },
   },
   {
     level: levels.tcp,
     options: {
-      // Other protocols in place of a connection's own, such as TLS, with keys and buffers of the kernel's.
+      // Other protocols in place of a connection's own, such as TLS, with keys and buffers of the
+      // kernel's.
       TCP_ULP: 31,
       // Keys of routers, for which the kernel loads algorithms by a name that the caller chooses.
       TCP_MD5SIG: 14,
@@ -97,13 +110,17 @@ export const refusedSettings: readonly SocketOptions[] = [
   },
 ];
 
-/** Options of getsockopt(2) that fail so: this one maps what was received, and mapped files count nowhere. */
+/**
+ * Options of getsockopt(2) that fail so: this one maps what was received, and mapped files count
+ * nowhere.
+ */
 export const refusedQuestions: readonly SocketOptions[] = [
   { level: levels.tcp, options: { TCP_ZEROCOPY_RECEIVE: 35 } },
 ];
 
 /**
- * Protocols of IPv4 and IPv6 sockets: the family's own for a kind of socket, and those that programs name. Multipath TCP,
- * UDP-Lite, SCTP and others are large, rarely used, and no program does without the ones that are here.
+ * Protocols of IPv4 and IPv6 sockets: the family's own for a kind of socket, and those that
+ * programs name. Multipath TCP, UDP-Lite, SCTP and others are large, rarely used, and no program
+ * does without the ones that are here.
  */
 export const internetProtocols = { default: 0, ICMP: 1, TCP: 6, UDP: 17, ICMPv6: 58 } as const;

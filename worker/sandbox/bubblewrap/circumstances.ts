@@ -1,6 +1,6 @@
 /**
- * Facts about this host that tell why bubblewrap was refused something, or that an operator should know. What is allowed is never concluded from them: that
- * is tried.
+ * Facts about this host that tell why bubblewrap was refused something, or that an operator should
+ * know. What is allowed is never concluded from them: that is tried.
  */
 import { access, readFile } from "node:fs/promises";
 
@@ -18,7 +18,10 @@ export interface Circumstances {
   readonly unprivilegedUsernsClone: number | undefined;
   /** `kernel.apparmor_restrict_unprivileged_userns`, of Ubuntu 23.10 and later. */
   readonly appArmorRestrictsUserns: number | undefined;
-  /** Whether `kernel.core_pattern` is a program, which gets core dumps whatever RLIMIT_CORE is: core(5). */
+  /**
+   * Whether `kernel.core_pattern` is a program, which gets core dumps whatever RLIMIT_CORE is:
+   * core(5).
+   */
   readonly pipesCoreDumps: boolean;
 }
 

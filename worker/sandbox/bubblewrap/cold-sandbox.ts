@@ -88,14 +88,17 @@ export class ColdSandbox implements Sandbox {
     return this.#start(launch, "call");
   }
 
-  /** Starts a command that waits for its call, in place of `start`. The caller disposes the channel. Throws SandboxError. */
+  /**
+   * Starts a command that waits for its call, in place of `start`. The caller disposes the channel.
+   * Throws SandboxError.
+   */
   async startWaiting(launch: Launch): Promise<WaitingCommand> {
     return waiting(await this.#start(launch, "wait"));
   }
 
   /**
-   * Starts a template, in place of `start`: it waits for orders, and may make namespaces and lift its limits. The caller
-   * disposes the channel. Throws SandboxError.
+   * Starts a template, in place of `start`: it waits for orders, and may make namespaces and lift
+   * its limits. The caller disposes the channel. Throws SandboxError.
    *
    * @param templateDir see {@link BwrapOptions.templateDir}
    */

@@ -18,7 +18,10 @@ export interface Keepers {
   readonly unkept: readonly LimitName[];
 }
 
-/** Limits that trial sandboxes got past, or did not have, though the kernel should have kept them without a group. */
+/**
+ * Limits that trial sandboxes got past, or did not have, though the kernel should have kept them
+ * without a group.
+ */
 export function unkeptLimits(looks: readonly Look[]): readonly LimitName[] {
   return looks.flatMap(({ wrongLimits, startedProcesses, endless }) => [
     ...wrongLimits,
@@ -27,7 +30,10 @@ export function unkeptLimits(looks: readonly Look[]): readonly LimitName[] {
   ]);
 }
 
-/** Who keeps each limit of the sandbox as a whole; what rlimits bound of each process does not count for a sum. */
+/**
+ * Who keeps each limit of the sandbox as a whole; what rlimits bound of each process does not count
+ * for a sum.
+ */
 export function enforcementOf({ group, seesProcesses, isFiltered, unkept }: Keepers): Enforcement {
   const kernel = (name: LimitName): Mechanism => (unkept.includes(name) ? "none" : "kernel");
   return {

@@ -1,17 +1,19 @@
 /**
- * The program of a sandbox's first process: the one file of the host on a mount of the host that a tool gets to.
+ * The program of a sandbox's first process: the one file of the host on a mount of the host that a
+ * tool gets to.
  *
- * bubblewrap was started outside, so `/proc/1/exe` inside leads past all mounts of the sandbox, and a user who owns the file
- * changes its mode there. Everything else is out of reach: `prlimit` and interpreters run from read-only mounts, `taskset`
- * has become bubblewrap, a script that starts bubblewrap is no process's program, and `/proc/1/map_files`, where its
- * libraries are, is for privileged processes of the host only (proc_pid_map_files(5)).
+ * bubblewrap was started outside, so `/proc/1/exe` inside leads past all mounts of the sandbox, and
+ * a user who owns the file changes its mode there. Everything else is out of reach: `prlimit` and
+ * interpreters run from read-only mounts, `taskset` has become bubblewrap, a script that starts
+ * bubblewrap is no process's program, and `/proc/1/map_files`, where its libraries are, is for
+ * privileged processes of the host only (proc_pid_map_files(5)).
  */
 import { firstChangeableBy, type HostUser } from "../reach.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /**
- * Throws SandboxError for a program that the user of sandboxes can write to, can allow himself to write to, or can put
- * another in the place of.
+ * Throws SandboxError for a program that the user of sandboxes can write to, can allow himself to
+ * write to, or can put another in the place of.
  *
  * @param uid of sandboxes, or undefined for the worker's own
  */

@@ -1,5 +1,6 @@
 /**
- * What a trial sandbox runs to show what holds in it, and what is seen of it from outside meanwhile.
+ * What a trial sandbox runs to show what holds in it, and what is seen of it from outside
+ * meanwhile.
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../protocol/resource-limits.ts";
@@ -28,8 +29,9 @@ const waitSeconds = 60;
 const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
 
 /**
- * Every command that this uses is one of coreutils or util-linux, which sandboxes need anyway. It starts processes until
- * it is refused one by `setsid`, which forks, so that the shell itself is never refused.
+ * Every command that this uses is one of coreutils or util-linux, which sandboxes need anyway. It
+ * starts processes until it is refused one by `setsid`, which forks, so that the shell itself is
+ * never refused.
  */
 const script = `
 say() { printf '%s: %s\\n' "$1" "$2"; }
@@ -73,16 +75,24 @@ export function trialScript(name: string): readonly string[] {
 /** What one trial showed. */
 export interface Look {
   readonly profile: string;
-  /** The program of its first process, which is bubblewrap itself also where a script starts it; undefined when hidden. */
+  /**
+   * The program of its first process, which is bubblewrap itself also where a script starts it;
+   * undefined when hidden.
+   */
   readonly program: string | undefined;
   readonly network: NetworkMode;
   /** The number of a network namespace of its own, or undefined. */
   readonly networkNamespace: number | undefined;
   /** What became of a user namespace inside the sandbox: the words of the refusal, or `made`. */
   readonly nested: string;
-  /** `own` where /proc knows a process by one number only, so that it is of the innermost namespace. */
+  /**
+   * `own` where /proc knows a process by one number only, so that it is of the innermost namespace.
+   */
   readonly proc: "own" | "empty" | "other";
-  /** Filters of system calls that are on, as the host counts them; undefined where the kernel does not tell. */
+  /**
+   * Filters of system calls that are on, as the host counts them; undefined where the kernel does
+   * not tell.
+   */
   readonly filters: number | undefined;
   /** Rlimits that are not as they were set, or do not bound what they should. */
   readonly wrongLimits: readonly RlimitName[];

@@ -7,7 +7,10 @@ import { ProcessTree } from "../totals/process-tree.ts";
 /** Lines of /proc/PID/smaps_rollup (proc_pid_smaps(5)). */
 const privateLine = /^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm;
 
-/** Bytes that only a process and those that descend from it have. What the kernel does not show counts as nothing. */
+/**
+ * Bytes that only a process and those that descend from it have. What the kernel does not show
+ * counts as nothing.
+ */
 export async function privateBytesOf(pid: number): Promise<number> {
   const processes = new ProcessTree(pid).look(false);
   const rollups = await Promise.all(

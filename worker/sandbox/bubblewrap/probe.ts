@@ -1,5 +1,6 @@
 /**
- * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that works.
+ * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that
+ * works.
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import type { LimitName } from "../../protocol/resource-limits.ts";
@@ -25,7 +26,10 @@ import { type Shown, Trials, type Variant } from "./trials.ts";
 
 /** What the host allows, measured once at start. */
 export interface HostFacts {
-  /** `fresh` where a new /proc can be mounted; `empty` where the container masks its own (`/proc` stays empty inside). */
+  /**
+   * `fresh` where a new /proc can be mounted; `empty` where the container masks its own (`/proc`
+   * stays empty inside).
+   */
   readonly proc: ProcVariant;
   /** Whether bubblewrap can set the limit of further user namespaces inside to zero. */
   readonly limitsNested: boolean;
@@ -34,7 +38,10 @@ export interface HostFacts {
   readonly systemDirectories: readonly SystemDirectory[];
   readonly hardLimits: HardLimits;
   readonly cpuIds: readonly number[];
-  /** The system-call filter; undefined where there is none for this architecture, or the kernel takes none. */
+  /**
+   * The system-call filter; undefined where there is none for this architecture, or the kernel
+   * takes none.
+   */
   readonly seccomp: Uint8Array | undefined;
   /** First line of `bwrap --version`. */
   readonly version: string;
@@ -69,13 +76,15 @@ const versionTimeoutMs = 20_000;
 const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
- * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused, finds out what exactly
- * is, and takes the strongest way that is left. Throws SandboxError when bubblewrap cannot be started, when a tool could
- * change it, or when nothing explains why it makes no sandbox. Rejects with the signal's reason.
+ * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused,
+ * finds out what exactly is, and takes the strongest way that is left. Throws SandboxError when
+ * bubblewrap cannot be started, when a tool could change it, or when nothing explains why it makes
+ * no sandbox. Rejects with the signal's reason.
  *
- * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse depends on another
- * part: with and without a network namespace, with three entries of /etc and with all, with /var and without, with pseudo terminals and without were tried.
- * Where a combination is refused all the same, its calls fail.
+ * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse
+ * depends on another part: with and without a network namespace, with three entries of /etc and
+ * with all, with /var and without, with pseudo terminals and without were tried. Where a
+ * combination is refused all the same, its calls fail.
  */
 export async function probeHost(
   options: ProbeOptions,
@@ -176,8 +185,8 @@ async function networkOfWorker(): Promise<number | undefined> {
 }
 
 /**
- * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where that user cannot run it,
- * and where it is something else. Rejects with the signal's reason.
+ * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where
+ * that user cannot run it, and where it is something else. Rejects with the signal's reason.
  */
 export async function identify(
   { bwrapBin, uid, clock }: Pick<TrialHost, "bwrapBin" | "uid" | "clock">,

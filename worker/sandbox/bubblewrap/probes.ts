@@ -17,7 +17,10 @@ import {
   userNamespacesRemedy,
 } from "./remedies.ts";
 
-/** Why each of the abilities that a host can lack was refused, in bubblewrap's words; undefined for those it has. */
+/**
+ * Why each of the abilities that a host can lack was refused, in bubblewrap's words; undefined for
+ * those it has.
+ */
 export interface Refusals {
   readonly userNamespaces?: string | undefined;
   /** Setting the limit of further user namespaces to zero. */
@@ -34,7 +37,10 @@ export interface Evidence {
   readonly refusals: Refusals;
   /** One trial of each profile, all alive at once; none where there are no user namespaces. */
   readonly looks: readonly Look[];
-  /** What became of a user namespace inside a sandbox without the filter of system calls; undefined when not tried. */
+  /**
+   * What became of a user namespace inside a sandbox without the filter of system calls; undefined
+   * when not tried.
+   */
   readonly nestedWithoutFilter: string | undefined;
   /** The worker's own filters and network namespace, to be compared with. */
   readonly workerFilters: number | undefined;
@@ -141,7 +147,10 @@ function judgeNetwork({ looks, refusals, workerNetwork, circumstances }: Evidenc
     : missing("a sandbox without a network is in the worker's", networkRemedy("", circumstances));
 }
 
-/** The filter is on, and a call that it refuses is refused by it: without it the same call has another error, or works. */
+/**
+ * The filter is on, and a call that it refuses is refused by it: without it the same call has
+ * another error, or works.
+ */
 function isFilterOn({ looks, workerFilters }: Evidence): boolean {
   return looks.every(({ nested, filters }) => {
     const isCounted = filters === undefined || filters > (workerFilters ?? 0);

@@ -34,7 +34,10 @@ export interface BwrapCommand {
   readonly hasChannel?: boolean;
   /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
   readonly placement: readonly string[];
-  /** Opens what keeps the sandbox's totals, which is disposed with the sandbox; undefined for a trial that needs none. */
+  /**
+   * Opens what keeps the sandbox's totals, which is disposed with the sandbox; undefined for a
+   * trial that needs none.
+   */
   readonly openTotals: (() => Promise<Totals>) | undefined;
 }
 
@@ -47,8 +50,9 @@ export function encodeArgs(options: readonly string[]): string {
 export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<BwrapExecution> {
   let totals: Totals | undefined;
   try {
-    // Descriptors: options and filter in, report out. The environment is empty because the sandbox's first process
-    // shows the one bubblewrap was started with, whatever --clearenv says (bubblewrap issue 725).
+    // Descriptors: options and filter in, report out. The environment is empty because the
+    // sandbox's first process shows the one bubblewrap was started with, whatever --clearenv says
+    // (bubblewrap issue 725).
     const options = encodeArgs(command.options);
     const { seccomp } = command;
     const [file = command.bwrapBin, ...argv] = [...command.placement, command.bwrapBin];
@@ -110,8 +114,9 @@ export class BwrapExecution implements Execution {
     this.#stopping = new Stopping(
       {
         exited: this.exited,
-        // A bubblewrap that is killed between the birth of the sandbox's first process and letting it go leaves that
-        // process waiting for ever, so it is not touched before we know whom else to kill.
+        // A bubblewrap that is killed between the birth of the sandbox's first process and letting
+        // it go leaves that process waiting for ever, so it is not touched before we know whom else
+        // to kill.
         begun: () => settlesWithin(begun, beginTimeoutMs, clock),
         terminate: () => this.#terminate(),
         kill: () => this.#killAll(),
@@ -135,7 +140,10 @@ export class BwrapExecution implements Execution {
     return this.#report.childPid;
   }
 
-  /** The number of a network namespace of its own, namespaces(7); undefined until it is known, and where there is none. */
+  /**
+   * The number of a network namespace of its own, namespaces(7); undefined until it is known, and
+   * where there is none.
+   */
   get networkNamespace(): number | undefined {
     return this.#report.networkNamespace;
   }
@@ -151,7 +159,10 @@ export class BwrapExecution implements Execution {
     this.#totals?.unwatch();
   }
 
-  /** From now on the command has a call, whose time counts, and of which so much lies in the work directory. */
+  /**
+   * From now on the command has a call, whose time counts, and of which so much lies in the work
+   * directory.
+   */
   beginCall(staged: Amount): void {
     this.#totals?.beginCall(staged);
     this.#startMs = this.#clock.monotonicMs();
@@ -170,7 +181,9 @@ export class BwrapExecution implements Execution {
     this.#killAll();
   }
 
-  /** SIGTERM to the command: the children of the sandbox's first process, which itself ignores it. */
+  /**
+   * SIGTERM to the command: the children of the sandbox's first process, which itself ignores it.
+   */
   #terminate(): void {
     const first = this.#report.childPid;
     if (first === undefined || this.#isGone) return;
@@ -178,8 +191,8 @@ export class BwrapExecution implements Execution {
   }
 
   /**
-   * The end of a pid namespace's first process ends all the others (pid_namespaces(7)). Who cannot be looked for, and so is not
-   * killed by number, is by the end of bubblewrap.
+   * The end of a pid namespace's first process ends all the others (pid_namespaces(7)). Who cannot
+   * be looked for, and so is not killed by number, is by the end of bubblewrap.
    */
   #killAll(): void {
     if (this.#isGone) return;

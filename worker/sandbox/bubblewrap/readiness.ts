@@ -6,10 +6,16 @@ import { settlesWithin } from "../../support/within.ts";
 import { SandboxError } from "../sandbox.ts";
 import type { WaitingCommand } from "./cold-sandbox.ts";
 
-/** Milliseconds that a command may take until it is ready: the import of a tool's module that loads much. */
+/**
+ * Milliseconds that a command may take until it is ready: the import of a tool's module that loads
+ * much.
+ */
 const readyTimeoutMs = 60_000;
 
-/** Waits until the command says that it is ready. Throws SandboxError when it does not; the signal's reason. */
+/**
+ * Waits until the command says that it is ready. Throws SandboxError when it does not; the signal's
+ * reason.
+ */
 export async function awaitReady(
   { channel, execution }: WaitingCommand,
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * What an operator has to give a host or a container for a check to hold, as a pure function of what was refused and of
- * what is known of the host.
+ * What an operator has to give a host or a container for a check to hold, as a pure function of
+ * what was refused and of what is known of the host.
  */
 import type { Circumstances, ContainerKind } from "./circumstances.ts";
 
@@ -42,11 +42,17 @@ const spellings = {
 
 type Option = keyof typeof spellings;
 
-/** Rules of Ubuntu 23.10 and later: a program without a profile makes user namespaces that are good for nothing. */
+/**
+ * Rules of Ubuntu 23.10 and later: a program without a profile makes user namespaces that are good
+ * for nothing.
+ */
 const appArmorOfUbuntu =
   "on the host: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or better an AppArmor profile for the bubblewrap program with `flags=(unconfined)` and `userns,` (docs/doctor.md has one)";
 
-/** What a refusal of namespaces can come from: what tells of it, and what to do. The first that applies is the one. */
+/**
+ * What a refusal of namespaces can come from: what tells of it, and what to do. The first that
+ * applies is the one.
+ */
 const causes: readonly {
   applies(refusal: string, found: Circumstances): boolean;
   remedy(found: Circumstances): string;

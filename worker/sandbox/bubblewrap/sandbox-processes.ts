@@ -1,5 +1,6 @@
 /**
- * Processes of a sandbox, seen from the host: what holds for them from their beginning on, and waiting until they are gone.
+ * Processes of a sandbox, seen from the host: what holds for them from their beginning on, and
+ * waiting until they are gone.
  */
 import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
@@ -7,11 +8,17 @@ import type { Clock } from "../../support/clock.ts";
 import { runNothing, isGone, signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
-/** Milliseconds in which a look follows the other at whether the sandbox's first process is gone: bubblewrap exits about one before it. */
+/**
+ * Milliseconds in which a look follows the other at whether the sandbox's first process is gone:
+ * bubblewrap exits about one before it.
+ */
 const goneSoonMs = 2;
 /** Milliseconds between looks later on. */
 const goneLookMs = 1;
-/** Milliseconds after which processes that are still there are killed again and the sandbox is given up. */
+/**
+ * Milliseconds after which processes that are still there are killed again and the sandbox is given
+ * up.
+ */
 const goneTimeoutMs = 5_000;
 
 /**
@@ -43,9 +50,9 @@ export function leaveOutOfCoreDumps(): void {
 }
 
 /**
- * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and kills it meanwhile. They
- * may be on their way out of the kernel still.
- * Throws SandboxError when it cannot be killed.
+ * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and
+ * kills it meanwhile. They may be on their way out of the kernel still. Throws SandboxError when it
+ * cannot be killed.
  */
 export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
   const beganMs = clock.monotonicMs();
@@ -53,7 +60,8 @@ export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
     const passedMs = clock.monotonicMs() - beganMs;
     if (passedMs > goneTimeoutMs) throw new SandboxError(`process ${firstPid} cannot be killed`);
     signalQuietly(firstPid, "SIGKILL");
-    // Others have their turn also where nobody sleeps, which would take more than a short call does.
+    // Others have their turn also where nobody sleeps, which would take more than a short call
+    // does.
     await (passedMs < goneSoonMs ? othersTurn() : clock.sleep(goneLookMs));
   }
 }

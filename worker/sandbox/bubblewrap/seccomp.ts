@@ -53,34 +53,45 @@ const errnos = {
 /** AUDIT_ARCH_… of linux/audit.h. */
 const auditArchs: Readonly<Record<FilteredArch, number>> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
 
-/** Calls of the x32 ABI are x86-64 calls with this bit, and would pass every comparison of numbers. */
+/**
+ * Calls of the x32 ABI are x86-64 calls with this bit, and would pass every comparison of numbers.
+ */
 const x32Bit = 0x4000_0000;
 
 /** Flags of clone(2) that make a namespace: mount, cgroup, uts, ipc, user, pid, net. */
 const namespaceFlags = 0x7e02_0000;
 
 /**
- * Flags of clone(2) for a thread, and for sharing descriptors and the current directory. A thread shares them: what a process
- * has open is what any of its threads has open, so that who counts need look at one. A process that shares memory with another (CLONE_VM, as vfork
- * does for a moment) is counted once more, so there is nothing to hide in that.
+ * Flags of clone(2) for a thread, and for sharing descriptors and the current directory. A thread
+ * shares them: what a process has open is what any of its threads has open, so that who counts need
+ * look at one. A process that shares memory with another (CLONE_VM, as vfork does for a moment) is
+ * counted once more, so there is nothing to hide in that.
  */
 const threadFlags = { thread: 0x0001_0000, files: 0x0000_0400, directory: 0x0000_0200 } as const;
 
-/** Flag of close_range(2) that gives the calling thread descriptors of its own. Callers close one after the other instead. */
+/**
+ * Flag of close_range(2) that gives the calling thread descriptors of its own. Callers close one
+ * after the other instead.
+ */
 const closeRangeUnshare = 0x2;
 
-/** Flag of mmap(2) for pages of hugetlbfs, which are the host's and on no process's account. Who asks has to do without. */
+/**
+ * Flag of mmap(2) for pages of hugetlbfs, which are the host's and on no process's account. Who
+ * asks has to do without.
+ */
 const hugePages = 0x0004_0000;
 
 /**
- * Commands of fcntl(2) by which one sees when others open a file or read a directory, and keeps them waiting: F_SETLEASE,
- * F_NOTIFY, F_SETDELEG. They take a descriptor for reading, so a file that calls share, read-only, is enough.
+ * Commands of fcntl(2) by which one sees when others open a file or read a directory, and keeps
+ * them waiting: F_SETLEASE, F_NOTIFY, F_SETDELEG. They take a descriptor for reading, so a file
+ * that calls share, read-only, is enough.
  */
 const watchingCommands = [1024, 1026, 1040];
 
 /**
- * Requests of ioctl_tty(2) that put input into a terminal, reach the console, or have a terminal served by another driver,
- * which the kernel loads for that: those of old modems and buses, with a history.
+ * Requests of ioctl_tty(2) that put input into a terminal, reach the console, or have a terminal
+ * served by another driver, which the kernel loads for that: those of old modems and buses, with a
+ * history.
  */
 const terminalRequests = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c, TIOCSETD: 0x5423 } as const;
 
@@ -88,15 +99,22 @@ const terminalRequests = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c, TIOCSETD: 0x5423 
 const harmlessPersonalities = [0, 0xffff_ffff];
 
 /**
- * Socket families with a network: local, IPv4, IPv6, and netlink, which name service and interface lists need. Without a
- * network the same ones exist in a namespace of their own. Others, such as packet or vsock, are not all bound by it.
+ * Socket families with a network: local, IPv4, IPv6, and netlink, which name service and interface
+ * lists need. Without a network the same ones exist in a namespace of their own. Others, such as
+ * packet or vsock, are not all bound by it.
  */
 const socketFamilies = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
-/** The protocol of netlink(7) that tells interfaces and addresses. The others lead into subsystems that no tool needs. */
+/**
+ * The protocol of netlink(7) that tells interfaces and addresses. The others lead into subsystems
+ * that no tool needs.
+ */
 const netlinkRoute = 0;
 
-/** What a filter is for: what runs a tool, or what makes sandboxes for tools, each of which puts on the other one besides. */
+/**
+ * What a filter is for: what runs a tool, or what makes sandboxes for tools, each of which puts on
+ * the other one besides.
+ */
 export type FilterUse = "tool" | "template";
 
 /** Calls that a template needs besides, to make its children and to place them. */
@@ -108,9 +126,10 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
 }
 
 /**
- * The filter for an architecture, as bytes of struct sock_filter. It kills on calls of another architecture, answers
- * calls that some kernels do not have with ENOSYS and those that do not fit every descriptor with EINVAL, refuses those that
- * no tool needs with EPERM, and lets everything else pass.
+ * The filter for an architecture, as bytes of struct sock_filter. It kills on calls of another
+ * architecture, answers calls that some kernels do not have with ENOSYS and those that do not fit
+ * every descriptor with EINVAL, refuses those that no tool needs with EPERM, and lets everything
+ * else pass.
  */
 export function seccompProgram(arch: FilteredArch, use: FilterUse = "tool"): Uint8Array {
   return encode([
@@ -168,7 +187,10 @@ function failOnAnyBit(index: number, bits: number, errno: number): readonly Inst
   ];
 }
 
-/** Lets the call pass when an argument, the first one unless told, is one of `values`, else fails it. */
+/**
+ * Lets the call pass when an argument, the first one unless told, is one of `values`, else fails
+ * it.
+ */
 function allowOnly(values: readonly number[], errno: number, index = 0): readonly Instruction[] {
   return [
     load(offsets.argument(index)),

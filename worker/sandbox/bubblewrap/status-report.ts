@@ -23,10 +23,11 @@ export interface StatusReport {
 }
 
 /**
- * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it says how the command ended,
- * or ends.
+ * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it
+ * says how the command ended, or ends.
  *
- * @param onCommandEnded told at once when the command has ended, and the first process may still be there
+ * @param onCommandEnded told at once when the command has ended, and the first process may still be
+ *   there
  */
 export function readReport(
   stream: Readable,
@@ -53,7 +54,8 @@ export function readReport(
     ended.resolve();
   };
   stream.once("close", finish);
-  // Of a bubblewrap that ended before its options were written, while it was moved into a control group.
+  // Of a bubblewrap that ended before its options were written, while it was moved into a control
+  // group.
   if (stream.closed) finish();
   return { begun: begun.promise, ended: ended.promise };
 }
@@ -61,7 +63,8 @@ export function readReport(
 function readReportLine(line: string, report: StatusReport): void {
   const value = parsed(line);
   if (!isJsonObject(value)) return;
-  // Of a template's child, what comes behind the first line was written where the tool's module was loaded.
+  // Of a template's child, what comes behind the first line was written where the tool's module was
+  // loaded.
   if (typeof value["child-pid"] === "number") report.childPid ??= value["child-pid"];
   if (typeof value["net-namespace"] === "number") report.networkNamespace = value["net-namespace"];
   if (typeof value["exit-code"] === "number") report.exitCode = value["exit-code"];

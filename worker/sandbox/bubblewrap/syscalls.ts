@@ -1,8 +1,8 @@
 /**
  * Numbers of the system calls that the filter names, for each architecture it knows.
  *
- * From the kernel's `arch/x86/entry/syscalls/syscall_64.tbl` and, for arm64, `include/uapi/asm-generic/unistd.h`;
- * undefined where an architecture does not have the call.
+ * From the kernel's `arch/x86/entry/syscalls/syscall_64.tbl` and, for arm64,
+ * `include/uapi/asm-generic/unistd.h`; undefined where an architecture does not have the call.
  */
 
 /** An architecture with a filter, as `process.arch` names it. */
@@ -32,16 +32,18 @@ export const inspectedCalls = {
 } as const;
 
 /**
- * Calls that some kernels do not have, so that callers know what to do without them: they take another way, or say what is
- * missing.
+ * Calls that some kernels do not have, so that callers know what to do without them: they take
+ * another way, or say what is missing.
  */
 export const unknownCalls: Readonly<Record<string, SyscallNumbers>> = {
   // Its flags lie in memory that a filter cannot read. Callers take `clone`.
   clone3: everywhere(435),
-  // Memory without a mapping, which neither RLIMIT_AS nor what processes hold counts: files that are in no file system,
+  // Memory without a mapping, which neither RLIMIT_AS nor what processes hold counts: files that
+  // are in no file system,
   memfd_create: call(319, 279),
   memfd_secret: everywhere(447),
-  // and objects of System V, see sysvipc(7). Without one of them there is nothing for the other calls on them.
+  // and objects of System V, see sysvipc(7). Without one of them there is nothing for the other
+  // calls on them.
   shmget: call(29, 194),
   semget: call(64, 190),
   msgget: call(68, 186),
@@ -52,12 +54,14 @@ export const unknownCalls: Readonly<Record<string, SyscallNumbers>> = {
   io_cancel: call(210, 3),
   io_getevents: call(208, 4),
   io_pgetevents: call(333, 292),
-  // Events of files that calls share: who reads them, and when. Their user has few instances, for all sandboxes together.
+  // Events of files that calls share: who reads them, and when. Their user has few instances, for
+  // all sandboxes together.
   inotify_init: call(253, undefined),
   inotify_init1: call(294, 26),
   inotify_add_watch: call(254, 27),
   inotify_rm_watch: call(255, 28),
-  // The placement on nodes of memory, see numa(7). Libraries do without, as on a kernel for machines that have one node.
+  // The placement on nodes of memory, see numa(7). Libraries do without, as on a kernel for
+  // machines that have one node.
   mbind: call(237, 235),
   set_mempolicy: call(238, 237),
   get_mempolicy: call(239, 236),
@@ -67,9 +71,9 @@ export const unknownCalls: Readonly<Record<string, SyscallNumbers>> = {
 };
 
 /**
- * Calls that fit some descriptors only, so that callers read and write instead. Pages that they have put into a pipe or a
- * socket are on nobody's account, and each byte of them keeps up to two mebibytes: a huge page, or a large folio of a file,
- * also after it was unmapped or truncated.
+ * Calls that fit some descriptors only, so that callers read and write instead. Pages that they
+ * have put into a pipe or a socket are on nobody's account, and each byte of them keeps up to two
+ * mebibytes: a huge page, or a large folio of a file, also after it was unmapped or truncated.
  */
 export const unfitCalls: Readonly<Record<string, SyscallNumbers>> = {
   vmsplice: call(278, 75),

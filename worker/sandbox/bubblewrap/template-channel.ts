@@ -10,7 +10,10 @@ import { SandboxError } from "../sandbox.ts";
 /** Bytes of a line that a template says. */
 const maxLineBytes = 4096;
 
-/** Milliseconds that it may take for an answer: a child is cloned in less than one on a machine that is not busy. */
+/**
+ * Milliseconds that it may take for an answer: a child is cloned in less than one on a machine that
+ * is not busy.
+ */
 const answerTimeoutMs = 10_000;
 
 const newline = 0x0a;
@@ -43,8 +46,9 @@ export class TemplateChannel {
   }
 
   /**
-   * Has a child made. Returns its number in the template's pid namespace, as the template says. Rejects with SandboxError; with
-   * the signal's reason at once when it aborts: a child that is made all the same finds nobody who expects it.
+   * Has a child made. Returns its number in the template's pid namespace, as the template says.
+   * Rejects with SandboxError; with the signal's reason at once when it aborts: a child that is
+   * made all the same finds nobody who expects it.
    */
   async fork(order: ChildOrder, signal: AbortSignal): Promise<number> {
     const forked = this.#turn.then(() => this.#fork(order, signal));
@@ -58,7 +62,8 @@ export class TemplateChannel {
     const answer = Promise.withResolvers<string>();
     this.#answer = answer;
     this.#stream.write(`${JSON.stringify(order)}\n`);
-    // Nobody can say later which order an answer is to, so a template that owes one is of no more use.
+    // Nobody can say later which order an answer is to, so a template that owes one is of no more
+    // use.
     if (!(await settlesWithin(answer.promise, answerTimeoutMs, this.#clock)))
       this.#stream.destroy();
     const line = await answer.promise;

@@ -1,5 +1,6 @@
 /**
- * A child of a template, from its connections to its end: a sandbox whose command waits for its call.
+ * A child of a template, from its connections to its end: a sandbox whose command waits for its
+ * call.
  */
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -25,7 +26,10 @@ const goLine = "go\n";
 /** What is in the last line of a report. */
 const lastWord = "exit-code";
 
-/** A child that has connected. For what watches a sandbox it is as a bubblewrap that was started by this process. */
+/**
+ * A child that has connected. For what watches a sandbox it is as a bubblewrap that was started by
+ * this process.
+ */
 export class TemplateChild implements Subprocess {
   readonly pid: number;
   readonly channel: Socket;
@@ -83,12 +87,18 @@ export class TemplateChild implements Subprocess {
   }
 }
 
-/** Never rejects, as `once` of node:events would: the end of a child that has not read everything is an error of its socket. */
+/**
+ * Never rejects, as `once` of node:events would: the end of a child that has not read everything is
+ * an error of its socket.
+ */
 async function allClosed(sockets: readonly Socket[]): Promise<void> {
   await Promise.all(sockets.map(closeOf));
 }
 
-/** What was written is there at once, and is read in the next turn; the sockets may stay open until memory is given back. */
+/**
+ * What was written is there at once, and is read in the next turn; the sockets may stay open until
+ * memory is given back.
+ */
 async function whatIsThereIsRead(): Promise<void> {
   await nextTurn();
   await nextTurn();

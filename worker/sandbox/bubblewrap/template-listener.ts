@@ -1,5 +1,6 @@
 /**
- * Where the children of a template connect: each says by a word whose the connection is, and what for.
+ * Where the children of a template connect: each says by a word whose the connection is, and what
+ * for.
  */
 import { constants } from "node:fs";
 import { type FileHandle, chmod, chown, open } from "node:fs/promises";
@@ -30,7 +31,10 @@ export interface ExpectedChild extends Disposable {
   take(): ChildSockets;
 }
 
-/** One socket for all children of a template. The template can reach it, and its children only until they hide it. */
+/**
+ * One socket for all children of a template. The template can reach it, and its children only until
+ * they hide it.
+ */
 export class TemplateListener implements AsyncDisposable {
   readonly #server: Server;
   readonly #directory: FileHandle;
@@ -52,7 +56,8 @@ export class TemplateListener implements AsyncDisposable {
     try {
       await using held = new AsyncDisposableStack();
       const directory = held.use(await open(path, constants.O_RDONLY | constants.O_DIRECTORY));
-      // The path of a socket may have 107 bytes only (unix(7)); through a descriptor any directory fits.
+      // The path of a socket may have 107 bytes only (unix(7)); through a descriptor any directory
+      // fits.
       const address = `/proc/self/fd/${directory.fd}/${socketName}`;
       const server = createServer();
       await new Promise<void>((resolve, reject) => {

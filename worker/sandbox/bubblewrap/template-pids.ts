@@ -8,8 +8,9 @@ import { childrenOf } from "../proc/processes.ts";
 const maxLooks = 5;
 
 /**
- * The child of a process that is the first of a pid namespace of its own and that its parent knows by a number; undefined when
- * there is none. Throws the system's error when this process can open nothing more. See proc_pid_status(5), `NSpid`.
+ * The child of a process that is the first of a pid namespace of its own and that its parent knows
+ * by a number; undefined when there is none. Throws the system's error when this process can open
+ * nothing more. See proc_pid_status(5), `NSpid`.
  */
 export function firstOfNamespace(parentPid: number, innerPid: number): number | undefined {
   for (let look = 0; look < maxLooks; look++) {
@@ -25,7 +26,9 @@ function isFirst(pid: number, innerPid: number): boolean {
   return numbers.at(-1) === 1 && numbers.at(-2) === innerPid;
 }
 
-/** The numbers of a process in the pid namespaces that it is in, from this process's one inwards. */
+/**
+ * The numbers of a process in the pid namespaces that it is in, from this process's one inwards.
+ */
 function numbersOf(pid: number): readonly number[] {
   const line = /^NSpid:\s+(.*)$/m.exec(readProc(`/proc/${pid}/status`))?.[1];
   return line?.split(/\s+/).map(Number) ?? [];

@@ -1,5 +1,6 @@
 /**
- * What a template is told of the sandboxes that it is to make: tool-runner/PROTOCOL.md, "Templates".
+ * What a template is told of the sandboxes that it is to make: tool-runner/PROTOCOL.md,
+ * "Templates".
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import { rlimitsFor } from "../rlimits.ts";
@@ -7,10 +8,16 @@ import { SandboxError, type SandboxRequest } from "../sandbox.ts";
 import { memoryDirectories } from "./cold-sandbox.ts";
 import type { HostFacts } from "./probe.ts";
 
-/** Files that a memory file system takes more than the sandbox may have, so that whoever watches that sees it exceeded. */
+/**
+ * Files that a memory file system takes more than the sandbox may have, so that whoever watches
+ * that sees it exceeded.
+ */
 const spareFiles = 1_000;
 
-/** The first line that a template reads. Throws SandboxError where this host cannot keep its children as apart as others. */
+/**
+ * The first line that a template reads. Throws SandboxError where this host cannot keep its
+ * children as apart as others.
+ */
 export function templateSettings(
   { profile, memoryBound }: Pick<SandboxRequest, "profile" | "memoryBound">,
   limits: Limits,

@@ -1,5 +1,6 @@
 /**
- * A template: a sandbox in which a tool was loaded once, and from which sandboxes for calls are forked.
+ * A template: a sandbox in which a tool was loaded once, and from which sandboxes for calls are
+ * forked.
  *
  * See docs/adr/0032-children-of-a-template.md for what keeps those apart.
  */
@@ -36,7 +37,9 @@ import { TemplateListener } from "./template-listener.ts";
 import { firstOfNamespace } from "./template-pids.ts";
 import { templateSettings } from "./template-settings.ts";
 
-/** Milliseconds that a child may take until it has connected: some 5 on a machine that is not busy. */
+/**
+ * Milliseconds that a child may take until it has connected: some 5 on a machine that is not busy.
+ */
 const connectTimeoutMs = 10_000;
 
 /** What templates are made with. */
@@ -149,7 +152,8 @@ class OpenTemplate implements Template {
     const { workDirs, facts } = this.#parts;
     await using held = new AsyncDisposableStack();
     const workDir = held.use(await workDirs.take(this.#place.directory));
-    // One after the other: until a child is in a control group of its own it counts with the template.
+    // One after the other: until a child is in a control group of its own it counts with the
+    // template.
     const entered = this.#turn.then(() => this.#make(workDir, signal));
     this.#turn = entered.catch(() => undefined);
     const { child, execution } = await entered;

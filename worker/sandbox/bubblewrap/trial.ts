@@ -44,7 +44,10 @@ export interface OpenTrial extends AsyncDisposable {
   readonly said: ReadonlyMap<string, string>;
   /** The sandbox's first process, as this host numbers it. */
   readonly firstPid: number;
-  /** Number of the network namespace that was made for it; undefined when none was. See namespaces(7). */
+  /**
+   * Number of the network namespace that was made for it; undefined when none was. See
+   * namespaces(7).
+   */
   readonly networkNamespace: number | undefined;
 }
 

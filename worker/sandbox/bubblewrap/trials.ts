@@ -36,7 +36,10 @@ export interface TrialBase {
 export interface Shown {
   /** One of each profile. */
   readonly looks: readonly Look[];
-  /** What became of a user namespace inside where the limit alone is against it: the words of the refusal, or `made`. */
+  /**
+   * What became of a user namespace inside where the limit alone is against it: the words of the
+   * refusal, or `made`.
+   */
   readonly nestedWithoutFilter: string | undefined;
 }
 
@@ -51,8 +54,8 @@ export class Trials {
   }
 
   /**
-   * Sandboxes of all profiles that the variant has a network for, alive at once, and what they show. Rejects with the
-   * signal's reason.
+   * Sandboxes of all profiles that the variant has a network for, alive at once, and what they
+   * show. Rejects with the signal's reason.
    */
   async show(variant: Variant): Promise<Shown | Refusal> {
     await using open = new AsyncDisposableStack();
@@ -89,7 +92,10 @@ export class Trials {
     return { looks, nestedWithoutFilter };
   }
 
-  /** Asks for one ability after the other, each beside the least that a sandbox is. Rejects with the signal's reason. */
+  /**
+   * Asks for one ability after the other, each beside the least that a sandbox is. Rejects with the
+   * signal's reason.
+   */
   async refusals(seccomp: Variant["seccomp"]): Promise<Refusals> {
     const ask = (more: readonly string[], filter?: Uint8Array): Promise<string | undefined> =>
       refusalOf(this.#host, {

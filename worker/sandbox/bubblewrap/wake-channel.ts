@@ -1,5 +1,6 @@
 /**
- * The socket between a worker and a command that waits for its call: see tool-runner/PROTOCOL.md, "Parked".
+ * The socket between a worker and a command that waits for its call: see tool-runner/PROTOCOL.md,
+ * "Parked".
  */
 import type { Duplex } from "node:stream";
 import { isJsonObject, parseJson } from "../../support/json.ts";
@@ -11,13 +12,19 @@ const maxLineBytes = 4096;
 const newline = 0x0a;
 const callLine = "call\n";
 
-/** What a command says of itself; `unclear` when it said nothing that means something, or left without a word. */
+/**
+ * What a command says of itself; `unclear` when it said nothing that means something, or left
+ * without a word.
+ */
 export type Saying =
   | { readonly kind: "ready" }
   | { readonly kind: "unfit"; readonly reason: string }
   | { readonly kind: "unclear" };
 
-/** The worker's end. What comes out of it was written where the tool's code runs. Disposing it closes it. */
+/**
+ * The worker's end. What comes out of it was written where the tool's code runs. Disposing it
+ * closes it.
+ */
 export class WakeChannel implements Disposable {
   readonly #stream: Duplex;
 
@@ -26,7 +33,10 @@ export class WakeChannel implements Disposable {
     this.#stream = stream;
   }
 
-  /** The line that the command says; of whatever comes behind it nothing is read. May be called once. Never rejects. */
+  /**
+   * The line that the command says; of whatever comes behind it nothing is read. May be called
+   * once. Never rejects.
+   */
   async said(): Promise<Saying> {
     const { promise, resolve } = Promise.withResolvers<Saying>();
     const unclear = (): void => resolve({ kind: "unclear" });
@@ -43,7 +53,10 @@ export class WakeChannel implements Disposable {
     return saying;
   }
 
-  /** Tells the command that its call is there, and has nothing more to say. Throws SandboxError when nobody is there to hear it. */
+  /**
+   * Tells the command that its call is there, and has nothing more to say. Throws SandboxError when
+   * nobody is there to hear it.
+   */
   async call(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#stream.write(callLine, (cause) => {

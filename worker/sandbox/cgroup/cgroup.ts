@@ -1,5 +1,6 @@
 /**
- * The contract of control groups: the kernel keeps a sandbox's totals where this worker may make groups of its own.
+ * The contract of control groups: the kernel keeps a sandbox's totals where this worker may make
+ * groups of its own.
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -13,8 +14,8 @@ import { type CgroupRefusal, cgroupRemedies } from "./refusal.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /**
- * Milliseconds after which a group is removed: as long as the processes that were in it give back their memory, it is busy, and
- * each attempt costs more than all other work for it.
+ * Milliseconds after which a group is removed: as long as the processes that were in it give back
+ * their memory, it is busy, and each attempt costs more than all other work for it.
  */
 const discardAfterMs = 20;
 
@@ -22,8 +23,8 @@ const discardAfterMs = 20;
 export type CgroupControl = "memory" | "processes" | "cpu";
 
 /**
- * What control groups can do for sandboxes on this host. Its owner disposes it after the last sandbox is gone; then no group
- * is left, and the worker is again where it was.
+ * What control groups can do for sandboxes on this host. Its owner disposes it after the last
+ * sandbox is gone; then no group is left, and the worker is again where it was.
  */
 export interface Cgroups extends AsyncDisposable {
   /** One line for the operator: the version, and what is kept. */
@@ -33,25 +34,34 @@ export interface Cgroups extends AsyncDisposable {
   readonly controls: Readonly<Record<CgroupControl, boolean>>;
   /** Milliseconds that {@link SandboxCgroup.add} takes when it is rare, as it was tried. */
   readonly joinMs: number;
-  /** Makes a group for one sandbox, with its limits set. The caller owns it. Throws SandboxError. */
+  /**
+   * Makes a group for one sandbox, with its limits set. The caller owns it. Throws SandboxError.
+   */
   create(limits: Limits, signal?: AbortSignal): Promise<SandboxCgroup>;
-  /** Disposes a group in the background: the kernel takes longer for it than an answer should wait. */
+  /**
+   * Disposes a group in the background: the kernel takes longer for it than an answer should wait.
+   */
   discard(group: SandboxCgroup): void;
 }
 
 /**
- * The group of one sandbox. To be disposed when the sandbox's last process is gone; what is left in it then is killed,
- * and a group that cannot be removed is told of elsewhere, so that disposing never rejects.
+ * The group of one sandbox. To be disposed when the sandbox's last process is gone; what is left in
+ * it then is killed, and a group that cannot be removed is told of elsewhere, so that disposing
+ * never rejects.
  */
 export interface SandboxCgroup extends AsyncDisposable {
   /**
-   * Moves a process that has no children yet, and makes none meanwhile, into the group. Rejects with SandboxError when the
-   * kernel refuses; the process may then be in a part of it, and is to be killed. One that is gone already is nothing to move.
+   * Moves a process that has no children yet, and makes none meanwhile, into the group. Rejects
+   * with SandboxError when the kernel refuses; the process may then be in a part of it, and is to
+   * be killed. One that is gone already is nothing to move.
    */
   add(pid: number): Promise<void>;
   /** What was used so far. Synchronous, and to be called before the group is disposed. */
   read(): CgroupUsage;
-  /** Kills every process in the group. One that is being born meanwhile may escape, until the group is disposed. */
+  /**
+   * Kills every process in the group. One that is being born meanwhile may escape, until the group
+   * is disposed.
+   */
   kill(): void;
 }
 
@@ -59,7 +69,10 @@ export interface SandboxCgroup extends AsyncDisposable {
 export interface CgroupUsage {
   /** Processor time of all processes, those that are gone included. */
   readonly cpuMs: number | undefined;
-  /** The most that was charged at once: also files in private memory, and cached files, which the kernel gives up in need. */
+  /**
+   * The most that was charged at once: also files in private memory, and cached files, which the
+   * kernel gives up in need.
+   */
   readonly peakMemoryBytes: number | undefined;
   /** The most processes and threads at once, without bubblewrap's own. */
   readonly peakProcesses: number | undefined;
@@ -71,11 +84,16 @@ export interface CgroupUsage {
 export interface CgroupsOptions {
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly newId: NewId;
-  /** Told of a group that could not be removed; nothing else fails because of it. It must not throw. */
+  /**
+   * Told of a group that could not be removed; nothing else fails because of it. It must not throw.
+   */
   onRemoveFailed(error: unknown): void;
   /** The host's, unless told otherwise. */
   readonly files?: CgroupFiles;
-  /** Whether to find out, in some 0.2 s, what joining a group costs each call: without it there is no remark. */
+  /**
+   * Whether to find out, in some 0.2 s, what joining a group costs each call: without it there is
+   * no remark.
+   */
   readonly timesJoin?: boolean;
 }
 
@@ -83,18 +101,25 @@ export interface CgroupsOptions {
 export interface CgroupsFound {
   /** Undefined when this worker may do nothing with control groups. The caller owns it. */
   readonly cgroups: Cgroups | undefined;
-  /** What is missing and why, for the operator; undefined when everything is there. It names directories of the host. */
+  /**
+   * What is missing and why, for the operator; undefined when everything is there. It names
+   * directories of the host.
+   */
   readonly reason: string | undefined;
   /** How the operator can give what is missing. */
   readonly remedy: string | undefined;
-  /** For the operator: what groups cost more than they could, and what to do about it; undefined when it is nothing. */
+  /**
+   * For the operator: what groups cost more than they could, and what to do about it; undefined
+   * when it is nothing.
+   */
   readonly remark: string | undefined;
 }
 
 /**
- * Finds out by trying what this worker may do with control groups, prefers version 2, and removes groups that dead
- * workers left there. The worker's own group is where sandboxes' groups are made; in version 2 the worker moves to a
- * group below it, with its children, until the result is disposed. Rejects with the signal's reason only.
+ * Finds out by trying what this worker may do with control groups, prefers version 2, and removes
+ * groups that dead workers left there. The worker's own group is where sandboxes' groups are made;
+ * in version 2 the worker moves to a group below it, with its children, until the result is
+ * disposed. Rejects with the signal's reason only.
  */
 export async function openCgroups(
   options: CgroupsOptions,
@@ -117,7 +142,10 @@ export async function openCgroups(
   return { ...found, cgroups: new HostCgroups(makings, newName, joinMs, own) };
 }
 
-/** A controller is bound to one version (cgroups(7)): where version 1 has any, what is said of version 2 is no news. */
+/**
+ * A controller is bound to one version (cgroups(7)): where version 1 has any, what is said of
+ * version 2 is no news.
+ */
 function toldRefusals(
   v2: readonly CgroupRefusal[],
   v1: readonly CgroupRefusal[] | undefined,

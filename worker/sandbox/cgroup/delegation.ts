@@ -1,8 +1,9 @@
 /**
  * Makes a group of version 2 ready for groups below it.
  *
- * A group that passes controllers on must have no process of its own (cgroups(7), "no internal processes" rule), and the
- * worker was started in it, as by systemd's `Delegate=yes` and in containers. So the worker goes to a group below first.
+ * A group that passes controllers on must have no process of its own (cgroups(7), "no internal
+ * processes" rule), and the worker was started in it, as by systemd's `Delegate=yes` and in
+ * containers. So the worker goes to a group below first.
  *
  *   before   G: worker            after   G: passes memory and pids on
  *                                         ├─ str-worker: worker, and what it starts for itself
@@ -27,15 +28,19 @@ export interface DelegationSurroundings {
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** What was changed of a group. Disposing undoes it, unless groups are left that it would take the controllers from. */
+/**
+ * What was changed of a group. Disposing undoes it, unless groups are left that it would take the
+ * controllers from.
+ */
 export interface PassedOn extends Disposable {
   /** Milliseconds of the longest move of a process out of the way; 0 when none was moved. */
   readonly longestMoveMs: number;
 }
 
 /**
- * Has `directory`, the group of this process, pass controllers on, and moves this process and its descendants out of
- * the way if they are all that is in there. Throws CgroupRefusal, and then everything is as before.
+ * Has `directory`, the group of this process, pass controllers on, and moves this process and its
+ * descendants out of the way if they are all that is in there. Throws CgroupRefusal, and then
+ * everything is as before.
  */
 export function passOn(
   surroundings: DelegationSurroundings,
@@ -75,7 +80,9 @@ export function passOn(
   };
 }
 
-/** Moves all processes of the group to one below; disposing moves them back. Throws CgroupRefusal. */
+/**
+ * Moves all processes of the group to one below; disposing moves them back. Throws CgroupRefusal.
+ */
 function stepAside(surroundings: DelegationSurroundings, directory: string): PassedOn {
   const { files } = surroundings;
   const strangers = files.processesIn(directory).filter((pid) => !descends(pid));

@@ -4,7 +4,10 @@
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "./cgroup.ts";
 
-/** Processes that bubblewrap itself has in a sandbox's group: the outer one, and the first one inside. */
+/**
+ * Processes that bubblewrap itself has in a sandbox's group: the outer one, and the first one
+ * inside.
+ */
 export const bubblewrapProcesses = 2;
 
 /** Limits that a group can keep. */
@@ -25,7 +28,10 @@ export type CgroupReader = (control: CgroupControl, file: string) => string | un
 /** One version. */
 export interface CgroupDialect {
   readonly version: 1 | 2;
-  /** What keeps each control: the name of the kernel's controller, or undefined where every group has it. */
+  /**
+   * What keeps each control: the name of the kernel's controller, or undefined where every group
+   * has it.
+   */
   readonly controllers: Readonly<Record<CgroupControl, string | undefined>>;
   /** In the order in which the kernel takes them. */
   settings(limits: CgroupLimits): readonly CgroupSetting[];
@@ -33,8 +39,9 @@ export interface CgroupDialect {
 }
 
 /**
- * Version 1, as admin-guide/cgroup-v1/memory.rst, pids.rst and cpuacct.rst of the kernel's documentation have it. Without
- * the file for memory and swap together, a group that does not swap at all comes nearest.
+ * Version 1, as admin-guide/cgroup-v1/memory.rst, pids.rst and cpuacct.rst of the kernel's
+ * documentation have it. Without the file for memory and swap together, a group that does not swap
+ * at all comes nearest.
  */
 export const cgroupV1: CgroupDialect = {
   version: 1,
@@ -59,8 +66,9 @@ export const cgroupV1: CgroupDialect = {
 };
 
 /**
- * Version 2, as admin-guide/cgroup-v2.rst of the kernel's documentation has it. Every group but the root counts
- * processor time. Where memory is used up, all processes of the group are killed together.
+ * Version 2, as admin-guide/cgroup-v2.rst of the kernel's documentation has it. Every group but the
+ * root counts processor time. Where memory is used up, all processes of the group are killed
+ * together.
  */
 export const cgroupV2: CgroupDialect = {
   version: 2,

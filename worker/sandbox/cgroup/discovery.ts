@@ -8,7 +8,10 @@ import { CgroupRefusal } from "./refusal.ts";
 /** The group of this process in one hierarchy. */
 export interface OwnGroup {
   readonly directory: string;
-  /** What is bound to a hierarchy of version 1; what a group of version 2 may pass on to groups below. */
+  /**
+   * What is bound to a hierarchy of version 1; what a group of version 2 may pass on to groups
+   * below.
+   */
   readonly controllers: readonly string[];
 }
 
@@ -34,7 +37,10 @@ export function ownGroupV2(files: CgroupFiles): OwnGroup {
   return { directory, controllers: controllers.split(/\s+/).filter(Boolean) };
 }
 
-/** The group in the hierarchy of one controller of version 1. Throws CgroupRefusal where it cannot be written to. */
+/**
+ * The group in the hierarchy of one controller of version 1. Throws CgroupRefusal where it cannot
+ * be written to.
+ */
 export function ownGroupV1(files: CgroupFiles, controller: string): OwnGroup {
   const what = `${controller} of cgroup v1`;
   const path = membershipsOf(files).get(controller);
@@ -46,7 +52,10 @@ export function ownGroupV1(files: CgroupFiles, controller: string): OwnGroup {
   return { directory: locate(files, path, mounts, what), controllers: [controller] };
 }
 
-/** The directory of a group: of several mounts that show it the first one that is writable, else it is refused. */
+/**
+ * The directory of a group: of several mounts that show it the first one that is writable, else it
+ * is refused.
+ */
 function locate(
   files: CgroupFiles,
   path: string,
@@ -55,7 +64,8 @@ function locate(
 ): string {
   const visible = mounts.flatMap(({ root, mountPoint, isReadOnly }) => {
     const directory = join(mountPoint, posix.relative(root, path));
-    // Paths are relative to a cgroup namespace, and a mount may be another one's. The group itself tells.
+    // Paths are relative to a cgroup namespace, and a mount may be another one's. The group itself
+    // tells.
     const isShown = files.processesIn(directory).includes(process.pid);
     return isShown ? [{ directory, isReadOnly }] : [];
   });
@@ -66,7 +76,10 @@ function locate(
     : new CgroupRefusal("read-only", `${visible[0].directory} is mounted read-only`);
 }
 
-/** Group by controller, and by "" for version 2. Lines are `number:controllers:path`; see cgroups(7), /proc/[pid]/cgroup. */
+/**
+ * Group by controller, and by "" for version 2. Lines are `number:controllers:path`; see
+ * cgroups(7), /proc/[pid]/cgroup.
+ */
 function membershipsOf(files: CgroupFiles): ReadonlyMap<string, string> {
   const paths = new Map<string, string>();
   for (const line of (files.read("/proc/self/cgroup") ?? "").split("\n")) {
@@ -77,7 +90,10 @@ function membershipsOf(files: CgroupFiles): ReadonlyMap<string, string> {
   return paths;
 }
 
-/** Mounts of control groups. See proc_pid_mountinfo(5): a number of optional fields ends with a dash. */
+/**
+ * Mounts of control groups. See proc_pid_mountinfo(5): a number of optional fields ends with a
+ * dash.
+ */
 function mountsOf(files: CgroupFiles): readonly CgroupMount[] {
   const text = files.read("/proc/self/mountinfo") ?? "";
   return text.split("\n").flatMap((line) => {

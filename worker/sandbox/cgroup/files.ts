@@ -1,5 +1,6 @@
 /**
- * The files of control groups: each group is a directory, and the kernel makes and removes the files in it (cgroups(7)).
+ * The files of control groups: each group is a directory, and the kernel makes and removes the
+ * files in it (cgroups(7)).
  */
 import {
   closeSync,
@@ -19,18 +20,25 @@ import { readRecord } from "../proc/files.ts";
 const writeAsync = promisify<number, string>(write);
 
 /**
- * What is done with them. But for {@link move} it is synchronous: it takes microseconds and no disk, and a promise for each
- * step would cost more than the step. Everything that does not read throws the system's error.
+ * What is done with them. But for {@link move} it is synchronous: it takes microseconds and no
+ * disk, and a promise for each step would cost more than the step. Everything that does not read
+ * throws the system's error.
  */
 export class CgroupFiles {
   readonly #root: string;
 
-  /** @param root what stands before every path: a directory that holds a recorded tree, or the host's own root */
+  /**
+   * @param root what stands before every path: a directory that holds a recorded tree, or the
+   *   host's own root
+   */
   constructor(root = "/") {
     this.#root = root;
   }
 
-  /** The text of a file; undefined where it cannot be read, as when the group or this kernel's feature is not there. */
+  /**
+   * The text of a file; undefined where it cannot be read, as when the group or this kernel's
+   * feature is not there.
+   */
   read(path: string): string | undefined {
     try {
       return readFileSync(this.onHost(path), "latin1");
@@ -59,8 +67,9 @@ export class CgroupFiles {
   }
 
   /**
-   * Moves a process to a group by writing its number to a file. Not in this thread: the kernel waits for all processors to
-   * pass by first, some 10 ms, unless another process of the host was moved right before.
+   * Moves a process to a group by writing its number to a file. Not in this thread: the kernel
+   * waits for all processors to pass by first, some 10 ms, unless another process of the host was
+   * moved right before.
    */
   async move(path: string, pid: number): Promise<void> {
     const descriptor = openSync(this.onHost(path), constants.O_WRONLY);
@@ -91,7 +100,10 @@ export class CgroupFiles {
     }
   }
 
-  /** Processes in a group, as this worker numbers them. Those of which it cannot see the number are 0. */
+  /**
+   * Processes in a group, as this worker numbers them. Those of which it cannot see the number are
+   * 0.
+   */
   processesIn(directory: string): readonly number[] {
     const text = this.read(join(directory, "cgroup.procs")) ?? "";
     return text.split("\n").filter(Boolean).map(Number);

@@ -9,7 +9,10 @@ import { type CgroupFiles, isErrno } from "./files.ts";
 import { signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
-/** Milliseconds until a group that does not get empty is given up: a killed process frees its memory first. */
+/**
+ * Milliseconds until a group that does not get empty is given up: a killed process frees its memory
+ * first.
+ */
 const removeTimeoutMs = 10_000;
 /** Milliseconds between two attempts to remove a group, doubling from the first to the last. */
 const removePauseMs = { first: 1, last: 50 };
@@ -130,7 +133,8 @@ function kill(files: CgroupFiles, group: string): void {
   try {
     files.write(join(group, "cgroup.kill"), "1");
   } catch {
-    // What this worker cannot see has number 0, and to signal 0 would mean the worker's own process group.
+    // What this worker cannot see has number 0, and to signal 0 would mean the worker's own process
+    // group.
     for (const pid of files.processesIn(group)) if (pid > 0) signalQuietly(pid, "SIGKILL");
   }
 }

@@ -7,8 +7,8 @@ import { exists } from "../proc/processes.ts";
 import { readStat } from "../proc/stat.ts";
 
 /**
- * The number of a process means something in its pid namespace only, and may be another process's later: so the namespace
- * and the time of its start, in ticks since the host's, stand beside it.
+ * The number of a process means something in its pid namespace only, and may be another process's
+ * later: so the namespace and the time of its start, in ticks since the host's, stand beside it.
  */
 const pattern = /^str-sandbox-(?<namespace>\d+)-(?<pid>\d+)-(?<start>\d+)-[0-9a-f-]+$/;
 
@@ -19,7 +19,10 @@ export function cgroupNames(newId: NewId): () => string {
   return () => `${prefix}-${newId()}`;
 }
 
-/** Whether a group was made by a worker of this pid namespace that is dead. Of others nothing is known. */
+/**
+ * Whether a group was made by a worker of this pid namespace that is dead. Of others nothing is
+ * known.
+ */
 export function isLeftBehind(name: string): boolean {
   const { namespace, pid, start } = pattern.exec(name)?.groups ?? {};
   if (pid === undefined || namespace !== pidNamespace()) return false;

@@ -1,5 +1,6 @@
 /**
- * Opens one version of control groups: where sandboxes' groups are to be, and a trial of each place.
+ * Opens one version of control groups: where sandboxes' groups are to be, and a trial of each
+ * place.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -76,7 +77,9 @@ export async function openV2(
   }
 }
 
-/** Version 1: a hierarchy for each controller, or one for several. Each may be the worker's or not. */
+/**
+ * Version 1: a hierarchy for each controller, or one for several. Each may be the worker's or not.
+ */
 export async function openV1(
   surroundings: CgroupSurroundings,
   newName: () => string,
@@ -130,8 +133,8 @@ interface Tried {
 }
 
 /**
- * Makes a group with limits below each of the candidates, moves a short process into all of them, and removes them. Throws
- * CgroupRefusal where there is no such process.
+ * Makes a group with limits below each of the candidates, moves a short process into all of them,
+ * and removes them. Throws CgroupRefusal where there is no such process.
  */
 async function tryOut(
   surroundings: CgroupSurroundings,
@@ -165,7 +168,10 @@ async function tryOut(
   return { parents, refusals, joinMs };
 }
 
-/** The shortest time that joining took: one alone may have been long because the processors were busy. */
+/**
+ * The shortest time that joining took: one alone may have been long because the processors were
+ * busy.
+ */
 async function retime(
   firstMs: number,
   surroundings: CgroupSurroundings,

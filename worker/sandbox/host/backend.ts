@@ -1,5 +1,6 @@
 /**
- * No sandbox at all, for development: a command of the host, with what the contract of a sandbox has besides isolation.
+ * No sandbox at all, for development: a command of the host, with what the contract of a sandbox
+ * has besides isolation.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -37,7 +38,10 @@ const firstMark = 2 ** 50;
 /** Hexadecimal digits of a name of our own that a mark is made of. */
 const markDigits = 12;
 
-/** The kernel keeps limits of a process, and the worker reads the statuses; nothing keeps sums, or files apart. */
+/**
+ * The kernel keeps limits of a process, and the worker reads the statuses; nothing keeps sums, or
+ * files apart.
+ */
 const enforcement: Enforcement = {
   memoryBytes: "none",
   cpuSeconds: "none",
@@ -53,7 +57,10 @@ const enforcement: Enforcement = {
 
 const unenforced: readonly Unenforced[] = ["isolation", "seccomp"];
 
-/** Prepares the work directories and runs a command. The caller owns the backend. Throws SandboxError. */
+/**
+ * Prepares the work directories and runs a command. The caller owns the backend. Throws
+ * SandboxError.
+ */
 export async function openHost(options: BackendOptions): Promise<SandboxBackend> {
   await using opened = new AsyncDisposableStack();
   const workDirs = opened.use(

@@ -13,7 +13,10 @@ import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts"
 
 /** Milliseconds between two looks for processes that were killed. */
 const goneLookMs = 2;
-/** Looks in a row that have to find nobody: a process may be born, and its parent end, behind the back of one. */
+/**
+ * Looks in a row that have to find nobody: a process may be born, and its parent end, behind the
+ * back of one.
+ */
 const quietLooks = 2;
 /** Milliseconds after which processes that are still there are given up. */
 const goneTimeoutMs = 5_000;
@@ -48,10 +51,11 @@ export async function startOnHost(command: HostCommand, clock: Clock): Promise<H
 }
 
 /**
- * A command without isolation. Its processes bear a mark that no session, no other parent and no new environment takes off: a
- * limit, inherited by whatever a process starts, on the time of real-time threads (RLIMIT_RTTIME, getrlimit(2)). It bounds
- * nothing, since it is some decades, and its number is used once. Who wants to get away can: by a lower limit, or by a child
- * that takes over again and again before it is seen.
+ * A command without isolation. Its processes bear a mark that no session, no other parent and no
+ * new environment takes off: a limit, inherited by whatever a process starts, on the time of
+ * real-time threads (RLIMIT_RTTIME, getrlimit(2)). It bounds nothing, since it is some decades, and
+ * its number is used once. Who wants to get away can: by a lower limit, or by a child that takes
+ * over again and again before it is seen.
  */
 export class HostExecution implements Execution {
   readonly exited: Promise<ExitReport>;

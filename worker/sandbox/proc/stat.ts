@@ -9,13 +9,19 @@ export interface ProcStat {
   readonly hasEnded: boolean;
   /** Whether it is on its way out of the kernel: it runs nothing of a program any more. */
   readonly isExiting: boolean;
-  /** Whether it waits and cannot be woken, such as for a child that still uses its memory (vfork(2)). */
+  /**
+   * Whether it waits and cannot be woken, such as for a child that still uses its memory
+   * (vfork(2)).
+   */
   readonly isSuspended: boolean;
   /** Whether a signal has stopped it. */
   readonly isStopped: boolean;
   readonly parentPid: number;
   readonly threads: number;
-  /** When it began, in the kernel's ticks since boot: with the number it tells one process from all others. */
+  /**
+   * When it began, in the kernel's ticks since boot: with the number it tells one process from all
+   * others.
+   */
   readonly startTicks: number;
   /** Processor time of the process itself. */
   readonly ownMs: number;
@@ -26,14 +32,18 @@ export interface ProcStat {
 /** PF_EXITING of linux/sched.h. */
 const exitingFlag = 0x4;
 
-/** Milliseconds of the kernel's tick for processes. It is the same on every architecture that Node runs on. */
+/**
+ * Milliseconds of the kernel's tick for processes. It is the same on every architecture that Node
+ * runs on.
+ */
 const tickMs = 10;
 
 /** Fields, counted from the one behind the name. */
 const fields = { state: 0, parent: 1, flags: 6, userTime: 11, threads: 17, start: 19 } as const;
 
 /**
- * Reads it from a directory of /proc. Undefined when the process or thread is gone, or not for this user to see.
+ * Reads it from a directory of /proc. Undefined when the process or thread is gone, or not for this
+ * user to see.
  *
  * @param place such as `/proc/7`, or `/proc/7/task/8` for a thread
  */

@@ -4,9 +4,10 @@
 import type { SeenProcess } from "./process-tree.ts";
 
 /**
- * What processes have used, those that are gone included. A process that has ended and was waited for is in its parent's
- * account; one that nobody waits for is not, and stays with what was last seen of it. So the sum is never too large, and
- * too small by what processes used that nobody waits for, between the last look at each and its end.
+ * What processes have used, those that are gone included. A process that has ended and was waited
+ * for is in its parent's account; one that nobody waits for is not, and stays with what was last
+ * seen of it. So the sum is never too large, and too small by what processes used that nobody waits
+ * for, between the last look at each and its end.
  */
 export class CpuTotal {
   readonly #living = new Map<string, SeenProcess>();

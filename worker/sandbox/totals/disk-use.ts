@@ -1,5 +1,6 @@
 /**
- * What a tool has made of its work directory: bytes on disk and files, counted piece by piece while the tool goes on.
+ * What a tool has made of its work directory: bytes on disk and files, counted piece by piece while
+ * the tool goes on.
  */
 import { type BigIntStats, closeSync, fstatSync, statfsSync } from "node:fs";
 import { openTop, type TreeVisitor, walkTree } from "./tree-walk.ts";
@@ -7,7 +8,10 @@ import { openTop, type TreeVisitor, walkTree } from "./tree-walk.ts";
 /** What stat(2) counts in. */
 export const blockBytes = 512;
 
-/** A file among those of a tree: its number on the device of the top directory, where that is one and exact. */
+/**
+ * A file among those of a tree: its number on the device of the top directory, where that is one
+ * and exact.
+ */
 export type FileKey = number | string;
 
 /** What was found in a tree, its top directory left out. */
@@ -59,7 +63,10 @@ class Found implements DiskUse, TreeVisitor {
     this.isUncountable = true;
   }
 
-  /** A tree may have several devices without any mount: subvolumes of btrfs number their files each by itself. */
+  /**
+   * A tree may have several devices without any mount: subvolumes of btrfs number their files each
+   * by itself.
+   */
   #keyOf({ dev, ino }: BigIntStats): FileKey {
     const isExact = dev === this.#device && ino <= Number.MAX_SAFE_INTEGER;
     return isExact ? Number(ino) : `${dev}:${ino}`;
@@ -67,8 +74,9 @@ class Found implements DiskUse, TreeVisitor {
 }
 
 /**
- * Walks through a tree once when it is made, for what is there already, and then again and again, piece by piece. Nothing is
- * opened by following a link, whatever changes meanwhile. The owner disposes it.
+ * Walks through a tree once when it is made, for what is there already, and then again and again,
+ * piece by piece. Nothing is opened by following a link, whatever changes meanwhile. The owner
+ * disposes it.
  */
 export class DiskWalk implements Disposable {
   /** The device that the tree is on, as stat(2) numbers it. */
@@ -108,8 +116,9 @@ export class DiskWalk implements Disposable {
   }
 
   /**
-   * What the whole file system holds more than when the last walk through everything began. That may be others' doing, so it
-   * proves nothing; but the tree cannot have grown by more where this is not much.
+   * What the whole file system holds more than when the last walk through everything began. That
+   * may be others' doing, so it proves nothing; but the tree cannot have grown by more where this
+   * is not much.
    */
   get heldMore(): Amount {
     const [before, now] = [this.#heldAtWhole, this.#held()];
@@ -117,7 +126,9 @@ export class DiskWalk implements Disposable {
     return { bytes: now.bytes - before.bytes, files: now.files - before.files };
   }
 
-  /** Goes on to the end of this walk, or until `performance.now()` is `untilMs`, whichever is first. */
+  /**
+   * Goes on to the end of this walk, or until `performance.now()` is `untilMs`, whichever is first.
+   */
   goOn(untilMs: number): void {
     this.#walk ??= { steps: walkTree(this.#top, this.#found), held: this.#held() };
     const { steps, held } = this.#walk;
@@ -135,7 +146,9 @@ export class DiskWalk implements Disposable {
     return new Found(BigInt(this.device));
   }
 
-  /** Undefined where the file system does not tell. Some do not count files; then these are none. */
+  /**
+   * Undefined where the file system does not tell. Some do not count files; then these are none.
+   */
   #held(): Amount | undefined {
     try {
       const { bsize, blocks, bfree, files, ffree } = statfsSync(`/proc/self/fd/${this.#top}`);

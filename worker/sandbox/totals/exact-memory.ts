@@ -11,18 +11,21 @@ const maxListBytes = 8 * 1024 * 1024;
 
 /** Bytes that processes hold together. */
 export interface ExactMemory {
-  /** Their own pages, those that they share by a fork and those that are swapped out included, and page tables. */
+  /**
+   * Their own pages, those that they share by a fork and those that are swapped out included, and
+   * page tables.
+   */
   readonly ownBytes: number;
   /** Pages of shared memory that some of them map. */
   readonly sharedBytes: number;
 }
 
 /**
- * What processes hold, where pages that several share count for each by its part (`Pss` of proc_pid_smaps(5)). Undefined where
- * the kernel does not show that to this process.
+ * What processes hold, where pages that several share count for each by its part (`Pss` of
+ * proc_pid_smaps(5)). Undefined where the kernel does not show that to this process.
  *
- * The kernel walks through page tables for it, which takes a millisecond for some hundred megabytes: not in this thread, and
- * for one process after the other.
+ * The kernel walks through page tables for it, which takes a millisecond for some hundred
+ * megabytes: not in this thread, and for one process after the other.
  *
  * @param leftOut devices whose files, where they are mapped, count elsewhere
  * @param enough bytes at which the count ends, with as much as it has come to
@@ -37,7 +40,8 @@ export async function exactMemory(
   for (const process of processes) {
     if (ownBytes + sharedBytes > enough) break;
     const rollup = await textOf(`${process.place}/smaps_rollup`);
-    // A process that has ended meanwhile holds nothing; one that is not shown leaves everything open.
+    // A process that has ended meanwhile holds nothing; one that is not shown leaves everything
+    // open.
     if (rollup === "") continue;
     if (rollup?.includes("\nPss_Anon:") !== true) return undefined;
     ownBytes += process.tableBytes + sumOf(rollup, /^(?:Pss_Anon|SwapPss):\s+(\d+) kB$/gm);
@@ -50,13 +54,16 @@ export async function exactMemory(
   return { ownBytes: Math.max(0, ownBytes), sharedBytes: Math.max(0, sharedBytes) };
 }
 
-/** A mapping, with whether it is shared and its device, or one of the facts about it that count here, in this order. */
+/**
+ * A mapping, with whether it is shared and its device, or one of the facts about it that count
+ * here, in this order.
+ */
 const smapsLine =
   /^(?:[0-9a-f]+-[0-9a-f]+ ...([ps]) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) .*|(Rss|Pss|Anonymous|SwapPss):\s+(\d+) kB)$/gm;
 
 /**
- * What mappings of files on these devices hold. Of a list that is longer than any honest one its beginning has to do: what is
- * missing counts twice then.
+ * What mappings of files on these devices hold. Of a list that is longer than any honest one its
+ * beginning has to do: what is missing counts twice then.
  */
 async function mappedOf(
   path: string,
@@ -86,7 +93,10 @@ async function mappedOf(
   return found;
 }
 
-/** Whole lines of a file, some at a time, up to {@link maxListBytes}; nothing more when the process is gone. */
+/**
+ * Whole lines of a file, some at a time, up to {@link maxListBytes}; nothing more when the process
+ * is gone.
+ */
 async function* piecesOf(path: string): AsyncGenerator<string, void> {
   try {
     let rest = "";

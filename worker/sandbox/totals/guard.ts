@@ -10,29 +10,37 @@ export const lookMs = 20;
 /** Milliseconds between two looks at one that only waits for its call. */
 export const restingLookMs = 1_000;
 /**
- * Least pause between two looks, in lengths of a look: a sandbox full of processes must not hold the worker up. It is the
- * processor time of a look that counts, so that who keeps all processors busy is not looked at less often.
+ * Least pause between two looks, in lengths of a look: a sandbox full of processes must not hold
+ * the worker up. It is the processor time of a look that counts, so that who keeps all processors
+ * busy is not looked at less often.
  */
 const pausePerLook = 4;
 /** The same while a sandbox may have put too much on the disk. */
 const urgentPausePerLook = 1;
-/** Milliseconds of a look that go into the files of all sandboxes together; a walk through many goes on with the next. */
+/**
+ * Milliseconds of a look that go into the files of all sandboxes together; a walk through many goes
+ * on with the next.
+ */
 const filesMs = 4;
 /** Milliseconds besides, for all those together that may have put too much on the disk. */
 const urgentFilesMs = 16;
-/** Work directories of which a walk may be under way between two looks. Each keeps a descriptor for each
- * directory that it is in. */
+/**
+ * Work directories of which a walk may be under way between two looks. Each keeps a descriptor for
+ * each directory that it is in.
+ */
 const maxWalks = 32;
 
 /** A sandbox that is being watched. Disposed when its first process is gone. */
 export interface Watch extends Disposable {
   /** What was used, as far as was seen. */
   readonly usage: Omit<Usage, "wallMs">;
-  /** The sandbox only waits for its call: from now on it is looked at every {@link restingLookMs}. */
+  /**
+   * The sandbox only waits for its call: from now on it is looked at every {@link restingLookMs}.
+   */
   rest(): void;
   /**
-   * It is about to get its call, and is looked at as others are, the first time after {@link lookMs} at most: a look takes as
-   * long as many a call does. `staged` is what the call brings.
+   * It is about to get its call, and is looked at as others are, the first time after {@link
+   * lookMs} at most: a look takes as long as many a call does. `staged` is what the call brings.
    */
   beginCall(staged: Amount): void;
   /** To be called when the command has ended and the first process may still be there. */
@@ -40,8 +48,9 @@ export interface Watch extends Disposable {
 }
 
 /**
- * Looks at all watched sandboxes every {@link lookMs}, and one after the other at those that wait for their calls. Between
- * two looks a sandbox can use more than its limits; how much more is measured in docs/sandbox.md.
+ * Looks at all watched sandboxes every {@link lookMs}, and one after the other at those that wait
+ * for their calls. Between two looks a sandbox can use more than its limits; how much more is
+ * measured in docs/sandbox.md.
  */
 export class Guard {
   readonly #watched = new Set<Watched>();

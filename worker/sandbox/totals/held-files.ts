@@ -1,6 +1,7 @@
 /**
- * Files of a sandbox that no walk through its work directory finds: those without a name that its processes hold open or
- * mapped, which take room on the disk all the same, and what they hold of other sandboxes.
+ * Files of a sandbox that no walk through its work directory finds: those without a name that its
+ * processes hold open or mapped, which take room on the disk all the same, and what they hold of
+ * other sandboxes.
  */
 import { type Stats, readdirSync, statSync, statfsSync } from "node:fs";
 import { blockBytes } from "./disk-use.ts";
@@ -12,7 +13,10 @@ import type { SeenProcess } from "./process-tree.ts";
 /** What statfs(2) says of a file system in memory. */
 const tmpfsMagic = 0x0102_1994;
 
-/** By these a process holds a file system besides by its descriptors: proc_pid_cwd(5) and proc_pid_exe(5). */
+/**
+ * By these a process holds a file system besides by its descriptors: proc_pid_cwd(5) and
+ * proc_pid_exe(5).
+ */
 const links = ["cwd", "exe"];
 
 /** Bytes of each file, by the file's number. */
@@ -21,17 +25,24 @@ export type HeldFiles = ReadonlyMap<number, number>;
 /** What one search found. */
 export interface Held {
   readonly files: HeldFiles;
-  /** Bytes in memory file systems of other sandboxes, by device: all that is in one stays as long as one file of it is held. */
+  /**
+   * Bytes in memory file systems of other sandboxes, by device: all that is in one stays as long as
+   * one file of it is held.
+   */
   readonly foreignMemory: ReadonlyMap<number, number>;
-  /** Whether there is something that nobody can look into: another call's directory, or a process that hides what it holds. */
+  /**
+   * Whether there is something that nobody can look into: another call's directory, or a process
+   * that hides what it holds.
+   */
   readonly isUncountable: boolean;
 }
 
 type SeenPlace = Pick<SeenProcess, "place">;
 
 /**
- * Looks for what is held on one device, and of other sandboxes' memory, among the descriptors of all processes, again and
- * again. What is on its way from one process to another over a socket is in none of them.
+ * Looks for what is held on one device, and of other sandboxes' memory, among the descriptors of
+ * all processes, again and again. What is on its way from one process to another over a socket is
+ * in none of them.
  */
 export class HeldFilesSearch {
   readonly #device: number;
@@ -50,9 +61,11 @@ export class HeldFilesSearch {
   }
 
   /**
-   * Goes on to the end of this search, or until `performance.now()` is `untilMs`, whichever is first.
+   * Goes on to the end of this search, or until `performance.now()` is `untilMs`, whichever is
+   * first.
    *
-   * @param mapped files that are mapped, which count too: by what a descriptor tells of them, where one is open
+   * @param mapped files that are mapped, which count too: by what a descriptor tells of them, where
+   *   one is open
    * @param mounts the sandbox's, when it has been set up; without them nothing is told from others'
    */
   goOn(
@@ -106,7 +119,8 @@ export class HeldFilesSearch {
     if (isHere && stats.nlink === 0) this.#found.add(stats);
     else if (mounts !== undefined && isTree(stats) && isForeign(mounts)) {
       if (!isHere) this.#found.addMemory(path, stats.dev, mounts);
-      // A file with a name needs no account here: others' lose theirs when their calls end, and the host keeps its programs.
+      // A file with a name needs no account here: others' lose theirs when their calls end, and the
+      // host keeps its programs.
       else if (stats.isDirectory()) this.#found.isUncountable = true;
     }
   }
@@ -121,7 +135,10 @@ class Found implements Held {
     this.files.set(ino, blocks * blockBytes);
   }
 
-  /** Another sandbox may have the same file system of the host, such as one with tools: that is nobody's. */
+  /**
+   * Another sandbox may have the same file system of the host, such as one with tools: that is
+   * nobody's.
+   */
   addMemory(path: string, device: number, mounts: OwnMounts): void {
     if (this.foreignMemory.has(device) || mounts.hasDevice(device)) return;
     try {
@@ -137,7 +154,10 @@ function isTree(stats: Stats): boolean {
   return stats.isFile() || stats.isDirectory();
 }
 
-/** The names in a directory of /proc; undefined when this process may not see them, or the other is gone. */
+/**
+ * The names in a directory of /proc; undefined when this process may not see them, or the other is
+ * gone.
+ */
 function namesOf(path: string): readonly string[] | undefined {
   try {
     return readdirSync(path);

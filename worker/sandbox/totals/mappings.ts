@@ -1,6 +1,6 @@
 /**
- * What processes of a sandbox map that has no name: files that were removed, and memory that processes share. Either stays,
- * all of it, as long as somebody maps one page.
+ * What processes of a sandbox map that has no name: files that were removed, and memory that
+ * processes share. Either stays, all of it, as long as somebody maps one page.
  */
 import { type Stats, statSync } from "node:fs";
 import { blockBytes } from "./disk-use.ts";
@@ -11,13 +11,22 @@ import type { SeenProcess } from "./process-tree.ts";
 /** Looks in a row at the same sandbox of which one begins a search: these lists are long. */
 export const looksPerSearch = 5;
 
-/** Files and pieces of memory that one search takes note of: who maps more must not fill the worker's own memory. */
+/**
+ * Files and pieces of memory that one search takes note of: who maps more must not fill the
+ * worker's own memory.
+ */
 const maxNoted = 100_000;
 
-/** Bytes that the kernel holds for a mapping, with its place in the process's tree: 27 MB for 65,000, measured on Linux 6.18. */
+/**
+ * Bytes that the kernel holds for a mapping, with its place in the process's tree: 27 MB for
+ * 65,000, measured on Linux 6.18.
+ */
 const bytesPerMapping = 416;
 
-/** Bytes of something, and whether the kernel has told them; else it is as much as is known to be mapped. */
+/**
+ * Bytes of something, and whether the kernel has told them; else it is as much as is known to be
+ * mapped.
+ */
 interface Size {
   readonly bytes: number;
   readonly isExact: boolean;
@@ -34,9 +43,10 @@ interface Found {
 }
 
 /**
- * Searches the mappings of all processes, piece by piece, again and again. How large something is the kernel tells to
- * privileged processes only (`map_files` in proc(5)). To others a file is as large as it is mapped, and shared memory as
- * large as it was ever seen mapped: what of it nobody has touched counts too. The owner disposes it.
+ * Searches the mappings of all processes, piece by piece, again and again. How large something is
+ * the kernel tells to privileged processes only (`map_files` in proc(5)). To others a file is as
+ * large as it is mapped, and shared memory as large as it was ever seen mapped: what of it nobody
+ * has touched counts too. The owner disposes it.
  */
 export class MappingsSearch implements Disposable {
   readonly #deviceName: string;
@@ -58,7 +68,10 @@ export class MappingsSearch implements Disposable {
     this.#deviceName = deviceName(device);
   }
 
-  /** Bytes of each file on the device, by the file's number, that the last search through all processes found. */
+  /**
+   * Bytes of each file on the device, by the file's number, that the last search through all
+   * processes found.
+   */
   get files(): ReadonlyMap<number, number> {
     return this.#files;
   }
@@ -69,14 +82,17 @@ export class MappingsSearch implements Disposable {
   }
 
   /**
-   * Bytes of shared memory that were there all the time from the end of one search to the beginning of the next, which is
-   * under way or has ended with the last look: what both have found.
+   * Bytes of shared memory that were there all the time from the end of one search to the beginning
+   * of the next, which is under way or has ended with the last look: what both have found.
    */
   get lastingSharedBytes(): number {
     return this.#lastingSharedBytes;
   }
 
-  /** Whether another sandbox's memory was found, by the last search through all processes, or this one. */
+  /**
+   * Whether another sandbox's memory was found, by the last search through all processes, or this
+   * one.
+   */
   get hasForeign(): boolean {
     return this.#last.hasForeign || this.#found.hasForeign;
   }
@@ -86,13 +102,17 @@ export class MappingsSearch implements Disposable {
     return this.#search !== undefined;
   }
 
-  /** Bytes that the kernel holds to know of all mappings, by the last search through all processes, or this one. */
+  /**
+   * Bytes that the kernel holds to know of all mappings, by the last search through all processes,
+   * or this one.
+   */
   get kernelBytes(): number {
     return Math.max(this.#lastMappings, this.#foundMappings) * bytesPerMapping;
   }
 
   /**
-   * Begins a search if it is time for one, and goes on to its end, or until `performance.now()` is `untilMs`.
+   * Begins a search if it is time for one, and goes on to its end, or until `performance.now()` is
+   * `untilMs`.
    *
    * @param mounts the sandbox's, when it has been set up; without them nothing is told from others'
    */
@@ -187,10 +207,16 @@ function inodeOf(key: string): number {
 const unnamedLines =
   /^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) +(.*) \(deleted\)$/gm;
 
-/** What the kernel calls memory that processes share by mmap(2). A file that is called so on purpose counts as well. */
+/**
+ * What the kernel calls memory that processes share by mmap(2). A file that is called so on purpose
+ * counts as well.
+ */
 const sharedMemoryName = "/dev/zero";
 
-/** How files of /proc write a device that stat(2) has numbered: Linux has 12 bits for one half, 20 for the other. */
+/**
+ * How files of /proc write a device that stat(2) has numbered: Linux has 12 bits for one half, 20
+ * for the other.
+ */
 export function deviceName(device: number): string {
   const major = (device >>> 8) & 0xfff;
   const minor = (device & 0xff) | ((device >>> 12) & 0xf_ff00);

@@ -1,10 +1,11 @@
 /**
  * What a sandbox holds in memory in all, look by look.
  *
- * Adding up what each process holds is quick, but counts pages that processes share once for each; counting each page once
- * takes long. So the sum decides as long as it is within the bound, and what is certain beyond it decides when it is not.
- * Memory that was mapped to be shared is there also when no process has touched it: what a search finds of it counts in place
- * of what processes show of it, if it is more.
+ * Adding up what each process holds is quick, but counts pages that processes share once for each;
+ * counting each page once takes long. So the sum decides as long as it is within the bound, and
+ * what is certain beyond it decides when it is not. Memory that was mapped to be shared is there
+ * also when no process has touched it: what a search finds of it counts in place of what processes
+ * show of it, if it is more.
  */
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import { exactMemory } from "./exact-memory.ts";
@@ -15,12 +16,16 @@ import type { ProcessTree, SeenProcess } from "./process-tree.ts";
 /** Least pause between two exact counts of one sandbox's memory, in lengths of such a count. */
 const pausePerCount = 1;
 /**
- * Exact counts in a row that leave open whether there is too much, because processes were taking up or giving back memory
- * meanwhile. After so many the count is believed: who never holds still does not escape it.
+ * Exact counts in a row that leave open whether there is too much, because processes were taking up
+ * or giving back memory meanwhile. After so many the count is believed: who never holds still does
+ * not escape it.
  */
 const maxDoubtfulCounts = 8;
 
-/** A count ends when it has come to so many times the bound: what is left would only take time, in which more is taken. */
+/**
+ * A count ends when it has come to so many times the bound: what is left would only take time, in
+ * which more is taken.
+ */
 const enoughBounds = 2;
 
 /** Runs a task when those before it have ended. */
@@ -108,8 +113,8 @@ export class MemoryTotal {
   }
 
   /**
-   * What was certain once, with what the same processes have got as their own since, and without what they gave back. Shared
-   * pages that a process has got may have been counted for others.
+   * What was certain once, with what the same processes have got as their own since, and without
+   * what they gave back. Shared pages that a process has got may have been counted for others.
    */
   #certainSinceCounted(now: Held): { readonly own: number; readonly all: number } {
     const nothing = { own: 0, all: 0 };
@@ -170,7 +175,9 @@ function leastOf({ processes, inFiles }: Held): number {
   return inFiles + Math.max(0, ...processes.map(({ privateBytes }) => privateBytes));
 }
 
-/** Bytes by which what processes hold differs from one look to a later one, none of them negative. */
+/**
+ * Bytes by which what processes hold differs from one look to a later one, none of them negative.
+ */
 interface Changes {
   /** Of processes that only one of the looks saw. */
   bornOrGone: number;
@@ -201,9 +208,10 @@ function changesBetween(before: Held, after: Held): Changes {
 }
 
 /**
- * Bytes by which an exact count may be too high because the processes were looked at one after the other: what moves from
- * one to the next counts for both, and so does a page that is counted before more of them map it. And memory that a child
- * uses with its parent until it runs another program (vfork(2)) is told of either.
+ * Bytes by which an exact count may be too high because the processes were looked at one after the
+ * other: what moves from one to the next counts for both, and so does a page that is counted before
+ * more of them map it. And memory that a child uses with its parent until it runs another program
+ * (vfork(2)) is told of either.
  */
 function doubtOf(before: Held, after: Held): number {
   const { bornOrGone, ownLost, sharedGained, sharedLost } = changesBetween(before, after);

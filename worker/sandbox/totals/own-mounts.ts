@@ -1,6 +1,7 @@
 /**
- * Which file systems are a sandbox's own. What a process of it holds of others was given to it by another call, over a socket
- * of a network that both have: it stays with who holds it, and no account of the other call's is left that it could be on.
+ * Which file systems are a sandbox's own. What a process of it holds of others was given to it by
+ * another call, over a socket of a network that both have: it stays with who holds it, and no
+ * account of the other call's is left that it could be on.
  */
 import { closeSync, openSync, statSync } from "node:fs";
 import { O_PATH } from "../../support/open-flags.ts";
@@ -13,10 +14,16 @@ const mountLines = /^(\d+) \d+ (\d+):(\d+) /gm;
 /** Lines of proc_pid_maps(5) of files on devices that are no disks: device, inode, path. */
 const mappedLines = /^\S+ \S+ \S+ (00:(?!00 )[0-9a-f]+) (\d+) +(\/.*)$/gm;
 
-/** Devices of the kernel's own, made before any other: what is mapped to be shared is a file without a name on one. */
+/**
+ * Devices of the kernel's own, made before any other: what is mapped to be shared is a file without
+ * a name on one.
+ */
 const kernelsDevice = /^00:0[0-7]$/;
 
-/** The mounts of one sandbox that has been set up. They do not change any more, but for what the first look was too early for. */
+/**
+ * The mounts of one sandbox that has been set up. They do not change any more, but for what the
+ * first look was too early for.
+ */
 export class OwnMounts {
   readonly #list: string;
   readonly #writable: () => readonly number[];
@@ -32,7 +39,9 @@ export class OwnMounts {
     this.#writable = writable;
   }
 
-  /** Whether a descriptor of a process came by another sandbox's mounts; undefined when it is gone. */
+  /**
+   * Whether a descriptor of a process came by another sandbox's mounts; undefined when it is gone.
+   */
   isForeign(place: string, descriptor: string): boolean {
     return !this.#hasMount(mountIn(readProcRecord(`${place}/fdinfo/${descriptor}`)));
   }
@@ -68,8 +77,8 @@ export class OwnMounts {
   }
 
   /**
-   * Whether a file is there, and nowhere the tool could have put it: overlayfs shows mappings of its files on the device below
-   * it, before Linux 6.8.
+   * Whether a file is there, and nowhere the tool could have put it: overlayfs shows mappings of
+   * its files on the device below it, before Linux 6.8.
    */
   #isReadOnly(path: string, inode: number): boolean {
     try {

@@ -3,14 +3,21 @@
  */
 import { statSync, statfsSync } from "node:fs";
 
-/** Where a sandbox has file systems of its own in memory, and how to tell that it has been set up. */
+/**
+ * Where a sandbox has file systems of its own in memory, and how to tell that it has been set up.
+ */
 export interface PrivateMemory {
   /** Paths inside of the file systems, none of which a tool can exchange. */
   readonly directories: readonly string[];
-  /** Where the work directory is inside, and on the host: what is in between is not the sandbox yet. */
+  /**
+   * Where the work directory is inside, and on the host: what is in between is not the sandbox yet.
+   */
   readonly workDirInside: string;
   readonly workDir: string;
-  /** Whether the sandbox has devices of the host's, whose drivers map memory that is in no file system of either. */
+  /**
+   * Whether the sandbox has devices of the host's, whose drivers map memory that is in no file
+   * system of either.
+   */
   readonly hasDevices: boolean;
 }
 
@@ -32,12 +39,17 @@ export class PrivateMemoryView {
     this.#place = place;
   }
 
-  /** The devices of the file systems, as stat(2) numbers them; none before the first use was read. */
+  /**
+   * The devices of the file systems, as stat(2) numbers them; none before the first use was read.
+   */
   get devices(): readonly number[] {
     return this.#devices;
   }
 
-  /** Undefined before the sandbox is set up, after it is gone, and where the kernel lets this process not look inside. */
+  /**
+   * Undefined before the sandbox is set up, after it is gone, and where the kernel lets this
+   * process not look inside.
+   */
   read(): PrivateMemoryUse | undefined {
     try {
       if (this.#devices.length === 0 && !this.#isSetUp()) return undefined;

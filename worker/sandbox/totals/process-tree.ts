@@ -9,11 +9,14 @@ import { type ProcStat, readStat } from "../proc/stat.ts";
 export interface SeenProcess extends Omit<ProcStat, "hasEnded" | "isExiting"> {
   readonly pid: number;
   /**
-   * The directory of /proc that shows what it holds: that of a living thread. A process goes on when its first thread has
-   * ended, whose own directory shows no memory and no files then.
+   * The directory of /proc that shows what it holds: that of a living thread. A process goes on
+   * when its first thread has ended, whose own directory shows no memory and no files then.
    */
   readonly place: string;
-  /** Pages of its own, those that are swapped out included, and page tables. Forked processes share some of the pages. */
+  /**
+   * Pages of its own, those that are swapped out included, and page tables. Forked processes share
+   * some of the pages.
+   */
   readonly privateBytes: number;
   /** What of that are page tables. */
   readonly tableBytes: number;
@@ -22,7 +25,8 @@ export interface SeenProcess extends Omit<ProcStat, "hasEnded" | "isExiting"> {
 }
 
 /**
- * A process and all that descend from it, look by look. Files that a process maps are the page cache's, and count nowhere.
+ * A process and all that descend from it, look by look. Files that a process maps are the page
+ * cache's, and count nowhere.
  */
 export class ProcessTree {
   readonly #firstPid: number;
@@ -34,8 +38,9 @@ export class ProcessTree {
   }
 
   /**
-   * All of them that are there now, those that have ended and are waited for included; none when all are gone. A process
-   * that was seen once is found again, also when its parent has ended or the kernel left it out of a list for once.
+   * All of them that are there now, those that have ended and are waited for included; none when
+   * all are gone. A process that was seen once is found again, also when its parent has ended or
+   * the kernel left it out of a list for once.
    *
    * @param withMemory whether to look at memory, which takes most of the time; else it is 0
    */

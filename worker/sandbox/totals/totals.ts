@@ -1,5 +1,6 @@
 /**
- * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the rest.
+ * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the
+ * rest.
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
@@ -15,9 +16,14 @@ export interface TotalsOptions {
   /** The work directory on the host, with everything in it that the tool gets. */
   readonly workDir: string;
   readonly privateMemory: PrivateMemory | undefined;
-  /** Whether the sandbox's first process is not the command but its parent, which counts nowhere. */
+  /**
+   * Whether the sandbox's first process is not the command but its parent, which counts nowhere.
+   */
   readonly commandIsChild: boolean;
-  /** Whether no bubblewrap is in it, which control groups otherwise reckon with besides the first process. */
+  /**
+   * Whether no bubblewrap is in it, which control groups otherwise reckon with besides the first
+   * process.
+   */
   readonly isForked?: boolean;
 }
 
@@ -49,7 +55,9 @@ export class Totals implements Disposable {
     this.#disk = disk;
   }
 
-  /** Looks at what the tool gets, and makes a group where this host has groups. Throws SandboxError. */
+  /**
+   * Looks at what the tool gets, and makes a group where this host has groups. Throws SandboxError.
+   */
   static async open(
     guard: Guard,
     cgroups: Cgroups | undefined,
@@ -95,8 +103,8 @@ export class Totals implements Disposable {
   }
 
   /**
-   * Counts a process that has no children yet, and makes none meanwhile, with the sandbox, and all that it will have. Rejects
-   * with SandboxError.
+   * Counts a process that has no children yet, and makes none meanwhile, with the sandbox, and all
+   * that it will have. Rejects with SandboxError.
    */
   async enter(pid: number): Promise<void> {
     await this.#group?.add(pid);

@@ -1,5 +1,6 @@
 /**
- * A walk through a tree that somebody may change meanwhile: piece by piece, from descriptor to descriptor, by no link.
+ * A walk through a tree that somebody may change meanwhile: piece by piece, from descriptor to
+ * descriptor, by no link.
  */
 import {
   type BigIntStats,
@@ -16,7 +17,9 @@ import {
 import { O_PATH } from "../../support/open-flags.ts";
 import { throwIfExhausted } from "../proc/files.ts";
 
-/** Directories in each other that are looked into: a walk keeps so many descriptors, and one more. */
+/**
+ * Directories in each other that are looked into: a walk keeps so many descriptors, and one more.
+ */
 export const maxDepth = 32;
 /** Bytes of a directory up to which its names are read at once: some hundred names. */
 const maxBytesAtOnce = 4096;
@@ -33,19 +36,26 @@ export interface TreeVisitor {
   meet(names: number): void;
   /** What is behind a name that was met. */
   see(stats: BigIntStats): void;
-  /** There is something that no walk can look at: it is too deep, or closed as often as it is opened. */
+  /**
+   * There is something that no walk can look at: it is too deep, or closed as often as it is
+   * opened.
+   */
   miss(): void;
 }
 
-/** Opens the top of a tree, for its owner to close. Throws the system's error when there is no such directory. */
+/**
+ * Opens the top of a tree, for its owner to close. Throws the system's error when there is no such
+ * directory.
+ */
 export function openTop(path: string): number {
   return openSync(path, enter);
 }
 
 /**
- * Tells of everything below a directory, and pauses at each entry and each directory: what it does between two pauses takes
- * about the same time in every tree. Of a directory the names come first: they take a fraction of the time that is needed to
- * look at what is behind them. Directories that their owner cannot look into are opened to it.
+ * Tells of everything below a directory, and pauses at each entry and each directory: what it does
+ * between two pauses takes about the same time in every tree. Of a directory the names come first:
+ * they take a fraction of the time that is needed to look at what is behind them. Directories that
+ * their owner cannot look into are opened to it.
  *
  * @param top a descriptor of {@link openTop}
  */
@@ -66,7 +76,10 @@ interface Level {
   readonly directories: string[];
 }
 
-/** The directories from the top one to the one that is looked into, all of them open: moving them changes nothing. */
+/**
+ * The directories from the top one to the one that is looked into, all of them open: moving them
+ * changes nothing.
+ */
 class Way implements Disposable {
   readonly #visitor: TreeVisitor;
   readonly #top: Level;
@@ -120,7 +133,9 @@ function* lookAround(way: Way, visitor: TreeVisitor): Generator<undefined, void>
   }
 }
 
-/** The names in a directory, by a character for each byte: they may be text of any kind, or none. */
+/**
+ * The names in a directory, by a character for each byte: they may be text of any kind, or none.
+ */
 function* namesIn(descriptor: number, visitor: TreeVisitor): Generator<undefined, string[]> {
   const path = pathIn(descriptor, ".");
   const readAll = (): string[] =>
@@ -144,7 +159,8 @@ function* namesIn(descriptor: number, visitor: TreeVisitor): Generator<undefined
     return names;
   } catch (error) {
     throwIfExhausted(error);
-    // Where a file system does not say what is a directory, Node asks about each entry, and throws when one is gone.
+    // Where a file system does not say what is a directory, Node asks about each entry, and throws
+    // when one is gone.
     const all = readAll();
     visitor.meet(Math.max(0, all.length - names.length));
     return all;
@@ -159,8 +175,8 @@ function statsOf(path: Buffer): BigIntStats | undefined {
 }
 
 /**
- * What a look gives that needs rights on a directory. They are given back to its owner where they are missing; undefined when
- * there is nothing to see all the same.
+ * What a look gives that needs rights on a directory. They are given back to its owner where they
+ * are missing; undefined when there is nothing to see all the same.
  */
 function asOwner<T>(directory: number, look: () => T, visitor: TreeVisitor): T | undefined {
   let openings = 0;
@@ -173,7 +189,8 @@ function asOwner<T>(directory: number, look: () => T, visitor: TreeVisitor): T |
       if (openToOwner(directory)) openings++;
     }
   }
-  // Once may be a tool's own doing. Where it did not help, this process is not the owner, and has never been.
+  // Once may be a tool's own doing. Where it did not help, this process is not the owner, and has
+  // never been.
   if (openings > 1) visitor.miss();
   return undefined;
 }
@@ -190,7 +207,10 @@ function openToOwner(directory: number): boolean {
   }
 }
 
-/** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
+/**
+ * A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See
+ * proc_pid_fd(5).
+ */
 function pathIn(descriptor: number, name: string): Buffer {
   return Buffer.from(`/proc/self/fd/${descriptor}/${name}`, "latin1");
 }

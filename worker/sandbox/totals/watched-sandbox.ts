@@ -1,5 +1,6 @@
 /**
- * One sandbox under guard: what it uses in all, look by look, and the first of its limits that is not enough.
+ * One sandbox under guard: what it uses in all, look by look, and the first of its limits that is
+ * not enough.
  */
 import type { LimitName, LimitReached, Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "../cgroup/cgroup.ts";
@@ -20,7 +21,10 @@ export interface WatchedSandbox {
   /** Whether that process is not the command but its parent, which counts nowhere. */
   readonly commandIsChild: boolean;
   readonly limits: Limits;
-  /** Its work directory, as it was before anything ran. It is not disposed while the sandbox is watched. */
+  /**
+   * Its work directory, as it was before anything ran. It is not disposed while the sandbox is
+   * watched.
+   */
   readonly disk: DiskWalk;
   /** Memory file systems of its own, if it has some. */
   readonly privateMemory: PrivateMemory | undefined;
@@ -64,7 +68,9 @@ export class Watched implements Disposable {
   #peakProcesses: number | undefined;
   #isOver = false;
 
-  /** @param inTurn by which sandboxes take turns with what would keep too many threads busy at once */
+  /**
+   * @param inTurn by which sandboxes take turns with what would keep too many threads busy at once
+   */
   constructor(sandbox: WatchedSandbox, inTurn: InTurn) {
     const { firstPid, disk, privateMemory, group } = sandbox;
     this.#sandbox = sandbox;
@@ -88,7 +94,9 @@ export class Watched implements Disposable {
     });
   }
 
-  /** Whether somebody was told of a limit, or it was disposed: then there is nothing to look for. */
+  /**
+   * Whether somebody was told of a limit, or it was disposed: then there is nothing to look for.
+   */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -103,8 +111,8 @@ export class Watched implements Disposable {
   }
 
   /**
-   * Whether its work directory may have grown beyond its limits while the walk through it was on its way: by no more than the
-   * file system holds more, and that is too much.
+   * Whether its work directory may have grown beyond its limits while the walk through it was on
+   * its way: by no more than the file system holds more, and that is too much.
    */
   get isUrgent(): boolean {
     const { bytes, files } = this.#sandbox.disk.heldMore;
@@ -116,7 +124,9 @@ export class Watched implements Disposable {
     return this.#sandbox.disk.isUnderWay;
   }
 
-  /** Counts what has been put into the work directory from outside, besides what was there at first. */
+  /**
+   * Counts what has been put into the work directory from outside, besides what was there at first.
+   */
   stage({ bytes, files }: Amount): void {
     this.#staged = { bytes: this.#staged.bytes + bytes, files: this.#staged.files + files };
   }
@@ -125,7 +135,8 @@ export class Watched implements Disposable {
    * Looks at everything; at files, which may be many, for some milliseconds.
    *
    * @param walkMs that go into the walk through the work directory besides
-   * @param mayBegin whether a walk through the work directory may begin, which keeps descriptors until it ends
+   * @param mayBegin whether a walk through the work directory may begin, which keeps descriptors
+   *   until it ends
    */
   look(filesMs: number, walkMs: number, mayBegin: boolean): void {
     if (this.#isOver) return;
@@ -151,7 +162,10 @@ export class Watched implements Disposable {
     );
   }
 
-  /** Looks at processor time when the command has ended: the first process may still know what all have used. */
+  /**
+   * Looks at processor time when the command has ended: the first process may still know what all
+   * have used.
+   */
   lookLast(): void {
     try {
       if (this.#lookAtProcesses().length > 0) this.#hasMeasured = true;
@@ -196,8 +210,9 @@ export class Watched implements Disposable {
   }
 
   /**
-   * Where memory is used up, the kernel may kill one process only, and the others go on without it. What is others' is in no
-   * group's account, and of what is mapped of it nobody can say how much that is.
+   * Where memory is used up, the kernel may kill one process only, and the others go on without it.
+   * What is others' is in no group's account, and of what is mapped of it nobody can say how much
+   * that is.
    */
   #memoryRefused(counted: CgroupUsage | undefined): LimitReached | undefined {
     const bound = this.#sandbox.limits.memoryBytes;

@@ -1,5 +1,6 @@
 /**
- * Takes a tree away from those who filled it, so that nobody adds to it while it is removed, whatever descriptors they have.
+ * Takes a tree away from those who filled it, so that nobody adds to it while it is removed,
+ * whatever descriptors they have.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir, rename } from "node:fs/promises";
@@ -9,8 +10,9 @@ const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 const ownersAlone = 0o700;
 
 /**
- * Makes every directory of a tree this process's own, and has them all lie directly in the top one: each is closed before its
- * names are read, so that none is missed, and none is too deep. Needs the rights of root. Rejects with the system's error.
+ * Makes every directory of a tree this process's own, and has them all lie directly in the top one:
+ * each is closed before its names are read, so that none is missed, and none is too deep. Needs the
+ * rights of root. Rejects with the system's error.
  */
 export async function closeTree(path: string): Promise<void> {
   await using top = await close(Buffer.from(path));
@@ -40,7 +42,9 @@ async function close(path: Buffer): Promise<FileHandle> {
   }
 }
 
-/** The names of directories, by a character for each byte: they may be text of any kind, or none. */
+/**
+ * The names of directories, by a character for each byte: they may be text of any kind, or none.
+ */
 async function directoriesIn(directory: FileHandle): Promise<string[]> {
   const names: string[] = [];
   const entries = await opendir(below(directory, ".").toString("latin1"), { encoding: "latin1" });
@@ -48,7 +52,10 @@ async function directoriesIn(directory: FileHandle): Promise<string[]> {
   return names;
 }
 
-/** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
+/**
+ * A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See
+ * proc_pid_fd(5).
+ */
 function below(directory: FileHandle, name: string): Buffer {
   return Buffer.from(`/proc/self/fd/${directory.fd}/${name}`, "latin1");
 }

@@ -1,5 +1,6 @@
 /**
- * When those who flood may go on, so that no number of them takes more than a part of one event loop.
+ * When those who flood may go on, so that no number of them takes more than a part of one event
+ * loop.
  */
 
 /** Milliseconds that each waits at least, and between the turns of any two. */
@@ -18,7 +19,9 @@ export class FloodGate {
     this.#pause = pause;
   }
 
-  /** Milliseconds from `nowMs`, of a monotonic clock, until the next turn, which is the caller's. */
+  /**
+   * Milliseconds from `nowMs`, of a monotonic clock, until the next turn, which is the caller's.
+   */
   pauseMs(nowMs: number): number {
     const { leastMs, betweenMs } = this.#pause;
     this.#lastTurnMs = Math.max(nowMs + leastMs, this.#lastTurnMs + betweenMs);

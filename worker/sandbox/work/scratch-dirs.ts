@@ -1,6 +1,6 @@
 /**
- * Directories of the doctor in places that all users share. A doctor that is killed leaves its own, and whatever starts next
- * removes it, with the sandboxes of the worker in it.
+ * Directories of the doctor in places that all users share. A doctor that is killed leaves its own,
+ * and whatever starts next removes it, with the sandboxes of the worker in it.
  */
 import { chmod, lstat, mkdtemp, opendir } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,10 @@ import { type Liveness, isInUse, showAlive } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { sweepWorkers } from "./work-dirs.ts";
 
-/** Where scratch directories are made unless the operator names a work directory; every user can pass both. */
+/**
+ * Where scratch directories are made unless the operator names a work directory; every user can
+ * pass both.
+ */
 export const scratchBases = { work: "/tmp", plants: "/var/tmp" } as const;
 
 /** The kinds, by the beginnings of their names. */
@@ -56,8 +59,8 @@ export class ScratchDir implements AsyncDisposable {
 }
 
 /**
- * Removes the scratch directories in `bases` that processes of this user have left, and ends the sandboxes of their workers.
- * Never rejects: `onRemoveFailed` is told of what remains.
+ * Removes the scratch directories in `bases` that processes of this user have left, and ends the
+ * sandboxes of their workers. Never rejects: `onRemoveFailed` is told of what remains.
  */
 export async function sweepScratch(
   bases: readonly string[],

@@ -1,8 +1,9 @@
 /**
  * Reads the status lines that a tool writes into its named pipe.
  *
- * The pipe is a stream of bytes from inside the sandbox: whatever is in it, at most `maxLineBytes` of one line are kept,
- * reading is slowed when the tool floods, and a line is identified by the pipe it came through, never by its content.
+ * The pipe is a stream of bytes from inside the sandbox: whatever is in it, at most `maxLineBytes`
+ * of one line are kept, reading is slowed when the tool floods, and a line is identified by the
+ * pipe it came through, never by its content.
  */
 import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
@@ -10,9 +11,15 @@ import { promisify } from "node:util";
 import { FloodGate } from "./flood-gate.ts";
 import { StatusLines } from "./status-lines.ts";
 
-/** Bytes read in one go before the tool has to wait, so that a flood costs the tool's time and not the worker's. */
+/**
+ * Bytes read in one go before the tool has to wait, so that a flood costs the tool's time and not
+ * the worker's.
+ */
 const maxBytesPerTurn = 16 * 1024;
-/** Milliseconds the tool waits then, at least; and those between the turns of two tools, however many flood at once. */
+/**
+ * Milliseconds the tool waits then, at least; and those between the turns of two tools, however
+ * many flood at once.
+ */
 const floodPause = { leastMs: 12, betweenMs: 4 };
 
 /** What the tools of this process wait for who flood: they all hold up one event loop. */
@@ -29,8 +36,9 @@ export interface StatusChannel extends Disposable {
   /** Lines so far that were too long or not a status. */
   readonly droppedLines: number;
   /**
-   * Bounds what is read in all, whatever it is. Beyond, nothing more is, the tool waits for a reader, and `onExceeded` is told
-   * once, with the bytes that were read. It must not throw. To be called before anything can be read.
+   * Bounds what is read in all, whatever it is. Beyond, nothing more is, the tool waits for a
+   * reader, and `onExceeded` is told once, with the bytes that were read. It must not throw. To be
+   * called before anything can be read.
    */
   bound(maxBytes: number, onExceeded: (readBytes: number) => void): void;
   /** Reads what is left in the pipe. To be called when no process that could write is alive. */
@@ -40,7 +48,10 @@ export interface StatusChannel extends Disposable {
 /** A pipe that nobody reads yet. Disposing it closes it. */
 export class StatusPipe implements Disposable {
   readonly #descriptor: number;
-  /** Owns the descriptor. A socket polls the pipe; fs would hold a pool thread in a read that never ends. */
+  /**
+   * Owns the descriptor. A socket polls the pipe; fs would hold a pool thread in a read that never
+   * ends.
+   */
   readonly #socket: Socket;
   #onChunk: (chunk: Buffer) => void = () => undefined;
 
@@ -58,9 +69,9 @@ export class StatusPipe implements Disposable {
   }
 
   /**
-   * Opens a pipe that no tool has touched yet; the caller owns it. It is for reading and writing: with a read-only end the
-   * reading would finish at the first writer's close, and the next writer would wait for ever (fifo(7)). Rejects with the
-   * system's error, also for what is no pipe.
+   * Opens a pipe that no tool has touched yet; the caller owns it. It is for reading and writing:
+   * with a read-only end the reading would finish at the first writer's close, and the next writer
+   * would wait for ever (fifo(7)). Rejects with the system's error, also for what is no pipe.
    */
   static async open(path: string): Promise<StatusPipe> {
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
@@ -74,8 +85,8 @@ export class StatusPipe implements Disposable {
   }
 
   /**
-   * Starts to read; `onStatus` gets each text, cleaned of control characters. May be called once. The caller owns the channel,
-   * and the pipe goes with it.
+   * Starts to read; `onStatus` gets each text, cleaned of control characters. May be called once.
+   * The caller owns the channel, and the pipe goes with it.
    */
   read(onStatus: (text: string) => void): StatusChannel {
     const channel = new PipeStatusChannel(this.#descriptor, this.#socket, onStatus);

@@ -4,7 +4,10 @@
 import { withoutDeceptive } from "../../support/deceptive.ts";
 import { isJsonObject } from "../../support/json.ts";
 
-/** Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically (pipe(7), PIPE_BUF). */
+/**
+ * Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically
+ * (pipe(7), PIPE_BUF).
+ */
 export const maxLineBytes = 4096;
 /** Bytes of `{"status":""}`: what is shorter is not worth a parser's exception. */
 const minLineBytes = 13;

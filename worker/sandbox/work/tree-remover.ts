@@ -1,5 +1,6 @@
 /**
- * Removes trees whatever a tool made of them, at a cost to this process that does not grow with them.
+ * Removes trees whatever a tool made of them, at a cost to this process that does not grow with
+ * them.
  */
 import { constants } from "node:fs";
 import { open, opendir, rmdir, unlink } from "node:fs/promises";
@@ -9,7 +10,10 @@ import { startSubprocess } from "../subprocess.ts";
 import { closeTree } from "./close-tree.ts";
 import { workDirNames } from "./work-dir.ts";
 
-/** Entries up to which this process removes a tree by itself, one after the other; more are quicker for a program. */
+/**
+ * Entries up to which this process removes a tree by itself, one after the other; more are quicker
+ * for a program.
+ */
 export const maxEntriesForNode = 100;
 /** Levels up to which it does: each is a descriptor. */
 const maxLevelsForNode = 5;
@@ -17,7 +21,9 @@ const maxLevelsForNode = 5;
 export const maxRemovalProcesses = 4;
 /** Milliseconds one of them may take: some millions of files on a slow disk. */
 const processTimeoutMs = 300_000;
-/** The same before it is made sure that nobody fills the tree meanwhile: two hundred thousand files. */
+/**
+ * The same before it is made sure that nobody fills the tree meanwhile: two hundred thousand files.
+ */
 const trustingTimeoutMs = 1_000;
 
 const neverAborted = new AbortController().signal;
@@ -31,7 +37,8 @@ export class TreeRemover {
 
   /**
    * @param ownerId host uid and gid of those who fill the trees, unless that is this process's own
-   * @param processes for large trees; removals are not refused: their number is for those to bound who make the trees
+   * @param processes for large trees; removals are not refused: their number is for those to bound
+   *   who make the trees
    */
   constructor(
     ownerId?: number,
@@ -42,8 +49,9 @@ export class TreeRemover {
   }
 
   /**
-   * Removes what is at `path`, if anything. Follows no link below it, also when somebody exchanges directories for links
-   * meanwhile: a tool may have sent a descriptor to another one. Rejects when something remains.
+   * Removes what is at `path`, if anything. Follows no link below it, also when somebody exchanges
+   * directories for links meanwhile: a tool may have sent a descriptor to another one. Rejects when
+   * something remains.
    */
   async remove(path: string): Promise<void> {
     if (await removePlain(path)) return;
@@ -54,8 +62,9 @@ export class TreeRemover {
   }
 
   /**
-   * rm(1) walks by descriptor, so that no depth is too great. Where it was not enough, what is locked is opened, and who may
-   * still be filling the tree is shut out where this process is another user.
+   * rm(1) walks by descriptor, so that no depth is too great. Where it was not enough, what is
+   * locked is opened, and who may still be filling the tree is shut out where this process is
+   * another user.
    */
   async #removeWithProcess(path: string): Promise<void> {
     const remove = async (timeoutMs: number) =>
@@ -79,8 +88,9 @@ async function isClosed(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a directory in which there is nothing but what every work directory has, as most calls leave it. Says false when
- * that was not all; then some of it may be gone. Names directly in a directory that nobody can exchange lead nowhere else.
+ * Removes a directory in which there is nothing but what every work directory has, as most calls
+ * leave it. Says false when that was not all; then some of it may be gone. Names directly in a
+ * directory that nobody can exchange lead nowhere else.
  */
 async function removePlain(path: string): Promise<boolean> {
   const { input, output, args, result, status } = workDirNames;
@@ -96,8 +106,8 @@ async function removePlain(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a tree from descriptor to descriptor. Rejects, or says false, when it is not one for this process; then some of
- * it may be gone.
+ * Removes a tree from descriptor to descriptor. Rejects, or says false, when it is not one for this
+ * process; then some of it may be gone.
  */
 async function removeSmall(
   path: string,

@@ -9,18 +9,22 @@ import { firstPrivateDirectory } from "../reach.ts";
 export const passable = 0o711;
 
 /**
- * Makes the base and what is missing above it, open for other users to pass whatever the umask says. Nothing is made
- * where `ownerId`, the uid of the sandboxes if it is not the worker's own, could not get to it.
- * Rejects with an error that names the directory at fault.
+ * Makes the base and what is missing above it, open for other users to pass whatever the umask
+ * says. Nothing is made where `ownerId`, the uid of the sandboxes if it is not the worker's own,
+ * could not get to it. Rejects with an error that names the directory at fault.
  */
 export async function prepareWorkBase(base: string, ownerId: number | undefined): Promise<void> {
   const { existing, missing } = await levelsOf(base);
   if (ownerId !== undefined) await requireReach(existing, ownerId);
-  // Not by Node's recursive mkdir, which never ends where no directory can be made, such as below /proc.
+  // Not by Node's recursive mkdir, which never ends where no directory can be made, such as below
+  // /proc.
   for (const level of missing) if (await makeDirectory(level)) await chmod(level, passable);
 }
 
-/** The nearest directory on the way to `path` that is there, and what is missing from it on, uppermost first. */
+/**
+ * The nearest directory on the way to `path` that is there, and what is missing from it on,
+ * uppermost first.
+ */
 async function levelsOf(path: string): Promise<{ existing: string; missing: readonly string[] }> {
   const missing: string[] = [];
   for (let level = path; ; level = dirname(level)) {

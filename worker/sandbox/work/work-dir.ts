@@ -1,8 +1,10 @@
 /**
- * One call's work directory: filled before the tool runs, read afterwards without following anything the tool made.
+ * One call's work directory: filled before the tool runs, read afterwards without following
+ * anything the tool made.
  *
- * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and `result.json` when the tool
- * side wrote one. Everything is opened relative to descriptors that were taken before the tool ran.
+ * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and
+ * `result.json` when the tool side wrote one. Everything is opened relative to descriptors that
+ * were taken before the tool ran.
  */
 import { constants, lstatSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
@@ -26,10 +28,16 @@ const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | co
 /** The least that a file takes which is not empty. */
 const pageBytes = 4096;
 
-/** Failures to open that say nothing about the file: reporting it as absent would lose a tool's work silently. */
+/**
+ * Failures to open that say nothing about the file: reporting it as absent would lose a tool's work
+ * silently.
+ */
 const shortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
 
-/** Entries of `output/` that are not files before the rest is not looked at: a tool may make millions. */
+/**
+ * Entries of `output/` that are not files before the rest is not looked at: a tool may make
+ * millions.
+ */
 const maxSkipped = 1_000;
 
 /** Entries on two levels of `output/` that are looked at, for the same reason. */
@@ -45,27 +53,45 @@ export interface LeftFile {
 /** What stands in `output/`. The receiver owns the handles. */
 export interface LeftOutputs {
   readonly files: readonly LeftFile[];
-  /** Names of entries that are no regular files with one link under a name that is text, at most `maxSkipped` of them. */
+  /**
+   * Names of entries that are no regular files with one link under a name that is text, at most
+   * `maxSkipped` of them.
+   */
   readonly skipped: readonly string[];
 }
 
-/** A work directory on the host. Its owner disposes it; that closes descriptors and hands the tree to removal. */
+/**
+ * A work directory on the host. Its owner disposes it; that closes descriptors and hands the tree
+ * to removal.
+ */
 export interface WorkDir extends AsyncDisposable {
   /** The directory on the host. */
   readonly path: string;
-  /** Starts to read `status.pipe`, which is open since before the tool ran. May be called once; the caller owns the channel. */
+  /**
+   * Starts to read `status.pipe`, which is open since before the tool ran. May be called once; the
+   * caller owns the channel.
+   */
   readStatuses(onStatus: (text: string) => void): StatusChannel;
   /** Fills `runner_args.json`. May be called once. */
   writeArguments(text: string): Promise<void>;
   /** Creates a file in `input/`. The caller closes the handle. */
   create(name: string): Promise<FileHandle>;
-  /** What the files take that were made by `create` and `writeArguments`; whatever else is there does not count. */
+  /**
+   * What the files take that were made by `create` and `writeArguments`; whatever else is there
+   * does not count.
+   */
   staged(): Amount;
   /** Opens a regular file with one link in the top directory; undefined when there is none such. */
   openLeft(name: string): Promise<LeftFile | undefined>;
-  /** Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met, by name. */
+  /**
+   * Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met,
+   * by name.
+   */
   leftOutputs(maxFiles: number): Promise<LeftOutputs>;
-  /** Opens the regular files with one link in the directories directly in `output/`, one after the other. */
+  /**
+   * Opens the regular files with one link in the directories directly in `output/`, one after the
+   * other.
+   */
   leftNested(): AsyncIterable<LeftFile & { readonly directory: string }>;
 }
 
@@ -81,7 +107,8 @@ export interface WorkDirHandles {
 }
 
 /**
- * Opens the descriptors of a directory that no tool has touched yet, and makes `runner_args.json` in it.
+ * Opens the descriptors of a directory that no tool has touched yet, and makes `runner_args.json`
+ * in it.
  *
  * @param ownerId host uid and gid that it shall belong to, or undefined for the worker's own
  */
@@ -108,8 +135,8 @@ export async function openWorkDirHandles(
 }
 
 /**
- * A work directory over open descriptors. `remove` gets the path when the directory is disposed, and a promise for that its
- * descriptors are closed: an answer does not wait for it.
+ * A work directory over open descriptors. `remove` gets the path when the directory is disposed,
+ * and a promise for that its descriptors are closed: an answer does not wait for it.
  */
 export class OpenWorkDir implements WorkDir {
   readonly path: string;
@@ -120,7 +147,10 @@ export class OpenWorkDir implements WorkDir {
   #argsBytes = 0;
   #isRead = false;
 
-  /** @param ownerId host uid and gid that created files shall belong to, or undefined for the worker's own. */
+  /**
+   * @param ownerId host uid and gid that created files shall belong to, or undefined for the
+   *   worker's own.
+   */
   constructor(
     path: string,
     handles: WorkDirHandles,
@@ -202,12 +232,18 @@ export class OpenWorkDir implements WorkDir {
   }
 }
 
-/** A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See proc_pid_fd(5). */
+/**
+ * A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See
+ * proc_pid_fd(5).
+ */
 function below(directory: FileHandle, name: string): string {
   return `/proc/self/fd/${directory.fd}/${name}`;
 }
 
-/** What a file takes on the disk, or 0 when it is gone: the tool's module may have had its hands on it. */
+/**
+ * What a file takes on the disk, or 0 when it is gone: the tool's module may have had its hands on
+ * it.
+ */
 function bytesOf(path: string): number {
   return (lstatSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * blockBytes;
 }
@@ -217,12 +253,17 @@ function onDisk(bytes: number): number {
   return Math.ceil(bytes / pageBytes) * pageBytes;
 }
 
-/** Bytes of a name that are no UTF-8 all become one character, so that they would be the name of another file. */
+/**
+ * Bytes of a name that are no UTF-8 all become one character, so that they would be the name of
+ * another file.
+ */
 function isText(name: string): boolean {
   return !name.includes("\ufffd");
 }
 
-/** Opens `name` if it is a regular file with one link: a second link may be somebody else's file. */
+/**
+ * Opens `name` if it is a regular file with one link: a second link may be somebody else's file.
+ */
 async function openRegular(directory: FileHandle, name: string): Promise<LeftFile | undefined> {
   let handle: FileHandle;
   try {

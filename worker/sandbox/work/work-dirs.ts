@@ -1,6 +1,6 @@
 /**
- * Makes work directories ahead of need, removes used ones in the background, and sweeps what dead workers left:
- * directories and processes.
+ * Makes work directories ahead of need, removes used ones in the background, and sweeps what dead
+ * workers left: directories and processes.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, opendir, rename } from "node:fs/promises";
@@ -27,8 +27,8 @@ const retryMs = { baseMs: 100, capMs: 60_000, random: () => 1 } as const;
 /** Milliseconds that a batch may take. */
 const batchTimeoutMs = 60_000;
 /**
- * Makes a batch: directory of the worker, owner or nothing, names. Node has no mkfifo(3), and every other of these calls would
- * cost its event loop more than it costs this program.
+ * Makes a batch: directory of the worker, owner or nothing, names. Node has no mkfifo(3), and every
+ * other of these calls would cost its event loop more than it costs this program.
  */
 const makeBatch = `
 set -e
@@ -44,13 +44,18 @@ mkdir -- "$@" $inner
 mkfifo -- $pipes
 [ -z "$owner" ] || chown -R -- "$owner:$owner" "$@"
 `;
-/** Names of workers' own directories; a sweep touches nothing else in a directory that may be shared. */
+/**
+ * Names of workers' own directories; a sweep touches nothing else in a directory that may be
+ * shared.
+ */
 const workerPrefix = "worker-";
 const workerName = /^worker-[0-9a-f]{24}$/;
 
 /** Options of WorkDirs. */
 export interface WorkDirsOptions {
-  /** Directory that holds the work directories of every worker on this host (`SANDBOX_WORK_DIR`). */
+  /**
+   * Directory that holds the work directories of every worker on this host (`SANDBOX_WORK_DIR`).
+   */
   readonly base: string;
   /** Host uid and gid of the sandboxes, or undefined when they run as the worker's own. */
   readonly ownerId: number | undefined;
@@ -66,8 +71,9 @@ export interface WorkDirParent extends Disposable {
 }
 
 /**
- * The work directories of one worker, below `base/<own id>/`. A listening socket in that directory marks it as in use:
- * the kernel closes it with the process, whatever ended that, and also across containers that share the volume.
+ * The work directories of one worker, below `base/<own id>/`. A listening socket in that directory
+ * marks it as in use: the kernel closes it with the process, whatever ended that, and also across
+ * containers that share the volume.
  */
 export class WorkDirs implements AsyncDisposable {
   readonly #options: WorkDirsOptions;
@@ -99,7 +105,10 @@ export class WorkDirs implements AsyncDisposable {
     return sandboxMark(basename(this.root));
   }
 
-  /** Creates the worker's own directory, sweeps those of dead workers and makes the first batch. Throws SandboxError. */
+  /**
+   * Creates the worker's own directory, sweeps those of dead workers and makes the first batch.
+   * Throws SandboxError.
+   */
   static async open(options: WorkDirsOptions): Promise<WorkDirs> {
     const remover = new TreeRemover(options.ownerId);
     try {
@@ -130,7 +139,10 @@ export class WorkDirs implements AsyncDisposable {
     }
   }
 
-  /** A directory of the worker's that sandboxes can pass, for work directories of some kind. Its owner disposes them first. */
+  /**
+   * A directory of the worker's that sandboxes can pass, for work directories of some kind. Its
+   * owner disposes them first.
+   */
   async openParent(): Promise<WorkDirParent> {
     const path = join(this.root, this.#options.newId());
     try {
@@ -214,8 +226,9 @@ export class WorkDirs implements AsyncDisposable {
   }
 
   /**
-   * Tries until it is gone: who got a descriptor of a directory may fill it as long as he lives. What is still there when the
-   * worker's own directory is removed goes with that, or by the sweep of a later worker.
+   * Tries until it is gone: who got a descriptor of a directory may fill it as long as he lives.
+   * What is still there when the worker's own directory is removed goes with that, or by the sweep
+   * of a later worker.
    */
   #removeInTheEnd(path: string): void {
     const retry = this.#retry(path).finally(() => this.#retries.delete(retry));
@@ -236,7 +249,10 @@ export class WorkDirs implements AsyncDisposable {
   }
 }
 
-/** Ends the sandboxes of workers that are gone, and removes their directories in `base`. Rejects when it cannot be listed. */
+/**
+ * Ends the sandboxes of workers that are gone, and removes their directories in `base`. Rejects
+ * when it cannot be listed.
+ */
 export async function sweepWorkers(
   base: string,
   remover: TreeRemover,

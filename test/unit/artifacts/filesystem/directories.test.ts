@@ -20,7 +20,10 @@ async function accessOf(directory: string): Promise<string[]> {
 }
 
 describe("a base that a group shares", () => {
-  /** The base, with the worker's directory `scope` in it, and a directory of the same user elsewhere. */
+  /**
+   * The base, with the worker's directory `scope` in it, and a directory of the same user
+   * elsewhere.
+   */
   async function sharedPlace() {
     const path = await temporaryDirectory();
     if (isRoot) await chown(path, 0, 63_000);

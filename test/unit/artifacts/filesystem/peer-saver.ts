@@ -1,6 +1,6 @@
 /**
- * A program that saves versions of one name as the original does: the number after the highest, content in place, then
- * metadata in place, nothing locked. Prints the numbers as JSON.
+ * A program that saves versions of one name as the original does: the number after the highest,
+ * content in place, then metadata in place, nothing locked. Prints the numbers as JSON.
  *
  * usage: peer-saver.ts DIRECTORY COUNT LABEL; the content of the i-th save is `LABEL i`.
  */

@@ -1,5 +1,6 @@
 /**
- * A program that saves versions of one name in the filesystem store, and prints the numbers they got as JSON.
+ * A program that saves versions of one name in the filesystem store, and prints the numbers they
+ * got as JSON.
  *
  * usage: saver.ts BASE NAME COUNT LABEL; the content of the i-th save is `LABEL i`.
  */

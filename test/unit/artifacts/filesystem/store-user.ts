@@ -1,6 +1,7 @@
 /**
- * A program that uses filesystem stores as the user who started it. Each line of its input is a JSON array of umask, base
- * directory, and a filename to be saved or null for the problems of access; each line of its output is what came of it.
+ * A program that uses filesystem stores as the user who started it. Each line of its input is a
+ * JSON array of umask, base directory, and a filename to be saved or null for the problems of
+ * access; each line of its output is what came of it.
  */
 import { createInterface } from "node:readline/promises";
 import { Readable } from "node:stream";

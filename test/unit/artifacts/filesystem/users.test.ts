@@ -1,5 +1,6 @@
 /**
- * A store that a worker and an agent share under different users. Both are real processes of real users.
+ * A store that a worker and an agent share under different users. Both are real processes of real
+ * users.
  */
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";

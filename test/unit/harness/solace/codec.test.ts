@@ -1,5 +1,6 @@
 /**
- * SMF on the wire: what is written can be read, streams are cut where frames end, and nonsense is refused.
+ * SMF on the wire: what is written can be read, streams are cut where frames end, and nonsense is
+ * refused.
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,6 @@
 /**
- * What a broker knows besides its queues' contents: which there are, who may use them, and how far publishers have come.
+ * What a broker knows besides its queues' contents: which there are, who may use them, and how far
+ * publishers have come.
  */
 import { describe, expect, test } from "vitest";
 import { assuredField } from "../../../../harness/fakes/solace/assured-control.ts";

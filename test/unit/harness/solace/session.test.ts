@@ -1,5 +1,6 @@
 /**
- * A client that is logged in and says anything at all: the broker carries it out, refuses it, or cuts the client off.
+ * A client that is logged in and says anything at all: the broker carries it out, refuses it, or
+ * cuts the client off.
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { expect, test } from "vitest";
