@@ -154,8 +154,10 @@ async function repeat(
   );
   const claimed = { claim, mayHaveBegun: true };
   const decision = await runCall(parts, delivery, address, signals, refusal, claimed);
-  if (decision === undefined || answer === undefined) return decision;
-  return { isFinal: true, isRepeated: true, reply: { ...decision.reply, payload: answer } };
+  if (decision === undefined) return undefined;
+  const { reply } = decision;
+  const payload = answer ?? reply.payload;
+  return { isFinal: true, isRepeated: true, reply: { ...reply, payload } };
 }
 
 async function answer(

@@ -211,7 +211,7 @@ class SharedClaim implements CallClaim {
     if (!this.#isContested && this.#entry.cameAgain()) this.#take();
     if (this.#isContested || !isRepeatable) {
       await this.#create(signal);
-      if (await this.#claims.prove(signal)) await this.#requireAlive();
+      await this.#proveMarked(signal);
     }
     this.#claims.begun.add(this);
   }
@@ -291,11 +291,15 @@ class SharedClaim implements CallClaim {
     this.#touchedMs = clock.monotonicMs();
   }
 
-  /** After this process stood still: others may have taken the run for one of a dead worker. */
-  async #requireAlive(): Promise<void> {
-    if (!this.#entry.isLost()) return;
-    await this.#removeMark();
-    this.#requireDelivery();
+  /** The disk may have held this process up; a run that does not begin then leaves no mark. */
+  async #proveMarked(signal: AbortSignal): Promise<void> {
+    try {
+      if (await this.#claims.prove(signal)) this.#requireDelivery();
+      signal.throwIfAborted();
+    } catch (error) {
+      await this.#removeMark();
+      throw error;
+    }
   }
 
   async #removeMark(): Promise<void> {

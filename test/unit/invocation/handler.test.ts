@@ -2,9 +2,13 @@
  * One delivery to its settlement: what is answered, what goes back to the broker, and in which
  * order.
  */
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
 import {
   BrokerError,
   type Delivery,
@@ -14,11 +18,12 @@ import {
   type Settlement,
 } from "../../../worker/broker/broker.ts";
 import { Answers } from "../../../worker/invocation/answers.ts";
-import { guessedClaims } from "../../../worker/invocation/claims.ts";
+import { type Claims, guessedClaims } from "../../../worker/invocation/claims.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger } from "../../../worker/invocation/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
+import { SharedClaims, maxKeptAnswerBytes } from "../../../worker/invocation/shared-claims.ts";
 import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
@@ -70,6 +75,7 @@ interface Setting {
   readonly statuses: readonly string[];
   readonly properties: Readonly<Record<string, string>>;
   readonly payload: Uint8Array;
+  readonly claims: Claims;
   /** Comes before the end of each run. */
   readonly whileRunning: () => Promise<void>;
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome>;
@@ -92,6 +98,7 @@ function newHandler(changes: Partial<Setting>) {
     statuses: [],
     properties: { replyTo, statusTo },
     payload: request,
+    claims: guessedClaims,
     whileRunning: () => Promise.resolve(),
     publish: () => Promise.resolve("confirmed"),
     settle: () => Promise.resolve(),
@@ -122,7 +129,7 @@ function newHandler(changes: Partial<Setting>) {
     unavailable: (name) => setting.unavailable.get(name),
     ledger: new Ledger(systemClock),
     answers: new Answers(session, clock, log),
-    claims: guessedClaims,
+    claims: setting.claims,
     maxRuns: 100,
     invoker: {
       async invoke(_invocation, context) {
@@ -520,4 +527,61 @@ describe("statuses", () => {
       expect(told.join()).not.toContain(statusTo);
     },
   );
+});
+
+describe("a call that another worker answered", () => {
+  const again = { redelivered: true, deliveryCount: 2 };
+  const log = createLogger("silent", new Writable());
+
+  /** Two workers that share a store, in which nobody waits. */
+  async function newClaims() {
+    const base = await mkdtemp(join(tmpdir(), "str-handler-"));
+    onTestFinished(() => rm(base, { recursive: true, force: true }));
+    const clock = { ...systemClock, sleep: () => nextTurn() };
+    const [one, other] = [1, 2].map(() => {
+      const claims = new SharedClaims({ marks: new FileMarks(base), clock, log });
+      onTestFinished(() => claims[Symbol.asyncDispose]());
+      return claims;
+    }) as [SharedClaims, SharedClaims];
+    const answered = async () =>
+      (await readdir(base, { recursive: true })).filter((name) => name.endsWith(".answered"));
+    return { one, other, answered };
+  }
+
+  test("and that comes again is settled without a second answer, and does not run", async () => {
+    const { one, other } = await newClaims();
+    expect((await handle({ claims: one }, again)).told).toHaveLength(2);
+    const { told, runs, logged } = await handle({ claims: other }, again);
+    expect(told).toEqual(["accepted"]);
+    expect(runs).toEqual([]);
+    expect(logged).toContain("call was answered by another worker");
+  });
+
+  test("gets that answer when its sender sent it again", async () => {
+    const { one, other } = await newClaims();
+    const properties = { replyTo, statusTo, resent: "true" };
+    const first = await handle({ claims: one, properties });
+    const { told, runs } = await handle({ claims: other, properties });
+    expect(told).toEqual(first.told);
+    expect(runs).toEqual([]);
+  });
+
+  test("gets NOT_REPEATED when its sender sent it again and the answer is too large to keep", async () => {
+    const { one, other } = await newClaims();
+    const properties = { replyTo, statusTo, resent: "true" };
+    const outcome = { ...success, toolResult: { said: "x".repeat(maxKeptAnswerBytes) } };
+    await handle({ claims: one, properties, outcome });
+    const { told, runs } = await handle({ claims: other, properties });
+    expect(answerOf(told[0])).toMatchObject({ id: "7", error: { code: "NOT_REPEATED" } });
+    expect(told[1]).toBe("accepted");
+    expect(runs).toEqual([]);
+  });
+
+  test("with POISONED counts as not answered: an operator may put it back", async () => {
+    const { one, answered } = await newClaims();
+    const last = { redelivered: true, deliveryCount: 5 };
+    const { told } = await handle({ claims: one, maxDeliveries: 6 }, last);
+    expect(answerOf(told[0])).toMatchObject({ error: { code: "POISONED" } });
+    expect(await answered()).toEqual([]);
+  });
 });
