@@ -210,7 +210,7 @@ class SharedClaim implements CallClaim {
     // Another worker may have had it while it waited here.
     if (!this.#isContested && this.#entry.cameAgain()) this.#take();
     if (this.#isContested || !isRepeatable) {
-      await this.#create(signal);
+      await this.#create();
       await this.#proveMarked(signal);
     }
     this.#claims.begun.add(this);
@@ -274,14 +274,14 @@ class SharedClaim implements CallClaim {
     }
   }
 
-  async #create(signal: AbortSignal): Promise<void> {
+  /** Is not broken off: whoever leaves a mark behind has to know of it. */
+  async #create(): Promise<void> {
     const { clock, log } = this.#claims.parts;
     const mark = this.#markOf(this.#runs + 1);
     let isOwn: boolean;
     try {
-      isOwn = await this.#claims.use((marks, use) => marks.create(mark, nothing, use), signal);
+      isOwn = await this.#claims.use((marks, limited) => marks.create(mark, nothing, limited));
     } catch (error) {
-      signal.throwIfAborted();
       if (!this.#isRepeatable) throw error;
       log.warn({ err: error }, "mark of a call could not be kept");
       return;

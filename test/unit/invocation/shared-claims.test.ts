@@ -286,6 +286,17 @@ test("a call that came again while it waited for a slot is looked up before it b
   expect(await files()).toEqual([]);
 });
 
+test("a call whose worker stops right before it begins leaves no mark", async () => {
+  const { one, files } = await newGroup();
+  using claim = one.open(key, first, alive);
+  const stop = new AbortController();
+  const begun = claim.begin(once, stop.signal);
+  const reason = new Error("the worker stops");
+  stop.abort(reason);
+  await expect(begun).rejects.toBe(reason);
+  expect(await files()).toEqual([]);
+});
+
 test("an urgent look waits for nobody", async () => {
   const { one, other, clock } = await newGroup();
   using running = one.open(key, first, alive);
