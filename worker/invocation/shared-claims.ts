@@ -3,7 +3,7 @@
  * run that began, touched as long as its worker lives, and `{call}.answered`.
  *
  * The first run of a repeatable call has a mark only when its connection is lost, so that the usual
- * call costs nothing. docs/adr/0036 has the reasons.
+ * call costs nothing. docs/adr/0004 has the reasons.
  */
 import type { Mark, MarkStore } from "../artifacts/marks.ts";
 import { StoreError } from "../artifacts/store.ts";

@@ -2,7 +2,7 @@
  * A template: a sandbox in which a tool was loaded once, and from which sandboxes for calls are
  * forked.
  *
- * See docs/adr/0032-children-of-a-template.md for what keeps those apart.
+ * See docs/adr/0023-children-of-a-template.md for what keeps those apart.
  */
 import { basename } from "node:path";
 import type { Limits } from "../../protocol/resource-limits.ts";
