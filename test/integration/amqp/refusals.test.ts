@@ -85,7 +85,7 @@ describe("a further queue that does not answer", () => {
 describe("the only queue", () => {
   test(
     "that is lost and refused is named as what is missing until it is accepted, and answers go out",
-    { tags: "full" },
+    { tags: "full", timeout: 120_000 },
     async () => {
       const namespace = newNamespace();
       const user = "forsaken";
@@ -103,7 +103,9 @@ describe("the only queue", () => {
       );
       expect(await session.publish(answer, never)).toBe("unroutable");
       await node().control("set_permissions", user, ".*", ".*", ".*");
-      await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+      // The routes are looked at every 15 seconds.
+      const twoLooks = { ...patience, timeout: 60_000 };
+      await vi.waitFor(() => expect(session.impediments).toEqual([]), twoLooks);
     },
   );
 
