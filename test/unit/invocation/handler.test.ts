@@ -23,7 +23,8 @@ import { type HandlerParts, handleDelivery } from "../../../worker/invocation/ha
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger } from "../../../worker/invocation/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
-import { SharedClaims, maxKeptAnswerBytes } from "../../../worker/invocation/shared-claims.ts";
+import { maxKeptAnswerBytes } from "../../../worker/invocation/shared-claim.ts";
+import { SharedClaims } from "../../../worker/invocation/shared-claims.ts";
 import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";

@@ -13,15 +13,14 @@ import type { Delivery } from "../../../worker/broker/broker.ts";
 import { NotBegunError } from "../../../worker/invocation/claims.ts";
 import { callKey } from "../../../worker/invocation/ledger.ts";
 import {
-  SharedClaims,
   goneMs,
   lookMs,
   maxKeptAnswerBytes,
   quietEnoughMs,
   settlingMs,
-  stallMs,
   touchMs,
-} from "../../../worker/invocation/shared-claims.ts";
+} from "../../../worker/invocation/shared-claim.ts";
+import { SharedClaims, stallMs } from "../../../worker/invocation/shared-claims.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { HandClock } from "../broker/hand-clock.ts";
 
