@@ -2,18 +2,16 @@
  * The worker's life: start, run, drain, stop.
  */
 import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } from "./app.ts";
-import type { ArtifactStore } from "./artifacts/store.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { Answers } from "./invocation/answers.ts";
-import { type Claims, guessedClaims } from "./invocation/claims.ts";
 import { Consumer, type DrainReport, maxDeliveriesInFlight } from "./invocation/consumer.ts";
 import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import { Ledger } from "./invocation/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
-import { SharedClaims } from "./invocation/shared-claims.ts";
+import { openClaims } from "./invocation/shared-claims.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
@@ -224,7 +222,8 @@ export class Worker implements AsyncDisposable {
     const resolve = (tool: string) => catalog.resolve(tool);
     const unavailable = (tool: string) => catalog.unavailable(tool);
     const topicTools = new TopicTools(namespace, log);
-    const claims = this.#parts.use(openClaims(foundation.store, session, this.#host));
+    const marking = { clock, log: log.child({ part: "claims" }) };
+    const claims = this.#parts.use(openClaims(foundation.store.marks, session, marking));
     const { maxRuns } = this.#config;
     const own = {
       namespace,
@@ -282,12 +281,6 @@ export class Worker implements AsyncDisposable {
       if (this.#state === "running") this.#ended.resolve(error);
     });
   }
-}
-
-/** Claims by what the workers of the group share; elsewhere, and without other workers, guesses. */
-function openClaims({ marks }: ArtifactStore, { redelivers }: BrokerSession, host: Host): Claims {
-  if (marks === undefined || !redelivers) return guessedClaims;
-  return new SharedClaims({ marks, clock: host.clock, log: host.log.child({ part: "claims" }) });
 }
 
 /** Why calls are given up; answers have words of their own. */

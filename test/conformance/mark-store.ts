@@ -24,7 +24,7 @@ export function describeMarkStore(
       expect(await one.read(newName(), never)).toBeUndefined();
       await one.touch(newName(), never);
       await one.remove(newName(), never);
-      await one.sweep(0, never);
+      await one.sweep(() => 0, never);
     });
 
     test("shows a mark, whole, to everyone", async () => {
@@ -65,6 +65,16 @@ export function describeMarkStore(
       }
     });
 
+    test("notes what is not there yet, and changes nothing that is", async () => {
+      const [one, other] = await create();
+      const [noted, full] = [newName(), newName()];
+      await one.create(full, content("kept"), never);
+      await Promise.all([noted, noted, full].map((name) => other.note(name, never)));
+      expect((await one.read(noted, never))?.content.byteLength).toBe(0);
+      expect(Buffer.from((await one.read(full, never))?.content ?? []).toString()).toBe("kept");
+      expect(await one.create(noted, content(""), never)).toBe(false);
+    });
+
     test("removes a mark, which can be created again then", async () => {
       const [one, other] = await create();
       const name = newName();
@@ -78,10 +88,13 @@ export function describeMarkStore(
       const [one, other] = await create();
       const name = newName();
       await one.create(name, content(""), never);
-      await other.sweep(hourMs, never);
+      const kept = newName();
+      await one.note(kept, never);
+      await other.sweep(() => hourMs, never);
       expect(await one.read(name, never)).toBeDefined();
-      await other.sweep(-hourMs, never);
+      await other.sweep((given) => (given === kept ? hourMs : -hourMs), never);
       expect(await one.read(name, never)).toBeUndefined();
+      expect(await one.read(kept, never)).toBeDefined();
     });
 
     test("rejects with the reason of its signal", async () => {

@@ -21,12 +21,17 @@ export interface MarkStore {
    * the content, and a mark that was created outlives a crash of the machine.
    */
   create(name: string, content: Uint8Array, signal: AbortSignal): Promise<boolean>;
+  /** Creates an empty mark unless there is one. A crash of the machine may lose it. */
+  note(name: string, signal: AbortSignal): Promise<void>;
   /** Undefined when there is none. */
   read(name: string, signal: AbortSignal): Promise<Mark | undefined>;
   /** Renews a mark, whose content is lost then; nothing happens when there is none. */
   touch(name: string, signal: AbortSignal): Promise<void>;
   /** Removes a mark, if there is one. */
   remove(name: string, signal: AbortSignal): Promise<void>;
-  /** Removes the marks that nobody has touched for so long, as far as that is possible now. */
-  sweep(maxAgeMs: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Removes the marks that were not touched for longer than `maxAgeMs` tells for their name, as far
+   * as that is possible now.
+   */
+  sweep(maxAgeMs: (name: string) => number, signal: AbortSignal): Promise<void>;
 }

@@ -106,6 +106,8 @@ export interface BrokerSession extends AsyncDisposable {
    * it.
    */
   readonly redelivers: boolean;
+  /** Whether an administrator can have settled calls delivered again, to any worker. */
+  readonly mayReplay?: boolean;
   /**
    * What keeps every call from coming, or every answer from going, though there is a connection; in
    * words for an operator, as it is now. Missing where nothing is known of that.

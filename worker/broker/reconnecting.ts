@@ -71,6 +71,7 @@ export function reconnecting(broker: Broker, options: ReconnectingOptions): Reco
 
 class SupervisedSession implements ReconnectingSession {
   readonly redelivers: boolean;
+  readonly mayReplay: boolean;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #broker: Broker;
@@ -111,6 +112,7 @@ class SupervisedSession implements ReconnectingSession {
     this.#desired = new Set(tools);
     // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;
+    this.mayReplay = first.mayReplay ?? false;
     this.#tracker = new DeliveryTracker(first.redelivers);
     this.closed = this.#end.promise;
     this.deliveries = { [Symbol.asyncIterator]: () => this.#deliver() };

@@ -1,14 +1,14 @@
 /**
- * One call that this worker handles, by its marks: `{call}.1`, `{call}.2` for each run that began,
- * and `{call}.answered`.
+ * One call that this worker handles, by the marks that the workers of its group share.
  */
-import type { Mark, MarkStore } from "../artifacts/marks.ts";
+import type { MarkStore } from "../artifacts/marks.ts";
 import type { Delivery } from "../broker/broker.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { CallMarks, type UseMarks } from "./call-marks.ts";
 import { type CallClaim, type CallHistory, NotBegunError } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
-import { mayHaveBegun } from "./redelivery.ts";
+import { isResent, mayHaveBegun, wasDelivered } from "./redelivery.ts";
 
 /**
  * Milliseconds before the marks of a call that came again are read, and as many more by chance: its
@@ -28,8 +28,6 @@ export const goneMs = 10_000;
 export const quietEnoughMs = 4_000;
 /** Milliseconds between two touches. */
 export const touchMs = 3_000;
-/** Bytes of an answer that is kept for a request that comes twice. */
-export const maxKeptAnswerBytes = 64 * 1024;
 /**
  * Milliseconds after its end for which a run is kept alive while its answer waits for the broker.
  */
@@ -40,6 +38,8 @@ const nothing = new Uint8Array();
 /** What claims work with. */
 export interface SharedClaimsParts {
   readonly marks: MarkStore;
+  /** Whether the broker may deliver an answered call again, to any worker. */
+  readonly mayReplay?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** Milliseconds between two looks at the own runs. */
@@ -53,11 +53,7 @@ export interface ClaimKeeper {
   readonly begun: Set<SharedClaim>;
   /** Waits after a stall of this process. Resolves to whether it waited. */
   prove(signal: AbortSignal): Promise<boolean>;
-  /** One operation on marks, within a limit of time. Rejects with StoreError, too. */
-  use<T>(
-    operation: (marks: MarkStore, signal: AbortSignal) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T>;
+  readonly use: UseMarks;
   /** Runs an operation whose failure is only logged. */
   keep(operation: () => Promise<unknown>): Promise<void>;
 }
@@ -67,29 +63,33 @@ export class SharedClaim implements CallClaim {
   readonly isCertain = true;
   isTaken = false;
   readonly #claims: ClaimKeeper;
-  readonly #name: string;
+  readonly #marks: CallMarks;
+  /** Whether a replay may have brought the call. */
+  readonly #mayBeReplayed: boolean;
   readonly #entry: Pick<RunningEntry, "isLost" | "cameAgain">;
   /** Whether another worker may know of the call. */
   #isContested: boolean;
   #isRepeatable = false;
   /** By others. */
   #runs = 0;
-  /** That of the own run. */
-  #mark: string | undefined;
+  /** The own run that has a mark. */
+  #ownRun: number | undefined;
   #touchedMs = -Infinity;
   #aliveUntilMs = Infinity;
   #looking: Promise<void> | undefined;
 
   constructor(
     claims: ClaimKeeper,
-    name: string,
+    call: string,
     delivery: Delivery,
     entry: Pick<RunningEntry, "isLost" | "cameAgain">,
   ) {
     this.#claims = claims;
-    this.#name = name;
+    this.#marks = new CallMarks(call, claims.use);
     this.#entry = entry;
     this.#isContested = mayHaveBegun(delivery);
+    const { mayReplay = false } = claims.parts;
+    this.#mayBeReplayed = mayReplay && wasDelivered(delivery) && !isResent(delivery);
   }
 
   async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
@@ -134,19 +134,19 @@ export class SharedClaim implements CallClaim {
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
     // A connection that was lost just before the end: the answer waits for the next one.
     if (this.#claims.begun.has(this)) await this.look(clock.monotonicMs());
-    if (this.#mark === undefined && !this.#isContested) return false;
-    let answer: Mark | undefined;
-    await this.#claims.keep(async () => (answer = await this.#read(this.#answeredMark)));
+    if (this.#ownRun === undefined && !this.#isContested) return false;
+    let answer: Uint8Array | undefined;
+    await this.#claims.keep(async () => (answer = await this.#marks.answer()));
     return answer !== undefined;
   }
 
   async answered(payload: Uint8Array): Promise<void> {
-    if (this.#mark === undefined && !this.#isContested && !this.#entry.isLost()) return;
-    const content = payload.byteLength > maxKeptAnswerBytes ? nothing : payload;
-    const name = this.#answeredMark;
-    await this.#claims.keep(() =>
-      this.#claims.use((marks, limited) => marks.create(name, content, limited)),
-    );
+    if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
+      await this.#claims.keep(() => this.#marks.keepAnswer(payload));
+    } else if (this.#claims.parts.mayReplay === true) {
+      // A note costs less than a mark with the answer: the call may run again, and replays are rare.
+      await this.#claims.keep(() => this.#marks.note());
+    }
   }
 
   async release(): Promise<void> {
@@ -172,35 +172,30 @@ export class SharedClaim implements CallClaim {
 
   async #keepAlive(nowMs: number): Promise<void> {
     if (nowMs > this.#aliveUntilMs || nowMs - this.#touchedMs < touchMs) return;
-    const mark = this.#mark;
-    if (mark !== undefined) {
+    if (this.#ownRun !== undefined) {
       this.#touchedMs = nowMs;
-      await this.#claims.use((marks, limited) => marks.touch(mark, limited));
+      await this.#marks.touch(this.#ownRun);
     } else if (!this.#isContested && this.#entry.isLost()) {
       // Made once: a worker that was faster runs the call, too.
       this.#isContested = true;
-      const first = this.#markOf(1);
-      const isOwn = await this.#claims.use((marks, limited) =>
-        marks.create(first, nothing, limited),
-      );
-      if (isOwn) [this.#mark, this.#touchedMs] = [first, nowMs];
+      if (await this.#marks.begin(1)) [this.#ownRun, this.#touchedMs] = [1, nowMs];
     }
   }
 
   /** Is not broken off: whoever leaves a mark behind has to know of it. */
   async #create(): Promise<void> {
     const { clock, log } = this.#claims.parts;
-    const mark = this.#markOf(this.#runs + 1);
+    const run = this.#runs + 1;
     let isOwn: boolean;
     try {
-      isOwn = await this.#claims.use((marks, limited) => marks.create(mark, nothing, limited));
+      isOwn = await this.#marks.begin(run);
     } catch (error) {
       if (!this.#isRepeatable) throw error;
       log.warn({ err: error }, "mark of a call could not be kept");
       return;
     }
     if (!isOwn) this.#take();
-    this.#mark = mark;
+    this.#ownRun = run;
     this.#touchedMs = clock.monotonicMs();
   }
 
@@ -216,12 +211,10 @@ export class SharedClaim implements CallClaim {
   }
 
   async #removeMark(): Promise<void> {
-    const mark = this.#mark;
-    if (mark === undefined) return;
-    this.#mark = undefined;
-    await this.#claims.keep(() =>
-      this.#claims.use((marks, limited) => marks.remove(mark, limited)),
-    );
+    const run = this.#ownRun;
+    if (run === undefined) return;
+    this.#ownRun = undefined;
+    await this.#claims.keep(() => this.#marks.forget(run));
   }
 
   /** What is there now; what cannot be read is a run without an end. */
@@ -235,24 +228,17 @@ export class SharedClaim implements CallClaim {
     | Extract<CallHistory, { kind: "answered" }>
   > {
     try {
-      const answer = await this.#read(this.#answeredMark, signal);
+      const answer = await this.#marks.answer(signal);
       if (answer !== undefined) return answered(answer);
-      let [stamp, ageMs]: [string | undefined, number] = [undefined, 0];
-      for (let runs = 0; ; runs++) {
-        const mark = await this.#read(this.#markOf(runs + 1), signal);
-        this.#runs = runs;
-        if (mark === undefined) return { kind: "open", runs, stamp, ageMs };
-        ({ stamp, ageMs } = mark);
-      }
+      if (this.#mayBeReplayed && (await this.#marks.isNoted(signal))) return answered(nothing);
+      const { runs, last } = await this.#marks.runs(signal);
+      this.#runs = runs;
+      return { kind: "open", runs, stamp: last?.stamp, ageMs: last?.ageMs ?? 0 };
     } catch (error) {
       signal.throwIfAborted();
       this.#claims.parts.log.warn({ err: error }, "marks of a call could not be read");
       return { kind: "open", runs: this.#runs, stamp: "unknown", ageMs: Infinity };
     }
-  }
-
-  #read(name: string, signal?: AbortSignal): Promise<Mark | undefined> {
-    return this.#claims.use((marks, limited) => marks.read(name, limited), signal);
   }
 
   /** Has the history read again. */
@@ -265,16 +251,8 @@ export class SharedClaim implements CallClaim {
   #requireDelivery(): void {
     if (this.#entry.isLost()) throw new NotBegunError("the connection of the call is lost");
   }
-
-  #markOf(run: number): string {
-    return `${this.#name}.${run}`;
-  }
-
-  get #answeredMark(): string {
-    return `${this.#name}.answered`;
-  }
 }
 
-function answered({ content }: Mark): Extract<CallHistory, { kind: "answered" }> {
-  return { kind: "answered", answer: content.byteLength === 0 ? undefined : content };
+function answered(answer: Uint8Array): Extract<CallHistory, { kind: "answered" }> {
+  return { kind: "answered", answer: answer.byteLength === 0 ? undefined : answer };
 }

@@ -1,15 +1,16 @@
 /**
- * Claims as marks in the store that the workers of a group share: `{call}.1`, `{call}.2` for each
- * run that began, touched as long as its worker lives, and `{call}.answered`.
+ * Claims as marks in the store that the workers of a group share. The mark of a run is touched as
+ * long as its worker lives.
  *
  * The first run of a repeatable call has a mark only when its connection is lost, so that the usual
  * call costs nothing. docs/adr/0004 has the reasons.
  */
 import type { MarkStore } from "../artifacts/marks.ts";
 import { StoreError } from "../artifacts/store.ts";
-import type { Delivery } from "../broker/broker.ts";
+import type { BrokerSession, Delivery } from "../broker/broker.ts";
 import { abortable } from "../support/within.ts";
-import type { Claims } from "./claims.ts";
+import { noteEnding } from "./call-marks.ts";
+import { type Claims, guessedClaims } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
 import {
   type ClaimKeeper,
@@ -24,10 +25,25 @@ const defaultTickMs = 250;
 export const stallMs = 5_000;
 /** Milliseconds that marks are kept: an outage of a weekend. */
 export const markLifetimeMs = 72 * 60 * 60_000;
+/** Milliseconds that notes are kept: calls are younger when a replay is not too late for them. */
+export const noteLifetimeMs = 2 * 60 * 60_000;
 /** Milliseconds from the start to the first sweep, and between two. */
 export const sweepMs = 60 * 60_000;
 /** Milliseconds for one operation on marks. */
 const operationMs = 10_000;
+
+/**
+ * Claims by what the workers of the group share. Without shared marks, or other workers, they are
+ * guesses. The caller owns them.
+ */
+export function openClaims(
+  marks: MarkStore | undefined,
+  { redelivers, mayReplay = false }: Pick<BrokerSession, "redelivers" | "mayReplay">,
+  { clock, log }: Pick<SharedClaimsParts, "clock" | "log">,
+): Claims {
+  if (marks === undefined || !redelivers) return guessedClaims;
+  return new SharedClaims({ marks, mayReplay, clock, log });
+}
 
 /** The claims of one worker. */
 export class SharedClaims implements Claims, ClaimKeeper {
@@ -64,7 +80,7 @@ export class SharedClaims implements Claims, ClaimKeeper {
     for (const claim of this.begun) void claim.look(nowMs);
     if (nowMs - this.#sweptMs < sweepMs) return;
     this.#sweptMs = nowMs;
-    void this.keep(() => this.parts.marks.sweep(markLifetimeMs, this.#stopped.signal));
+    void this.keep(() => this.parts.marks.sweep(lifetimeMs, this.#stopped.signal));
   }
 
   /**
@@ -82,10 +98,10 @@ export class SharedClaims implements Claims, ClaimKeeper {
   }
 
   /** One operation on marks. A store that hangs must not hold a call for ever. */
-  async use<T>(
+  readonly use = async <T>(
     operation: (marks: MarkStore, signal: AbortSignal) => Promise<T>,
     signal?: AbortSignal,
-  ): Promise<T> {
+  ): Promise<T> => {
     const limit = AbortSignal.timeout(operationMs);
     const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     try {
@@ -96,7 +112,7 @@ export class SharedClaims implements Claims, ClaimKeeper {
       const message = "A mark of the call could not be kept: the artifact store does not answer.";
       throw new StoreError("unavailable", message, { cause: error });
     }
-  }
+  };
 
   /** Runs an operation whose failure changes nothing for the call. */
   keep(operation: () => Promise<unknown>): Promise<void> {
@@ -116,4 +132,8 @@ export class SharedClaims implements Claims, ClaimKeeper {
     this.#stopped.abort();
     await Promise.all(this.#pending);
   }
+}
+
+function lifetimeMs(markName: string): number {
+  return markName.endsWith(noteEnding) ? noteLifetimeMs : markLifetimeMs;
 }

@@ -11,7 +11,7 @@ import { PeerWorkers } from "../../support/peer-workers.ts";
 const longMs = 600_000;
 const done = { kind: "success", toolResult: { told: "done" } };
 
-test("a replayed call is answered the same again by the worker that answered it, and no other runs one that must not run twice", async () => {
+test("a replayed call is answered the same again by the worker that answered it, and no other runs it", async () => {
   const place = await openPlace({}, { keepsReplayLog: true });
   onTestFinished(() => place[Symbol.asyncDispose]());
   const workers = await PeerWorkers.prepare(namespace, place.peer);
@@ -31,10 +31,12 @@ test("a replayed call is answered the same again by the worker that answered it,
   const next = await workers.startWorkerOn(place.broker, 2);
   replay();
   await vi.waitFor(
-    () => expect(next.said()).toContain("call was answered by another worker"),
+    () => expect(next.said().match(/call was answered by another worker/g)).toHaveLength(2),
     patience,
   );
   await next.worker.drain(0);
-  for (const answer of workers.answers.get("other") ?? []) expect(answer).toMatchObject(done);
-  expect(workers.runs.begun.filter((name) => name === "other")).toEqual(["other"]);
+  for (const name of ["one", "other"]) {
+    for (const answer of workers.answers.get(name) ?? []) expect(answer).toMatchObject(done);
+  }
+  expect(workers.runs.begun.toSorted()).toEqual(["one", "other"]);
 });

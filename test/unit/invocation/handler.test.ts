@@ -23,7 +23,7 @@ import { type HandlerParts, handleDelivery } from "../../../worker/invocation/ha
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger } from "../../../worker/invocation/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
-import { maxKeptAnswerBytes } from "../../../worker/invocation/shared-claim.ts";
+import { maxKeptAnswerBytes } from "../../../worker/invocation/call-marks.ts";
 import { SharedClaims } from "../../../worker/invocation/shared-claims.ts";
 import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";

@@ -10,12 +10,12 @@ import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
 import type { Mark } from "../../../worker/artifacts/marks.ts";
 import { StoreError } from "../../../worker/artifacts/store.ts";
 import type { Delivery } from "../../../worker/broker/broker.ts";
+import { maxKeptAnswerBytes } from "../../../worker/invocation/call-marks.ts";
 import { NotBegunError } from "../../../worker/invocation/claims.ts";
 import { callKey } from "../../../worker/invocation/ledger.ts";
 import {
   goneMs,
   lookMs,
-  maxKeptAnswerBytes,
   quietEnoughMs,
   settlingMs,
   touchMs,
@@ -70,10 +70,11 @@ async function newGroup() {
   const output = new Writable({
     write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
   });
-  const newWorker = (): SharedClaims => {
+  const newWorker = (mayReplay = false): SharedClaims => {
     const log = createLogger("debug", output);
     const claims = new SharedClaims({
       marks: new HandMarks(base, clock, touched),
+      mayReplay,
       clock,
       log,
       tickMs: 2 ** 31 - 1,
@@ -150,6 +151,29 @@ describe("the first delivery of a call", () => {
       expect(claim.isTaken).toBe(false);
     }
     expect(await files()).toEqual([]);
+  });
+});
+
+describe("on a broker that replays, a repeatable call", () => {
+  test("is noted when it is answered, and does not run again in any worker", async () => {
+    const { newWorker, passUntil } = await newGroup();
+    using claim = newWorker(true).open(key, first, alive);
+    await claim.begin(repeatable, never);
+    await claim.answered(reply);
+    const history = newWorker(true).open(key, again, alive).history(never, false);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "answered", answer: undefined });
+  });
+
+  test("runs when its sender sent it again", async () => {
+    const { newWorker, passUntil } = await newGroup();
+    using claim = newWorker(true).open(key, first, alive);
+    await claim.begin(repeatable, never);
+    await claim.answered(reply);
+    const resent = { ...again, properties: { resent: "true" } };
+    const history = newWorker(true).open(key, resent, alive).history(never, false);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
   });
 });
 

@@ -41,6 +41,14 @@ export class FileMarks implements MarkStore {
     });
   }
 
+  note(name: string, signal: AbortSignal): Promise<void> {
+    return guarded(failed, signal, async () => {
+      const directory = await ensureDirectory(await openBase(this.#base), levelsOf(name));
+      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
+      await (await open(join(directory, name), flags, fileMode)).close();
+    });
+  }
+
   read(name: string, signal: AbortSignal): Promise<Mark | undefined> {
     return guarded(failed, signal, async () => {
       const directory = join(this.#base, ...levelsOf(name));
@@ -67,15 +75,14 @@ export class FileMarks implements MarkStore {
     return guarded(failed, signal, () => rm(this.#path(name), { force: true }));
   }
 
-  sweep(maxAgeMs: number, signal: AbortSignal): Promise<void> {
+  sweep(maxAgeMs: (name: string) => number, signal: AbortSignal): Promise<void> {
     return guarded(failed, signal, async () => {
       const root = await findDirectory(this.#base, [marksLevel]);
       if (root === undefined) return;
-      const oldestMs = Date.now() - maxAgeMs;
       for (const shard of await readdir(root)) {
         signal.throwIfAborted();
         const directory = await findDirectory(root, [shard]);
-        if (directory !== undefined) await sweepDirectory(directory, oldestMs);
+        if (directory !== undefined) await sweepDirectory(directory, maxAgeMs);
       }
     });
   }
@@ -127,12 +134,15 @@ async function write(path: string, flags: number): Promise<void> {
   await file.write("\n", 0);
 }
 
-async function sweepDirectory(directory: string, oldestMs: number): Promise<void> {
+async function sweepDirectory(
+  directory: string,
+  maxAgeMs: (name: string) => number,
+): Promise<void> {
   await removeLeftovers(directory);
   for (const name of await readdir(directory)) {
     const path = join(directory, name);
     try {
-      if ((await lstat(path)).mtimeMs < oldestMs) await unlink(path);
+      if (Date.now() - (await lstat(path)).mtimeMs > maxAgeMs(name)) await unlink(path);
     } catch {
       // Another worker was faster, or the file is not ours to remove.
     }

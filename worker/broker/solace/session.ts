@@ -59,6 +59,7 @@ export async function openSession(
 
 class SolaceSession implements BrokerSession {
   readonly redelivers = true;
+  readonly mayReplay = true;
   readonly deliveries: DeliveryBuffer;
   readonly closed: Promise<SessionEnd>;
   readonly #connection: SolaceConnection;
