@@ -144,7 +144,7 @@ export class SharedClaim implements CallClaim {
     if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
       await this.#claims.keep(() => this.#marks.keepAnswer(payload));
     } else if (this.#claims.parts.mayReplay === true) {
-      // A note costs less than a mark with the answer: the call may run again, and replays are rare.
+      // Costs less than a mark with the answer: the call may run again, and replays are rare.
       await this.#claims.keep(() => this.#marks.note());
     }
   }
