@@ -6,23 +6,17 @@ import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config.ts";
-import { Answers } from "./invocation/answers.ts";
-import { Consumer, type DrainReport, maxDeliveriesInFlight } from "./invocation/consumer.ts";
-import { handleDelivery, runsHere } from "./invocation/handler.ts";
-import { Ledger } from "./invocation/ledger.ts";
-import { TopicTools } from "./invocation/read-request.ts";
-import { openClaims } from "./invocation/shared-claims.ts";
+import { GroupWatch } from "./group/group-watch.ts";
+import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
 import { queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./starts/starts.ts";
-import { Slots } from "./support/slots.ts";
 import { settlesWithin } from "./support/within.ts";
 import { startHealthServer } from "./telemetry/health.ts";
+import { wireConsumer } from "./wire-consumer.ts";
 
-/** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
-const maxParserThreads = 2;
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
 /**
@@ -75,6 +69,7 @@ export class Worker implements AsyncDisposable {
   #session: ReconnectingSession | undefined;
   #consumer: Consumer | undefined;
   #starts: Starts | undefined;
+  #groupWatch: GroupWatch | undefined;
   #healthPort: number | undefined;
 
   constructor(config: Config, host: Host, parts: WorkerParts = {}) {
@@ -178,7 +173,11 @@ export class Worker implements AsyncDisposable {
   async #startHealth(): Promise<void> {
     if (this.#config.healthPort === 0) return;
     const { healthPort: port, healthHost: host } = this.#config;
-    const health = { missing: () => this.#missing(), hasStarted: () => this.#hasStarted };
+    const health = {
+      missing: () => this.#missing(),
+      warnings: () => this.#groupWatch?.conflicts ?? [],
+      hasStarted: () => this.#hasStarted,
+    };
     const server = await startHealthServer({ port, host }, health).catch((error: unknown) => {
       const variables = host === undefined ? "HEALTH_PORT" : "HEALTH_HOST, HEALTH_PORT";
       const place = host === undefined ? `${port}` : `${host}:${port}`;
@@ -217,46 +216,31 @@ export class Worker implements AsyncDisposable {
 
     const { invoker, starts } = wireInvoker(this.#config, this.#host, foundation);
     this.#starts = this.#parts.use(starts);
-    const largeRequests = new Slots({ capacity: maxParserThreads, maxWaiting: Infinity });
-    const [ledger, answers] = [new Ledger(clock), new Answers(session, clock, log)];
-    const resolve = (tool: string) => catalog.resolve(tool);
-    const unavailable = (tool: string) => catalog.unavailable(tool);
-    const topicTools = new TopicTools(namespace, log);
-    const marking = { clock, log: log.child({ part: "claims" }) };
-    const claims = this.#parts.use(openClaims(foundation.store.marks, session, marking));
-    const { maxRuns } = this.#config;
-    const own = {
-      namespace,
-      session,
-      ledger,
-      answers,
-      claims,
-      maxRuns,
-      resolve,
-      unavailable,
-      topicTools,
-    };
-    const parts = { ...own, invoker, largeRequests, clock, log };
     const signals = {
       wait: this.#stopWaiting.signal,
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const { sandbox, queues } = this.#config;
-    const callLimits = { ...sandbox, maxQueued: sandbox.maxQueued * queues.size };
-    const consumer = new Consumer(
-      session,
-      (delivery) => handleDelivery(parts, delivery, signals),
-      (delivery) => runsHere(ledger, delivery),
-      maxDeliveriesInFlight(callLimits, session.redelivers),
+    const { consumer } = this.#parts.use(
+      wireConsumer(this.#config, this.#host, foundation, session, invoker, signals),
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
+    if (session.redelivers) this.#watchGroups(foundation, session);
     this.#supervise(this.#followManifest(foundation, session, starts, tools));
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
+  }
+
+  #watchGroups({ catalog, store: { marks } }: Foundation, session: BrokerSession): void {
+    const { namespace, workerId, group } = this.#config;
+    const { clock } = this.#host;
+    const log = this.#host.log.child({ part: "group" });
+    const tools = () => queuesOfTools(catalog.manifest).keys();
+    const parts = { session, namespace, workerId, group, tools, marks, clock, log };
+    this.#groupWatch = this.#parts.use(new GroupWatch(parts));
   }
 
   /** Subscriptions follow the manifest until the catalog is disposed. */

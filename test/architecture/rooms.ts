@@ -16,6 +16,7 @@ export const rooms: Readonly<Record<string, number>> = {
   artifacts: 2,
   sandbox: 2,
   runners: 3,
+  group: 3,
   starts: 4,
   invocation: 5,
   doctor: 6,

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
-import type { MarkStore } from "../../worker/artifacts/marks.ts";
+import { type MarkStore, storeIdOf } from "../../worker/artifacts/marks.ts";
 
 const never = new AbortController().signal;
 const hourMs = 60 * 60_000;
@@ -95,6 +95,15 @@ export function describeMarkStore(
       await other.sweep((given) => (given === kept ? hourMs : -hourMs), never);
       expect(await one.read(name, never)).toBeUndefined();
       expect(await one.read(kept, never)).toBeDefined();
+    });
+
+    test("has one id, whoever asks", async () => {
+      const views = await create();
+      const [id, ...others] = await Promise.all(views.map((view) => storeIdOf(view, never)));
+      expect(id).toMatch(/^[0-9a-f-]{36}$/);
+      expect(others).toEqual([id]);
+      const [elsewhere] = await create();
+      expect(await storeIdOf(elsewhere, never)).not.toBe(id);
     });
 
     test("rejects with the reason of its signal", async () => {

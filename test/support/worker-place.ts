@@ -105,8 +105,14 @@ export class WorkerPlace {
 
   /**
    * Starts a worker that connects to `broker`, with one attempt per outage; it ends with the test.
+   *
+   * @param variables on top of the usual ones
    */
-  async startWorkerOn(broker: Broker, maxConcurrent: number): Promise<StartedWorker> {
+  async startWorkerOn(
+    broker: Broker,
+    maxConcurrent: number,
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<StartedWorker> {
     const environment = {
       SAM_NAMESPACE: this.namespace,
       DEV_BROKER_HOST: "not.used",
@@ -119,6 +125,7 @@ export class WorkerPlace {
       SANDBOX_MIN_FREE_DISK_MB: "1",
       SANDBOX_MAX_CONCURRENT: String(maxConcurrent),
       HEALTH_PORT: "0",
+      ...variables,
     };
     const lines: string[] = [];
     const output = new Writable({

@@ -1,6 +1,10 @@
 /**
  * The mark contract: small files that only one worker can create and all workers see.
  */
+import { randomUUID } from "node:crypto";
+
+/** The mark with the id of the store; see {@link storeIdOf}. */
+export const storeIdMark = "00.store";
 
 /** A mark as it is now. */
 export interface Mark {
@@ -34,4 +38,15 @@ export interface MarkStore {
    * as that is possible now.
    */
   sweep(maxAgeMs: (name: string) => number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * The id of the store, made by the worker that asks first: workers with the same id share their
+ * marks. Rejects with StoreError or the signal's reason.
+ */
+export async function storeIdOf(marks: MarkStore, signal: AbortSignal): Promise<string> {
+  const own = randomUUID();
+  if (await marks.create(storeIdMark, Buffer.from(own), signal)) return own;
+  const mark = await marks.read(storeIdMark, signal);
+  return mark === undefined ? own : Buffer.from(mark.content).toString();
 }

@@ -9,6 +9,7 @@ import type { MarkStore } from "../artifacts/marks.ts";
 import { StoreError } from "../artifacts/store.ts";
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
 import { abortable } from "../support/within.ts";
+import { storeIdMark } from "../artifacts/marks.ts";
 import { noteEnding } from "./call-marks.ts";
 import { type Claims, guessedClaims } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
@@ -135,5 +136,6 @@ export class SharedClaims implements Claims, ClaimKeeper {
 }
 
 function lifetimeMs(markName: string): number {
+  if (markName === storeIdMark) return Infinity;
   return markName.endsWith(noteEnding) ? noteLifetimeMs : markLifetimeMs;
 }

@@ -69,6 +69,11 @@ export function statusTopic(namespace: string, agent: string, correlationId: str
   return `${base(namespace)}/status/${agent}/${correlationId}`;
 }
 
+/** Where the workers of all groups announce themselves. */
+export function workersTopic(namespace: string): string {
+  return `${base(namespace)}/worker`;
+}
+
 function invokeBase(namespace: string): string {
   return `${base(namespace)}/invoke/`;
 }

@@ -13,6 +13,8 @@ const maxConnections = 64;
 export interface Health {
   /** What the worker lacks to be ready; empty when it is. */
   missing(): readonly string[];
+  /** What an operator should mend although the worker is ready. */
+  warnings?(): readonly string[];
   /** Whether it was ready once. */
   hasStarted(): boolean;
 }
@@ -30,8 +32,8 @@ export interface HealthServer extends AsyncDisposable {
 }
 
 /**
- * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; 404 to anything but a probe. Rejects
- * when address and port cannot be had. The caller owns the server.
+ * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; `/readyz` tells `warnings`, too. 404
+ * to anything but a probe. Rejects when address and port cannot be had. The caller owns the server.
  */
 export async function startHealthServer(
   { port, host }: HealthAddress,
@@ -63,7 +65,7 @@ function route(url: string, health: Health): HealthAnswer {
       return ok;
     case "/readyz":
     case "/ready":
-      return unlessMissing(health.missing());
+      return withWarnings(unlessMissing(health.missing()), health.warnings?.() ?? []);
     case "/startup":
       return health.hasStarted() ? ok : unlessMissing(health.missing());
     default:
@@ -75,6 +77,10 @@ const ok: HealthAnswer = { status: 200, body: { ok: true } };
 
 function unlessMissing(missing: readonly string[]): HealthAnswer {
   return missing.length === 0 ? ok : { status: 503, body: { ok: false, missing } };
+}
+
+function withWarnings({ status, body }: HealthAnswer, warnings: readonly string[]): HealthAnswer {
+  return { status, body: warnings.length === 0 ? body : { ...body, warnings } };
 }
 
 function portOf(server: Server): number {

@@ -104,6 +104,14 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       });
       expect(workers.runs.begun).toEqual(["late"]);
     });
+
+    test("whose tool another group has, too, is reported by both groups' workers", async () => {
+      const { place, workers } = await prepare(openPlace);
+      const { said } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
+      await workers.startWorkerOn(place.brokerAt(place.port), 1, { WORKER_GROUP: "other" });
+      await vi.waitFor(() => expect(said()).toContain("makes calls run twice"), patience);
+      expect(said()).toContain(`group \\"other\\" has tools of this group`);
+    });
   });
 }
 

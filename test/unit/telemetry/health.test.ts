@@ -48,6 +48,21 @@ describe("the health server", () => {
     expect(await get(server, "/readyz")).toMatchObject({ status: 503 });
   });
 
+  test("tells on /readyz what else an operator should mend, ready or not", async () => {
+    const missing: string[] = [];
+    await using server = await startHealthServer(
+      { port: anyPort, host: undefined },
+      { missing: () => missing, warnings: () => ["group"], hasStarted: () => true },
+    );
+    const body = { ok: true, warnings: ["group"] };
+    expect(await get(server, "/readyz")).toMatchObject({ status: 200, body });
+    missing.push("broker");
+    expect(await get(server, "/readyz")).toMatchObject({
+      status: 503,
+      body: { ok: false, missing: ["broker"], warnings: ["group"] },
+    });
+  });
+
   test.each([
     ["/livez", "/healthz"],
     ["/livez", "/health"],

@@ -1,0 +1,63 @@
+/**
+ * Which other workers make calls run twice: those of another group with the same tools, and those
+ * of the same group with other marks.
+ */
+import type { Announcement } from "../protocol/announcement.ts";
+import type { Clock } from "../support/clock.ts";
+
+/** Milliseconds without an announcement after which a worker counts as gone. */
+export const forgottenMs = 100_000;
+/** Conflicting workers that are remembered. */
+export const maxRemembered = 1_000;
+/** Tools that a conflict names. */
+const maxNamedTools = 5;
+/** Characters of a name that another worker sent. */
+const maxNameLength = 100;
+
+/** The conflicts with other workers, as they announced themselves last. */
+export class Conflicts {
+  readonly #clock: Clock;
+  /** By instance, in the order of their announcements. */
+  readonly #found = new Map<string, { readonly conflict: string; readonly atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Compares an announcement with this worker's own. */
+  hear(own: Announcement, other: Announcement): void {
+    this.#found.delete(other.instance);
+    if (other.instance === own.instance) return;
+    const conflict = conflictOf(own, other);
+    if (conflict === undefined) return;
+    this.#found.set(other.instance, { conflict, atMs: this.#clock.monotonicMs() });
+    const [oldest] = this.#found.keys();
+    if (this.#found.size > maxRemembered && oldest !== undefined) this.#found.delete(oldest);
+  }
+
+  /** In words for an operator, each once. */
+  get current(): readonly string[] {
+    const oldestMs = this.#clock.monotonicMs() - forgottenMs;
+    for (const [instance, { atMs }] of this.#found) {
+      if (atMs < oldestMs) this.#found.delete(instance);
+    }
+    return [...new Set(Array.from(this.#found.values(), ({ conflict }) => conflict))];
+  }
+}
+
+function conflictOf(own: Announcement, other: Announcement): string | undefined {
+  if (other.group === own.group) {
+    if (other.store === own.store) return undefined;
+    return `worker ${printable(other.worker)} of this group has another artifact store: a call can run twice`;
+  }
+  const tools = new Set(own.tools);
+  const shared = other.tools.filter((tool) => tools.has(tool)).toSorted();
+  if (shared.length === 0) return undefined;
+  const named = shared.slice(0, maxNamedTools).map(printable).join(", ");
+  const more = shared.length > maxNamedTools ? ` and ${shared.length - maxNamedTools} more` : "";
+  return `group ${printable(other.group)} has tools of this group: each call runs twice (${named}${more})`;
+}
+
+function printable(name: string): string {
+  return JSON.stringify(name.slice(0, maxNameLength));
+}

@@ -1,0 +1,118 @@
+/**
+ * Tells the other workers of the namespace what this one serves, and hears what they serve.
+ */
+import { randomUUID } from "node:crypto";
+import { type MarkStore, storeIdOf } from "../artifacts/marks.ts";
+import type { BrokerSession, BrokerSubscription } from "../broker/broker.ts";
+import {
+  type Announcement,
+  decodeAnnouncement,
+  encodeAnnouncement,
+} from "../protocol/announcement.ts";
+import { workersTopic } from "../protocol/topics.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { Conflicts } from "./conflicts.ts";
+
+/** Milliseconds between two announcements of a worker. */
+export const announceMs = 30_000;
+
+/** What a group watch works with. */
+export interface GroupWatchParts {
+  readonly session: Pick<BrokerSession, "publish" | "subscribe">;
+  readonly namespace: string;
+  readonly workerId: string;
+  readonly group: string;
+  /** Tools whose calls the group takes, as the manifest is now. */
+  tools(): Iterable<string>;
+  readonly marks: MarkStore | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Announces until its owner disposes it. Calls do not depend on it: what fails is logged. */
+export class GroupWatch implements AsyncDisposable {
+  readonly #parts: GroupWatchParts;
+  readonly #instance = randomUUID();
+  readonly #stopped = new AbortController();
+  readonly #conflicts: Conflicts;
+  readonly #ended: Promise<void>;
+  /** The id of the store of the marks, once it is known. */
+  #store: string | undefined;
+  #heard: BrokerSubscription | undefined;
+  #reported: readonly string[] = [];
+  #isFailing = false;
+
+  /** Starts at once. */
+  constructor(parts: GroupWatchParts) {
+    this.#parts = parts;
+    this.#conflicts = new Conflicts(parts.clock);
+    this.#ended = this.#run(this.#stopped.signal);
+  }
+
+  /** What makes calls run twice, as other workers announced; in words for an operator. */
+  get conflicts(): readonly string[] {
+    return this.#conflicts.current;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort();
+    await this.#heard?.[Symbol.asyncDispose]();
+    await this.#ended;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#announce(signal);
+        this.#isFailing = false;
+        await this.#parts.clock.sleep(announceMs, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        await this.#pause(error, signal);
+      }
+    }
+  }
+
+  async #pause(error: unknown, signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#parts;
+    if (!this.#isFailing) log.warn({ err: error }, "other workers cannot be watched");
+    this.#isFailing = true;
+    await clock.sleep(announceMs, signal).catch(() => undefined);
+  }
+
+  async #announce(signal: AbortSignal): Promise<void> {
+    const { session, namespace, marks } = this.#parts;
+    if (marks !== undefined) this.#store ??= await storeIdOf(marks, signal);
+    const topic = workersTopic(namespace);
+    if (this.#heard === undefined) {
+      this.#heard = await session.subscribe(topic, signal);
+      void this.#listen(this.#heard);
+    }
+    const payload = encodeAnnouncement(this.#own());
+    await session.publish({ topic, payload, timeToLiveSeconds: announceMs / 1000 }, signal);
+  }
+
+  async #listen(heard: BrokerSubscription): Promise<void> {
+    for await (const { payload } of heard) {
+      const other = decodeAnnouncement(payload);
+      if (other !== undefined) this.#compare(other);
+    }
+  }
+
+  #compare(other: Announcement): void {
+    this.#conflicts.hear(this.#own(), other);
+    const { conflicts } = this;
+    for (const conflict of conflicts) {
+      if (this.#reported.includes(conflict)) continue;
+      this.#parts.log.error({ conflict }, "another worker makes calls run twice");
+    }
+    this.#reported = conflicts;
+  }
+
+  #own(): Announcement {
+    const { workerId: worker, group, tools } = this.#parts;
+    const store = this.#store ?? null;
+    return { instance: this.#instance, worker, group, store, tools: [...tools()] };
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Wires what takes calls from a session to their settlement.
+ */
+import type { Foundation, Host } from "./app.ts";
+import type { BrokerSession } from "./broker/broker.ts";
+import type { Config } from "./config.ts";
+import { Answers } from "./invocation/answers.ts";
+import type { CallSignals } from "./invocation/call.ts";
+import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
+import { handleDelivery, runsHere } from "./invocation/handler.ts";
+import type { Invoker } from "./invocation/invoker.ts";
+import { Ledger } from "./invocation/ledger.ts";
+import { TopicTools } from "./invocation/read-request.ts";
+import { openClaims } from "./invocation/shared-claims.ts";
+import { Slots } from "./support/slots.ts";
+
+/** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
+const maxParserThreads = 2;
+
+/** A consumer that has not begun, and what the caller disposes after its last call. */
+export interface WiredConsumer extends AsyncDisposable {
+  readonly consumer: Consumer;
+}
+
+/** Wires the consumer of a session. The caller owns what is returned, and runs the consumer. */
+export function wireConsumer(
+  config: Config,
+  { clock, log }: Host,
+  { catalog, store }: Foundation,
+  session: BrokerSession,
+  invoker: Invoker,
+  signals: CallSignals,
+): WiredConsumer {
+  const { namespace, maxRuns, sandbox, queues } = config;
+  const marking = { clock, log: log.child({ part: "claims" }) };
+  const claims = openClaims(store.marks, session, marking);
+  const ledger = new Ledger(clock);
+  const parts = {
+    namespace,
+    session,
+    ledger,
+    claims,
+    maxRuns,
+    invoker,
+    clock,
+    log,
+    answers: new Answers(session, clock, log),
+    topicTools: new TopicTools(namespace, log),
+    largeRequests: new Slots({ capacity: maxParserThreads, maxWaiting: Infinity }),
+    resolve: (tool: string) => catalog.resolve(tool),
+    unavailable: (tool: string) => catalog.unavailable(tool),
+  };
+  const callLimits = { ...sandbox, maxQueued: sandbox.maxQueued * queues.size };
+  const consumer = new Consumer(
+    session,
+    (delivery) => handleDelivery(parts, delivery, signals),
+    (delivery) => runsHere(ledger, delivery),
+    maxDeliveriesInFlight(callLimits, session.redelivers),
+  );
+  return { consumer, [Symbol.asyncDispose]: () => claims[Symbol.asyncDispose]() };
+}
