@@ -8,4 +8,4 @@ async def neighbour(token, ctx):
         with open(path, "w") as file:
             file.write("neighbour " + token)
     ctx.send_status("ready")
-    time.sleep(30)
+    time.sleep(600)

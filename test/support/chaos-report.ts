@@ -66,8 +66,11 @@ function missing(events: readonly ChaosEvent[], { calls, lanes }: ChaosOptions):
 
 /** What happened, and how to have it happen again, as far as chance decides. */
 function explain({ events, seed, logsOf }: ChaosReport, broken: readonly string[]): string {
-  const requests = broken.flatMap((line) => /^call-\d+-\d+/.exec(line) ?? []);
-  const told = [...new Set(requests)].slice(0, toldRequests);
+  const calls = new Set(broken.flatMap((line) => /^call-\d+-(?=\d)/.exec(line) ?? []));
+  const told = requestsOf(events)
+    .map(({ name }) => name)
+    .filter((name) => calls.has(name.replace(/\d+$/, "")))
+    .slice(0, toldRequests);
   const ofRequest = (event: ChaosEvent, request: string): boolean =>
     "request" in event && event.request === request;
   return [

@@ -64,10 +64,23 @@ export function brokenByCall(requests: readonly ChaosRequest[]): readonly string
   const once = requests.filter(({ name }) => !isRepeatable(toolOf(name)));
   const calls = Map.groupBy(once, ({ name }) => callOf(name));
   return [...calls.values()].flatMap((attempts) => {
-    const runs = attempts.flatMap(({ events }) => eventsOf("began", events));
+    const promised = attempts.filter((attempt) => !isRefusedUnsettled(attempt));
+    const runs = promised.flatMap(({ events }) => eventsOf("began", events));
     const last = attempts.at(-1)!.name;
     return runs.length > 1 ? [`${last} is of a call that ran ${runs.length} times`] : [];
   });
+}
+
+/**
+ * Whether a request was refused, and delivered again since its worker did not live to settle it:
+ * its agent tries again with another request, and the tool may have come back.
+ */
+function isRefusedUnsettled({ events }: ChaosRequest): boolean {
+  const settled = eventsOf("settled", events).filter(({ isLost }) => !isLost);
+  const unsettled = eventsOf("answered", events).some(
+    ({ worker }) => !settled.some((event) => event.worker === worker),
+  );
+  return unsettled && eventsOf("heard", events)[0]?.ending === "TOOL_NOT_AVAILABLE";
 }
 
 function* problemsOf({ name, events }: ChaosRequest, around: Circumstances): Generator<string> {

@@ -101,7 +101,11 @@ export async function callAttack(
 }
 
 /** A call as an agent would make it. */
-export function invocationOf(toolName: string, args: JsonObject): Invocation {
+export function invocationOf(
+  toolName: string,
+  args: JsonObject,
+  timeoutSeconds = callTimeoutSeconds,
+): Invocation {
   return {
     id: newId(),
     taskId: newId(),
@@ -111,7 +115,7 @@ export function invocationOf(toolName: string, args: JsonObject): Invocation {
     caller: { appName: "doctor", userId: "doctor", sessionId: "attack" },
     references: new Map(),
     preloaded: new Map(),
-    timeoutSeconds: callTimeoutSeconds,
+    timeoutSeconds,
     requestedProfile: undefined,
     replyTo: "doctor",
     statusTo: "doctor",

@@ -6,9 +6,12 @@ import { settlesWithin } from "../support/within.ts";
 import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.ts";
 import { endingOf } from "./attack-verdict.ts";
 
+/** Seconds for which it runs at most: the attack beside it may first wait for a sandbox. */
+const neighbourSeconds = 3 * callTimeoutSeconds;
+
 /** A call that runs. Disposing ends it. */
 export interface Neighbour extends AsyncDisposable {
-  /** Why it is not there, or undefined when everything is in its place. */
+  /** Why it is not there now, or undefined when everything is in its place. */
   readonly problem: string | undefined;
 }
 
@@ -23,17 +26,23 @@ export async function startNeighbour(
 ): Promise<Neighbour> {
   const leaving = new AbortController();
   const ready = Promise.withResolvers<undefined>();
-  const call = invoker.invoke(invocationOf(toolName, { token }), {
+  let problem: string | undefined;
+  const call = invoker.invoke(invocationOf(toolName, { token }, neighbourSeconds), {
     signal: leaving.signal,
     waitSignal: leaving.signal,
     log,
     onStatus: () => ready.resolve(undefined),
   });
-  const ended = call.then((outcome) => `the neighbour has ended: ${endingOf({ outcome })}`);
+  const ended = call.then((outcome) => {
+    problem = `the neighbour has ended: ${endingOf({ outcome })}`;
+  });
   const known = Promise.race([ready.promise, ended]);
   const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock, signal);
+  if (!isKnown) problem = "the neighbour says nothing";
   return {
-    problem: isKnown ? await known : "the neighbour says nothing",
+    get problem() {
+      return problem;
+    },
     async [Symbol.asyncDispose]() {
       leaving.abort(new Error("the attack is over"));
       await call;
