@@ -5,9 +5,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The longest files, by the end of their path. A fresh clone has no times of its own. */
 const longest = [
-  "full/attacks-by-users.test.ts",
-  "full/attacks-by-masked-users.test.ts",
   "full/attacks.test.ts",
+  "full/attacks-by-users.test.ts",
   "full/chaos-rabbitmq.test.ts",
   "full/chaos-solace.test.ts",
   "full/doctor/weaknesses.test.ts",

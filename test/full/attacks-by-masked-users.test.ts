@@ -1,5 +1,6 @@
 /**
- * Every attack under every profile by an ordinary user, in what a container makes of /proc.
+ * Every attack by an ordinary user, in what a container makes of /proc, which every profile gets
+ * alike.
  *
  * @module-tag full
  */
@@ -17,4 +18,5 @@ describeAttacks({
   needsRoot: true,
   unenforced: ["fresh-proc"],
   ...coldStart,
+  profile: "standard",
 });

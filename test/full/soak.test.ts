@@ -20,7 +20,7 @@ import { responseTopic } from "../../worker/protocol/topics.ts";
 import { namespace, reachableDirectory, workerEnvironment } from "../support/rig.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
 
-const calls = 1_000;
+const calls = 600;
 const inFlight = 8;
 /** Work directories that are made ahead of calls, at most: two batches. */
 const maxReadyWorkDirs = 64;

@@ -46,6 +46,8 @@ export interface Way {
   /** What is asked for by `--start`, and what is attacked then. */
   readonly choice: string;
   readonly starts: readonly AttackStart[];
+  /** The only profile that is attacked; every one unless given. */
+  readonly profile?: string;
 }
 
 /** An ordinary user without any capability, or the way of root to one. */
@@ -58,7 +60,8 @@ export const asUser: readonly string[] = [
 export const coldStart = { choice: "cold", starts: ["cold"] } as const;
 
 /** The tests of one way: each profile, by each start. */
-export function describeAttacks({ who, prefix, needsRoot, unenforced, choice, starts }: Way): void {
+export function describeAttacks(way: Way): void {
+  const { who, prefix, needsRoot, unenforced, starts } = way;
   describe(`attacked by way of ${who}`, () => {
     const reason =
       needsRoot && !isRoot
@@ -70,12 +73,11 @@ export function describeAttacks({ who, prefix, needsRoot, unenforced, choice, st
 
     beforeAll(async () => {
       if (reason !== undefined) return;
-      report = await attackedBy(prefix, choice);
+      report = await attackedBy(way);
     }, timeoutMs);
 
-    const cases = [...builtInProfiles.keys()].flatMap((profile) =>
-      starts.map((start) => [profile, start] as const),
-    );
+    const profiles = way.profile === undefined ? [...builtInProfiles.keys()] : [way.profile];
+    const cases = profiles.flatMap((profile) => starts.map((start) => [profile, start] as const));
     test.for(cases)("the profile %s holds, by the start %s", ([profile, start], context) => {
       context.skip(reason !== undefined, reason);
       const rows = report.attacks.filter((row) => row.profile === profile && row.start === start);
@@ -90,13 +92,14 @@ export function describeAttacks({ who, prefix, needsRoot, unenforced, choice, st
   });
 }
 
-async function attackedBy(prefix: readonly string[], choice: string): Promise<Report> {
+async function attackedBy({ prefix, choice, profile }: Way): Promise<Report> {
   const base = await reachableDirectory();
   try {
     const [file = "", ...rest] = [...prefix, process.execPath, entry];
     const environment = { PATH: process.env["PATH"] ?? "", SANDBOX_PYTHON_BIN: "/usr/bin/python3" };
     const stdout = await new Promise<string>((resolve, reject) => {
-      const argv = [...rest, "doctor", "--attack", "--json", "--start", choice];
+      const only = profile === undefined ? [] : ["--profile", profile];
+      const argv = [...rest, "doctor", "--attack", "--json", "--start", choice, ...only];
       const options = { env: environment, cwd: base, timeout: timeoutMs, maxBuffer: 2 ** 26 };
       execFile(file, argv, options, (error, out, err) => {
         if (out === "") reject(new Error(err, { cause: error }));

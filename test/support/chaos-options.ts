@@ -65,7 +65,7 @@ export const littleChaos: ChaosOptions = {
  * run or refused for the right reason.
  */
 export const muchChaos: ChaosOptions = {
-  calls: 1_000,
+  calls: 600,
   maxCalls: 2_000,
   inFlight: 16,
   workers: 3,
@@ -89,7 +89,7 @@ export const muchChaos: ChaosOptions = {
       isOnce: false,
     },
     { acts: ["withdraw", "cut without its settlement"], callsBetween: 30, isOnce: false },
-    { acts: ["restart"], callsBetween: 500, isOnce: true },
+    { acts: ["restart"], callsBetween: 300, isOnce: true },
   ],
 };
 
