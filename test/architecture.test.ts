@@ -19,6 +19,7 @@ import {
   packageOf,
   parseSourceFile,
   readSourceFiles,
+  readTexts,
   resolveRelative,
   root,
   type SourceFile,
@@ -33,9 +34,9 @@ const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts
 const maxColumns = 100;
 
 /** Lines such as `worker/broker/x.ts:12: …`, empty when every file keeps the rule. */
-function violations(
-  files: readonly SourceFile[],
-  check: (file: SourceFile) => readonly (string | undefined)[],
+function violations<File extends Pick<SourceFile, "path">>(
+  files: readonly File[],
+  check: (file: File) => readonly (string | undefined)[],
 ): readonly string[] {
   return files.flatMap((file) =>
     check(file).flatMap((wrong) => (wrong === undefined ? [] : `${file.path}${wrong}`)),
@@ -132,7 +133,7 @@ describe("files", () => {
 
   test("have comments of at most 100 columns, but for tables and examples", () => {
     const scripts = everything.filter(({ path }) => !path.endsWith(".py"));
-    const tests = readSourceFiles("{test,bench}/**/*.ts");
+    const tests = readTexts("{test,bench}/**/*.ts");
     const isWide = (line: string): boolean =>
       line.length > maxColumns && /^\s*(?:\/\/|\/?\*)/.test(line) && !/^\s*\* (?:\||\s)/.test(line);
     expect(

@@ -28,10 +28,17 @@ export interface SourceFile {
 
 /** Parses every file that matches; `patterns` are globs from the project's root. */
 export function readSourceFiles(...patterns: readonly string[]): readonly SourceFile[] {
+  return readTexts(...patterns).map(({ path, text }) => parseSourceFile(path, text));
+}
+
+/** Reads the files that match, in order, which takes a fraction of the time. */
+export function readTexts(
+  ...patterns: readonly string[]
+): readonly Pick<SourceFile, "path" | "text">[] {
   const exclude = (path: string) => /(^|\/)(__pycache__|node_modules)(\/|$)/.test(path);
   return globSync([...patterns], { cwd: root, exclude })
     .sort()
-    .map((path) => parseSourceFile(path, readFileSync(join(root, path), "utf8")));
+    .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
 }
 
 /** Parses one file; only TypeScript and JavaScript have imports here. */

@@ -77,17 +77,21 @@ describe("the doctor", () => {
     expect([told.ok, honest.code]).toEqual([isMet, isMet ? 0 : 1]);
   });
 
-  test("tells people the same as a table, and what a worker makes of it", async () => {
-    const { code, output } = await consult([]);
-    for (const name of checkNames)
-      expect(output).toMatch(new RegExp(`^(held|partly|missing) +${name}`, "m"));
-    expect(output).toContain("* not asked for by SANDBOX_MINIMUM");
-    expect(output).toContain(
-      code === 0 ? "This host holds what SANDBOX_MINIMUM" : "A worker does not start here: ",
-    );
-    for (const line of output.split("\n").filter((text) => !/^\S*\//.test(text.trim())))
-      expect(line.length).toBeLessThanOrEqual(100);
-  });
+  test(
+    "tells people the same as a table, and what a worker makes of it",
+    { tags: "full" },
+    async () => {
+      const { code, output } = await consult([]);
+      for (const name of checkNames)
+        expect(output).toMatch(new RegExp(`^(held|partly|missing) +${name}`, "m"));
+      expect(output).toContain("* not asked for by SANDBOX_MINIMUM");
+      expect(output).toContain(
+        code === 0 ? "This host holds what SANDBOX_MINIMUM" : "A worker does not start here: ",
+      );
+      for (const line of output.split("\n").filter((text) => !/^\S*\//.test(text.trim())))
+        expect(line.length).toBeLessThanOrEqual(100);
+    },
+  );
 
   test("is hindered neither by what is missing nor by what is wrong outside of sandboxes", async () => {
     const wrong = {

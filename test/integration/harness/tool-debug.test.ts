@@ -85,7 +85,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(stdout).toMatch(/\{\r\n {2}"count": 4\r\n\}/);
   });
 
-  test("--inspect has a Node tool wait for a debugger", async () => {
+  test("--inspect has a Node tool wait for a debugger", { tags: "full" }, async () => {
     const args = ["hello.ts:hello", "--inspect", "0", "--args", '{"name": "you"}'];
     await using run = new CliProcess(["tool", "run", ...args], {}, options());
     const [, url = ""] = await run.said(

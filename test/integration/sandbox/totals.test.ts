@@ -153,7 +153,7 @@ time.sleep(linger)`;
       );
     });
 
-    test("they use too much processor time together", async (context) => {
+    test("they use too much processor time together", { tags: "full" }, async (context) => {
       const backend = await backendFor(context);
       const report = await runBeyond(backend, "in_processes(3, lambda number: spin(1))", {
         limits: { cpuSeconds: 2 },

@@ -140,14 +140,18 @@ describe.each([byEvents, byPolling])("code in a directory of tools, followed $ho
     await seen(watch, () => writeFile(join(base, "elsewhere/package/index.js"), "22"));
   });
 
-  test("has changed when many files were written, once the last of them is", async () => {
-    const watch = await follow(means);
-    for (let file = 0; file < 200; file++) await write(`package/${file % 10}/${file}.py`, "");
-    await seen(watch, () => write("package/last.py", ""));
-    const after = watch.versionOf("python");
-    await seen(watch, () => write("package/0/0.py", "changed"));
-    expect(watch.versionOf("python")).toBeGreaterThan(after);
-  });
+  test(
+    "has changed when many files were written, once the last of them is",
+    { tags: "full" },
+    async () => {
+      const watch = await follow(means);
+      for (let file = 0; file < 200; file++) await write(`package/${file % 10}/${file}.py`, "");
+      await seen(watch, () => write("package/last.py", ""));
+      const after = watch.versionOf("python");
+      await seen(watch, () => write("package/0/0.py", "changed"));
+      expect(watch.versionOf("python")).toBeGreaterThan(after);
+    },
+  );
 
   test("has changed when one of 2,000 modules is edited", { tags: "full" }, async () => {
     const paths = Array.from({ length: 2_000 }, (_, index) => `package${index % 50}/${index}.py`);
@@ -201,35 +205,39 @@ describe("code in a directory of tools", () => {
     await seen(watch, () => write("package/one.py", "333"));
   });
 
-  test("is never older than the change before last says, while it is written as fast as can be", async () => {
-    const path = await write("tool.py", "0");
-    const watch = await follow(both);
-    let written = 0;
-    /** What was on the disk when a version was told. */
-    const onDisk = new Map([[watch.versionOf("python"), 0]]);
-    using _ = watch.onChange((runtime) => onDisk.set(watch.versionOf(runtime), written));
-    const isTimeOver = timer(20 * settleMs);
-    const isOver = (): boolean => isTimeOver() && onDisk.size > 5;
-    const writing = (async () => {
-      while (!isOver()) await replace(path, String(++written));
-    })();
-    let checks = 0;
-    do {
-      // As a sandbox is made ahead: its version first, then what is in it; and it is kept for as
-      // long as it may be used.
-      const version = watch.versionOf("python");
-      const loaded = Number(await readFile(path, "utf8"));
-      while (watch.versionOf("python") === version && !isOver()) {
-        expect(loaded).toBeGreaterThanOrEqual(onDisk.get(version - 1) ?? 0);
-        checks++;
-        await setImmediate();
-      }
-    } while (!isOver());
-    await writing;
-    expect(checks).toBeGreaterThan(onDisk.size);
-    await until(watch, watch.versionOf("python") + 2);
-    expect(onDisk.get(watch.versionOf("python"))).toBe(written);
-  });
+  test(
+    "is never older than the change before last says, while it is written as fast as can be",
+    { tags: "full" },
+    async () => {
+      const path = await write("tool.py", "0");
+      const watch = await follow(both);
+      let written = 0;
+      /** What was on the disk when a version was told. */
+      const onDisk = new Map([[watch.versionOf("python"), 0]]);
+      using _ = watch.onChange((runtime) => onDisk.set(watch.versionOf(runtime), written));
+      const isTimeOver = timer(20 * settleMs);
+      const isOver = (): boolean => isTimeOver() && onDisk.size > 5;
+      const writing = (async () => {
+        while (!isOver()) await replace(path, String(++written));
+      })();
+      let checks = 0;
+      do {
+        // As a sandbox is made ahead: its version first, then what is in it; and it is kept for as
+        // long as it may be used.
+        const version = watch.versionOf("python");
+        const loaded = Number(await readFile(path, "utf8"));
+        while (watch.versionOf("python") === version && !isOver()) {
+          expect(loaded).toBeGreaterThanOrEqual(onDisk.get(version - 1) ?? 0);
+          checks++;
+          await setImmediate();
+        }
+      } while (!isOver());
+      await writing;
+      expect(checks).toBeGreaterThan(onDisk.size);
+      await until(watch, watch.versionOf("python") + 2);
+      expect(onDisk.get(watch.versionOf("python"))).toBe(written);
+    },
+  );
 });
 
 /** Says whether so many milliseconds are over. */

@@ -47,19 +47,23 @@ describe("a worker that drains", () => {
     for (const answer of answers.values()) expect(answer).toMatchObject([done]);
   });
 
-  test("gives what waits for a slot to another also when it must not run twice: no worker began it", async () => {
-    const former = await startWorker(1);
-    publish("once_only", "running", "waiting");
-    await runs.haveBegun("running");
-    await vi.waitFor(() => expect(former.said()).toContain("no slot is free"), patience);
-    const drained = former.worker.drain(longMs);
-    await startWorker(1);
-    await runs.haveBegun("running", "waiting");
-    runs.finish("running", "waiting");
-    expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
-    await answered("running", "waiting");
-    for (const answer of answers.values()) expect(answer).toMatchObject([done]);
-  });
+  test(
+    "gives what waits for a slot to another also when it must not run twice: no worker began it",
+    { tags: "full" },
+    async () => {
+      const former = await startWorker(1);
+      publish("once_only", "running", "waiting");
+      await runs.haveBegun("running");
+      await vi.waitFor(() => expect(former.said()).toContain("no slot is free"), patience);
+      const drained = former.worker.drain(longMs);
+      await startWorker(1);
+      await runs.haveBegun("running", "waiting");
+      runs.finish("running", "waiting");
+      expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
+      await answered("running", "waiting");
+      for (const answer of answers.values()) expect(answer).toMatchObject([done]);
+    },
+  );
 
   test(
     "leaves calls that wait for a slot in the broker when there is no other worker yet",

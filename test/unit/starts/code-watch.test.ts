@@ -288,17 +288,21 @@ describe("code that cannot be looked at", () => {
     expect(watch.versionOf("python")).toBe(1);
   });
 
-  test("counts as changed at every look when there is too much of it, as rarely as if it stayed", async () => {
-    const names = Array.from({ length: 1_000 }, (_, index) => join(dir, `${index}.py`));
-    await Promise.all(names.map((path) => writeFile(path, "")));
-    const often = Array.from({ length: maxEntries / names.length }, () => tree(dir));
-    const { watch, clock, lines } = await follow(often, { isOld: true });
-    for (const version of [1, 2, 3]) {
-      await pause(clock);
-      expect(watch.versionOf("python")).toBe(version);
-    }
-    expect(lines.filter(({ level }) => level === "warn")).toMatchObject([
-      { facts: { path: dir, code: "TOO_LARGE" } },
-    ]);
-  });
+  test(
+    "counts as changed at every look when there is too much of it, as rarely as if it stayed",
+    { tags: "full" },
+    async () => {
+      const names = Array.from({ length: 1_000 }, (_, index) => join(dir, `${index}.py`));
+      await Promise.all(names.map((path) => writeFile(path, "")));
+      const often = Array.from({ length: maxEntries / names.length }, () => tree(dir));
+      const { watch, clock, lines } = await follow(often, { isOld: true });
+      for (const version of [1, 2, 3]) {
+        await pause(clock);
+        expect(watch.versionOf("python")).toBe(version);
+      }
+      expect(lines.filter(({ level }) => level === "warn")).toMatchObject([
+        { facts: { path: dir, code: "TOO_LARGE" } },
+      ]);
+    },
+  );
 });

@@ -47,7 +47,7 @@ export const filesAttacks: readonly Attack[] = [
     id: "reach_template_directory",
     group: "files",
     title: "reach the work directory of the template that its sandbox comes from",
-    isFast: true,
+    isFast: false,
     control: "naive-template",
     noControl: needsProc,
   },

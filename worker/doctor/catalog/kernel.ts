@@ -102,13 +102,13 @@ export const kernelAttacks: readonly Attack[] = [
     id: "watch_shared_files",
     group: "kernel",
     title: "see when others use shared files, and hold them up",
-    isFast: true,
+    isFast: false,
   },
   {
     id: "pinned_pages",
     group: "kernel",
     title: "keep memory in pipes that is on nobody's account",
-    isFast: true,
+    isFast: false,
   },
   {
     id: "huge_pages",
@@ -121,7 +121,7 @@ export const kernelAttacks: readonly Attack[] = [
     id: "separate_descriptors",
     group: "kernel",
     title: "open files that only one thread of a process has",
-    isFast: true,
+    isFast: false,
   },
   {
     id: "pseudo_terminals",
@@ -135,7 +135,7 @@ export const kernelAttacks: readonly Attack[] = [
     id: "file_handles",
     group: "kernel",
     title: "open files by handle, past the mounts",
-    isFast: true,
+    isFast: false,
     noControl: unlessFiltered,
   },
   {
@@ -182,7 +182,7 @@ export const kernelAttacks: readonly Attack[] = [
     id: "socket_families",
     group: "kernel",
     title: "open sockets of rare families",
-    isFast: true,
+    isFast: false,
   },
   {
     id: "netlink_protocols",

@@ -30,7 +30,7 @@ export const privilegesAttacks: readonly Attack[] = [
     id: "become_root",
     group: "privileges",
     title: "become user 0, or give itself capabilities",
-    isFast: true,
+    isFast: false,
   },
   {
     id: "set_id_programs",
@@ -43,7 +43,7 @@ export const privilegesAttacks: readonly Attack[] = [
     id: "remount_writable",
     group: "privileges",
     title: "make read-only mounts writable",
-    isFast: true,
+    isFast: false,
   },
   {
     id: "mount_file_system",
@@ -106,7 +106,7 @@ export const privilegesAttacks: readonly Attack[] = [
     id: "share_namespaces",
     group: "privileges",
     title: "be in a namespace of the worker or of its template",
-    isFast: true,
+    isFast: false,
     noControl: needsProc,
   },
   {
@@ -126,7 +126,7 @@ export const privilegesAttacks: readonly Attack[] = [
     id: "kernel_settings",
     group: "privileges",
     title: "open core_pattern and other settings for writing",
-    isFast: true,
+    isFast: false,
     notPromisedAtImport: hasWholeProc,
     noControl: needsProc,
   },
@@ -141,7 +141,7 @@ export const privilegesAttacks: readonly Attack[] = [
     id: "inherited_limits",
     group: "privileges",
     title: "have limits as high as the worker's",
-    isFast: true,
+    isFast: false,
     notPromisedAtImport: goesByOwnLimits,
     noControl: () =>
       hasTightLimits() ? "the worker's own limits are as tight as a sandbox's" : undefined,
@@ -150,7 +150,7 @@ export const privilegesAttacks: readonly Attack[] = [
     id: "cpu_placement",
     group: "privileges",
     title: "use more processors than it was given",
-    isFast: true,
+    isFast: false,
     notPromisedAtImport: "a template places its sandboxes on processors",
     noControl: () => (availableParallelism() === 1 ? "this host has one processor" : undefined),
   },

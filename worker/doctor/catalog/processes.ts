@@ -49,7 +49,7 @@ export const processesAttacks: readonly Attack[] = [
     id: "list_template_processes",
     group: "processes",
     title: "see the processes of the template that its sandbox comes from",
-    isFast: true,
+    isFast: false,
     control: "naive-template",
     noControl: needsProc,
   },
@@ -64,7 +64,7 @@ export const processesAttacks: readonly Attack[] = [
     id: "enter_sibling_root",
     group: "processes",
     title: "reach files and descriptors of another process",
-    isFast: true,
+    isFast: false,
     noControl: needsProc,
   },
 ];

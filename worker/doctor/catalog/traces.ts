@@ -32,7 +32,7 @@ export const tracesAttacks: readonly Attack[] = [
     id: "leave_keys",
     group: "traces",
     title: "leave a key in the kernel's keyrings",
-    isFast: true,
+    isFast: false,
     rounds: 2,
     noControl: unlessFiltered,
   },

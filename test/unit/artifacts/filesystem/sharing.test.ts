@@ -22,48 +22,56 @@ async function run(program: string, ...programArguments: string[]): Promise<numb
   return JSON.parse(stdout) as number[];
 }
 
-test("two processes that save one name at the same time get versions of their own", async () => {
-  const base = await temporaryDirectory();
-  const count = 40;
+test(
+  "two processes that save one name at the same time get versions of their own",
+  { tags: "full" },
+  async () => {
+    const base = await temporaryDirectory();
+    const count = 40;
 
-  const [left, right] = await Promise.all([
-    run("saver.ts", base, "report.csv", String(count), "left"),
-    run("saver.ts", base, "report.csv", String(count), "right"),
-  ]);
+    const [left, right] = await Promise.all([
+      run("saver.ts", base, "report.csv", String(count), "left"),
+      run("saver.ts", base, "report.csv", String(count), "right"),
+    ]);
 
-  await using store = createFilesystemStore({ basePath: base });
-  const all = [...Array(2 * count).keys()];
-  expect([...left, ...right].toSorted((a, b) => a - b)).toEqual(all);
-  expect(await store.versions(scope, "report.csv", never)).toEqual(all);
-  for (let i = 0; i < count; i++) {
-    expect(await readText(store, "report.csv", left[i])).toBe(`left ${i}`);
-    expect(await readText(store, "report.csv", right[i])).toBe(`right ${i}`);
-  }
-});
+    await using store = createFilesystemStore({ basePath: base });
+    const all = [...Array(2 * count).keys()];
+    expect([...left, ...right].toSorted((a, b) => a - b)).toEqual(all);
+    expect(await store.versions(scope, "report.csv", never)).toEqual(all);
+    for (let i = 0; i < count; i++) {
+      expect(await readText(store, "report.csv", left[i])).toBe(`left ${i}`);
+      expect(await readText(store, "report.csv", right[i])).toBe(`right ${i}`);
+    }
+  },
+);
 
-test("savers never touch what a peer of the original saves at the same time", async () => {
-  const base = await temporaryDirectory();
-  const directory = join(base, levels);
-  const count = 40;
+test(
+  "savers never touch what a peer of the original saves at the same time",
+  { tags: "full" },
+  async () => {
+    const base = await temporaryDirectory();
+    const directory = join(base, levels);
+    const count = 40;
 
-  const [ours, peers] = await Promise.all([
-    run("saver.ts", base, "report.csv", String(count), "ours"),
-    run("peer-saver.ts", directory, String(count), "peer"),
-  ]);
+    const [ours, peers] = await Promise.all([
+      run("saver.ts", base, "report.csv", String(count), "ours"),
+      run("peer-saver.ts", directory, String(count), "peer"),
+    ]);
 
-  await using store = createFilesystemStore({ basePath: base });
-  expect(new Set(ours).size).toBe(count);
-  for (const [i, version] of peers.entries()) {
-    const opened = await store.open(scope, { filename: "report.csv", version }, never);
-    expect(opened.metadata).toEqual({ mimeType: "text/x-peer" });
-    opened.body.destroy();
-    expect(await readText(store, "report.csv", version)).toBe(`peer ${i}`);
-  }
-  for (const [i, version] of ours.entries()) {
-    if (peers.includes(version)) continue;
-    expect(await readText(store, "report.csv", version)).toBe(`ours ${i}`);
-  }
-});
+    await using store = createFilesystemStore({ basePath: base });
+    expect(new Set(ours).size).toBe(count);
+    for (const [i, version] of peers.entries()) {
+      const opened = await store.open(scope, { filename: "report.csv", version }, never);
+      expect(opened.metadata).toEqual({ mimeType: "text/x-peer" });
+      opened.body.destroy();
+      expect(await readText(store, "report.csv", version)).toBe(`peer ${i}`);
+    }
+    for (const [i, version] of ours.entries()) {
+      if (peers.includes(version)) continue;
+      expect(await readText(store, "report.csv", version)).toBe(`ours ${i}`);
+    }
+  },
+);
 
 describe("claiming a version", () => {
   async function placeWithStaged() {
