@@ -23,6 +23,7 @@ import { maxHostParts } from "../../worker/manifest/host-fields.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
+import { decodeAnnouncement } from "../../worker/protocol/announcement.ts";
 import { errorCodes, InvocationError } from "../../worker/protocol/errors.ts";
 import {
   agentPatienceSeconds,
@@ -468,11 +469,13 @@ describe("an example is accepted:", () => {
       if (message["method"] === "sam_remote_tool/status") {
         return typeof decodeStatusText(Buffer.from(text)) === "string" ? "status" : "no status";
       }
+      const announced = decodeAnnouncement(Buffer.from(text));
+      if (announced !== undefined) return announced.worker;
       if (!("method" in message)) return decodeAnswer(Buffer.from(text)).kind;
       const address = { replyTo: "reply", statusTo: undefined, sentAtMs: undefined };
       return decodeRequest(message, address, 0).toolName;
     });
-    expect(kinds).toEqual(["process_file", "success", "timed-out", "error", "status"]);
+    expect(kinds).toEqual(["process_file", "success", "timed-out", "error", "status", "worker-1"]);
   });
 
   test("the tools of the README, which are those that harness tool new makes, without their comments", () => {
