@@ -8,7 +8,7 @@ import time
 from support.attempts import answer
 
 # Longer than the time limit of its manifest entry and what the worker grants after it. Who is let live so long says so,
-# and the judge hears it; see worker/doctor/catalog/traces.ts.
+# and the judge hears it; see worker/doctor/attacks/catalog/traces.ts.
 _SECONDS = 7
 _POLITE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
@@ -19,7 +19,7 @@ def attack(target):
     child = os.fork()
     if child == 0:
         os.setsid()
-        # Its command line is what the judge looks for; see worker/doctor/left-processes.ts.
+        # Its command line is what the judge looks for; see worker/doctor/attacks/left-processes.ts.
         name = f"str-left-ignoring-{target['token']}"
         os.execv("/bin/sh", ["sh", "-c", f"sleep {_SECONDS + 1}; :", name])
     os.kill(os.getpid(), signal.SIGTERM)

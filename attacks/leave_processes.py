@@ -13,7 +13,7 @@ _SECONDS = 30
 _WAY_OUT_SECONDS = 1
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _KINDS = ("detached", "holding")
-# Its command line is what the judge looks for; see worker/doctor/left-processes.ts.
+# Its command line is what the judge looks for; see worker/doctor/attacks/left-processes.ts.
 _STAYS = """
 import os, socket, sys, time
 heard = socket.socket(socket.AF_UNIX)

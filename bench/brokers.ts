@@ -1,7 +1,7 @@
 /**
  * The brokers of a benchmark that workers and agents connect to.
  */
-import { startDevBroker } from "../harness/dev-broker.ts";
+import { startDevBroker } from "../harness/dev-broker/dev-broker.ts";
 import { startSmfBroker } from "../harness/fakes/solace/broker.ts";
 import { rabbitmqProblem, startRabbitMQ } from "../test/support/rabbitmq.ts";
 

@@ -4,7 +4,7 @@
  */
 import { watch } from "node:fs";
 import { type Foundation, createHost, openFoundation, wireInvoker } from "../worker/app.ts";
-import { readConfig } from "../worker/config.ts";
+import { readConfig } from "../worker/config/config.ts";
 import type { Invoker } from "../worker/invocation/invoker.ts";
 import type { ToolEntry } from "../worker/manifest/manifest.ts";
 import type { Invocation } from "../worker/protocol/invocation.ts";

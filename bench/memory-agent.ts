@@ -6,7 +6,7 @@ import type { MemoryBroker } from "../worker/broker/memory/broker.ts";
 import type { MemorySubscription } from "../worker/broker/memory/subscription.ts";
 import { invokeTopic, responseTopic } from "../worker/protocol/topics.ts";
 import { newUuid } from "../worker/support/ids.ts";
-import { defaultUserId } from "../harness/defaults.ts";
+import { defaultUserId } from "../harness/options/defaults.ts";
 import { callTimeoutSeconds } from "./environment.ts";
 
 const agentName = "bench";

@@ -3,7 +3,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { leanMemory } from "../harness/worker-process.ts";
+import { leanMemory } from "../harness/worker/worker-process.ts";
 import type { ShelfStats } from "../worker/starts/starts.ts";
 import { Slots } from "../worker/support/slots.ts";
 import type { Delays } from "./loop-delays.ts";

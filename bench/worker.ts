@@ -6,7 +6,7 @@
  */
 import { once } from "node:events";
 import { createHost } from "../worker/app.ts";
-import { readConfig } from "../worker/config.ts";
+import { readConfig } from "../worker/config/config.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
 import { Worker } from "../worker/worker.ts";
 import { startTimeoutMs } from "./environment.ts";

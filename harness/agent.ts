@@ -17,7 +17,7 @@ import { Slots } from "../worker/support/slots.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
-import { defaultTimeoutSeconds, defaultUserId } from "./defaults.ts";
+import { defaultTimeoutSeconds, defaultUserId } from "./options/defaults.ts";
 import {
   type Answer,
   type ToolCall,

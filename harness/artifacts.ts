@@ -10,7 +10,7 @@ import { guessMimeType } from "../worker/artifacts/mime.ts";
 import { openStore } from "../worker/artifacts/open.ts";
 import { artifactKey, artifactScope, userLevel, userPrefix } from "../worker/artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../worker/artifacts/store.ts";
-import { ConfigError, type Environment, readConfig } from "../worker/config.ts";
+import { ConfigError, type Environment, readConfig } from "../worker/config/config.ts";
 import type { ArtifactReference, Caller, CreatedArtifact } from "../worker/protocol/invocation.ts";
 import { newId } from "../worker/support/ids.ts";
 import { CommandError, UsageError } from "./context.ts";

@@ -7,7 +7,7 @@ import { closeInheritedDescriptors } from "../worker/support/inherited-descripto
 import { createSignalFilter } from "../worker/support/signal-filter.ts";
 import { Interruption } from "./context.ts";
 import { run } from "./program.ts";
-import { Screen } from "./screen.ts";
+import { Screen } from "./invoke/screen.ts";
 
 /** A shell's number for a signal is this plus the signal's. */
 const signalBase = 128;

@@ -1,9 +1,9 @@
 /**
  * What every command gets from the process, how commands fail, and which exit codes they end with.
  */
-import type { Environment } from "../worker/config.ts";
+import type { Environment } from "../worker/config/config.ts";
 import type { Clock } from "../worker/support/clock.ts";
-import type { Screen } from "./screen.ts";
+import type { Screen } from "./invoke/screen.ts";
 
 /**
  * Exit codes of the program; a signal ends it with 128 and the signal's number, as a shell counts.

@@ -16,13 +16,13 @@ import {
   type JsonObject,
   isJsonObject,
   parseJson,
-} from "../worker/support/json.ts";
+} from "../worker/support/json/json.ts";
 import {
   defaultProfile,
   defaultSessionId,
   defaultTimeoutSeconds,
   defaultUserId,
-} from "./defaults.ts";
+} from "./options/defaults.ts";
 
 /** Bounds of an answer: a message of 10 MB can hold many small values. */
 const answerLimits: JsonLimits = { depth: 200, values: 5_000_000 };

@@ -3,7 +3,7 @@
  */
 import { access, constants } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
-import type { Environment } from "../worker/config.ts";
+import type { Environment } from "../worker/config/config.ts";
 import { CommandError } from "./context.ts";
 
 /** Where the programs are that a worker can be told the place of. */

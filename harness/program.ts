@@ -7,12 +7,12 @@ import { Command, CommanderError, Option } from "commander";
 import { StoreError } from "../worker/artifacts/store.ts";
 import { BrokerError } from "../worker/broker/broker.ts";
 import { CommandError, type Context, Interruption, UsageError, exit } from "./context.ts";
-import { defaultPort, defaultSessionId, defaultUserId } from "./defaults.ts";
+import { defaultPort, defaultSessionId, defaultUserId } from "./options/defaults.ts";
 import type { DevOptions } from "./dev/dev.ts";
-import type { DevBrokerOptions } from "./dev-broker-command.ts";
-import type { InvokeOptions } from "./invoke.ts";
-import type { ListenOptions } from "./listen.ts";
-import { parseNonEmpty, parsePort, parseToolName } from "./option-values.ts";
+import type { DevBrokerOptions } from "./dev-broker/dev-broker-command.ts";
+import type { InvokeOptions } from "./invoke/invoke.ts";
+import type { ListenOptions } from "./invoke/listen.ts";
+import { parseNonEmpty, parsePort, parseToolName } from "./options/option-values.ts";
 import {
   argsOption,
   brokerOption,
@@ -27,9 +27,9 @@ import {
   portOption,
   profileOption,
   timeoutOption,
-} from "./options.ts";
+} from "./options/options.ts";
 import { packageVersion } from "./package.ts";
-import { printable } from "./screen.ts";
+import { printable } from "./invoke/screen.ts";
 import type { SmfBrokerCommandOptions } from "./smf-broker-command.ts";
 import { addTool, addTools } from "./tool/commands.ts";
 
@@ -121,7 +121,7 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addHelpText("after", invokeHelp)
     .action(async (options: InvokeOptions) => {
       checkNamespace(options.namespace);
-      const { invoke } = await import("./invoke.ts");
+      const { invoke } = await import("./invoke/invoke.ts");
       finish(await invoke(options, context));
     });
 }
@@ -155,7 +155,7 @@ function addDevBroker(
     .addHelpText("after", "\nExample:\n  harness dev-broker --port 55554")
     .action(async (options: DevBrokerOptions) => {
       checkNamespace(options.namespace);
-      const { runDevBroker } = await import("./dev-broker-command.ts");
+      const { runDevBroker } = await import("./dev-broker/dev-broker-command.ts");
       finish(await runDevBroker(options, context));
     });
 }
@@ -197,7 +197,7 @@ function addListen(program: Command, context: Context, finish: (exitCode: number
     .addHelpText("after", "\nExample:\n  harness listen 'ed_test/a2a/v1/sam_remote_tool/>' --json")
     .action(async (pattern: string, options: ListenOptions) => {
       checkNamespace(options.namespace);
-      const { listen } = await import("./listen.ts");
+      const { listen } = await import("./invoke/listen.ts");
       finish(await listen(pattern, options, context));
     });
 }
@@ -208,7 +208,7 @@ function addDemo(program: Command, context: Context, finish: (exitCode: number) 
     .description("Start a broker and a worker, call the example tools, and show what happens.")
     .addHelpText("after", "\nExample:\n  harness demo")
     .action(async () => {
-      const { demo } = await import("./demo.ts");
+      const { demo } = await import("./demo/demo.ts");
       finish(await demo(context));
     });
 }

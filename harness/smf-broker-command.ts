@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { CommandError, type Context, UsageError, exit } from "./context.ts";
 import type { SmfBroker } from "./fakes/solace/broker.ts";
 import type { SmfBrokerTls } from "./fakes/solace/servers.ts";
-import { printable } from "./screen.ts";
+import { printable } from "./invoke/screen.ts";
 
 /** The command line. */
 export interface SmfBrokerCommandOptions {

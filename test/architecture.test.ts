@@ -3,7 +3,7 @@
  * process.
  */
 import { readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   edgeMembers,
@@ -32,6 +32,8 @@ const programs = [...worker, ...harness];
 const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts}/**/*.mjs")];
 
 const maxColumns = 100;
+/** Files of one folder, which a reader takes in at once. */
+const maxFilesInFolder = 15;
 
 /** Lines such as `worker/broker/x.ts:12: …`, empty when every file keeps the rule. */
 function violations<File extends Pick<SourceFile, "path">>(
@@ -145,6 +147,12 @@ describe("files", () => {
     ).toEqual([]);
   });
 
+  test("are few enough in a folder to be found in its list", () => {
+    const counts = Map.groupBy(everything, ({ path }) => dirname(path));
+    const crowded = [...counts].filter(([, files]) => files.length > maxFilesInFolder);
+    expect(crowded.map(([folder, files]) => `${folder}: ${files.length} files`)).toEqual([]);
+  });
+
   test("are named in kebab case and are no barrels", () => {
     expect(
       violations(programs, ({ path }) => [
@@ -169,14 +177,14 @@ describe("the rules themselves", () => {
     ["worker/protocol/topics.ts", "worker/telemetry/logger.ts", /peers/],
     ["worker/support/slots.ts", "worker/protocol/errors.ts", /below/],
     ["worker/sandbox/backends.ts", "worker/runners/runner.ts", /below/],
-    ["worker/invocation/invoker.ts", "worker/config.ts", /wires the rooms together/],
+    ["worker/invocation/invoker.ts", "worker/app.ts", /wires the rooms together/],
     ["worker/invocation/invoker.ts", "worker/artifacts/memory/store.ts", /adapters of artifacts/],
     ["worker/broker/memory/broker.ts", "worker/broker/dev/wire.ts", /adapters of broker/],
     ["worker/protocol/topics.ts", "harness/agent.ts", /outside worker/],
     ["harness/agent.ts", "worker/invocation/invoker.ts", /harness may import/],
-    ["harness/demo.ts", "worker/app.ts", /harness may import/],
+    ["harness/demo/demo.ts", "worker/app.ts", /harness may import/],
     ["harness/tool/run.ts", "worker/worker.ts", /harness may import/],
-    ["tool-runner/node/main.mjs", "worker/support/json.ts", /stands alone/],
+    ["tool-runner/node/main.mjs", "worker/support/json/json.ts", /stands alone/],
   ])("%s must not import %s", (importer, target, reason) => {
     expect(importViolation(importer, target)).toMatch(reason);
   });
@@ -189,8 +197,8 @@ describe("the rules themselves", () => {
     ["worker/sandbox/backends.ts", "worker/sandbox/bubblewrap/backend.ts"],
     ["worker/runners/python.ts", "worker/sandbox/sandbox.ts"],
     ["worker/app.ts", "worker/artifacts/memory/store.ts"],
-    ["worker/app.ts", "worker/config.ts"],
-    ["harness/cli.ts", "harness/demo.ts"],
+    ["worker/app.ts", "worker/config/config.ts"],
+    ["harness/cli.ts", "harness/demo/demo.ts"],
     ["harness/agent.ts", "worker/protocol/topics.ts"],
     ["harness/tool/spine.ts", "worker/app.ts"],
     ["tool-runner/node/main.mjs", "tool-runner/node/context.mjs"],
@@ -199,8 +207,8 @@ describe("the rules themselves", () => {
   });
 
   test("know a package by its home", () => {
-    expect(packageViolation("worker/support/yaml-document.ts", "yaml")).toBeUndefined();
-    expect(packageViolation("worker/config.ts", "zod")).toBeUndefined();
+    expect(packageViolation("worker/support/json/yaml-document.ts", "yaml")).toBeUndefined();
+    expect(packageViolation("worker/config/config.ts", "zod")).toBeUndefined();
     expect(packageViolation("worker/broker/open.ts", "yaml")).toMatch(/worker\/support/);
     expect(packageViolation("worker/broker/open.ts", "left-pad")).toMatch(/no room/);
   });

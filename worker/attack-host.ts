@@ -5,10 +5,14 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Host, openFoundation, wireInvoker } from "./app.ts";
-import type { Config } from "./config.ts";
-import type { AttackReport } from "./doctor/attack-report.ts";
-import type { AttackedOptions, AttackedWorker, Readiness } from "./doctor/attacked-worker.ts";
-import { type AttackOptions, runAttacks } from "./doctor/run-attacks.ts";
+import type { Config } from "./config/config.ts";
+import type { AttackReport } from "./doctor/attacks/attack-report.ts";
+import type {
+  AttackedOptions,
+  AttackedWorker,
+  Readiness,
+} from "./doctor/attacks/attacked-worker.ts";
+import { type AttackOptions, runAttacks } from "./doctor/attacks/run-attacks.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 

@@ -3,9 +3,9 @@
  * closes again.
  */
 import { type Host, openFoundation } from "./app.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { checkLoading } from "./load-check.ts";
-import { unknownVariables } from "./variable-names.ts";
+import { unknownVariables } from "./config/variable-names.ts";
 import { startupFacts } from "./startup-facts.ts";
 
 /** What a check found. */

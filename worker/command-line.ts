@@ -4,12 +4,12 @@
 import type { Writable } from "node:stream";
 import { type Host, createHost } from "./app.ts";
 import { check } from "./check.ts";
-import { type Config, type Environment, readConfig, readSandboxConfig } from "./config.ts";
+import { type Config, type Environment, readConfig, readSandboxConfig } from "./config/config.ts";
 import { doctorUsage, readDoctorOptions } from "./doctor/command-line.ts";
 import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./exit.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
 import { createLogger, logDestination } from "./telemetry/logger.ts";
-import { describeVariables } from "./variables.ts";
+import { describeVariables } from "./config/variables.ts";
 import { Worker } from "./worker.ts";
 
 const usage = `Usage: str-worker [--check [--strict] | --help | --version]

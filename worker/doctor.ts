@@ -3,10 +3,10 @@
  */
 import { type Host, examineSandboxes, readProfiles } from "./app.ts";
 import { attackHost } from "./attack-host.ts";
-import type { Config } from "./config.ts";
-import { allHeld, attackJson, attackTable } from "./doctor/attack-report.ts";
-import { attackableNames } from "./doctor/attack-profile.ts";
-import { attacks } from "./doctor/catalog.ts";
+import type { Config } from "./config/config.ts";
+import { allHeld, attackJson, attackTable } from "./doctor/attacks/attack-report.ts";
+import { attackableNames } from "./doctor/attacks/attack-profile.ts";
+import { attacks } from "./doctor/attacks/catalog.ts";
 import type { DoctorOptions } from "./doctor/command-line.ts";
 import { AttackProgress, type Screen } from "./doctor/progress.ts";
 import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";

@@ -5,7 +5,7 @@
 import { constants } from "node:os";
 import { StoreError } from "./artifacts/store.ts";
 import { BrokerError } from "./broker/broker.ts";
-import { ConfigError } from "./config.ts";
+import { ConfigError } from "./config/config.ts";
 import { ManifestError } from "./manifest/manifest.ts";
 import { ProfilesError } from "./sandbox/profiles-file.ts";
 import { SandboxError, type SandboxSetting } from "./sandbox/sandbox.ts";

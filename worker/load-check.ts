@@ -2,10 +2,10 @@
  * Loads each tool in its own sandbox, as a call does, and calls none: for `str-worker --check`.
  */
 import type { Foundation } from "./app.ts";
-import type { Config } from "./config.ts";
-import { resolveProfile } from "./invocation/resolve.ts";
-import { readResult } from "./invocation/result.ts";
-import { runToExit } from "./invocation/run-to-exit.ts";
+import type { Config } from "./config/config.ts";
+import { resolveProfile } from "./invocation/steps/resolve.ts";
+import { readResult } from "./invocation/steps/result.ts";
+import { runToExit } from "./invocation/steps/run-to-exit.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { InvocationError } from "./protocol/errors.ts";
 import { maxMessageBytes } from "./protocol/limits.ts";

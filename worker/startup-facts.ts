@@ -2,7 +2,7 @@
  * What a worker and `--check` tell of the configuration in force.
  */
 import type { Foundation } from "./app.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 

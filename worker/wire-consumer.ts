@@ -3,15 +3,15 @@
  */
 import type { Foundation, Host } from "./app.ts";
 import type { BrokerSession } from "./broker/broker.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { Answers } from "./invocation/answers.ts";
 import type { CallSignals } from "./invocation/call.ts";
 import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
 import { handleDelivery, runsHere } from "./invocation/handler.ts";
 import type { Invoker } from "./invocation/invoker.ts";
-import { Ledger } from "./invocation/ledger.ts";
+import { Ledger } from "./invocation/claims/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
-import { openClaims } from "./invocation/shared-claims.ts";
+import { openClaims } from "./invocation/claims/shared-claims.ts";
 import { Slots } from "./support/slots.ts";
 
 /** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */

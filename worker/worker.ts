@@ -5,7 +5,7 @@ import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } fr
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
-import { type Config, ConfigError } from "./config.ts";
+import { type Config, ConfigError } from "./config/config.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";

@@ -3,8 +3,8 @@
  */
 import { guessMimeType } from "../../worker/artifacts/mime.ts";
 import type { ArtifactReference, PreloadedArtifact } from "../../worker/protocol/invocation.ts";
-import type { JsonObject } from "../../worker/support/json.ts";
-import { byRequestKey, withFilenames } from "../call-inputs.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
+import { byRequestKey, withFilenames } from "../invoke/call-inputs.ts";
 import type { ToolCall } from "../messages.ts";
 
 /** An artifact that the worker's store has. */

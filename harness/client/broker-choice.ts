@@ -3,15 +3,15 @@
  * a broker that can be connected to. What the URL leaves open is read from the variables as a
  * worker reads them, so that both sides agree.
  */
-import { brokerVariables } from "../../worker/broker-variables.ts";
+import { brokerVariables } from "../../worker/config/broker-variables.ts";
 import { type BrokerConfig, openBroker } from "../../worker/broker/open.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { ReconnectingBroker } from "../../worker/broker/reconnecting.ts";
-import { ConfigError, type Environment, readConfig } from "../../worker/config.ts";
-import { readSecretFiles } from "../../worker/secret-files.ts";
-import { underOwnNames } from "../../worker/variable-aliases.ts";
+import { ConfigError, type Environment, readConfig } from "../../worker/config/config.ts";
+import { readSecretFiles } from "../../worker/config/secret-files.ts";
+import { underOwnNames } from "../../worker/config/variable-aliases.ts";
 import { newId } from "../../worker/support/ids.ts";
-import { acceptedBrokers, defaultPort } from "../defaults.ts";
+import { acceptedBrokers, defaultPort } from "../options/defaults.ts";
 
 /** Where a DevBroker listens. */
 export interface BrokerAddress {

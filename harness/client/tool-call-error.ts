@@ -1,7 +1,7 @@
 /**
  * How a call fails for a caller of the library.
  */
-import type { JsonObject } from "../../worker/support/json.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import type { ErrorCode } from "../../worker/protocol/errors.ts";
 
 /**

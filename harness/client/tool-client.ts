@@ -13,14 +13,14 @@ import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { CreatedArtifact } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
-import { type JsonObject, isJsonObject } from "../../worker/support/json.ts";
+import { type JsonObject, isJsonObject } from "../../worker/support/json/json.ts";
 import { Agent, type CallResult, defaultAgentName, newInbox } from "../agent.ts";
 import { type ArtifactInputs, stageArtifacts } from "./artifact-inputs.ts";
 import { chooseBroker, openClientBroker, silentLog } from "./broker-choice.ts";
 import { ToolCallError } from "./tool-call-error.ts";
 
 export { BrokerError } from "../../worker/broker/broker.ts";
-export { ConfigError } from "../../worker/config.ts";
+export { ConfigError } from "../../worker/config/config.ts";
 export { RequestTooLargeError } from "../messages.ts";
 export { ToolCallError } from "./tool-call-error.ts";
 export type { Broker, BrokerLog, CreatedArtifact, JsonObject };

@@ -2,7 +2,7 @@
  * The log of a worker as authors of tools want it: what tools print at every level, and nothing of
  * the worker's own stack.
  */
-import type { JsonObject } from "../../worker/support/json.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import {
   type LogEntry,
   readLogEntry,
@@ -10,7 +10,7 @@ import {
   showProblem,
   showText,
 } from "../../worker/telemetry/pretty-log.ts";
-import { type Screen, printable } from "../screen.ts";
+import { type Screen, printable } from "../invoke/screen.ts";
 import { type ToolsDirs, toHostPaths } from "../tool/host-paths.ts";
 
 /** From the least on, as the worker has them. */

@@ -2,16 +2,16 @@
  * `harness dev`: a DevBroker and a worker that is started anew whenever its source changes.
  */
 import { relative, resolve, sep } from "node:path";
-import type { Environment } from "../../worker/config.ts";
-import type { JsonObject } from "../../worker/support/json.ts";
+import type { Environment } from "../../worker/config/config.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import { parseInvokeTopic } from "../../worker/protocol/topics.ts";
 import { type Context, UsageError, exit } from "../context.ts";
-import type { DevBroker } from "../dev-broker.ts";
-import { listen } from "../embedded-broker.ts";
-import { fallbackNamespace, loopback } from "../options.ts";
+import type { DevBroker } from "../dev-broker/dev-broker.ts";
+import { listen } from "../dev-broker/embedded-broker.ts";
+import { fallbackNamespace, loopback } from "../options/options.ts";
 import { harnessCommandPath, workerSources } from "../package.ts";
 import { findPrograms } from "../prerequisites.ts";
-import { printable } from "../screen.ts";
+import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import {
   type ToolsLayout,
@@ -21,10 +21,10 @@ import {
   makeLanguageDirs,
   usualToolsDir,
 } from "../tools-layout.ts";
-import { quote, shortPath, typedCommand } from "../typed-command.ts";
-import { reachable } from "../worker-command.ts";
-import { WorkerProcess } from "../worker-process.ts";
-import { defaultPort } from "../defaults.ts";
+import { quote, shortPath, typedCommand } from "../options/typed-command.ts";
+import { reachable } from "../worker/worker-command.ts";
+import { WorkerProcess } from "../worker/worker-process.ts";
+import { defaultPort } from "../options/defaults.ts";
 import { DevLog } from "./dev-log.ts";
 import { SourceChanges } from "./source-changes.ts";
 import { workerEnvironment } from "./worker-environment.ts";

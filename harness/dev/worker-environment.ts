@@ -2,12 +2,12 @@
  * The environment of the worker of `harness dev`.
  */
 import { join } from "node:path";
-import type { Environment } from "../../worker/config.ts";
-import type { DevBroker } from "../dev-broker.ts";
+import type { Environment } from "../../worker/config/config.ts";
+import type { DevBroker } from "../dev-broker/dev-broker.ts";
 import { exampleManifest, exampleNodeDir, examplePythonDir } from "../package.ts";
 import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
-import { reachable } from "../worker-command.ts";
+import { reachable } from "../worker/worker-command.ts";
 
 /** Seconds that running calls get when the worker is to start anew, unless the environment says. */
 const drainSeconds = 5;

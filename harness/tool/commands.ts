@@ -9,7 +9,7 @@ import {
   parsePort,
   parseSeconds,
   parseToolName,
-} from "../option-values.ts";
+} from "../options/option-values.ts";
 import {
   argsOption,
   brokerOption,
@@ -21,7 +21,7 @@ import {
   outOption,
   profileOption,
   timeoutOption,
-} from "../options.ts";
+} from "../options/options.ts";
 import type { ToolNewOptions } from "./new.ts";
 import type { ToolRunOptions } from "./run.ts";
 import type { ToolsOptions } from "./tools.ts";

@@ -2,7 +2,7 @@
  * Paths that a tool's traceback names, as those of this host.
  */
 import { insidePaths } from "../../worker/sandbox/sandbox.ts";
-import { shortPath } from "../typed-command.ts";
+import { shortPath } from "../options/typed-command.ts";
 
 /** Where the tools of each language are; absolute. */
 export interface ToolsDirs {

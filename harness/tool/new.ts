@@ -16,9 +16,9 @@ import {
   pythonToolPath,
 } from "../package.ts";
 import { findPython } from "../prerequisites.ts";
-import { printable } from "../screen.ts";
+import { printable } from "../invoke/screen.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
-import { quote, shortPath, typedCommand } from "../typed-command.ts";
+import { quote, shortPath, typedCommand } from "../options/typed-command.ts";
 import { withEntry } from "./manifest-entry.ts";
 import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
 import { readProfiles } from "./profiles.ts";

@@ -1,7 +1,7 @@
 /**
  * The sandbox profiles that a worker with this environment would have.
  */
-import { ConfigError, type Environment, readSandboxConfig } from "../../worker/config.ts";
+import { ConfigError, type Environment, readSandboxConfig } from "../../worker/config/config.ts";
 import type { Profiles } from "../../worker/sandbox/profile.ts";
 import { ProfilesError, loadProfiles } from "../../worker/sandbox/profiles-file.ts";
 import { UsageError } from "../context.ts";

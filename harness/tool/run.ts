@@ -12,9 +12,9 @@ import { decodeRequest } from "../../worker/protocol/request.ts";
 import { encodeResponse } from "../../worker/protocol/response.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { newUuid } from "../../worker/support/ids.ts";
-import { JsonError, type JsonObject, parseJson } from "../../worker/support/json.ts";
-import { exitCodeOf, statusTeller, tellResult } from "../answer.ts";
-import { type CallInputs, readInputs, stageInputs } from "../call-inputs.ts";
+import { JsonError, type JsonObject, parseJson } from "../../worker/support/json/json.ts";
+import { exitCodeOf, statusTeller, tellResult } from "../invoke/answer.ts";
+import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
 import { type Context, UsageError } from "../context.ts";
 import {
   type Answer,
@@ -23,16 +23,16 @@ import {
   decodeAnswer,
   encodeRequest,
 } from "../messages.ts";
-import type { Assignment } from "../option-values.ts";
+import type { Assignment } from "../options/option-values.ts";
 import { findPrograms } from "../prerequisites.ts";
-import { printable } from "../screen.ts";
+import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
-import { defaultSessionId, defaultUserId } from "../defaults.ts";
-import { type DebugFlags, isDebugged, readDebugOptions } from "./debug-options.ts";
+import { defaultSessionId, defaultUserId } from "../options/defaults.ts";
+import { type DebugFlags, isDebugged, readDebugOptions } from "./debug/debug-options.ts";
 import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
-import type { SandboxObserver } from "./observed-backend.ts";
-import { OutputView } from "./output-view.ts";
+import type { SandboxObserver } from "./debug/observed-backend.ts";
+import { OutputView } from "./debug/output-view.ts";
 import { type Spine, openSpine, toolName, withCauses } from "./spine.ts";
 import { type Target, findTarget } from "./target.ts";
 import { runAtChanges } from "./watch.ts";

@@ -6,7 +6,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Foundation, createHost, openFoundation, wireInvoker } from "../../worker/app.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
-import { type Config, ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import {
+  type Config,
+  ConfigError,
+  type Environment,
+  readConfig,
+} from "../../worker/config/config.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
@@ -18,8 +23,8 @@ import { CallArtifacts } from "../artifacts.ts";
 import { CommandError, type Context, UsageError } from "../context.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import type { Programs } from "../prerequisites.ts";
-import { type SandboxObserver, observed } from "./observed-backend.ts";
-import { type DebugOptions, debugged } from "./debugged-backend.ts";
+import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
+import { type DebugOptions, debugged } from "./debug/debugged-backend.ts";
 import { profilesVariable } from "./profiles.ts";
 import type { Target } from "./target.ts";
 

@@ -5,7 +5,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createHost, openFoundation } from "../../worker/app.ts";
-import { type Config, ConfigError, type Environment, readConfig } from "../../worker/config.ts";
+import {
+  type Config,
+  ConfigError,
+  type Environment,
+  readConfig,
+} from "../../worker/config/config.ts";
 import { type Manifest, ManifestError } from "../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { invokeTopic } from "../../worker/protocol/topics.ts";
@@ -14,10 +19,10 @@ import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { Agent, defaultAgentName } from "../agent.ts";
-import { openToldBroker } from "../broker-option.ts";
+import { openToldBroker } from "../options/broker-option.ts";
 import { CommandError, type Context, UsageError, exit } from "../context.ts";
 import { findPrograms } from "../prerequisites.ts";
-import { printable } from "../screen.ts";
+import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
 import { readProfiles } from "./profiles.ts";

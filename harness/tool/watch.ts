@@ -3,8 +3,8 @@
  */
 import type { Context } from "../context.ts";
 import { SourceChanges } from "../dev/source-changes.ts";
-import { printable } from "../screen.ts";
-import { shortPath } from "../typed-command.ts";
+import { printable } from "../invoke/screen.ts";
+import { shortPath } from "../options/typed-command.ts";
 
 /**
  * Runs the tool, and again after each change, until the signal aborts: then it throws the signal's

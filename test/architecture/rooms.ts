@@ -17,8 +17,10 @@ export const rooms: Readonly<Record<string, number>> = {
   sandbox: 2,
   runners: 3,
   group: 3,
+
   starts: 4,
   invocation: 5,
+  config: 6,
   doctor: 6,
 };
 
@@ -50,7 +52,7 @@ export const plainFolders: readonly string[] = [
 export const harnessMayImport: readonly string[] = [
   "worker/support/",
   "worker/protocol/",
-  "worker/broker-variables.ts",
+  "worker/config/broker-variables.ts",
   "worker/broker/broker.ts",
   "worker/broker/dev/wire.ts",
   "worker/broker/log.ts",
@@ -61,9 +63,9 @@ export const harnessMayImport: readonly string[] = [
   "worker/artifacts/scope.ts",
   "worker/artifacts/store.ts",
   "worker/telemetry/pretty-log.ts",
-  "worker/config.ts",
-  "worker/secret-files.ts",
-  "worker/variable-aliases.ts",
+  "worker/config/config.ts",
+  "worker/config/secret-files.ts",
+  "worker/config/variable-aliases.ts",
 ];
 
 /**
@@ -97,14 +99,14 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],
-  yaml: ["harness/tool/", "worker/support/yaml-document.ts"],
+  yaml: ["harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
-    "worker/broker-variables.ts",
-    "worker/config.ts",
-    "worker/variable-kinds.ts",
-    "worker/variables.ts",
-    "worker/invocation/result.ts",
+    "worker/config/broker-variables.ts",
+    "worker/config/config.ts",
+    "worker/config/variable-kinds.ts",
+    "worker/config/variables.ts",
+    "worker/invocation/steps/result.ts",
     "worker/manifest/",
     "worker/protocol/",
     "worker/runners/",

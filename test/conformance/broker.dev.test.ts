@@ -1,7 +1,7 @@
 /**
  * The broker contract, kept by the DevBroker adapter against our DevBroker over real sockets.
  */
-import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import { createDevBroker } from "../../worker/broker/dev/broker.ts";
 import { describeBroker } from "./broker.ts";
 import { connectDevPeer } from "./dev-peer.ts";

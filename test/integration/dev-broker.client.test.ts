@@ -7,12 +7,12 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import { createDevBroker } from "../../worker/broker/dev/broker.ts";
 import { maxAnswerBytes, maxLineBytes } from "../../worker/broker/dev/wire.ts";
 import type { Broker, Delivery } from "../../worker/broker/broker.ts";
 import { invokeTopic } from "../../worker/protocol/topics.ts";
-import { parseJson } from "../../worker/support/json.ts";
+import { parseJson } from "../../worker/support/json/json.ts";
 import { pull, textOf } from "../conformance/broker.ts";
 import { PythonClient, pythonJson } from "../conformance/dev-peer.ts";
 import { type Reaction, ok, startScriptedServer } from "./dev-broker-scripted.ts";
@@ -391,7 +391,7 @@ describe("a process", () => {
   test("ends by itself once session and server are disposed of", async () => {
     const url = (path: string): string => JSON.stringify(new URL(`../../${path}`, import.meta.url));
     const program = `
-      const { startDevBroker } = await import(${url("harness/dev-broker.ts")});
+      const { startDevBroker } = await import(${url("harness/dev-broker/dev-broker.ts")});
       const { openBroker } = await import(${url("worker/broker/open.ts")});
       const server = await startDevBroker();
       const log = { info() {}, warn() {} };

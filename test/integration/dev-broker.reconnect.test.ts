@@ -2,7 +2,7 @@
  * The worker's session over a DevBroker that comes and goes.
  */
 import { describe, expect, test, vi } from "vitest";
-import { type DevBroker, startDevBroker } from "../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import type { BrokerConfig } from "../../worker/broker/open.ts";
 import { openBroker } from "../../worker/broker/open.ts";
 import type { ReconnectingBroker } from "../../worker/broker/reconnecting.ts";

@@ -5,12 +5,12 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, test, vi } from "vitest";
-import { type DevBroker, startDevBroker } from "../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import {
   maxPatternsPerClient,
   maxQueuedBytes,
   maxQueuedMessages,
-} from "../../harness/dev-broker-hub.ts";
+} from "../../harness/dev-broker/dev-broker-hub.ts";
 import { maxLineBytes } from "../../worker/broker/dev/wire.ts";
 import { PythonClient, pythonJson } from "../conformance/dev-peer.ts";
 import { patience } from "../support/patience.ts";

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type Socket, connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import { LineSplitter, maxAnswerBytes } from "../../worker/broker/dev/wire.ts";
 
 interface Entry {

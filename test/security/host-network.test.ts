@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { Agent } from "../../harness/agent.ts";
-import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import { manifestText, namespace, reachableDirectory, workerEnvironment } from "../support/rig.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../harness/agent.ts";
-import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import {
   type Rig,
   type RigTool,

@@ -11,14 +11,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { Agent } from "../../harness/agent.ts";
 import { bwrapOptions } from "../../worker/sandbox/bubblewrap/argv.ts";
 import { startBwrap } from "../../worker/sandbox/bubblewrap/process.ts";
-import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
+import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import {
   type SyscallNumbers,
   inspectedCalls,
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../worker/sandbox/bubblewrap/syscalls.ts";
+} from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { openBackend, sandboxUid } from "../integration/sandbox/sandbox-host.ts";

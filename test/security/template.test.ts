@@ -6,13 +6,13 @@ import { spawn } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp.ts";
+import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import {
   inspectedCalls,
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../worker/sandbox/bubblewrap/syscalls.ts";
+} from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
 import type { ParkedSandbox, Template } from "../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";

@@ -4,8 +4,8 @@
 import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type AttackStart, isMade } from "../../worker/doctor/attack-starts.ts";
-import { attacks } from "../../worker/doctor/catalog.ts";
+import { type AttackStart, isMade } from "../../worker/doctor/attacks/attack-starts.ts";
+import { attacks } from "../../worker/doctor/attacks/catalog.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { firstPrivateDirectory } from "../../worker/sandbox/reach.ts";
 import { reachableDirectory } from "./rig.ts";

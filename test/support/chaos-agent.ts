@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, decodeAnswer, encodeRequest } from "../../harness/messages.ts";
 import { resentProperty } from "../../worker/protocol/request.ts";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
-import type { JsonObject } from "../../worker/support/json.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import type { ChaosHistory } from "./chaos-history.ts";
 import { chaosAgentName } from "./chaos-wire.ts";
 

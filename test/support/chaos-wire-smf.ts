@@ -6,10 +6,10 @@ import {
   assuredField,
   decodeAssured,
   readSettled,
-} from "../../harness/fakes/solace/assured-control.ts";
-import { Deframer } from "../../harness/fakes/solace/deframer.ts";
-import { type Frame, decodeFrame, protocol } from "../../harness/fakes/solace/frame.ts";
-import { extended, param, readExtended } from "../../harness/fakes/solace/params.ts";
+} from "../../harness/fakes/solace/wire/assured-control.ts";
+import { Deframer } from "../../harness/fakes/solace/wire/deframer.ts";
+import { type Frame, decodeFrame, protocol } from "../../harness/fakes/solace/wire/frame.ts";
+import { extended, param, readExtended } from "../../harness/fakes/solace/wire/params.ts";
 import type { WireEvent } from "./chaos-history.ts";
 import { type WireReader, type WireUnit, requestIn } from "./chaos-wire.ts";
 

@@ -3,7 +3,7 @@
  * need `WorkerProcess`.
  */
 import { createHost } from "../../worker/app.ts";
-import { readSandboxConfig } from "../../worker/config.ts";
+import { readSandboxConfig } from "../../worker/config/config.ts";
 import { consultDoctor } from "../../worker/doctor.ts";
 import { exit, exitCodeOf, explain } from "../../worker/exit.ts";
 import { closeInheritedDescriptors } from "../../worker/support/inherited-descriptors.ts";

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { seccompProgram } from "../../worker/sandbox/bubblewrap/seccomp.ts";
+import { seccompProgram } from "../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import { firstPrivateDirectory } from "../../worker/sandbox/reach.ts";
 
 const run = promisify(execFile);

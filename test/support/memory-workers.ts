@@ -12,7 +12,7 @@ import {
   createMemoryBroker,
 } from "../../worker/broker/memory/broker.ts";
 import { FileMarks } from "../../worker/artifacts/filesystem/marks.ts";
-import { callKey } from "../../worker/invocation/ledger.ts";
+import { callKey } from "../../worker/invocation/claims/ledger.ts";
 import { namespace } from "./rig.ts";
 import {
   type AnnouncingTool,

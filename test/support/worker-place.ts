@@ -10,7 +10,7 @@ import { type Answer, type ToolCall, decodeAnswer, encodeRequest } from "../../h
 import { createHost } from "../../worker/app.ts";
 import type { Broker } from "../../worker/broker/broker.ts";
 import { reconnecting } from "../../worker/broker/reconnecting.ts";
-import { readConfig } from "../../worker/config.ts";
+import { readConfig } from "../../worker/config/config.ts";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { Worker } from "../../worker/worker.ts";

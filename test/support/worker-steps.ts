@@ -8,12 +8,12 @@ import { type AddressInfo, type Server, type Socket, connect, createServer } fro
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, onTestFinished, vi } from "vitest";
-import { defaultSessionId, defaultUserId } from "../../harness/defaults.ts";
+import { defaultSessionId, defaultUserId } from "../../harness/options/defaults.ts";
 import { DevClient } from "./dev-client.ts";
-import { startDevBroker } from "../../harness/dev-broker.ts";
+import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import { type Answer, type ToolCall, decodeAnswer, encodeRequest } from "../../harness/messages.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
-import { readConfig } from "../../worker/config.ts";
+import { readConfig } from "../../worker/config/config.ts";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
 import { ToolRuns, announcingTool } from "./announcing-tool.ts";
 import { HeldSandboxes, SandboxWatch } from "./held-sandboxes.ts";

@@ -6,7 +6,7 @@ import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { Agent } from "../../harness/agent.ts";
-import { type DevBroker, startDevBroker } from "../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import {
   type RigOptions,
   fixtureTools,

@@ -5,10 +5,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { ConfigError, type Environment, readConfig } from "../../worker/config.ts";
-import { secretFileVariables } from "../../worker/secret-files.ts";
-import { misspeltVariables, unknownVariables } from "../../worker/variable-names.ts";
-import { describeVariables, variables } from "../../worker/variables.ts";
+import { ConfigError, type Environment, readConfig } from "../../worker/config/config.ts";
+import { secretFileVariables } from "../../worker/config/secret-files.ts";
+import { misspeltVariables, unknownVariables } from "../../worker/config/variable-names.ts";
+import { describeVariables, variables } from "../../worker/config/variables.ts";
 
 /** What has to be set. */
 const required = { SAM_NAMESPACE: "ed_test/", DEV_BROKER_HOST: "broker" };

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { readConfig } from "../../worker/config.ts";
+import { readConfig } from "../../worker/config/config.ts";
 import { parse } from "./manifest/fixtures.ts";
 
 const root = join(import.meta.dirname, "../..");

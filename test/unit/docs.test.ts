@@ -11,14 +11,14 @@ import type { BenchReport } from "../../bench/report.ts";
 import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
-import { Screen } from "../../harness/screen.ts";
+import { Screen } from "../../harness/invoke/screen.ts";
 import type { ToolNames } from "../../harness/tool/names.ts";
 import { toolFiles } from "../../harness/tool/templates.ts";
 import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
-import { describeVariables } from "../../worker/variables.ts";
-import { maxOutputFiles } from "../../worker/invocation/collect.ts";
-import { stopGraceMs } from "../../worker/invocation/run-to-exit.ts";
-import { statusBurst, statusesPerSecond } from "../../worker/invocation/status-relay.ts";
+import { describeVariables } from "../../worker/config/variables.ts";
+import { maxOutputFiles } from "../../worker/invocation/steps/collect.ts";
+import { stopGraceMs } from "../../worker/invocation/steps/run-to-exit.ts";
+import { statusBurst, statusesPerSecond } from "../../worker/invocation/steps/status-relay.ts";
 import { maxHostParts } from "../../worker/manifest/host-fields.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
@@ -46,7 +46,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../worker/sandbox/bubblewrap/syscalls.ts";
+} from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import {
   maxOwnProfiles,
@@ -57,7 +57,7 @@ import {
 import { maxLineBytes } from "../../worker/sandbox/work/status-lines.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
-import { defaultJsonLimits, isJsonObject } from "../../worker/support/json.ts";
+import { defaultJsonLimits, isJsonObject } from "../../worker/support/json/json.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

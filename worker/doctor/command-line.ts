@@ -2,7 +2,7 @@
  * What `str-worker doctor` is asked on its command line.
  */
 import { parseArgs } from "node:util";
-import { type StartChoice, startChoices } from "./attack-starts.ts";
+import { type StartChoice, startChoices } from "./attacks/attack-starts.ts";
 
 /** What is asked for. */
 export interface DoctorOptions {

@@ -7,24 +7,31 @@ import { sandboxMark } from "../sandbox/orphans.ts";
 import type { Profile, Profiles } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { systemClock } from "../support/clock.ts";
-import type { Attack, Observation, Target } from "./attack.ts";
-import { type CallParts, type RecordingStore, callAttack } from "./attack-call.ts";
-import { attackLimits } from "./attack-profile.ts";
-import type { AttackRow, AttackedProfile } from "./attack-report.ts";
+import type { Attack, Observation, Target } from "./attacks/attack.ts";
+import { type CallParts, type RecordingStore, callAttack } from "./attacks/attack-call.ts";
+import { attackLimits } from "./attacks/attack-profile.ts";
+import type { AttackRow, AttackedProfile } from "./attacks/attack-report.ts";
 import {
   type AttackStart,
   type StartChoice,
   startOfCall,
   startsToAttack,
-} from "./attack-starts.ts";
-import { type Stage, layOutTools, toolName, usefulTool } from "./attack-tools.ts";
-import { endingOf, judge, ownAnswer, startSeen, verdictOn, wrongStart } from "./attack-verdict.ts";
-import type { AttackedWorker } from "./attacked-worker.ts";
-import { type ControlRun, runControl } from "./control.ts";
-import { type Neighbour, startNeighbour } from "./neighbour.ts";
-import type { Plants } from "./plants.ts";
+} from "./attacks/attack-starts.ts";
+import { type Stage, layOutTools, toolName, usefulTool } from "./attacks/attack-tools.ts";
+import {
+  endingOf,
+  judge,
+  ownAnswer,
+  startSeen,
+  verdictOn,
+  wrongStart,
+} from "./attacks/attack-verdict.ts";
+import type { AttackedWorker } from "./attacks/attacked-worker.ts";
+import { type ControlRun, runControl } from "./attacks/control.ts";
+import { type Neighbour, startNeighbour } from "./attacks/neighbour.ts";
+import type { Plants } from "./attacks/plants.ts";
 import { ReadinessWait } from "./readiness.ts";
-import type { AttackOptions } from "./run-attacks.ts";
+import type { AttackOptions } from "./attacks/run-attacks.ts";
 
 /**
  * Calls that may have another start than they were to have, since what waits is given up when

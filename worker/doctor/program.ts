@@ -1,7 +1,7 @@
 /**
  * What is said to an attack's program, and what it says.
  */
-import { isJsonObject, parseJson } from "../support/json.ts";
+import { isJsonObject, parseJson } from "../support/json/json.ts";
 
 /** What a program says of its attempt. */
 export interface ProgramAnswer {

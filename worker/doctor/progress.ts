@@ -1,7 +1,7 @@
 /**
  * How far a run of attacks is, in one line of a terminal that is written over and gone in the end.
  */
-import { type AttackRow, attackVerdicts, isFailure } from "./attack-report.ts";
+import { type AttackRow, attackVerdicts, isFailure } from "./attacks/attack-report.ts";
 
 /** Where a program talks to people: `process.stderr`. */
 export interface Screen {

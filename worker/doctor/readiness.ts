@@ -3,7 +3,7 @@
  */
 import type { AheadKind } from "../sandbox/profile.ts";
 import type { Clock } from "../support/clock.ts";
-import type { AttackedWorker, Readiness } from "./attacked-worker.ts";
+import type { AttackedWorker, Readiness } from "./attacks/attacked-worker.ts";
 
 /**
  * Milliseconds until a sandbox waits: an import that attacks takes ten seconds at most on an idle

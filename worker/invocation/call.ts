@@ -20,13 +20,13 @@ import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
-import type { Claimed } from "./claims.ts";
+import type { Claimed } from "./claims/claims.ts";
 import { mayHandBack } from "./hand-back.ts";
 import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
-import { requireRepeatable } from "./redelivery.ts";
-import { notAvailable } from "./resolve.ts";
-import { StatusRelay } from "./status-relay.ts";
+import { requireRepeatable } from "./claims/redelivery.ts";
+import { notAvailable } from "./steps/resolve.ts";
+import { StatusRelay } from "./steps/status-relay.ts";
 
 /** What calls are handled with. */
 export interface CallParts {

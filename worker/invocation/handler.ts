@@ -7,9 +7,9 @@ import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Answers, Recipient, Reply } from "./answers.ts";
 import { type CallParts, type CallSignals, type Decision, runCall } from "./call.ts";
-import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims.ts";
-import { type Ledger, callKey } from "./ledger.ts";
-import { isNearlyLost, isResent, poisonOf, wasDelivered } from "./redelivery.ts";
+import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims/claims.ts";
+import { type Ledger, callKey } from "./claims/ledger.ts";
+import { isNearlyLost, isResent, poisonOf, wasDelivered } from "./claims/redelivery.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {

@@ -14,12 +14,12 @@ import type { Profile } from "../sandbox/profile.ts";
 import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../starts/starts.ts";
-import type { JsonObject } from "../support/json.ts";
+import type { JsonObject } from "../support/json/json.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CallTooOld, requireFresh } from "./age.ts";
-import { type CapacityParts, leaseSlot, requireFreeDisk } from "./capacity.ts";
-import { type Claimed, NotBegunError } from "./claims.ts";
-import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./collect.ts";
+import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
+import { type Claimed, NotBegunError } from "./claims/claims.ts";
+import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./steps/collect.ts";
 import { Journal } from "./journal.ts";
 import {
   type CallTimes,
@@ -28,12 +28,12 @@ import {
   callTimes,
   remainingLimitMs,
 } from "./limits.ts";
-import { requireRepeatable } from "./redelivery.ts";
-import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./resolve.ts";
-import { logOutput } from "./output-log.ts";
-import { readResult } from "./result.ts";
-import { runToExit } from "./run-to-exit.ts";
-import { stageArtifacts } from "./stage.ts";
+import { requireRepeatable } from "./claims/redelivery.ts";
+import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./steps/resolve.ts";
+import { logOutput } from "./steps/output-log.ts";
+import { readResult } from "./steps/result.ts";
+import { runToExit } from "./steps/run-to-exit.ts";
+import { stageArtifacts } from "./steps/stage.ts";
 
 /** What the invoker works with; `app.ts` wires it. */
 export interface InvokerParts extends ResolveParts, CapacityParts {

@@ -6,8 +6,8 @@ import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
-import { decodeJson, offThreadAboveBytes } from "../support/json-decoder.ts";
-import { JsonError } from "../support/json.ts";
+import { decodeJson, offThreadAboveBytes } from "../support/json/json-decoder.ts";
+import { JsonError } from "../support/json/json.ts";
 import type { Slots } from "../support/slots.ts";
 import type { Logger } from "../telemetry/logger.ts";
 

@@ -3,8 +3,8 @@
  * allows them is not said here.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys, whenFineSoFar } from "../support/expectation.ts";
-import { isRecord } from "../support/yaml-document.ts";
+import { accepts, acceptsKeys, whenFineSoFar } from "../support/text/expectation.ts";
+import { isRecord } from "../support/json/yaml-document.ts";
 import type { ToolMount } from "./manifest.ts";
 
 /** Mounts, and devices, of one tool. */

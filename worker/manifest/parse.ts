@@ -4,20 +4,20 @@
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
-import { expectation } from "../support/expectation.ts";
+import { expectation } from "../support/text/expectation.ts";
 import {
   boundedProblems,
   DocumentProblems,
   type FileProblem,
   problemsAt,
 } from "../support/file-problems.ts";
-import { nearest } from "../support/near-miss.ts";
+import { nearest } from "../support/text/near-miss.ts";
 import {
   isRecord,
   type Path,
   readDocument,
   type SourceDocument,
-} from "../support/yaml-document.ts";
+} from "../support/json/yaml-document.ts";
 import { toMount } from "./host-fields.ts";
 import {
   type Manifest,

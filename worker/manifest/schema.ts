@@ -13,7 +13,7 @@ import {
   expectation,
   unquoted,
   whenFineSoFar,
-} from "../support/expectation.ts";
+} from "../support/text/expectation.ts";
 import { devicesField, mountsField } from "./host-fields.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./warm-field.ts";

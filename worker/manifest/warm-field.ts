@@ -8,7 +8,7 @@ import {
   expectation,
   unquoted,
   whenFineSoFar,
-} from "../support/expectation.ts";
+} from "../support/text/expectation.ts";
 import type { WarmBounds } from "./manifest.ts";
 
 /** Sandboxes of one tool that may wait at once. */

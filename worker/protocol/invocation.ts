@@ -1,7 +1,7 @@
 /**
  * What a valid call is, and what becomes of it: the two types that every room of the house shares.
  */
-import type { JsonObject } from "../support/json.ts";
+import type { JsonObject } from "../support/json/json.ts";
 import type { InvocationError } from "./errors.ts";
 import type { ExecutionReport } from "./execution.ts";
 

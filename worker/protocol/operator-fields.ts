@@ -3,7 +3,7 @@
  * network.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys, unquoted, whenFineSoFar } from "../support/expectation.ts";
+import { accepts, acceptsKeys, unquoted, whenFineSoFar } from "../support/text/expectation.ts";
 import { type LimitName, type Limits, limitFacts, limitNames } from "./resource-limits.ts";
 import { toolNameProblem } from "./topics.ts";
 

@@ -2,7 +2,7 @@
  * A message from the broker becomes an Invocation, or a refusal that can be answered.
  */
 import { z } from "zod";
-import { type JsonObject, isJsonObject } from "../support/json.ts";
+import { type JsonObject, isJsonObject } from "../support/json/json.ts";
 import { InvocationError } from "./errors.ts";
 import type {
   ArtifactReference,

@@ -3,7 +3,7 @@
  */
 import type { Invocation } from "../protocol/invocation.ts";
 import type { Refusal } from "../protocol/refusal.ts";
-import type { JsonObject } from "../support/json.ts";
+import type { JsonObject } from "../support/json/json.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";

@@ -10,7 +10,7 @@ import {
   networkField,
   toLimits,
 } from "../protocol/operator-fields.ts";
-import { accepts, acceptsKeys, expectation } from "../support/expectation.ts";
+import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";
 import {
   boundedProblems,
   DocumentProblems,
@@ -19,7 +19,7 @@ import {
   problemOfFile,
   problemsAt,
 } from "../support/file-problems.ts";
-import { isRecord, readDocument, type SourceDocument } from "../support/yaml-document.ts";
+import { isRecord, readDocument, type SourceDocument } from "../support/json/yaml-document.ts";
 import {
   aheadKinds,
   backendKinds,

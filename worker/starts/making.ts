@@ -4,9 +4,9 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
 import type { AheadOfCalls, Launch } from "../sandbox/sandbox.ts";
-import type { CodeVersions } from "./code-versions.ts";
+import type { CodeVersions } from "./code/code-versions.ts";
 import { type PreparedRequest, type StartParts, prepareRequest } from "./cold.ts";
-import { hostState } from "./host-state.ts";
+import { hostState } from "./code/host-state.ts";
 import { SharedTemplate } from "./shared-template.ts";
 import { type Origin, Waiting } from "./waiting.ts";
 

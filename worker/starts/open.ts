@@ -2,7 +2,7 @@
  * Opens the starts that the configuration asks for.
  */
 import { availableParallelism } from "node:os";
-import { CodeWatch } from "./code-watch.ts";
+import { CodeWatch } from "./code/code-watch.ts";
 import { ColdStarts } from "./cold.ts";
 import type { Starts } from "./starts.ts";
 import { type WarmOptions, WarmStarts } from "./warm.ts";

@@ -4,11 +4,11 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
-import type { CodeVersions } from "./code-versions.ts";
-import { CodeNotice } from "./code-notice.ts";
+import type { CodeVersions } from "./code/code-versions.ts";
+import { CodeNotice } from "./code/code-notice.ts";
 import { ColdStarts } from "./cold.ts";
 import { Endings } from "./endings.ts";
-import { hostState } from "./host-state.ts";
+import { hostState } from "./code/host-state.ts";
 import { entryKey, profileKey } from "./keys.ts";
 import { Refills } from "./refills.ts";
 import { Shelf } from "./shelf.ts";

@@ -2,8 +2,8 @@
  * Everything that is wrong with a file of the operator's, each with its place, in one line for
  * people.
  */
-import { describeValue } from "./expectation.ts";
-import type { Finding, Path, SourceDocument } from "./yaml-document.ts";
+import { describeValue } from "./text/expectation.ts";
+import type { Finding, Path, SourceDocument } from "./json/yaml-document.ts";
 
 /**
  * Problems told at once. A file of the wrong kind has one per line, and logs have limits of their

@@ -5,8 +5,8 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { DestinationStream } from "pino";
-import { JsonError, type JsonObject, isJsonObject, parseJson } from "../support/json.ts";
-import { printable } from "../support/printable.ts";
+import { JsonError, type JsonObject, isJsonObject, parseJson } from "../support/json/json.ts";
+import { printable } from "../support/text/printable.ts";
 
 /** Styles by name, as `util.styleText` knows them. */
 export type Style = Parameters<typeof styleText>[0];

@@ -8,16 +8,16 @@ import {
   decodeAssured,
   encodeAssured,
   readSettled,
-} from "./assured-control.ts";
+} from "./wire/assured-control.ts";
 import { ConsumerFlow, type Receiver } from "./consumer-flow.ts";
 import { type Fault, refusals } from "./faults.ts";
-import type { Fields } from "./fields.ts";
-import { type Field, MalformedError, numberField, textField } from "./fields.ts";
-import { type Frame, encodeFrame, protocol } from "./frame.ts";
-import { messageOf } from "./message.ts";
-import { type Response, param, responseParam } from "./params.ts";
+import type { Fields } from "./wire/fields.ts";
+import { type Field, MalformedError, numberField, textField } from "./wire/fields.ts";
+import { type Frame, encodeFrame, protocol } from "./wire/frame.ts";
+import { messageOf } from "./wire/message.ts";
+import { type Response, param, responseParam } from "./wire/params.ts";
 import type { PublisherFlow } from "./publisher-flow.ts";
-import { allows, encodeProperties, readProperties } from "./queue-properties.ts";
+import { allows, encodeProperties, readProperties } from "./wire/queue-properties.ts";
 import type { Queue } from "./queue.ts";
 import type { Router } from "./router.ts";
 

@@ -9,12 +9,12 @@ import {
   encodeClientControl,
   encodeWelcome,
   readLogin,
-} from "./client-control.ts";
-import { Deframer } from "./deframer.ts";
+} from "./wire/client-control.ts";
+import { Deframer } from "./wire/deframer.ts";
 import { refusals } from "./faults.ts";
-import { type Field, MalformedError } from "./fields.ts";
-import { type Frame, decodeFrame, encodeFrame, protocol } from "./frame.ts";
-import { type Response, responseParam } from "./params.ts";
+import { type Field, MalformedError } from "./wire/fields.ts";
+import { type Frame, decodeFrame, encodeFrame, protocol } from "./wire/frame.ts";
+import { type Response, responseParam } from "./wire/params.ts";
 import type { Router } from "./router.ts";
 import { Session } from "./session.ts";
 

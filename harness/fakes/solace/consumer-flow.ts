@@ -1,8 +1,8 @@
 /**
  * The way of messages from a queue to one consumer.
  */
-import { type Message, encodeHandout } from "./message.ts";
-import type { Response } from "./params.ts";
+import { type Message, encodeHandout } from "./wire/message.ts";
+import type { Response } from "./wire/params.ts";
 
 /** A message in a queue. */
 export interface Spooled {

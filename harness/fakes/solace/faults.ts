@@ -1,8 +1,8 @@
 /**
  * What a test can make the broker do wrong.
  */
-import type { Login } from "./client-control.ts";
-import type { Response } from "./params.ts";
+import type { Login } from "./wire/client-control.ts";
+import type { Response } from "./wire/params.ts";
 
 /** A request is refused with a code and a text, or neither carried out nor answered. */
 export type Fault = Response | "silence";

@@ -2,7 +2,7 @@
  * The ways of guaranteed messages from publishers to the broker, which outlive the connections that
  * they use.
  */
-import type { Response } from "./params.ts";
+import type { Response } from "./wire/params.ts";
 
 /**
  * Flows that are remembered; of more, those that were opened first go, and their publishers start

@@ -2,14 +2,14 @@
  * A durable queue: messages in order, and the consumers who share them.
  */
 import type { EventEmitter } from "node:events";
-import type { SettledRange } from "./assured-control.ts";
+import type { SettledRange } from "./wire/assured-control.ts";
 import type { ConsumerFlow } from "./consumer-flow.ts";
 import type { Spooled } from "./consumer-flow.ts";
 import type { Death, SmfBrokerEvents } from "./events.ts";
 import { type Faults, refusals } from "./faults.ts";
-import type { Message } from "./message.ts";
-import type { Response } from "./params.ts";
-import type { QueueProperties } from "./queue-properties.ts";
+import type { Message } from "./wire/message.ts";
+import type { Response } from "./wire/params.ts";
+import type { QueueProperties } from "./wire/queue-properties.ts";
 
 /** Messages of one queue; the quota bounds their bytes. */
 const maxMessagesPerQueue = 50_000;

@@ -5,10 +5,10 @@
 import { EventEmitter } from "node:events";
 import type { SmfBrokerEvents } from "./events.ts";
 import { type Faults, refusals } from "./faults.ts";
-import { type Message, encodeDirect, queueNamed } from "./message.ts";
-import type { Response } from "./params.ts";
+import { type Message, encodeDirect, queueNamed } from "./wire/message.ts";
+import type { Response } from "./wire/params.ts";
 import { PublisherFlows } from "./publisher-flow.ts";
-import { type QueueProperties, defaultProperties } from "./queue-properties.ts";
+import { type QueueProperties, defaultProperties } from "./wire/queue-properties.ts";
 import { Queue, type QueueSurroundings } from "./queue.ts";
 import { type Subscription, topicMatches } from "./topics.ts";
 

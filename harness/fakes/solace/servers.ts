@@ -8,7 +8,7 @@ import { type Server, type Socket, createServer as createTcpServer } from "node:
 import type { Duplex } from "node:stream";
 import { type TlsOptions, TLSSocket, createServer as createTlsServer } from "node:tls";
 import { WebSocketServer, createWebSocketStream } from "ws";
-import { maxFrameBytes } from "./frame.ts";
+import { maxFrameBytes } from "./wire/frame.ts";
 
 /** Certificate and key of the broker, as PEM. */
 export interface SmfBrokerTls {

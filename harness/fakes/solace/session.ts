@@ -5,11 +5,11 @@
 import { maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { AssuredSession, type Line } from "./assured-session.ts";
 import { type Fault, refusals } from "./faults.ts";
-import { MalformedError } from "./fields.ts";
-import { type Frame, encodeFrame, protocol } from "./frame.ts";
-import { messageOf } from "./message.ts";
-import { type Response, responseParam } from "./params.ts";
-import { allows } from "./queue-properties.ts";
+import { MalformedError } from "./wire/fields.ts";
+import { type Frame, encodeFrame, protocol } from "./wire/frame.ts";
+import { messageOf } from "./wire/message.ts";
+import { type Response, responseParam } from "./wire/params.ts";
+import { allows } from "./wire/queue-properties.ts";
 import type { Client, Router } from "./router.ts";
 import { type SubscriptionRequest, decodeSubscriptionRequest } from "./subscription-messages.ts";
 import { type Subscription, parseSubscription } from "./topics.ts";

@@ -1,7 +1,7 @@
 /**
  * Subscriptions as clients ask for them: their own, and those of queues.
  */
-import { MalformedError, readNumber, readText, slice } from "./fields.ts";
+import { MalformedError, readNumber, readText, slice } from "./wire/fields.ts";
 
 /** A client wants a subscription to be added or removed. */
 export interface SubscriptionRequest {

@@ -7,10 +7,10 @@
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Attack } from "../../../worker/doctor/attack.ts";
-import { type AttackReport, allHeld } from "../../../worker/doctor/attack-report.ts";
-import type { AttackStart, StartChoice } from "../../../worker/doctor/attack-starts.ts";
-import { attacks } from "../../../worker/doctor/catalog.ts";
+import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
+import { type AttackReport, allHeld } from "../../../worker/doctor/attacks/attack-report.ts";
+import type { AttackStart, StartChoice } from "../../../worker/doctor/attacks/attack-starts.ts";
+import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
 import { attackHere } from "../../support/attack-run.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 import { weakBubblewrap } from "../../integration/doctor/weak-bubblewrap.ts";

@@ -2,7 +2,7 @@
  * Weaknesses that are planted in a copy of this project, each by small edits, and what of the
  * doctor has to name them.
  */
-import type { AttackStart } from "../../../worker/doctor/attack-starts.ts";
+import type { AttackStart } from "../../../worker/doctor/attacks/attack-starts.ts";
 
 /** A text that stands once in a file, and what stands there then. */
 export interface Edit {
@@ -31,10 +31,10 @@ export interface PlantedWeakness {
 const argv = "worker/sandbox/bubblewrap/argv.ts";
 const bwrapProcess = "worker/sandbox/bubblewrap/process.ts";
 const coldSandbox = "worker/sandbox/bubblewrap/cold-sandbox.ts";
-const isolation = "tool-runner/python/tool_runner/isolation.py";
-const children = "tool-runner/python/tool_runner/children.py";
+const isolation = "tool-runner/python/tool_runner/forks/isolation.py";
+const children = "tool-runner/python/tool_runner/forks/children.py";
 const rlimits = "worker/sandbox/rlimits.ts";
-const seccomp = "worker/sandbox/bubblewrap/seccomp.ts";
+const seccomp = "worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 const workDir = "worker/sandbox/work/work-dir.ts";
 
 /**
@@ -114,7 +114,7 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     what: "children of a template cannot be made, since their filter is missing",
     edits: [
       {
-        file: "worker/sandbox/bubblewrap/template-settings.ts",
+        file: "worker/sandbox/bubblewrap/template/template-settings.ts",
         from: 'filter: Buffer.from(host.seccomp).toString("hex"),',
         to: 'filter: "",',
       },
@@ -549,7 +549,7 @@ function templateFilter()`,
     what: "results have no bound",
     edits: [
       {
-        file: "worker/invocation/result.ts",
+        file: "worker/invocation/steps/result.ts",
         from: "if (file.sizeBytes > maxMessageBytes) {",
         to: "if (file.sizeBytes > 2 ** 30) {",
       },

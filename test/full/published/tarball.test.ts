@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { startScriptedWorker } from "../../integration/harness/scripted-worker.ts";
 import { typeCheck } from "../../support/type-check.ts";
 import { startLockRegistry } from "./lock-registry.ts";

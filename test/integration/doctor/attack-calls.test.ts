@@ -10,7 +10,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../../worker/sandbox/bubblewrap/syscalls.ts";
+} from "../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
 
 const programs = new URL("../../../attacks/", import.meta.url).pathname;
 

@@ -5,16 +5,16 @@
 import { cp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Attack } from "../../../worker/doctor/attack.ts";
-import { callTimeoutSeconds } from "../../../worker/doctor/attack-call.ts";
-import { attackLimits } from "../../../worker/doctor/attack-profile.ts";
-import { attacks } from "../../../worker/doctor/catalog.ts";
+import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
+import { callTimeoutSeconds } from "../../../worker/doctor/attacks/attack-call.ts";
+import { attackLimits } from "../../../worker/doctor/attacks/attack-profile.ts";
+import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
 import {
   type AttackReport,
   allHeld,
   attackJson,
   attackTable,
-} from "../../../worker/doctor/attack-report.ts";
+} from "../../../worker/doctor/attacks/attack-report.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
 import { attackHere } from "../../support/attack-run.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type TestContext, beforeEach, describe, expect, test } from "vitest";
 import { createHost } from "../../../worker/app.ts";
 import { check } from "../../../worker/check.ts";
-import { readConfig, readSandboxConfig } from "../../../worker/config.ts";
+import { readConfig, readSandboxConfig } from "../../../worker/config/config.ts";
 import type { ToldCheck } from "../../../worker/sandbox/host-check.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import {

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { run } from "../../../harness/program.ts";
-import { Screen } from "../../../harness/screen.ts";
+import { Screen } from "../../../harness/invoke/screen.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { programEnvironment } from "../../support/program-environment.ts";
 

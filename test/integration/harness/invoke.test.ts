@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
 import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
 import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";

@@ -5,10 +5,10 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { exampleManifest, examplePythonDir } from "../../../harness/package.ts";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
-import { WorkerProcess } from "../../../harness/worker-process.ts";
+import { WorkerProcess } from "../../../harness/worker/worker-process.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { CliProcess, type CliResult, runCli } from "./cli-process.ts";
 

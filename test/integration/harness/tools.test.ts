@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { CliRun } from "./cli-process.ts";
 import { startScriptedWorker } from "./scripted-worker.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
-import type { Login } from "../../../harness/fakes/solace/client-control.ts";
+import type { Login } from "../../../harness/fakes/solace/wire/client-control.ts";
 import type { BrokerSession } from "../../../worker/broker/broker.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { patience } from "../../support/patience.ts";

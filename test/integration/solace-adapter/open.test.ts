@@ -4,7 +4,7 @@
 import { expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import { openBroker } from "../../../worker/broker/open.ts";
-import { readConfig } from "../../../worker/config.ts";
+import { readConfig } from "../../../worker/config/config.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { patience } from "../../support/patience.ts";

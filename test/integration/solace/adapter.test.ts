@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
-import type { Login } from "../../../harness/fakes/solace/client-control.ts";
+import type { Login } from "../../../harness/fakes/solace/wire/client-control.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { connectSolacePeer } from "../../conformance/solace-peer.ts";

@@ -9,9 +9,9 @@ import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import {
   clientControl,
   encodeClientControl,
-} from "../../../harness/fakes/solace/client-control.ts";
-import { numberBytes, textField } from "../../../harness/fakes/solace/fields.ts";
-import { encodeFrame, protocol } from "../../../harness/fakes/solace/frame.ts";
+} from "../../../harness/fakes/solace/wire/client-control.ts";
+import { numberBytes, textField } from "../../../harness/fakes/solace/wire/fields.ts";
+import { encodeFrame, protocol } from "../../../harness/fakes/solace/wire/frame.ts";
 import { patience } from "../../support/patience.ts";
 import { subcodeOf } from "./library.ts";
 import { makeMessage, topic } from "./messages.ts";

@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import solace from "solclientjs";
 import { describe, expect, test, vi } from "vitest";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
-import type { Login } from "../../../harness/fakes/solace/client-control.ts";
+import type { Login } from "../../../harness/fakes/solace/wire/client-control.ts";
 import { patience } from "../../support/patience.ts";
 import { subcodeOf } from "./library.ts";
 import { Peer } from "./peer.ts";

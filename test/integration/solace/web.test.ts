@@ -11,9 +11,9 @@ import { type SmfBroker, startSmfBroker } from "../../../harness/fakes/solace/br
 import {
   clientControl,
   encodeClientControl,
-} from "../../../harness/fakes/solace/client-control.ts";
-import { textField } from "../../../harness/fakes/solace/fields.ts";
-import { encodeFrame, maxFrameBytes, protocol } from "../../../harness/fakes/solace/frame.ts";
+} from "../../../harness/fakes/solace/wire/client-control.ts";
+import { textField } from "../../../harness/fakes/solace/wire/fields.ts";
+import { encodeFrame, maxFrameBytes, protocol } from "../../../harness/fakes/solace/wire/frame.ts";
 import { patience } from "../../support/patience.ts";
 import { queue } from "./messages.ts";
 import { Peer } from "./peer.ts";

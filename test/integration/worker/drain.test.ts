@@ -6,7 +6,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { DevClient } from "../../support/dev-client.ts";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import {

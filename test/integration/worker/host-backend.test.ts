@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
-import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import {
   type Rig,
   manifestText,

@@ -13,7 +13,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ToolCall } from "../../../harness/messages.ts";
 import { Agent } from "../../../harness/agent.ts";
-import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
 import { testPerProfile } from "../../support/per-profile.ts";
 import {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import {
   manifestText,
   namespace,

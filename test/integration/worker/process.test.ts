@@ -6,7 +6,7 @@ import { createConnection, createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type DevBroker, startDevBroker } from "../../../harness/dev-broker.ts";
+import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { manifestText, namespace } from "../../support/rig.ts";

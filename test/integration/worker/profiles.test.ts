@@ -5,7 +5,7 @@
 import { writeFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startDevBroker } from "../../../harness/dev-broker.ts";
+import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import {
   type Rig,
   manifestText,

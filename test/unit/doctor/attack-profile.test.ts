@@ -8,7 +8,7 @@ import {
   attackableNames,
   lowered,
   loweredProfiles,
-} from "../../../worker/doctor/attack-profile.ts";
+} from "../../../worker/doctor/attacks/attack-profile.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";

@@ -2,15 +2,15 @@
  * Which starts of calls are attacked, and what a call proves that had another one.
  */
 import { describe, expect, test } from "vitest";
-import type { Observation } from "../../../worker/doctor/attack.ts";
+import type { Observation } from "../../../worker/doctor/attacks/attack.ts";
 import {
   type AttackStart,
   type StartChoice,
   isMade,
   startOfCall,
   startsToAttack,
-} from "../../../worker/doctor/attack-starts.ts";
-import { judge, verdictOn } from "../../../worker/doctor/attack-verdict.ts";
+} from "../../../worker/doctor/attacks/attack-starts.ts";
+import { judge, verdictOn } from "../../../worker/doctor/attacks/attack-verdict.ts";
 import type { ExecutionReport, StartKind } from "../../../worker/protocol/execution.ts";
 
 describe("the starts to be attacked", () => {

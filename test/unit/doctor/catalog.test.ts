@@ -3,10 +3,10 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { Attack } from "../../../worker/doctor/attack.ts";
-import { attackJson, attackVerdicts } from "../../../worker/doctor/attack-report.ts";
-import { isMade } from "../../../worker/doctor/attack-starts.ts";
-import { attacks } from "../../../worker/doctor/catalog.ts";
+import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
+import { attackJson, attackVerdicts } from "../../../worker/doctor/attacks/attack-report.ts";
+import { isMade } from "../../../worker/doctor/attacks/attack-starts.ts";
+import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { Enforcement } from "../../../worker/sandbox/sandbox.ts";

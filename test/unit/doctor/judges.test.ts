@@ -4,12 +4,12 @@
  */
 import { readFile, readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import type { Attack, Observation } from "../../../worker/doctor/attack.ts";
-import { limitsAttacks } from "../../../worker/doctor/catalog/limits.ts";
-import { workerAttacks } from "../../../worker/doctor/catalog/worker.ts";
+import type { Attack, Observation } from "../../../worker/doctor/attacks/attack.ts";
+import { limitsAttacks } from "../../../worker/doctor/attacks/catalog/limits.ts";
+import { workerAttacks } from "../../../worker/doctor/attacks/catalog/worker.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
-import type { JsonObject } from "../../../worker/support/json.ts";
+import type { JsonObject } from "../../../worker/support/json/json.ts";
 
 const programs = new URL("../../../attacks/", import.meta.url);
 const token = "0123456789abcdef";

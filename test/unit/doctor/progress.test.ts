@@ -2,7 +2,7 @@
  * How far a run of attacks is, as people see it who wait.
  */
 import { describe, expect, test } from "vitest";
-import type { AttackRow, AttackVerdict } from "../../../worker/doctor/attack-report.ts";
+import type { AttackRow, AttackVerdict } from "../../../worker/doctor/attacks/attack-report.ts";
 import { AttackProgress } from "../../../worker/doctor/progress.ts";
 
 function row(verdict: AttackVerdict): AttackRow {

@@ -2,7 +2,7 @@
  * The wait for a sandbox before an attack's call: it ends, whatever the worker makes of it.
  */
 import { describe, expect, test } from "vitest";
-import type { Readiness } from "../../../worker/doctor/attacked-worker.ts";
+import type { Readiness } from "../../../worker/doctor/attacks/attacked-worker.ts";
 import { ReadinessWait } from "../../../worker/doctor/readiness.ts";
 
 const signal = AbortSignal.any([]);

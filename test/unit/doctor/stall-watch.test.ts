@@ -2,7 +2,7 @@
  * Stalls of the event loop, as the doctor measures them.
  */
 import { expect, test } from "vitest";
-import { StallWatch } from "../../../worker/doctor/stall-watch.ts";
+import { StallWatch } from "../../../worker/doctor/attacks/stall-watch.ts";
 
 /**
  * Keeps the thread busy for so many milliseconds of processor time, however busy the machine is.

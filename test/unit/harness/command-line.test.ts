@@ -3,15 +3,15 @@
  */
 import { fc, test as property } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { byRequestKey, withFilenames } from "../../../harness/call-inputs.ts";
-import { explainSilence } from "../../../harness/embedded-broker.ts";
+import { byRequestKey, withFilenames } from "../../../harness/invoke/call-inputs.ts";
+import { explainSilence } from "../../../harness/dev-broker/embedded-broker.ts";
 import {
   collectAssignment,
   parseJsonObject,
   parsePort,
   parseSeconds,
-} from "../../../harness/option-values.ts";
-import { printable } from "../../../harness/screen.ts";
+} from "../../../harness/options/option-values.ts";
+import { printable } from "../../../harness/invoke/screen.ts";
 
 describe("numbers", () => {
   test("are whole, in decimal digits, and in their range", () => {

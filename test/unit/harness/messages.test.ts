@@ -24,7 +24,7 @@ import {
   statusTopic,
   topicMatches,
 } from "../../../worker/protocol/topics.ts";
-import { type JsonObject, parseJson } from "../../../worker/support/json.ts";
+import { type JsonObject, parseJson } from "../../../worker/support/json/json.ts";
 
 interface Recorded {
   readonly topic: string;

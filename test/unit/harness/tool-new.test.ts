@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { withEntry } from "../../../harness/tool/manifest-entry.ts";
 import { nodeNames, pythonNames } from "../../../harness/tool/names.ts";
-import { parseNewToolName } from "../../../harness/option-values.ts";
+import { parseNewToolName } from "../../../harness/options/option-values.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { parseProfiles } from "../../../worker/sandbox/profiles-file.ts";
 

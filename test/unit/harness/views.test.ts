@@ -6,8 +6,8 @@ import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { DevLog } from "../../../harness/dev/dev-log.ts";
 import { showLogLine } from "../../../worker/telemetry/pretty-log.ts";
-import { Screen } from "../../../harness/screen.ts";
-import { OutputView } from "../../../harness/tool/output-view.ts";
+import { Screen } from "../../../harness/invoke/screen.ts";
+import { OutputView } from "../../../harness/tool/debug/output-view.ts";
 import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";
 
 /** A screen without colours, and what is on it. */

@@ -3,7 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { leanMemory } from "../../../harness/worker-process.ts";
+import { leanMemory } from "../../../harness/worker/worker-process.ts";
 
 test("a worker has the memory settings of the image", () => {
   const dockerfile = readFileSync(new URL("../../../Dockerfile", import.meta.url), "utf8");

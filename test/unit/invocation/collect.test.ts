@@ -13,8 +13,8 @@ import {
   Outputs,
   checkOutputs,
   saveOutputs,
-} from "../../../worker/invocation/collect.ts";
-import type { OutputNote } from "../../../worker/invocation/result.ts";
+} from "../../../worker/invocation/steps/collect.ts";
+import type { OutputNote } from "../../../worker/invocation/steps/result.ts";
 import type { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { systemClock } from "../../../worker/support/clock.ts";

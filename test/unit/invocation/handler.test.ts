@@ -18,13 +18,13 @@ import {
   type Settlement,
 } from "../../../worker/broker/broker.ts";
 import { Answers } from "../../../worker/invocation/answers.ts";
-import { type Claims, guessedClaims } from "../../../worker/invocation/claims.ts";
+import { type Claims, guessedClaims } from "../../../worker/invocation/claims/claims.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
-import { Ledger } from "../../../worker/invocation/ledger.ts";
+import { Ledger } from "../../../worker/invocation/claims/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
-import { maxKeptAnswerBytes } from "../../../worker/invocation/call-marks.ts";
-import { SharedClaims } from "../../../worker/invocation/shared-claims.ts";
+import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
+import { SharedClaims } from "../../../worker/invocation/claims/shared-claims.ts";
 import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";

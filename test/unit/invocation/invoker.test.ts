@@ -2,7 +2,7 @@
  * What the spine answers before anything is opened for a call.
  */
 import { describe, expect, test, vi } from "vitest";
-import { FreeDisk } from "../../../worker/invocation/capacity.ts";
+import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
 import {
   type CallContext,
   type InvokerParts,

@@ -12,7 +12,7 @@ import {
   maxRememberedAnswers,
   maxRememberedBytes,
   rememberedMs,
-} from "../../../worker/invocation/ledger.ts";
+} from "../../../worker/invocation/claims/ledger.ts";
 
 /** A clock that stands still until it is set. */
 class SetClock {

@@ -5,7 +5,7 @@ import { rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readResult, withoutDirectories } from "../../../worker/invocation/result.ts";
+import { readResult, withoutDirectories } from "../../../worker/invocation/steps/result.ts";
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";

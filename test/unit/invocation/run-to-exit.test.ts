@@ -2,7 +2,7 @@
  * The end of a run: by itself, by its time limit, or because the caller gives up.
  */
 import { describe, expect, test } from "vitest";
-import { type Run, runToExit, stopGraceMs } from "../../../worker/invocation/run-to-exit.ts";
+import { type Run, runToExit, stopGraceMs } from "../../../worker/invocation/steps/run-to-exit.ts";
 import { type Execution, type ExitReport, SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import { unmeasured } from "../../support/usage.ts";
 

@@ -10,17 +10,17 @@ import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
 import type { Mark } from "../../../worker/artifacts/marks.ts";
 import { StoreError } from "../../../worker/artifacts/store.ts";
 import type { Delivery } from "../../../worker/broker/broker.ts";
-import { maxKeptAnswerBytes } from "../../../worker/invocation/call-marks.ts";
-import { NotBegunError } from "../../../worker/invocation/claims.ts";
-import { callKey } from "../../../worker/invocation/ledger.ts";
+import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
+import { NotBegunError } from "../../../worker/invocation/claims/claims.ts";
+import { callKey } from "../../../worker/invocation/claims/ledger.ts";
 import {
   goneMs,
   lookMs,
   quietEnoughMs,
   settlingMs,
   touchMs,
-} from "../../../worker/invocation/shared-claim.ts";
-import { SharedClaims, stallMs } from "../../../worker/invocation/shared-claims.ts";
+} from "../../../worker/invocation/claims/shared-claim.ts";
+import { SharedClaims, stallMs } from "../../../worker/invocation/claims/shared-claims.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { HandClock } from "../broker/hand-clock.ts";
 

@@ -8,7 +8,7 @@ import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { stageArtifacts } from "../../../worker/invocation/stage.ts";
+import { stageArtifacts } from "../../../worker/invocation/steps/stage.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type {
   ArtifactReference,

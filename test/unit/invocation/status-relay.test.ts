@@ -3,7 +3,7 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { StatusRelay } from "../../../worker/invocation/status-relay.ts";
+import { StatusRelay } from "../../../worker/invocation/steps/status-relay.ts";
 import type { Clock } from "../../../worker/support/clock.ts";
 
 /** Time that stands still until a test moves it; timers follow it. */

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import type { Answer, CreatedArtifact } from "../../../worker/protocol/invocation.ts";
 import { encodeResponse } from "../../../worker/protocol/response.ts";
-import type { JsonObject } from "../../../worker/support/json.ts";
+import type { JsonObject } from "../../../worker/support/json/json.ts";
 
 /**
  * What the models of agents demand; stricter than they are in that no other member may stand

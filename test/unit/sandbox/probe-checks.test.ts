@@ -2,8 +2,8 @@
  * What follows from trial sandboxes for each check, and which minimum it meets.
  */
 import { describe, expect, test } from "vitest";
-import type { Look } from "../../../worker/sandbox/bubblewrap/inside.ts";
-import { type Evidence, judge } from "../../../worker/sandbox/bubblewrap/probes.ts";
+import type { Look } from "../../../worker/sandbox/bubblewrap/probe/inside.ts";
+import { type Evidence, judge } from "../../../worker/sandbox/bubblewrap/probe/probes.ts";
 import type { Cgroups } from "../../../worker/sandbox/cgroup/cgroup.ts";
 import {
   type CheckName,

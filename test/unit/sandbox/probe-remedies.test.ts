@@ -2,7 +2,7 @@
  * The remedy that is named for each refusal: exactly the option of this kind of host.
  */
 import { describe, expect, test } from "vitest";
-import type { Circumstances } from "../../../worker/sandbox/bubblewrap/circumstances.ts";
+import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/circumstances.ts";
 import {
   freshProcRemedy,
   guardRemedy,
@@ -10,7 +10,7 @@ import {
   otherUserRemedy,
   rlimitsRemedy,
   userNamespacesRemedy,
-} from "../../../worker/sandbox/bubblewrap/remedies.ts";
+} from "../../../worker/sandbox/bubblewrap/probe/remedies.ts";
 import { circumstances as host } from "./trial-look.ts";
 
 describe("bubblewrap that makes no sandbox because of", () => {

@@ -5,7 +5,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { test as propertyTest, fc } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { isFilteredArch, seccompProgram } from "../../../worker/sandbox/bubblewrap/seccomp.ts";
+import {
+  isFilteredArch,
+  seccompProgram,
+} from "../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import {
   type FilteredArch,
   type SyscallNumbers,
@@ -13,7 +16,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../../worker/sandbox/bubblewrap/syscalls.ts";
+} from "../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
 import { BpfProgram, maxInstructions } from "./bpf-interpreter.ts";
 
 const auditArchs = { x64: 0xc000_003e, arm64: 0xc000_00b7 };

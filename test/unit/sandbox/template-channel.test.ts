@@ -4,7 +4,7 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
-import { TemplateChannel } from "../../../worker/sandbox/bubblewrap/template-channel.ts";
+import { TemplateChannel } from "../../../worker/sandbox/bubblewrap/template/template-channel.ts";
 
 const never = new AbortController().signal;
 const order = (word: string) => ({ word, directory: "d", cpus: [] });

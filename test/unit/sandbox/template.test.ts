@@ -3,15 +3,15 @@
  */
 import { describe, expect, test } from "vitest";
 import { bwrapOptions } from "../../../worker/sandbox/bubblewrap/argv.ts";
-import type { HostFacts } from "../../../worker/sandbox/bubblewrap/probe.ts";
-import { seccompProgram } from "../../../worker/sandbox/bubblewrap/seccomp.ts";
+import type { HostFacts } from "../../../worker/sandbox/bubblewrap/probe/probe.ts";
+import { seccompProgram } from "../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import {
   inspectedCalls,
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../../worker/sandbox/bubblewrap/syscalls.ts";
-import { templateSettings } from "../../../worker/sandbox/bubblewrap/template-settings.ts";
+} from "../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+import { templateSettings } from "../../../worker/sandbox/bubblewrap/template/template-settings.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { limitPrefix, parseHardLimits, rlimitsFor } from "../../../worker/sandbox/rlimits.ts";
 import { BpfProgram } from "./bpf-interpreter.ts";

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { noticeAfterMs } from "../../../worker/starts/code-notice.ts";
+import { noticeAfterMs } from "../../../worker/starts/code/code-notice.ts";
 import { settle } from "../../../worker/starts/supply.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { run, setUp } from "./set-up.ts";

@@ -6,7 +6,7 @@ import { vi } from "vitest";
 import type { Runtime, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import { type Profile, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import type { CodeVersions } from "../../../worker/starts/code-versions.ts";
+import type { CodeVersions } from "../../../worker/starts/code/code-versions.ts";
 import { WarmStarts } from "../../../worker/starts/warm.ts";
 import type { ToolSandbox } from "../../../worker/starts/starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";

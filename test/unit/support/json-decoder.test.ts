@@ -4,8 +4,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { decodeJson, offThreadAboveBytes } from "../../../worker/support/json-decoder.ts";
-import { JsonError, type JsonLimits } from "../../../worker/support/json.ts";
+import { decodeJson, offThreadAboveBytes } from "../../../worker/support/json/json-decoder.ts";
+import { JsonError, type JsonLimits } from "../../../worker/support/json/json.ts";
 
 const never = new AbortController().signal;
 

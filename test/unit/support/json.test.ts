@@ -8,7 +8,7 @@ import {
   defaultJsonLimits,
   isJsonObject,
   parseJson,
-} from "../../../worker/support/json.ts";
+} from "../../../worker/support/json/json.ts";
 import { timesTheWork } from "../../support/cpu-time.ts";
 
 function parse(text: string, limits = defaultJsonLimits): unknown {

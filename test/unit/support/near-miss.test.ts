@@ -3,7 +3,7 @@
  */
 import { fc, test } from "@fast-check/vitest";
 import { describe, expect } from "vitest";
-import { nearest } from "../../../worker/support/near-miss.ts";
+import { nearest } from "../../../worker/support/text/near-miss.ts";
 
 const known = ["module", "env", "warm", "start", "network", "sandbox_profile", "timeout_seconds"];
 

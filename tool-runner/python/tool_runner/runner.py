@@ -41,7 +41,7 @@ def main(argv: "list[str]") -> int:
 
         return park(argv)
     if argv[1:2] == ["--template"]:
-        from .template import template
+        from .forks.template import template
 
         return template(argv)
     if len(argv) != 2:

@@ -1,7 +1,7 @@
 /**
  * The `.meta` file of a version, byte for byte as the original writes it.
  */
-import { parseJson, isJsonObject } from "../../support/json.ts";
+import { parseJson, isJsonObject } from "../../support/json/json.ts";
 import { defaultMimeType } from "../mime.ts";
 import type { ArtifactMetadata } from "../store.ts";
 

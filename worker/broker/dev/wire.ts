@@ -9,7 +9,7 @@ import {
   type JsonObject,
   isJsonObject,
   parseJson,
-} from "../../support/json.ts";
+} from "../../support/json/json.ts";
 import { decodeString, sliceMembers } from "./members.ts";
 
 export { type Line, LineSplitter } from "./lines.ts";

@@ -12,10 +12,10 @@ import {
   consumerProperties,
   outcomes,
   queueFacts,
-} from "./consumer-properties.ts";
+} from "./library/consumer-properties.ts";
 import { requestFailure } from "./failures.ts";
-import { requestTimeoutMs } from "./library-session.ts";
-import { correlationKeyOf, toTopic } from "./library.ts";
+import { requestTimeoutMs } from "./library/library-session.ts";
+import { correlationKeyOf, toTopic } from "./library/library.ts";
 import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
 
 /**

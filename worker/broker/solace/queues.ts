@@ -21,7 +21,7 @@ import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { queueDescriptor } from "./consumer-properties.ts";
+import { queueDescriptor } from "./library/consumer-properties.ts";
 import { isNotPermitted, isUnknownQueue } from "./failures.ts";
 import { Flow, type FlowOptions } from "./flow.ts";
 

@@ -20,7 +20,7 @@ import { openSome, withoutQueue } from "../reopening.ts";
 import { Routes } from "../routes.ts";
 import type { SolaceConfig } from "./config.ts";
 import { SolaceConnection } from "./connection.ts";
-import type { ConnectionOptions } from "./library-session.ts";
+import type { ConnectionOptions } from "./library/library-session.ts";
 import type { Flow } from "./flow.ts";
 import { Publisher } from "./publisher.ts";
 import { QueueConsumer } from "./queue-consumer.ts";

@@ -4,8 +4,8 @@
 import type { AheadOfCalls, Launch, ParkedSandbox, SandboxRequest, Template } from "../sandbox.ts";
 import { BubblewrapParked } from "./parked-sandbox.ts";
 import { privateBytesOf } from "./private-bytes.ts";
-import { awaitReady } from "./readiness.ts";
-import { type TemplateParts, openTemplate } from "./template.ts";
+import { awaitReady } from "./probe/readiness.ts";
+import { type TemplateParts, openTemplate } from "./template/template.ts";
 
 /** Makes sandboxes ahead of calls, of what those that come with their call are made of. */
 export class BubblewrapAhead implements AheadOfCalls {

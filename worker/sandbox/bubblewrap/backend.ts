@@ -32,7 +32,7 @@ import { WorkDirs } from "../work/work-dirs.ts";
 import { BubblewrapAhead } from "./ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
-import { type HostFacts, type HostReport, identify, probeHost } from "./probe.ts";
+import { type HostFacts, type HostReport, identify, probeHost } from "./probe/probe.ts";
 import { leaveOutOfCoreDumps } from "./sandbox-processes.ts";
 
 /** Options of the bubblewrap backend. */

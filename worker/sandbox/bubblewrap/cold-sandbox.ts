@@ -20,9 +20,9 @@ import {
 import { Totals } from "../totals/totals.ts";
 import type { WorkDir } from "../work/work-dir.ts";
 import { bwrapOptions } from "./argv.ts";
-import type { HostFacts } from "./probe.ts";
+import type { HostFacts } from "./probe/probe.ts";
 import { type BwrapExecution, startBwrap } from "./process.ts";
-import { isFilteredArch, seccompProgram } from "./seccomp.ts";
+import { isFilteredArch, seccompProgram } from "./seccomp/seccomp.ts";
 import { WakeChannel } from "./wake-channel.ts";
 
 /** What all sandboxes of a worker have in common. */

@@ -3,7 +3,7 @@
  */
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
-import { isJsonObject, parseJson } from "../../support/json.ts";
+import { isJsonObject, parseJson } from "../../support/json/json.ts";
 import type { ExitReport } from "../sandbox.ts";
 import type { SubprocessExit } from "../subprocess.ts";
 

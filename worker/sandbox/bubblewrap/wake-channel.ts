@@ -3,7 +3,7 @@
  * "Parked".
  */
 import type { Duplex } from "node:stream";
-import { isJsonObject, parseJson } from "../../support/json.ts";
+import { isJsonObject, parseJson } from "../../support/json/json.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /** Bytes of the one line that the command says. */

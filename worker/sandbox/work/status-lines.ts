@@ -1,8 +1,8 @@
 /**
  * Statuses in a stream of bytes: one to a line, `{"status": "…"}`.
  */
-import { withoutDeceptive } from "../../support/deceptive.ts";
-import { isJsonObject } from "../../support/json.ts";
+import { withoutDeceptive } from "../../support/text/deceptive.ts";
+import { isJsonObject } from "../../support/json/json.ts";
 
 /**
  * Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically

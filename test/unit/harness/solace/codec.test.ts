@@ -10,15 +10,15 @@ import {
   decodeAssured,
   encodeAssured,
   readSettled,
-} from "../../../../harness/fakes/solace/assured-control.ts";
+} from "../../../../harness/fakes/solace/wire/assured-control.ts";
 import {
   clientControl,
   decodeClientControl,
   encodeClientControl,
   encodeWelcome,
   readLogin,
-} from "../../../../harness/fakes/solace/client-control.ts";
-import { Deframer } from "../../../../harness/fakes/solace/deframer.ts";
+} from "../../../../harness/fakes/solace/wire/client-control.ts";
+import { Deframer } from "../../../../harness/fakes/solace/wire/deframer.ts";
 import {
   type Field,
   Fields,
@@ -27,14 +27,14 @@ import {
   numberField,
   readNumber,
   textField,
-} from "../../../../harness/fakes/solace/fields.ts";
+} from "../../../../harness/fakes/solace/wire/fields.ts";
 import {
   decodeFrame,
   encodeFrame,
   maxFrameBytes,
   maxHeaderBytes,
   protocol,
-} from "../../../../harness/fakes/solace/frame.ts";
+} from "../../../../harness/fakes/solace/wire/frame.ts";
 import {
   decodeParams,
   encodeParams,
@@ -42,7 +42,7 @@ import {
   readExtended,
   redeliveryCountParam,
   responseParam,
-} from "../../../../harness/fakes/solace/params.ts";
+} from "../../../../harness/fakes/solace/wire/params.ts";
 import { decodeSubscriptionRequest } from "../../../../harness/fakes/solace/subscription-messages.ts";
 
 const bytes = (options: { maxLength: number }) =>

@@ -2,19 +2,19 @@
  * A broker without a network, and consumers at the other ends of its flows.
  */
 import { expect } from "vitest";
-import type { SettledRange } from "../../../../harness/fakes/solace/assured-control.ts";
+import type { SettledRange } from "../../../../harness/fakes/solace/wire/assured-control.ts";
 import { ConsumerFlow } from "../../../../harness/fakes/solace/consumer-flow.ts";
 import type { SmfBrokerEvents } from "../../../../harness/fakes/solace/events.ts";
-import { numberField, textField } from "../../../../harness/fakes/solace/fields.ts";
+import { numberField, textField } from "../../../../harness/fakes/solace/wire/fields.ts";
 import {
   decodeFrame,
   encodeFrame,
   frameLength,
   protocol,
-} from "../../../../harness/fakes/solace/frame.ts";
-import { type Message, messageOf } from "../../../../harness/fakes/solace/message.ts";
-import { param } from "../../../../harness/fakes/solace/params.ts";
-import type { QueueProperties } from "../../../../harness/fakes/solace/queue-properties.ts";
+} from "../../../../harness/fakes/solace/wire/frame.ts";
+import { type Message, messageOf } from "../../../../harness/fakes/solace/wire/message.ts";
+import { param } from "../../../../harness/fakes/solace/wire/params.ts";
+import type { QueueProperties } from "../../../../harness/fakes/solace/wire/queue-properties.ts";
 import type { Queue } from "../../../../harness/fakes/solace/queue.ts";
 import { Router } from "../../../../harness/fakes/solace/router.ts";
 

@@ -3,14 +3,14 @@
  * publishers have come.
  */
 import { describe, expect, test } from "vitest";
-import { assuredField } from "../../../../harness/fakes/solace/assured-control.ts";
-import { Fields, numberField } from "../../../../harness/fakes/solace/fields.ts";
+import { assuredField } from "../../../../harness/fakes/solace/wire/assured-control.ts";
+import { Fields, numberField } from "../../../../harness/fakes/solace/wire/fields.ts";
 import { PublisherFlow, PublisherFlows } from "../../../../harness/fakes/solace/publisher-flow.ts";
 import {
   allows,
   encodeProperties,
   readProperties,
-} from "../../../../harness/fakes/solace/queue-properties.ts";
+} from "../../../../harness/fakes/solace/wire/queue-properties.ts";
 import { maxQueueNameBytes } from "../../../../harness/fakes/solace/router.ts";
 import { Rig, message } from "./rig.ts";
 

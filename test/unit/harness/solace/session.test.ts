@@ -8,15 +8,19 @@ import {
   assured,
   assuredField,
   encodeAssured,
-} from "../../../../harness/fakes/solace/assured-control.ts";
-import { MalformedError, numberBytes, textField } from "../../../../harness/fakes/solace/fields.ts";
+} from "../../../../harness/fakes/solace/wire/assured-control.ts";
+import {
+  MalformedError,
+  numberBytes,
+  textField,
+} from "../../../../harness/fakes/solace/wire/fields.ts";
 import {
   decodeFrame,
   encodeFrame,
   frameLength,
   protocol,
-} from "../../../../harness/fakes/solace/frame.ts";
-import { param } from "../../../../harness/fakes/solace/params.ts";
+} from "../../../../harness/fakes/solace/wire/frame.ts";
+import { param } from "../../../../harness/fakes/solace/wire/params.ts";
 import { Router } from "../../../../harness/fakes/solace/router.ts";
 import { Session } from "../../../../harness/fakes/solace/session.ts";
 import { maxTopicBytes } from "../../../../worker/protocol/topics.ts";

@@ -1,0 +1,58 @@
+/**
+ * What became of a call, for people: the result on standard output, the rest on standard error.
+ */
+import { type Context, exit } from "../context.ts";
+import type { Answer } from "../messages.ts";
+import { printable } from "./screen.ts";
+
+/** An answer, or that there is none; whoever waited for it says why. */
+export type Told = Answer | { readonly kind: "no-answer" };
+
+/** Shows each status of a call. */
+export function statusTeller({ err }: Context): (text: string) => void {
+  return (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`);
+}
+
+/**
+ * Tells what became of a call. The result goes to standard output, a failure to standard error;
+ * with `json` the response is output whatever it says.
+ */
+export function tellResult(result: Told, json: boolean, { out, err }: Context): void {
+  if (json && result.kind !== "no-answer" && result.response) {
+    out.line(printable(JSON.stringify(result.response)));
+  }
+  switch (result.kind) {
+    case "success":
+      if (!json) out.line(printable(JSON.stringify(result.toolResult, undefined, 2)));
+      for (const { filename, version, mimeType, sizeBytes } of result.createdArtifacts) {
+        const facts = `version ${version}, ${mimeType}, ${sizeBytes} bytes`;
+        err.line(printable(`artifact ${filename}: ${facts}`));
+      }
+      break;
+    case "error":
+      err.line(printable(`${result.code}: ${result.message}`));
+      break;
+    case "timed-out":
+      err.line(printable(`SANDBOX_TIMEOUT: ${result.message}`));
+      break;
+    case "unusable":
+      err.line(printable(`INVALID_RESPONSE: Agents refuse this answer: ${result.problem}`));
+      break;
+    case "no-answer":
+      break;
+  }
+}
+
+/** The exit code of a command that made the call. */
+export function exitCodeOf(result: Told): number {
+  switch (result.kind) {
+    case "success":
+      return exit.success;
+    case "error":
+    case "unusable":
+      return exit.failure;
+    case "timed-out":
+    case "no-answer":
+      return exit.timedOut;
+  }
+}

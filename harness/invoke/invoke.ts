@@ -1,0 +1,114 @@
+/**
+ * `harness invoke`: one call, as an agent makes it, and what became of it.
+ */
+import type { JsonObject } from "../../worker/support/json/json.ts";
+import { type Agent, type CallResult, defaultAgentName } from "../agent.ts";
+import { exitCodeOf, statusTeller, tellResult } from "./answer.ts";
+import { SharedArtifacts } from "../artifacts.ts";
+import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
+import { type Context, UsageError, exit } from "../context.ts";
+import { openTarget } from "./invoke-target.ts";
+import { RequestTooLargeError, type ToolCall } from "../messages.ts";
+import type { Assignment } from "../options/option-values.ts";
+import { printable } from "./screen.ts";
+import {
+  type Wanted,
+  explainNoAnswer,
+  workerAnswers,
+  workerSubscribes,
+} from "../worker/worker-wait.ts";
+
+/** The command line. */
+export interface InvokeOptions {
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly artifact: readonly Assignment[];
+  readonly preload: readonly Assignment[];
+  readonly config: JsonObject;
+  /** Seconds that the tool may take, and that a worker is waited for. */
+  readonly timeout: number;
+  readonly profile: string;
+  readonly user: string;
+  readonly session: string;
+  readonly namespace: string;
+  /** For `broker`; without it a worker is always waited for. */
+  readonly waitForWorker?: boolean;
+  /** Directory for the artifacts that the tool creates. */
+  readonly out?: string;
+  readonly json?: boolean;
+  /**
+   * A running broker, as `chooseBroker` reads it; without it the one on `host` and `port`, which is
+   * started if need be.
+   */
+  readonly broker?: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Makes the call and tells what became of it. Returns the exit code. */
+export async function invoke(options: InvokeOptions, context: Context): Promise<number> {
+  const { namespace } = options;
+  const wanted: Wanted = { tool: options.tool, namespace, timeoutSeconds: options.timeout };
+  const inputs = await readInputs(options);
+  await using stack = new AsyncDisposableStack();
+  const store = await openStoreIfNeeded(options, inputs, context);
+  if (store) stack.use(store);
+
+  const target = await openTarget(options, stack, context);
+  const { embedded, isFound } = target;
+  if (embedded && !(await workerSubscribes(wanted, embedded, context))) return exit.timedOut;
+  const agent = stack.use(await target.connect());
+  const patience = options.waitForWorker ? "served" : "answered";
+  const waits = isFound || (!embedded && options.waitForWorker);
+  if (waits && !(await workerAnswers(wanted, patience, agent, context))) return exit.timedOut;
+
+  const staged = await stageInputs(inputs, options.args, store, context.signal);
+  const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
+  tellResult(result, options.json ?? false, context);
+  if (result.kind === "no-answer") {
+    explainNoAnswer(wanted, result, embedded, context);
+  }
+  if (result.kind === "success" && store && options.out !== undefined) {
+    for (const artifact of result.createdArtifacts) {
+      const path = await store.download(artifact, options.out, context.signal);
+      context.err.line(`saved ${printable(path)}: version ${artifact.version}`);
+    }
+  }
+  return exitCodeOf(result);
+}
+
+/** The worker's store, if the call needs it on this side. */
+async function openStoreIfNeeded(
+  { namespace, out, user, session }: InvokeOptions,
+  inputs: CallInputs,
+  { environment, signal }: Context,
+): Promise<SharedArtifacts | undefined> {
+  const purpose =
+    inputs.artifacts.length > 0 ? "--artifact" : out === undefined ? undefined : "--out";
+  if (purpose === undefined) return undefined;
+  const caller = { appName: defaultAgentName, userId: user, sessionId: session };
+  return SharedArtifacts.open({ environment, namespace, caller, purpose }, signal);
+}
+
+function fixedPart(options: InvokeOptions): ToolCall {
+  return {
+    tool: options.tool,
+    toolConfig: options.config,
+    userId: options.user,
+    sessionId: options.session,
+    timeoutSeconds: options.timeout,
+    profile: options.profile,
+  };
+}
+
+async function place(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
+  try {
+    return await agent.call(call, {
+      signal: context.signal,
+      onStatus: statusTeller(context),
+    });
+  } catch (error) {
+    if (!(error instanceof RequestTooLargeError)) throw error;
+    throw new UsageError(`${error.message}. Send large content with --artifact.`, { cause: error });
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * A stream that people read: lines, styles where the stream can show them, and text that cannot
+ * take over a terminal.
+ */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import { styleText } from "node:util";
+import type { Style } from "../../worker/telemetry/pretty-log.ts";
+
+export { printable } from "../../worker/support/text/printable.ts";
+export type { Style };
+
+/** Standard output or standard error. */
+export class Screen {
+  readonly #stream: Writable;
+
+  constructor(stream: Writable) {
+    this.#stream = stream;
+  }
+
+  /** Writes a line. */
+  line(text = ""): void {
+    this.#stream.write(`${text}\n`);
+  }
+
+  /** Writes text as it is. */
+  write(text: string): void {
+    this.#stream.write(text);
+  }
+
+  /** Resolves when the stream takes more; for those who write without end. */
+  async ready(signal: AbortSignal): Promise<void> {
+    if (this.#stream.writableNeedDrain) await once(this.#stream, "drain", { signal });
+  }
+
+  /** The text in a style, or as it is where the stream is no terminal or `NO_COLOR` is set. */
+  paint(style: Style, text: string): string {
+    return styleText(style, text, { stream: this.#stream });
+  }
+}

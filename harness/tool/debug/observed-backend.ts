@@ -1,0 +1,80 @@
+/**
+ * A sandbox backend whose sandboxes show what they print, and can be looked into before their work
+ * directory goes.
+ */
+import type {
+  Enforcement,
+  Execution,
+  Launch,
+  OutputListener,
+  Sandbox,
+  SandboxBackend,
+  SandboxRequest,
+  Unenforced,
+} from "../../../worker/sandbox/sandbox.ts";
+import type { Limits } from "../../../worker/protocol/resource-limits.ts";
+import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+
+/** Who watches. */
+export interface SandboxObserver {
+  readonly onOutput: OutputListener;
+  /**
+   * Called when no process of the sandbox is alive and its work directory is about to be removed.
+   * It must not throw.
+   */
+  readonly onEnd: (workDir: WorkDir) => Promise<void>;
+}
+
+/** The backend with an observer in each of its sandboxes. The inner one stays its owner's. */
+export function observed(backend: SandboxBackend, observer: SandboxObserver): SandboxBackend {
+  return {
+    scratchDir: backend.scratchDir,
+    facts: (profile) => backend.facts(profile),
+    share: (directory) => backend.share(directory),
+    acquire: async (request: SandboxRequest, signal: AbortSignal) =>
+      new ObservedSandbox(await backend.acquire(request, signal), observer),
+    [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
+  };
+}
+
+class ObservedSandbox implements Sandbox {
+  readonly backend: Sandbox["backend"];
+  readonly workDir: WorkDir;
+  readonly limits: Limits;
+  readonly enforcement: Enforcement;
+  readonly unenforced: readonly Unenforced[];
+  readonly #inner: Sandbox;
+  readonly #observer: SandboxObserver;
+  #execution: Execution | undefined;
+
+  constructor(inner: Sandbox, observer: SandboxObserver) {
+    this.workDir = inner.workDir;
+    this.backend = inner.backend;
+    this.limits = inner.limits;
+    this.enforcement = inner.enforcement;
+    this.unenforced = inner.unenforced;
+    this.#inner = inner;
+    this.#observer = observer;
+  }
+
+  locate(insidePath: string): string {
+    return this.#inner.locate(insidePath);
+  }
+
+  async start(launch: Launch): Promise<Execution> {
+    const execution = await this.#inner.start(launch);
+    // Before anything else is waited for: what comes first must not be missed.
+    execution.onOutput(this.#observer.onOutput);
+    this.#execution = execution;
+    return execution;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.#execution?.stop(0);
+      await this.#observer.onEnd(this.workDir);
+    } finally {
+      await this.#inner[Symbol.asyncDispose]();
+    }
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The environment becomes a typed configuration, once (design document, section 12).
+ */
+import type { z } from "zod";
+import type { StoreConfig } from "../artifacts/open.ts";
+import { type ScopeConfig, artifactKey } from "../artifacts/scope.ts";
+import { brokerConfig, brokerProblems } from "./broker-config.ts";
+import type { BrokerConfig } from "../broker/open.ts";
+import type { CheckName } from "../sandbox/host-check.ts";
+import { defaultQueue } from "../protocol/queue-names.ts";
+import { builtInProfiles } from "../sandbox/profile.ts";
+import type { logFormats, logLevels } from "../telemetry/logger.ts";
+import { readSecretFiles } from "./secret-files.ts";
+import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
+import { misspeltVariables } from "./variable-names.ts";
+import { factsAbout, variables } from "./variables.ts";
+
+export type { Environment };
+
+const bytesPerMegabyte = 1024 * 1024;
+
+/** The worker's configuration. */
+export interface Config {
+  readonly namespace: string;
+  readonly workerId: string;
+  readonly broker: BrokerConfig;
+  /** Workers of a group share its queues. */
+  readonly group: string;
+  /**
+   * Queues of the group that the worker consumes, with the slots of each: calls that run at once.
+   */
+  readonly queues: ReadonlyMap<string, number>;
+  readonly manifestPath: string;
+  readonly toolsPythonDir: string;
+  readonly toolsNodeDir: string;
+  readonly defaultTimeoutSeconds: number;
+  /** Runs of a call that end their worker, at most. */
+  readonly maxRuns: number;
+  readonly sandbox: SandboxConfig;
+  readonly artifacts: ArtifactConfig;
+  /** 0 is none. */
+  readonly healthPort: number;
+  /** Every interface when undefined. */
+  readonly healthHost: string | undefined;
+  readonly drainTimeoutSeconds: number;
+  readonly logLevel: (typeof logLevels)[number];
+  readonly logFormat: (typeof logFormats)[number];
+}
+
+/** How tools are run. */
+export interface SandboxConfig {
+  readonly bwrapBin: string;
+  readonly pythonBin: string;
+  readonly nodeBin: string;
+  readonly workDir: string;
+  /** Whether there is such a profile is known when the profiles file is read. */
+  readonly defaultProfile: string;
+  readonly profilesFile: string | undefined;
+  readonly allowedMounts: readonly string[];
+  readonly allowedDevices: readonly string[];
+  /** Whether profiles may ask for a backend that isolates nothing. */
+  readonly allowUnsafe: boolean;
+  /** Checks that the host has to hold for the worker to start. */
+  readonly minimum: readonly CheckName[];
+  /** Slots of all queues. */
+  readonly maxConcurrent: number;
+  readonly maxQueued: number;
+  /** Memory of all sandboxes together that wait for calls; 0 is none that waits. */
+  readonly maxWarmBytes: number;
+  /** Host uid of sandboxes when the worker is root. */
+  readonly uid: number;
+  readonly minFreeDiskBytes: number;
+}
+
+/** Where artifacts are. */
+export interface ArtifactConfig {
+  readonly store: StoreConfig;
+  readonly scope: ScopeConfig;
+}
+
+/**
+ * A configuration that cannot be used: one line per problem, with variable, value and what is
+ * accepted.
+ */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads the whole configuration, with the files that hold secrets. An empty variable counts as
+ * unset. Throws ConfigError with every problem at once.
+ */
+export function readConfig(environment: Environment): Config {
+  const secrets = readSecretFiles(environment);
+  const set = underOwnNames(secrets.environment);
+  const parsed = variables.safeParse(set);
+  const wrong = new Set(parsed.error?.issues.map(({ path }) => path[0]));
+  if (!isKnownProfile(set)) wrong.add("SANDBOX_DEFAULT_PROFILE");
+  if (!isUsableScope(set)) wrong.add("ARTIFACT_SCOPE_VALUE");
+  const problems = [
+    ...misspeltVariables(environment),
+    ...secrets.problems,
+    ...Array.from(wrong, (name) => problem(name, set, secrets.environment)),
+    ...aliasProblems(secrets.environment),
+    // What cannot be read may have said which broker.
+    ...(secrets.problems.length > 0 ? [] : brokerProblems(set)),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  const config = toConfig(parsed.data);
+  if (config.sandbox.allowUnsafe && !isForDevelopment(config.broker)) {
+    throw new ConfigError(["SANDBOX_ALLOW_UNSAFE: is for development, with a DevBroker"]);
+  }
+  return config;
+}
+
+/**
+ * The configuration of sandboxes alone, for `str-worker doctor`: other variables may be wrong or
+ * missing, and what would come of them has no meaning. Throws ConfigError.
+ */
+export function readSandboxConfig(environment: Environment): Config {
+  const own = Object.entries(environment).filter(
+    ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL" || name === "LOG_FORMAT",
+  );
+  const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "nobody" };
+  return readConfig({ ...Object.fromEntries(own), ...nobody });
+}
+
+/** Whether nobody but developers can call tools through this broker. */
+function isForDevelopment({ kind }: { readonly kind: string }): boolean {
+  return kind === "dev";
+}
+
+/** Whether the default profile can exist: those of a file are known when it is read. */
+function isKnownProfile(set: Environment): boolean {
+  const name = set["SANDBOX_DEFAULT_PROFILE"];
+  if (name === undefined || set["SANDBOX_PROFILES_FILE"] !== undefined) return true;
+  return builtInProfiles.has(name);
+}
+
+function isUsableScope(set: Environment): boolean {
+  const value = set["ARTIFACT_SCOPE_VALUE"];
+  return value === undefined ? set["ARTIFACT_SCOPE"] !== "custom" : isUsableRoot(value);
+}
+
+/** Whether artifacts can be kept below a scope of this name. */
+function isUsableRoot(root: string): boolean {
+  try {
+    artifactKey({ root, userId: "user", sessionId: "session" }, "file");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `NAME: "value" is not accepted; accepted: …`, without the value of what may hold a secret. */
+function problem(name: PropertyKey | undefined, set: Environment, given: Environment): string {
+  const key = String(name) as keyof typeof variables.shape;
+  const { accepted, isSecret } = factsAbout(key);
+  const value = set[key];
+  const shown = isSecret ? "what is set" : JSON.stringify(value);
+  const found = value === undefined ? "is not set" : `${shown} is not accepted`;
+  return `${spelledIn(given, key)}: ${found}; accepted: ${accepted}`;
+}
+
+function toConfig(values: z.infer<typeof variables>): Config {
+  const queues = values.WORKER_QUEUES ?? new Map([[defaultQueue, values.SANDBOX_MAX_CONCURRENT]]);
+  return {
+    namespace: values.SAM_NAMESPACE,
+    workerId: values.SAM_WORKER_ID,
+    broker: brokerConfig(values),
+    group: values.WORKER_GROUP,
+    queues,
+    manifestPath: values.MANIFEST_PATH,
+    toolsPythonDir: values.TOOLS_PYTHON_DIR,
+    toolsNodeDir: values.TOOLS_NODE_DIR,
+    defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
+    maxRuns: values.BROKER_MAX_RUNS,
+    sandbox: {
+      bwrapBin: values.SANDBOX_BWRAP_BIN,
+      pythonBin: values.SANDBOX_PYTHON_BIN,
+      nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
+      workDir: values.SANDBOX_WORK_DIR,
+      defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
+      profilesFile: values.SANDBOX_PROFILES_FILE,
+      allowedMounts: values.SANDBOX_ALLOWED_MOUNTS ?? [],
+      allowedDevices: values.SANDBOX_ALLOWED_DEVICES ?? [],
+      allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",
+      minimum: values.SANDBOX_MINIMUM,
+      maxConcurrent: sum(queues.values()),
+      maxQueued: values.SANDBOX_MAX_QUEUED,
+      maxWarmBytes: values.WARM_MAX_MEMORY_MB * bytesPerMegabyte,
+      uid: values.SANDBOX_UID,
+      minFreeDiskBytes: values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte,
+    },
+    artifacts: {
+      store:
+        values.ARTIFACT_SERVICE_TYPE === "memory"
+          ? { kind: "memory" }
+          : { kind: "filesystem", basePath: values.ARTIFACT_BASE_PATH },
+      scope: scopeConfig(values),
+    },
+    healthPort: values.HEALTH_PORT,
+    healthHost: values.HEALTH_HOST,
+    drainTimeoutSeconds: values.DRAIN_TIMEOUT_SECONDS,
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT,
+  };
+}
+
+function sum(counts: Iterable<number>): number {
+  let total = 0;
+  for (const count of counts) total += count;
+  return total;
+}
+
+function scopeConfig(values: z.infer<typeof variables>): ScopeConfig {
+  switch (values.ARTIFACT_SCOPE) {
+    case "namespace":
+      return { kind: "namespace", namespace: values.SAM_NAMESPACE };
+    case "app":
+      return { kind: "app" };
+    case "custom":
+      return { kind: "custom", value: values.ARTIFACT_SCOPE_VALUE ?? "" };
+  }
+}

@@ -1,0 +1,254 @@
+/**
+ * The environment variables that the worker reads: how each is spelled, what is accepted, what it
+ * means.
+ */
+import { z } from "zod";
+import { brokerVariables } from "./broker-variables.ts";
+import { maxTimeoutSeconds } from "../protocol/limits.ts";
+import { entryNameSchema } from "../protocol/operator-fields.ts";
+import { defaultGroup, queuePattern } from "../protocol/queue-names.ts";
+import { namespaceProblem } from "../protocol/topics.ts";
+import { checkNames, defaultMinimum } from "../sandbox/host-check.ts";
+import { builtInProfiles } from "../sandbox/profile.ts";
+import { logFormats, logLevels } from "../telemetry/logger.ts";
+import {
+  type VariableFacts,
+  absolutePath,
+  absolutePaths,
+  defaultOf,
+  factsOf,
+  maxCount,
+  optional,
+  required,
+  text,
+  wholeNumber,
+  withDefault,
+} from "./variable-kinds.ts";
+
+/** Calls of one queue that run at once, at most. */
+const maxSlots = 1_000;
+
+const checkList = z
+  .string()
+  .transform((names) => names.split(",").map((name) => name.trim()))
+  .pipe(z.array(z.enum(checkNames)));
+/** `default:6,heavy:2`. */
+const queueSlots = z
+  .string()
+  .transform((list) => list.split(",").map((item) => item.trim().split(":")))
+  .pipe(z.array(z.tuple([z.string().regex(queuePattern), wholeNumber(1, maxSlots)])))
+  .refine((queues) => new Set(queues.map(([queue]) => queue)).size === queues.length)
+  .transform((queues): ReadonlyMap<string, number> => new Map(queues));
+const profileNames = [...builtInProfiles.keys()];
+
+/** Every variable the worker reads, in the order of the documentation. */
+export const variables = z.object({
+  SAM_NAMESPACE: required(
+    text.refine((value) => namespaceProblem(value) === undefined),
+    "the agents' namespace, spelled exactly as they spell it: letters, digits, `.`, `_`, `-` and `/`",
+    "Namespace for topics and artifacts. Required.",
+  ),
+  SAM_WORKER_ID: withDefault(
+    text.regex(/^[A-Za-z0-9._-]{1,100}$/),
+    "1 to 100 letters, digits, `.`, `_` or `-`",
+    "sandbox-worker-001",
+    "Identifier of this worker.",
+  ),
+  WORKER_GROUP: withDefault(
+    text.regex(/^[A-Za-z0-9._-]{1,100}$/),
+    "1 to 100 letters, digits, `.`, `_` or `-`",
+    defaultGroup,
+    "Workers of one group share its queues; all of them serve the tools of one manifest. On Solace and RabbitMQ.",
+  ),
+  WORKER_QUEUES: optional(
+    queueSlots,
+    "`queue:slots` with `,` between them, queues of 1 to 50 letters, digits, `_` or `-`, slots 1 to 1000",
+    "Queues of the group that this worker consumes, and the calls of each that run at once. A tool names its queue in the manifest. Unset: `default` with `SANDBOX_MAX_CONCURRENT` slots.",
+  ),
+  ...brokerVariables,
+  MANIFEST_PATH: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/manifest.yaml",
+    "The tool manifest.",
+  ),
+  TOOLS_PYTHON_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/python",
+    "Directory with the Python modules of the tools.",
+  ),
+  TOOLS_NODE_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/node",
+    "Directory with the JavaScript and TypeScript modules of the tools.",
+  ),
+  DEFAULT_TIMEOUT_SECONDS: withDefault(
+    wholeNumber(1, maxTimeoutSeconds),
+    `seconds, 1 to ${maxTimeoutSeconds}`,
+    "300",
+    "Time limit of a call when neither the manifest nor the request has one.",
+  ),
+  SANDBOX_BWRAP_BIN: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/usr/bin/bwrap",
+    "The bubblewrap program.",
+  ),
+  SANDBOX_PYTHON_BIN: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/usr/bin/python3",
+    "The Python interpreter for tools.",
+  ),
+  SANDBOX_NODE_BIN: optional(
+    absolutePath,
+    "an absolute path",
+    "The Node program, version 24 or later, for tools. Unset: the one that runs the worker.",
+  ),
+  SANDBOX_WORK_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/sandbox/work",
+    "Directory for the work directories of calls.",
+  ),
+  SANDBOX_DEFAULT_PROFILE: withDefault(
+    entryNameSchema,
+    `one of ${profileNames.join(", ")}, or a profile of \`SANDBOX_PROFILES_FILE\``,
+    "standard",
+    "Profile of a call when the manifest names none; a request can only tighten it.",
+  ),
+  SANDBOX_PROFILES_FILE: optional(
+    absolutePath,
+    "an absolute path",
+    "File with profiles of your own. Unset: the built-in ones only.",
+  ),
+  SANDBOX_ALLOWED_MOUNTS: optional(
+    absolutePaths,
+    "absolute paths with `:` between them",
+    "Files and directories of the host that tools may have mounted, with what lies below them. Unset: none.",
+  ),
+  SANDBOX_ALLOWED_DEVICES: optional(
+    absolutePaths,
+    "absolute paths with `:` between them",
+    "Device files of the host, or directories of such, that tools may use. Unset: none.",
+  ),
+  SANDBOX_ALLOW_UNSAFE: withDefault(
+    z.enum(["0", "1"]),
+    "0 or 1",
+    "0",
+    "Set to 1, it allows own profiles with the backend `host`, which isolates nothing. For development, with a DevBroker only.",
+  ),
+  SANDBOX_MINIMUM: withDefault(
+    checkList,
+    `one or more of ${checkNames.join(", ")}, with \`,\` between them`,
+    defaultMinimum.join(","),
+    "Checks of `str-worker doctor` that this host has to hold; below it the worker does not start.",
+  ),
+  SANDBOX_MAX_CONCURRENT: withDefault(
+    wholeNumber(1, maxSlots),
+    `a whole number, 1 to ${maxSlots}`,
+    "4",
+    "Calls that run at once, unless `WORKER_QUEUES` says how many of each queue.",
+  ),
+  SANDBOX_MAX_QUEUED: withDefault(
+    wholeNumber(0, maxCount),
+    `a whole number, 0 to ${maxCount}`,
+    "100",
+    "On a DevBroker, calls of a queue that wait for a slot; further ones are answered RESOURCE_EXHAUSTED. Other brokers keep them.",
+  ),
+  WARM_MAX_MEMORY_MB: withDefault(
+    wholeNumber(0, 2 ** 31),
+    "megabytes",
+    "512",
+    "Memory that sandboxes which wait for calls may take together; 0 for none that wait.",
+  ),
+  SANDBOX_UID: withDefault(
+    wholeNumber(1, 2 ** 31 - 1),
+    "a user id above 0",
+    "60001",
+    "Host user and group id of sandboxes when the worker runs as root; unused otherwise.",
+  ),
+  SANDBOX_MIN_FREE_DISK_MB: withDefault(
+    wholeNumber(0, 2 ** 31),
+    "megabytes",
+    "500",
+    "Free space that `SANDBOX_WORK_DIR` must have for a call to start.",
+  ),
+  ARTIFACT_SERVICE_TYPE: withDefault(
+    z.enum(["memory", "filesystem"]),
+    "one of memory, filesystem",
+    "memory",
+    "Artifact store. `memory` lives in the worker: no agent sees what is saved there.",
+  ),
+  ARTIFACT_BASE_PATH: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/sam/artifacts",
+    "Directory of the filesystem store.",
+  ),
+  ARTIFACT_SCOPE: withDefault(
+    z.enum(["namespace", "app", "custom"]),
+    "one of namespace, app, custom",
+    "namespace",
+    "Who shares artifacts: everybody in the namespace, each agent for itself, or `ARTIFACT_SCOPE_VALUE`. Python agents use `namespace`, whatever their configuration says.",
+  ),
+  ARTIFACT_SCOPE_VALUE: optional(
+    text.min(1),
+    "a name",
+    "The scope's name with `ARTIFACT_SCOPE=custom`, required then.",
+  ),
+  HEALTH_PORT: withDefault(
+    wholeNumber(0, 65_535),
+    "a port, 1 to 65535, or 0 for none",
+    "8081",
+    "Port of the health probes: `/livez`, `/readyz`, `/startup` and their other names.",
+  ),
+  HEALTH_HOST: optional(
+    text.min(1),
+    "a host name or address",
+    "Where the health probes are served. Unset: on every interface.",
+  ),
+  DRAIN_TIMEOUT_SECONDS: withDefault(
+    wholeNumber(0, maxTimeoutSeconds),
+    `seconds, 0 to ${maxTimeoutSeconds}`,
+    "30",
+    "What running calls get to finish after SIGTERM.",
+  ),
+  LOG_LEVEL: withDefault(
+    z.enum(logLevels),
+    `one of ${logLevels.join(", ")}`,
+    "info",
+    "Least level that is logged.",
+  ),
+  LOG_FORMAT: withDefault(
+    z.enum(logFormats),
+    `one of ${logFormats.join(", ")}`,
+    "auto",
+    "How lines of the log look: `json` for programs, `pretty` for people, `auto` is `pretty` on a terminal and `json` elsewhere.",
+  ),
+});
+
+/** What errors say of a variable. */
+export function factsAbout(name: keyof typeof variables.shape): VariableFacts {
+  return factsOf(variables.shape[name]);
+}
+
+/**
+ * One row per variable for documents: name, default as the environment spells it, what is accepted,
+ * what it means.
+ */
+export function describeVariables(): readonly VariableDescription[] {
+  return Object.entries(variables.shape).map(([name, schema]) => {
+    const { accepted, description } = factsOf(schema);
+    return { name, defaultText: defaultOf(schema), accepted, description };
+  });
+}
+
+/** A row of the configuration table. */
+export interface VariableDescription extends Pick<VariableFacts, "accepted" | "description"> {
+  readonly name: string;
+  /** Undefined when there is no default. */
+  readonly defaultText: string | undefined;
+}

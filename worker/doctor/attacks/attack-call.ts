@@ -1,0 +1,128 @@
+/**
+ * One call of a hostile tool, on the very path of a production call, and everything that is seen of
+ * it.
+ */
+import { buffer } from "node:stream/consumers";
+import type { ArtifactStore } from "../../artifacts/store.ts";
+import type { Invoker } from "../../invocation/invoker.ts";
+import type { Invocation } from "../../protocol/invocation.ts";
+import { systemClock } from "../../support/clock.ts";
+import { newId } from "../../support/ids.ts";
+import type { JsonObject } from "../../support/json/json.ts";
+import type { Logger } from "../../telemetry/logger.ts";
+import type { Observation, Target } from "./attack.ts";
+import { withPythonNames } from "../program.ts";
+import { StallWatch } from "./stall-watch.ts";
+
+/**
+ * Seconds that one call may take; attacks end by themselves within ten where nobody else wants the
+ * processors.
+ */
+export const callTimeoutSeconds = 60;
+/** Statuses of one call that are kept. */
+const maxStatuses = 10_000;
+
+/**
+ * A store that also remembers what was saved to it. Its owner disposes it, and with it the store
+ * below.
+ */
+export class RecordingStore implements ArtifactStore {
+  readonly kind: string;
+  readonly open: ArtifactStore["open"];
+  readonly save: ArtifactStore["save"];
+  readonly deleteVersion: ArtifactStore["deleteVersion"];
+  readonly versions: ArtifactStore["versions"];
+  readonly check: ArtifactStore["check"];
+  readonly #store: ArtifactStore;
+  #saved = new Map<string, Uint8Array>();
+
+  constructor(store: ArtifactStore) {
+    this.#store = store;
+    this.kind = store.kind;
+    this.open = store.open.bind(store);
+    this.deleteVersion = store.deleteVersion.bind(store);
+    this.versions = store.versions.bind(store);
+    this.check = store.check.bind(store);
+    this.save = async (scope, filename, source, metadata, signal) => {
+      const saved = await store.save(scope, filename, source, metadata, signal);
+      const reference = { filename, version: saved.version };
+      const { body } = await store.open(scope, reference, signal);
+      this.#saved.set(filename, await buffer(body));
+      return saved;
+    };
+  }
+
+  /** What was saved since the last call of this method, by name. */
+  take(): ReadonlyMap<string, Uint8Array> {
+    const saved = this.#saved;
+    this.#saved = new Map();
+    return saved;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#store[Symbol.asyncDispose]();
+  }
+}
+
+/** What calls are made with. */
+export interface CallParts {
+  readonly invoker: Invoker;
+  readonly store: RecordingStore;
+  readonly log: Logger;
+}
+
+/** Calls a tool with a target. */
+export async function callAttack(
+  { invoker, store, log }: CallParts,
+  toolName: string,
+  target: Target,
+  signal: AbortSignal,
+): Promise<Observation> {
+  const statuses: string[] = [];
+  store.take();
+  using stalls = new StallWatch();
+  const startMs = systemClock.monotonicMs();
+  const outcome = await invoker.invoke(invocationOf(toolName, { target: asArgument(target) }), {
+    signal,
+    waitSignal: signal,
+    log,
+    onStatus: (text) => {
+      if (statuses.length < maxStatuses) statuses.push(text);
+    },
+  });
+  return {
+    outcome,
+    statuses,
+    artifacts: store.take(),
+    longestStallMs: stalls.longestMs,
+    durationMs: Math.round(systemClock.monotonicMs() - startMs),
+    target,
+  };
+}
+
+/** A call as an agent would make it. */
+export function invocationOf(
+  toolName: string,
+  args: JsonObject,
+  timeoutSeconds = callTimeoutSeconds,
+): Invocation {
+  return {
+    id: newId(),
+    taskId: newId(),
+    toolName,
+    args,
+    toolConfig: {},
+    caller: { appName: "doctor", userId: "doctor", sessionId: "attack" },
+    references: new Map(),
+    preloaded: new Map(),
+    timeoutSeconds,
+    requestedProfile: undefined,
+    replyTo: "doctor",
+    statusTo: "doctor",
+    sentAtMs: systemClock.nowMs(),
+  };
+}
+
+function asArgument(target: Target): JsonObject {
+  return withPythonNames(target) as JsonObject;
+}

@@ -1,0 +1,57 @@
+/**
+ * Profiles as attacks meet them: with every limit so low that an attack that is not held hurts
+ * nobody.
+ */
+import { type Limits, limitNames } from "../../protocol/resource-limits.ts";
+import { type Profile, type Profiles, isolates } from "../../sandbox/profile.ts";
+import { SandboxError } from "../../sandbox/sandbox.ts";
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/**
+ * The most that a limit is while attacks run. Enough for an interpreter; twice as much does no harm
+ * to a host, and takes little of the other limits: on some file systems a new file costs a
+ * millisecond of processor time.
+ */
+export const attackLimits: Limits = {
+  memoryBytes: 128 * MiB,
+  cpuSeconds: 2,
+  cpus: 1,
+  processes: 32,
+  openFiles: 64,
+  fileSizeBytes: 12 * MiB,
+  tmpBytes: 16 * MiB,
+  diskBytes: 32 * MiB,
+  files: 600,
+  statusBytes: 64 * KiB,
+};
+
+/** The same profile with limits of at most {@link attackLimits}. */
+export function lowered(profile: Profile): Profile {
+  const limits = Object.fromEntries(
+    limitNames.map((name) => [name, Math.min(profile.limits[name], attackLimits[name])]),
+  ) as Limits;
+  return { ...profile, limits };
+}
+
+/** The same for all of them. */
+export function loweredProfiles(profiles: Profiles): Profiles {
+  return new Map([...profiles].map(([name, profile]) => [name, lowered(profile)]));
+}
+
+/** Names of those that can be attacked: attacks never run on the bare host. */
+export function attackableNames(profiles: Profiles): readonly string[] {
+  return [...profiles.values()].filter(isolates).map(({ name }) => name);
+}
+
+/** One that is attacked, by its name. Throws SandboxError for what cannot be, with what can. */
+export function attackable(profiles: Profiles, name: string): Profile {
+  const profile = profiles.get(name);
+  if (profile !== undefined && isolates(profile)) return profile;
+  const problem =
+    profile === undefined
+      ? `there is no profile "${name}"`
+      : `the profile "${name}" has no sandbox, so nothing is attacked in it`;
+  throw new SandboxError(`${problem}; to attack there are ${attackableNames(profiles).join(", ")}`);
+}

@@ -1,0 +1,157 @@
+/**
+ * What came of attacks, for people and for machines. docs/attacks.md documents both.
+ */
+import type { StartKind } from "../../protocol/execution.ts";
+import type { AttackGroup } from "./attack.ts";
+import type { AttackStart } from "./attack-starts.ts";
+import type { ControlRun } from "./control.ts";
+
+/**
+ * What can be said of one attack under one profile by one start: the words of the JSON, with those
+ * of the table.
+ */
+export const attackVerdicts = {
+  /** It did not reach what it is after, and does where nothing holds it. */
+  held: "held",
+  /** It reached what it is after. */
+  "not-held": "NOT HELD",
+  /** The profile allows it on purpose. */
+  "not-promised": "not promised",
+  /**
+   * It did not reach what it is after, and cannot do so on this host even where nothing holds it.
+   */
+  "no-control": "no control",
+  /**
+   * It does not even reach what it is after where nothing holds it, or did not run, or not by its
+   * start.
+   */
+  broken: "BROKEN",
+} as const;
+
+/** What is said of one attack under one profile by one start. */
+export type AttackVerdict = keyof typeof attackVerdicts;
+
+/** One attack under one profile by one start. */
+export interface AttackRow {
+  readonly id: string;
+  readonly group: AttackGroup;
+  readonly title: string;
+  readonly profile: string;
+  readonly start: AttackStart;
+  readonly verdict: AttackVerdict;
+  /** Why it is not promised, has no control or is broken. */
+  readonly reason: string | undefined;
+  /** What the attack, or who judges it, saw. */
+  readonly evidence: string;
+  readonly durationMs: number;
+  readonly control: ControlRun;
+}
+
+/** A profile that was attacked, by one start of calls. */
+export interface AttackedProfile {
+  readonly name: string;
+  readonly start: StartKind;
+  /** Whether a tool that does nothing wrong gets that start and works. */
+  readonly works: boolean;
+  readonly evidence: string;
+  /** Protections that this host does not allow. */
+  readonly unenforced: readonly string[];
+}
+
+/** Everything that came of a run. */
+export interface AttackReport {
+  readonly profiles: readonly AttackedProfile[];
+  readonly rows: readonly AttackRow[];
+}
+
+/** Characters of evidence in a line of the table; the JSON has all of it. */
+const maxEvidence = 90;
+
+/** Whether everything holds that should: no attack reached, none is broken, and tools work. */
+export function allHeld({ profiles, rows }: AttackReport): boolean {
+  return !rows.some(isFailure) && profiles.every(({ works }) => works);
+}
+
+/** The JSON, as docs/attacks.md documents it. */
+export function attackJson(report: AttackReport): string {
+  const body = {
+    ok: allHeld(report),
+    profiles: report.profiles.map(({ name, start, works, evidence, unenforced }) => {
+      return { profile: name, start, works, evidence, unenforced };
+    }),
+    attacks: report.rows.map(({ durationMs, control, ...row }) => ({
+      ...row,
+      ms: durationMs,
+      control: { reached: control.reached, evidence: control.evidence, ms: control.durationMs },
+    })),
+  };
+  return JSON.stringify(body, undefined, 2);
+}
+
+/** The table, with a summary below it and everything that is known of what failed. */
+export function attackTable(report: AttackReport): string {
+  const { profiles, rows } = report;
+  const widths = [
+    widest(Object.values(attackVerdicts)),
+    widest(profiles.map(({ name }) => name)),
+    widest(rows.map(({ start }) => start)),
+    widest(rows.map(({ id }) => id)),
+  ];
+  const lines = rows.map(({ verdict, profile, start, id, reason, evidence }) => {
+    const cells = [attackVerdicts[verdict], profile, start, id];
+    const padded = cells.map((cell, index) => cell.padEnd(widths[index] ?? 0));
+    return [...padded, shortened(reason ?? evidence)].join("  ").trimEnd();
+  });
+  const summaries = profiles.flatMap((profile) => summary(profile, rows));
+  return [...lines, "", ...rows.filter(isFailure).flatMap(details), ...summaries].join("\n");
+}
+
+/** A line for the calls of a start, and one for the imports that go with it. */
+function summary(
+  { name, start, works, evidence, unenforced }: AttackedProfile,
+  rows: readonly AttackRow[],
+): readonly string[] {
+  const gaps = unenforced.length === 0 ? [] : [`not enforced here: ${unenforced.join(", ")}`];
+  const use = works ? "tools work" : `TOOLS DO NOT WORK: ${evidence}`;
+  const facts = (of: AttackStart): readonly string[] => {
+    const counts = countsOf(rows.filter((row) => row.profile === name && row.start === of));
+    return counts === "" ? [] : [counts];
+  };
+  const imports = start === "template" ? facts("import") : [];
+  return [
+    `${name}, ${start}: ${[...facts(start), use, ...gaps].join("; ")}`,
+    ...imports.map((counts) => `${name}, import: ${counts}`),
+  ];
+}
+
+function countsOf(rows: readonly AttackRow[]): string {
+  const counts = Object.entries(attackVerdicts).flatMap(([verdict, words]) => {
+    const count = rows.filter((row) => row.verdict === verdict).length;
+    return count === 0 ? [] : [`${count} ${words}`];
+  });
+  return counts.join(", ");
+}
+
+/** Whether a row fails the run. */
+export function isFailure({ verdict }: AttackRow): boolean {
+  return verdict === "not-held" || verdict === "broken";
+}
+
+function details(row: AttackRow): string[] {
+  const { verdict, profile, start, id, title, reason, evidence, control } = row;
+  return [
+    `${attackVerdicts[verdict]}: ${id} under ${profile}, ${start} (${title})`,
+    ...(reason === undefined ? [] : [`  ${reason}`]),
+    `  in the sandbox: ${evidence}`,
+    `  where nothing holds it: ${control.reached ? "" : "not reached: "}${control.evidence}`,
+    "",
+  ];
+}
+
+function widest(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map(({ length }) => length));
+}
+
+function shortened(text: string): string {
+  return text.length <= maxEvidence ? text : `${text.slice(0, maxEvidence - 1)}…`;
+}

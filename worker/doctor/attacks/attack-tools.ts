@@ -1,0 +1,126 @@
+/**
+ * The attacks as tools of a worker: programs, and a manifest with each of them once for every
+ * start.
+ */
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type StartKind, startKinds } from "../../protocol/execution.ts";
+import type { Attack, Target } from "./attack.ts";
+import { type AttackStart, attackStarts, isMade, startOfCall } from "./attack-starts.ts";
+import { withPythonNames } from "../program.ts";
+
+/** A tool that is no attack, below `attacks/plants/`: it does nothing wrong. */
+export const usefulTool = "useful_work";
+/**
+ * A function for calls that others look for, below `attacks/plants/`. It is in the module of who
+ * looks.
+ */
+const neighbourProgram = "neighbour";
+
+/** What to lay out. */
+export interface Layout {
+  /** The project's `attacks/`. */
+  readonly programsDir: string;
+  readonly attacks: readonly Attack[];
+  /** The profile of every tool. */
+  readonly profile: string;
+  /** What attacks that are made by an import are told. */
+  readonly importTarget: Target;
+}
+
+/** Where the programs of one run lie. */
+export interface Stage {
+  /** What controls see: `tools/` and `control/`. */
+  readonly directory: string;
+  readonly toolsDir: string;
+  readonly manifestPath: string;
+}
+
+/** Lays the programs out in a new directory. */
+export async function layOutTools(directory: string, layout: Layout): Promise<Stage> {
+  const { programsDir, attacks, profile, importTarget } = layout;
+  const toolsDir = join(directory, "tools");
+  const manifestPath = join(directory, "manifest.yaml");
+  const recursive = { recursive: true };
+  await mkdir(toolsDir, recursive);
+  await cp(join(programsDir, "control"), join(directory, "control"), recursive);
+  await cp(join(programsDir, "support"), join(toolsDir, "support"), recursive);
+  const program = (name: string): Promise<string> => readFile(join(programsDir, name), "utf8");
+  const lay = (module: string, ...texts: readonly string[]): Promise<void> =>
+    writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
+
+  await lay(usefulTool, await program(`plants/${usefulTool}.py`));
+  // The source of a tool that only itself may read.
+  await lay("neighbours_secret", `TOKEN = "${importTarget.token}"\n`);
+  for (const attack of attacks) {
+    const source = await program(`${attack.id}.py`);
+    await lay(attack.id, source);
+    if (attack.needsNeighbour)
+      await lay(
+        ...([moduleOf(attack, "cold"), source] as const),
+        await program(`plants/${neighbourProgram}.py`),
+        eitherFunction,
+      );
+    if (isMade(attack, "import"))
+      await lay(moduleOf(attack, "import"), source, madeByImport(importTarget));
+  }
+  // JSON is YAML.
+  await writeFile(manifestPath, JSON.stringify(manifestOf(attacks, profile)));
+  return { directory, toolsDir, manifestPath };
+}
+
+/** What a program is called in the manifest. `auto` is there for the useful tool only. */
+export function toolName(start: AttackStart | "auto", id: string): string {
+  return `${start}.${id}`;
+}
+
+/**
+ * One tool for both, so that the neighbour's sandbox comes from where that of who looks for it
+ * comes from.
+ */
+const either = "attack_or_neighbour";
+const eitherFunction = `def ${either}(ctx, target=None, token=None):
+    return ${neighbourProgram}(token, ctx) if target is None else attack(target)
+`;
+
+/** The attack is over when its module is imported. */
+function madeByImport(target: Target): string {
+  const asText = JSON.stringify(JSON.stringify(withPythonNames(target)));
+  return `import json
+
+_ANSWER = attack(json.loads(${asText}))
+
+
+def attack(target):
+    return _ANSWER
+`;
+}
+
+function moduleOf({ id, needsNeighbour }: Attack, start: AttackStart): string {
+  if (start === "import") return `import_${id}`;
+  return needsNeighbour ? `${id}_or_neighbour` : id;
+}
+
+function manifestOf(attacks: readonly Attack[], profile: string): object {
+  const common = { runtime: "python", sandbox_profile: profile };
+  const useful = (["auto", ...startKinds] as const).map((start) => {
+    const entry = { ...common, module: usefulTool, function: "attack", ...waysOf(start) };
+    return [toolName(start, usefulTool), entry] as const;
+  });
+  const tools = attackStarts.flatMap((start) =>
+    attacks
+      .filter((attack) => isMade(attack, start))
+      .map((attack) => {
+        const name = attack.needsNeighbour && start !== "import" ? either : "attack";
+        const callable = { module: moduleOf(attack, start), function: name };
+        const entry = { ...common, ...callable, ...waysOf(startOfCall(start)), ...attack.manifest };
+        return [toolName(start, attack.id), entry] as const;
+      }),
+  );
+  return { version: 1, tools: Object.fromEntries([...useful, ...tools]) };
+}
+
+/** A sandbox waits for the call, and another can while it runs. */
+function waysOf(start: StartKind | "auto"): object {
+  return start === "cold" ? { start } : { start, warm: { min: 1, max: 2 } };
+}

@@ -1,0 +1,133 @@
+/**
+ * Attacks on the worker itself, by what a tool leaves for it to read and remove.
+ */
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import { isDeceptive } from "../../../support/text/deceptive.ts";
+import type { Attack, Observation, Verdict } from "../attack.ts";
+
+/**
+ * Milliseconds that the event loop may stand still on a busy machine; worse than this and other
+ * calls feel it.
+ */
+const maxStallMs = 1_000;
+/** Milliseconds that an answer may take: attacks themselves take some, more on a busy machine. */
+const maxDurationMs = 30_000;
+/** Characters of a published status: a line of the pipe is no longer. */
+const maxStatusLength = 4_096;
+
+/** How a call may end. */
+type Ending = "success" | ErrorCode;
+
+/** What each leaves, and how its call has to end. */
+const attacked: readonly (readonly [string, readonly Ending[], string])[] = [
+  ["status_endless_line", ["success"], "write a status without an end"],
+  ["status_never_opened", ["success"], "never open the status pipe"],
+  ["status_pipe_replaced", ["success"], "put a link in place of the status pipe"],
+  [
+    "status_forged",
+    ["success"],
+    "speak for other calls, steer terminals and forge lines by statuses",
+  ],
+  ["result_link", ["INTERNAL_ERROR"], "leave a link as the result"],
+  [
+    "result_hard_link",
+    ["success", "INTERNAL_ERROR"],
+    "leave a second name of a file as the result",
+  ],
+  ["result_pipe", ["INTERNAL_ERROR"], "leave a named pipe as the result"],
+  ["result_directory", ["INTERNAL_ERROR"], "leave a directory as the result"],
+  ["result_oversized", ["RESOURCE_EXHAUSTED"], "leave a result that is larger than a message"],
+  ["result_many_values", ["INTERNAL_ERROR"], "leave a result of millions of values"],
+  ["result_deep", ["INTERNAL_ERROR"], "leave a result of a million values in each other"],
+  [
+    "result_strange_values",
+    ["success"],
+    "leave numbers that are none and names that objects inherit",
+  ],
+  ["result_torn", ["INTERNAL_ERROR"], "leave half a result that is no text"],
+  ["result_empty", ["INTERNAL_ERROR"], "leave an empty result"],
+  ["output_link", ["success"], "leave links as outputs"],
+  ["output_directory_link", ["success"], "put a link in place of the directory of outputs"],
+  ["output_pipe_and_socket", ["success"], "leave a named pipe and a socket as outputs"],
+  ["output_hard_link", ["success"], "leave a second name of a file as an output"],
+  [
+    "output_names",
+    ["ARTIFACT_ERROR"],
+    "leave outputs under names that do harm where they are shown or used",
+  ],
+  ["output_sparse", ["ARTIFACT_ERROR"], "leave outputs that are larger than the disk"],
+  [
+    "output_swapped",
+    ["success", "INTERNAL_ERROR"],
+    "exchange result and output for links after the end",
+  ],
+  ["output_growing", ["success"], "make an output grow while it is read"],
+  ["tree_deep", ["success", "EXECUTION_ERROR"], "leave a tree deeper than a stack"],
+  [
+    "tree_closed",
+    ["INTERNAL_ERROR", "ARTIFACT_ERROR", "success"],
+    "leave a tree that nobody may look into",
+  ],
+  ["stdout_flood", ["success"], "print without an end"],
+];
+
+const fast: ReadonlySet<string> = new Set([
+  "status_forged",
+  "result_link",
+  "result_pipe",
+  "result_many_values",
+  "output_link",
+  "output_directory_link",
+  "output_names",
+  "output_swapped",
+  "tree_closed",
+]);
+
+/** The attacks. */
+export const workerAttacks: readonly Attack[] = attacked.map(([id, endings, title]) => ({
+  id,
+  group: "worker",
+  title,
+  isFast: fast.has(id),
+  control: "naive-worker",
+  judge: (observation) => judge(observation, endings),
+}));
+
+/**
+ * The worker has published nothing that it must not, was never held up, and has answered by the
+ * right code.
+ */
+function judge(observation: Observation, endings: readonly Ending[]): Verdict {
+  const { longestStallMs, durationMs } = observation;
+  const ending = endingOf(observation);
+  const faults = [
+    ...(endings.some((allowed) => allowed === ending) ? [] : [`the call ended as ${ending}`]),
+    ...unclean(observation),
+    ...(longestStallMs > maxStallMs ? ["the worker stood still"] : []),
+    ...(durationMs > maxDurationMs ? ["the answer was late"] : []),
+    ...("polluted" in {} ? ["objects have inherited a member of the result"] : []),
+  ];
+  const seen = `${ending} after ${durationMs} ms, at most ${Math.round(longestStallMs)} ms held up`;
+  return { held: faults.length === 0, evidence: [...faults, seen].join("; ") };
+}
+
+function endingOf({ outcome }: Observation): string {
+  return outcome.kind === "error" ? outcome.error.code : outcome.kind;
+}
+
+/** What is wrong with what would have been published. */
+function unclean({ outcome, statuses, artifacts, target }: Observation): readonly string[] {
+  const answer =
+    outcome.kind === "error" ? outcome.error.message : JSON.stringify({ ...outcome, error: null });
+  const saved = [...artifacts].map(([name, bytes]) => `${name}\n${Buffer.from(bytes).toString()}`);
+  const published = [answer, ...statuses, ...saved];
+  const faults: string[] = [];
+  if (published.some((text) => text.includes(target.token)))
+    faults.push(`published ${target.token}`);
+  const texts = [...statuses, ...artifacts.keys()];
+  if (texts.some((text) => isDeceptive(text) || !text.isWellFormed()))
+    faults.push("published characters that steer terminals");
+  if (statuses.some((text) => text.length > maxStatusLength))
+    faults.push("published a status that is too long");
+  return faults;
+}

@@ -1,0 +1,258 @@
+/**
+ * One call that this worker handles, by the marks that the workers of its group share.
+ */
+import type { MarkStore } from "../../artifacts/marks.ts";
+import type { Delivery } from "../../broker/broker.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { Logger } from "../../telemetry/logger.ts";
+import { CallMarks, type UseMarks } from "./call-marks.ts";
+import { type CallClaim, type CallHistory, NotBegunError } from "./claims.ts";
+import type { RunningEntry } from "./ledger.ts";
+import { isResent, mayHaveBegun, wasDelivered } from "./redelivery.ts";
+
+/**
+ * Milliseconds before the marks of a call that came again are read, and as many more by chance: its
+ * former worker notices the loss and marks the run, and this connection proves itself.
+ */
+export const settlingMs = 1_000;
+/** Milliseconds between two looks at a run of another worker. */
+export const lookMs = 500;
+/**
+ * Milliseconds without a touch after which a mark is one of a dead worker, by the store's clock.
+ */
+export const goneMs = 10_000;
+/**
+ * Milliseconds of looks without a touch, which it takes besides: more than between two touches,
+ * since clocks jump, and workers stand still together.
+ */
+export const quietEnoughMs = 4_000;
+/** Milliseconds between two touches. */
+export const touchMs = 3_000;
+/**
+ * Milliseconds after its end for which a run is kept alive while its answer waits for the broker.
+ */
+export const unpublishedMs = 60_000;
+
+const nothing = new Uint8Array();
+
+/** What claims work with. */
+export interface SharedClaimsParts {
+  readonly marks: MarkStore;
+  /** Whether the broker may deliver an answered call again, to any worker. */
+  readonly mayReplay?: boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Milliseconds between two looks at the own runs. */
+  readonly tickMs?: number;
+}
+
+/** The part of a worker's claims that each of them uses. */
+export interface ClaimKeeper {
+  readonly parts: SharedClaimsParts;
+  /** The claims whose runs are looked at. */
+  readonly begun: Set<SharedClaim>;
+  /** Waits after a stall of this process. Resolves to whether it waited. */
+  prove(signal: AbortSignal): Promise<boolean>;
+  readonly use: UseMarks;
+  /** Runs an operation whose failure is only logged. */
+  keep(operation: () => Promise<unknown>): Promise<void>;
+}
+
+/** The claim of a call; see {@link CallClaim}. */
+export class SharedClaim implements CallClaim {
+  readonly isCertain = true;
+  isTaken = false;
+  readonly #claims: ClaimKeeper;
+  readonly #marks: CallMarks;
+  /** Whether a replay may have brought the call. */
+  readonly #mayBeReplayed: boolean;
+  readonly #entry: Pick<RunningEntry, "isLost" | "cameAgain">;
+  /** Whether another worker may know of the call. */
+  #isContested: boolean;
+  #isRepeatable = false;
+  /** By others. */
+  #runs = 0;
+  /** The own run that has a mark. */
+  #ownRun: number | undefined;
+  #touchedMs = -Infinity;
+  #aliveUntilMs = Infinity;
+  #looking: Promise<void> | undefined;
+
+  constructor(
+    claims: ClaimKeeper,
+    call: string,
+    delivery: Delivery,
+    entry: Pick<RunningEntry, "isLost" | "cameAgain">,
+  ) {
+    this.#claims = claims;
+    this.#marks = new CallMarks(call, claims.use);
+    this.#entry = entry;
+    this.#isContested = mayHaveBegun(delivery);
+    const { mayReplay = false } = claims.parts;
+    this.#mayBeReplayed = mayReplay && wasDelivered(delivery) && !isResent(delivery);
+  }
+
+  async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
+    if (!this.#isContested) return { kind: "open", runs: 0, mayHaveBegun: false };
+    const { clock } = this.#claims.parts;
+    const pauseMs = this.isTaken ? lookMs : settlingMs * (1 + Math.random());
+    this.isTaken = false;
+    if (!isUrgent) await clock.sleep(pauseMs, signal);
+    let [seen, quietMs, lookedMs] = ["", 0, clock.monotonicMs()];
+    for (;;) {
+      this.#requireDelivery();
+      const found = await this.#find(signal);
+      if (found.kind === "answered") return found;
+      const { runs } = found;
+      if (found.stamp === undefined) return { kind: "open", runs, mayHaveBegun: false };
+      // Time in which nothing was looked at says nothing of the other worker.
+      const nowMs = clock.monotonicMs();
+      const now = `${runs} ${found.stamp}`;
+      quietMs = now === seen ? quietMs + Math.min(nowMs - lookedMs, 2 * lookMs) : 0;
+      [seen, lookedMs] = [now, nowMs];
+      const isGone = quietMs >= quietEnoughMs && found.ageMs >= goneMs;
+      if (isUrgent || isGone) return { kind: "open", runs, mayHaveBegun: true };
+      await clock.sleep(lookMs, signal);
+    }
+  }
+
+  async begin(isRepeatable: boolean, signal: AbortSignal): Promise<void> {
+    this.#isRepeatable = isRepeatable;
+    await this.#claims.prove(signal);
+    this.#requireDelivery();
+    // Another worker may have had it while it waited here.
+    if (!this.#isContested && this.#entry.cameAgain()) this.#take();
+    if (this.#isContested || !isRepeatable) {
+      await this.#create();
+      await this.#proveMarked(signal);
+    }
+    this.#claims.begun.add(this);
+  }
+
+  async isAnswered(): Promise<boolean> {
+    const { clock } = this.#claims.parts;
+    this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
+    // A connection that was lost just before the end: the answer waits for the next one.
+    if (this.#claims.begun.has(this)) await this.look(clock.monotonicMs());
+    if (this.#ownRun === undefined && !this.#isContested) return false;
+    let answer: Uint8Array | undefined;
+    await this.#claims.keep(async () => (answer = await this.#marks.answer()));
+    return answer !== undefined;
+  }
+
+  async answered(payload: Uint8Array): Promise<void> {
+    if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
+      await this.#claims.keep(() => this.#marks.keepAnswer(payload));
+    } else if (this.#claims.parts.mayReplay === true) {
+      // Costs less than a mark with the answer: the call may run again, and replays are rare.
+      await this.#claims.keep(() => this.#marks.note());
+    }
+  }
+
+  async release(): Promise<void> {
+    this.#claims.begun.delete(this);
+    await this.#looking;
+    if (this.#isRepeatable) await this.#removeMark();
+  }
+
+  /**
+   * Touches the mark of the own run, or makes one when the broker hands the call to others. Never
+   * rejects.
+   */
+  look(nowMs: number): Promise<void> {
+    this.#looking ??= this.#claims
+      .keep(() => this.#keepAlive(nowMs))
+      .finally(() => (this.#looking = undefined));
+    return this.#looking;
+  }
+
+  [Symbol.dispose](): void {
+    this.#claims.begun.delete(this);
+  }
+
+  async #keepAlive(nowMs: number): Promise<void> {
+    if (nowMs > this.#aliveUntilMs || nowMs - this.#touchedMs < touchMs) return;
+    if (this.#ownRun !== undefined) {
+      this.#touchedMs = nowMs;
+      await this.#marks.touch(this.#ownRun);
+    } else if (!this.#isContested && this.#entry.isLost()) {
+      // Made once: a worker that was faster runs the call, too.
+      this.#isContested = true;
+      if (await this.#marks.begin(1)) [this.#ownRun, this.#touchedMs] = [1, nowMs];
+    }
+  }
+
+  /** Is not broken off: whoever leaves a mark behind has to know of it. */
+  async #create(): Promise<void> {
+    const { clock, log } = this.#claims.parts;
+    const run = this.#runs + 1;
+    let isOwn: boolean;
+    try {
+      isOwn = await this.#marks.begin(run);
+    } catch (error) {
+      if (!this.#isRepeatable) throw error;
+      log.warn({ err: error }, "mark of a call could not be kept");
+      return;
+    }
+    if (!isOwn) this.#take();
+    this.#ownRun = run;
+    this.#touchedMs = clock.monotonicMs();
+  }
+
+  /** The disk may have held this process up; a run that does not begin then leaves no mark. */
+  async #proveMarked(signal: AbortSignal): Promise<void> {
+    try {
+      if (await this.#claims.prove(signal)) this.#requireDelivery();
+      signal.throwIfAborted();
+    } catch (error) {
+      await this.#removeMark();
+      throw error;
+    }
+  }
+
+  async #removeMark(): Promise<void> {
+    const run = this.#ownRun;
+    if (run === undefined) return;
+    this.#ownRun = undefined;
+    await this.#claims.keep(() => this.#marks.forget(run));
+  }
+
+  /** What is there now; what cannot be read is a run without an end. */
+  async #find(signal: AbortSignal): Promise<
+    | {
+        readonly kind: "open";
+        readonly runs: number;
+        readonly stamp: string | undefined;
+        readonly ageMs: number;
+      }
+    | Extract<CallHistory, { kind: "answered" }>
+  > {
+    try {
+      const answer = await this.#marks.answer(signal);
+      if (answer !== undefined) return answered(answer);
+      if (this.#mayBeReplayed && (await this.#marks.isNoted(signal))) return answered(nothing);
+      const { runs, last } = await this.#marks.runs(signal);
+      this.#runs = runs;
+      return { kind: "open", runs, stamp: last?.stamp, ageMs: last?.ageMs ?? 0 };
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#claims.parts.log.warn({ err: error }, "marks of a call could not be read");
+      return { kind: "open", runs: this.#runs, stamp: "unknown", ageMs: Infinity };
+    }
+  }
+
+  /** Has the history read again. */
+  #take(): never {
+    this.isTaken = true;
+    this.#isContested = true;
+    throw new NotBegunError("another worker may run the call");
+  }
+
+  #requireDelivery(): void {
+    if (this.#entry.isLost()) throw new NotBegunError("the connection of the call is lost");
+  }
+}
+
+function answered(answer: Uint8Array): Extract<CallHistory, { kind: "answered" }> {
+  return { kind: "answered", answer: answer.byteLength === 0 ? undefined : answer };
+}

@@ -1,0 +1,117 @@
+/**
+ * Room for one more call: a slot, and free disk.
+ */
+import { statfs } from "node:fs/promises";
+import type { ToolEntry } from "../../manifest/manifest.ts";
+import { InvocationError } from "../../protocol/errors.ts";
+import type { Clock } from "../../support/clock.ts";
+import { type Slots, SlotsFullError } from "../../support/slots.ts";
+import type { Logger } from "../../telemetry/logger.ts";
+import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
+
+/** Milliseconds for which a look at the disk counts. */
+const maxDiskLookAgeMs = 200;
+
+/** What there is. */
+export interface CapacityParts {
+  /** The slots of a queue. */
+  readonly slotsOf: (queue: string) => Slots;
+  readonly clock: Clock;
+  /** The file system of work directories, which must have `minFreeDiskBytes` free. */
+  readonly disk: FreeDisk;
+  readonly minFreeDiskBytes: number;
+}
+
+/** What ends the waiting. */
+interface WaitContext {
+  readonly signal: AbortSignal;
+  readonly waitSignal: AbortSignal;
+  readonly log: Logger;
+}
+
+/**
+ * Waits for a slot, as long as a tool that then starts could still be answered. The caller gives it
+ * back. Throws InvocationError `RESOURCE_EXHAUSTED` when too many wait, TimeLimitReached when the
+ * time is over.
+ */
+export async function leaseSlot(
+  { slotsOf, clock }: Pick<CapacityParts, "slotsOf" | "clock">,
+  { queue }: Pick<ToolEntry, "queue">,
+  times: CallTimes,
+  { signal, waitSignal, log }: WaitContext,
+): Promise<Disposable> {
+  const waitMs = remainingLimitMs(times, clock.nowMs());
+  if (waitMs <= 0) throw new TimeLimitReached();
+  const given = [signal, waitSignal];
+  for (const { aborted, reason } of given) if (aborted) throw reason;
+  const slots = slotsOf(queue);
+  const free = slots.tryAcquire();
+  if (free !== undefined) return free;
+  // Not the agent's own deadline: the answer must still find it waiting.
+  const over = AbortSignal.timeout(waitMs);
+  log.debug({ running: slots.inUse, waiting: slots.waiting }, "no slot is free");
+  try {
+    return await slots.acquire(AbortSignal.any([...given, over]));
+  } catch (error) {
+    if (error instanceof SlotsFullError) {
+      throw new InvocationError(
+        "RESOURCE_EXHAUSTED",
+        `The worker is busy: ${slots.capacity} calls run and ${error.maxWaiting} wait already`,
+        { cause: error },
+      );
+    }
+    if (error === over.reason) throw new TimeLimitReached();
+    throw error;
+  }
+}
+
+/**
+ * Throws InvocationError `RESOURCE_EXHAUSTED` when the file system of work directories is too full.
+ */
+export async function requireFreeDisk({
+  disk,
+  minFreeDiskBytes,
+}: Pick<CapacityParts, "disk" | "minFreeDiskBytes">): Promise<void> {
+  const free = await disk.bytes();
+  if (free >= minFreeDiskBytes) return;
+  throw new InvocationError(
+    "RESOURCE_EXHAUSTED",
+    `Insufficient disk space to execute the tool: ${free} bytes are free, ${minFreeDiskBytes} are needed`,
+  );
+}
+
+/** Bytes that are free on the file system of a directory, as they were a moment ago. */
+export class FreeDisk {
+  readonly #directory: string;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #freeBytes = 0;
+  /** On the monotonic clock. */
+  #lookedAtMs = -Infinity;
+  #look: Promise<void> | undefined;
+
+  constructor(directory: string, clock: Pick<Clock, "monotonicMs">) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  /**
+   * Looks anew when the last look is too old to count, and for the next one when it soon will be.
+   */
+  async bytes(): Promise<number> {
+    const ageMs = this.#clock.monotonicMs() - this.#lookedAtMs;
+    if (ageMs > maxDiskLookAgeMs) await this.#lookNow();
+    else if (ageMs > maxDiskLookAgeMs / 2) this.#lookNow().catch(() => undefined);
+    return this.#freeBytes;
+  }
+
+  #lookNow(): Promise<void> {
+    this.#look ??= this.#statfs().finally(() => (this.#look = undefined));
+    return this.#look;
+  }
+
+  async #statfs(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#directory);
+    this.#freeBytes = bavail * bsize;
+    this.#lookedAtMs = this.#clock.monotonicMs();
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * What a finished tool left in `result.json`, or why it failed.
+ */
+import { z } from "zod";
+import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
+import { maxMessageBytes } from "../../protocol/limits.ts";
+import {
+  type LimitName,
+  type LimitReached,
+  type Limits,
+  limitFacts,
+  limitNames,
+} from "../../protocol/resource-limits.ts";
+import type { CapturedOutput, ExitReport } from "../../sandbox/sandbox.ts";
+import { type LeftFile, type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
+import { decodeJson } from "../../support/json/json-decoder.ts";
+import { JsonError, type JsonObject, isJsonObject } from "../../support/json/json.ts";
+
+/** Characters of a failing tool's stderr that go into the error. */
+const maxStderrLength = 500;
+/** Characters of the runner's own error text. */
+const maxErrorLength = 4_000;
+
+/** What the runner says of a file in `output/`. */
+export interface OutputNote {
+  readonly mimeType: string | undefined;
+  readonly description: string | undefined;
+}
+
+/** What the runner says of the files in `output/`. */
+export interface OutputNotes {
+  /** The note of a file, if there is one. */
+  get(name: string): OutputNote | undefined;
+}
+
+/** A tool's result. */
+export interface ToolResult {
+  readonly value: JsonObject;
+  readonly outputs: OutputNotes;
+}
+
+/** The codes that the runner may report; anything else a tool writes there is a TOOL_ERROR. */
+const runnerCodes: ReadonlySet<string> = new Set<ErrorCode>([
+  "EXECUTION_ERROR",
+  "IMPORT_ERROR",
+  "TOOL_NOT_FOUND",
+  "TOOL_ERROR",
+  "RESOURCE_EXHAUSTED",
+]);
+
+/**
+ * `type/subtype` with parameters (RFC 9110 §8.3.1). Stores keep it in headers, so nothing else
+ * passes.
+ */
+const mimeType = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+(?: ?; ?[\w.-]+=[\w.-]+)*$/;
+
+const outputNote = z.object({
+  mime_type: z.string().max(255).regex(mimeType).nullish().catch(undefined),
+  description: z.string().max(2_000).nullish().catch(undefined),
+});
+
+/** What a call is told that was ended for a limit. */
+const messages: Readonly<Record<LimitName, string>> = {
+  memoryBytes: "Tool needs more memory than its sandbox may use",
+  cpuSeconds: "Tool needs more processor time than its sandbox may use",
+  cpus: "Tool needs more processors than its sandbox may use",
+  processes: "Tool needs more processes than its sandbox may have",
+  openFiles: "Tool needs more open files than its sandbox may have",
+  fileSizeBytes: "Tool writes a larger file than its sandbox may hold",
+  tmpBytes: "Tool needs more temporary space than its sandbox has",
+  diskBytes: "Tool needs more disk than its sandbox may use",
+  files: "Tool makes more files than its sandbox may hold",
+  statusBytes: "Tool writes more statuses than its sandbox may",
+};
+
+/**
+ * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that
+ * was ended for a limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a
+ * signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result that is
+ * missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
+ */
+export async function readResult(
+  workDir: WorkDir,
+  report: ExitReport,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  // What was written before the kill came is a result like others.
+  if (report.exceeded !== undefined && report.exitCode !== 0) {
+    const { exceeded: limit } = report;
+    throw new InvocationError("EXECUTION_ERROR", messages[limit.limit], { limit });
+  }
+  if (!report.started) {
+    const cause = new Error(report.stderr.text.trim());
+    throw new InvocationError("SANDBOX_FAILED", "The sandbox could not be started", { cause });
+  }
+  if (report.exitCode !== 0) throw failed(report);
+  const document = await readDocument(workDir, signal);
+  if (!isJsonObject(document)) {
+    throw new InvocationError("INTERNAL_ERROR", "The tool's result is not a JSON object");
+  }
+  const { error, error_code: code, error_limit: limit, result, outputs } = document;
+  // Runners of other generations write an empty error beside a result.
+  if (typeof error === "string" && error !== "")
+    throw reported(error, code, metLimit(limit, limits));
+  if (!isJsonObject(result)) {
+    throw new InvocationError(
+      "INTERNAL_ERROR",
+      "The tool's result holds neither a result object nor an error",
+    );
+  }
+  return { value: result, outputs: new NotesOnDemand(outputs) };
+}
+
+function failed(report: ExitReport): InvocationError {
+  const ending =
+    report.signal === undefined
+      ? `exited with code ${report.exitCode}`
+      : `was ended by ${report.signal}`;
+  const words = tail(report.stderr);
+  const message = `The tool's process ${ending}${words === "" ? "" : `: ${words}`}`;
+  return new InvocationError("SANDBOX_FAILED", message, { isToolsText: true });
+}
+
+function reported(error: string, code: unknown, limit: LimitReached | undefined): InvocationError {
+  const known =
+    typeof code === "string" && runnerCodes.has(code) ? (code as ErrorCode) : "TOOL_ERROR";
+  const text = error.slice(0, maxErrorLength).toWellFormed();
+  return new InvocationError(known, text, { isToolsText: true, limit });
+}
+
+/**
+ * The limit that a runner says the tool met, by the word for it; how much was used at that moment
+ * nobody knows.
+ */
+function metLimit(word: unknown, limits: Limits): LimitReached | undefined {
+  const limit = limitNames.find((name) => limitFacts[name].word === word);
+  return limit && { limit, bound: limits[limit], peak: undefined };
+}
+
+async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unknown> {
+  const file = await workDir.openLeft(workDirNames.result);
+  if (file === undefined) {
+    throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result");
+  }
+  await using _handle = file.handle;
+  if (file.sizeBytes > maxMessageBytes) {
+    throw new InvocationError(
+      "RESOURCE_EXHAUSTED",
+      `The tool's result has ${file.sizeBytes} bytes; at most ${maxMessageBytes} can be returned. Return large data as an artifact.`,
+    );
+  }
+  try {
+    return await decodeJson(await contentOf(file), signal);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new InvocationError(
+      "INTERNAL_ERROR",
+      `The tool's result cannot be read: ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * As much of a file as was there when it was measured: who has a descriptor of it can make it grow.
+ */
+async function contentOf({ handle, sizeBytes }: LeftFile): Promise<Uint8Array> {
+  const content = Buffer.alloc(sizeBytes);
+  let filled = 0;
+  while (filled < sizeBytes) {
+    const { bytesRead } = await handle.read(content, filled, sizeBytes - filled, filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return content.subarray(0, filled);
+}
+
+/**
+ * Notes are checked when they are asked for: a result has room for far more of them than a call has
+ * files.
+ */
+class NotesOnDemand implements OutputNotes {
+  readonly #notes: JsonObject;
+
+  constructor(outputs: unknown) {
+    this.#notes = isJsonObject(outputs) ? outputs : {};
+  }
+
+  get(name: string): OutputNote | undefined {
+    // The notes are the tool's: what an object inherits is none.
+    const parsed = outputNote.safeParse(Object.hasOwn(this.#notes, name) && this.#notes[name]);
+    if (!parsed.success) return undefined;
+    const { mime_type: type, description } = parsed.data;
+    return { mimeType: type ?? undefined, description: description ?? undefined };
+  }
+}
+
+/** The end of what a tool printed, where the reason usually stands, without directories. */
+function tail(output: CapturedOutput): string {
+  const text = withoutDirectories(output.text.trim());
+  return (text.length > maxStderrLength ? `…${text.slice(-maxStderrLength)}` : text).toWellFormed();
+}
+
+/** Shortens absolute paths to their last part: `/opt/venv/lib/site.py` becomes `site.py`. */
+export function withoutDirectories(text: string): string {
+  return text.replace(/(?<![\w.])(?:\/[\w.@+~-]+)+\/([\w.@+~-]+)/g, "$1");
+}

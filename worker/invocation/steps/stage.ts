@@ -1,0 +1,173 @@
+/**
+ * Puts a call's input artifacts into its work directory, before its tool is called.
+ */
+import type { FileHandle } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { userPrefix } from "../../artifacts/scope.ts";
+import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifacts/store.ts";
+import { InvocationError } from "../../protocol/errors.ts";
+import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
+import type { StagedArtifact } from "../../runners/runner.ts";
+import { insidePaths } from "../../sandbox/sandbox.ts";
+import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
+
+/** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
+const maxNameBytes = 255;
+
+/**
+ * Bytes of the longest prefix that tells inputs of one name apart: a call has at most some thousand
+ * of them.
+ */
+const maxPrefixBytes = 6;
+
+/** Where referenced artifacts come from. */
+export interface ArtifactOrigin {
+  readonly store: Pick<ArtifactStore, "open">;
+  readonly scope: ArtifactScope;
+  /**
+   * Bytes that all referenced artifacts of a call may have together: what the disk has to spare.
+   */
+  readonly maxBytes: number;
+}
+
+/**
+ * Writes every preloaded and referenced artifact of a call into `input/`, streaming, and returns
+ * them by parameter. Throws InvocationError `ARTIFACT_ERROR` naming parameter and artifact when one
+ * cannot be loaded.
+ */
+export async function stageArtifacts(
+  invocation: Invocation,
+  workDir: WorkDir,
+  origin: ArtifactOrigin,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, StagedArtifact>> {
+  const staged = new Map<string, StagedArtifact>();
+  const names = new InputNames();
+  let spareBytes = origin.maxBytes;
+  for (const [parameter, artifact] of invocation.preloaded) {
+    const name = names.take(parameter, artifact.filename);
+    await write(workDir, name, Readable.from([artifact.bytes]), signal);
+    staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
+  }
+  for (const [parameter, reference] of invocation.references) {
+    // Content that came with the request wins over a reference for the same parameter.
+    if (staged.has(parameter)) continue;
+    const name = names.take(parameter, reference.filename);
+    const opened = await openReference(origin, parameter, reference, signal);
+    spareBytes -= opened.sizeBytes;
+    if (spareBytes < 0) {
+      opened.body.destroy();
+      throw new InvocationError(
+        "RESOURCE_EXHAUSTED",
+        `Insufficient disk space for artifact "${reference.filename}" of ${opened.sizeBytes} bytes`,
+      );
+    }
+    await write(workDir, name, opened.body, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw notLoaded(parameter, reference.filename, "its content could not be read", error);
+    });
+    const { mimeType } = opened.metadata;
+    staged.set(parameter, describe(name, reference.filename, mimeType, opened.version));
+  }
+  return staged;
+}
+
+function describe(
+  name: string,
+  filename: string,
+  mimeType: string,
+  version: number,
+): StagedArtifact {
+  return {
+    path: `${insidePaths.work}/${workDirNames.input}/${name}`,
+    filename,
+    mimeType,
+    version,
+  };
+}
+
+async function openReference(
+  origin: ArtifactOrigin,
+  parameter: string,
+  reference: ArtifactReference,
+  signal: AbortSignal,
+) {
+  try {
+    return await origin.store.open(origin.scope, reference, signal);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw notLoaded(parameter, reference.filename, error.message, error);
+  }
+}
+
+function notLoaded(
+  parameter: string,
+  filename: string,
+  reason: string,
+  cause: unknown,
+): InvocationError {
+  const message = `Artifact "${filename}" for parameter "${parameter}" could not be loaded: ${reason}`;
+  return new InvocationError("ARTIFACT_ERROR", message, { cause });
+}
+
+async function write(
+  workDir: WorkDir,
+  name: string,
+  body: Readable,
+  signal: AbortSignal,
+): Promise<void> {
+  let file: FileHandle;
+  try {
+    file = await workDir.create(name);
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+  await pipeline(body, file.createWriteStream(), { signal });
+}
+
+/**
+ * File names in `input/`: the artifact's own, with `user:`, where that is safe and free, so that
+ * tools find it by its name and see the ending they expect.
+ */
+class InputNames {
+  readonly #taken = new Set<string>();
+
+  take(parameter: string, filename: string): string {
+    const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
+    if (!isFileName(bare)) {
+      throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
+    }
+    if (Buffer.byteLength(bare) > maxNameBytes) {
+      throw notLoaded(
+        parameter,
+        filename,
+        `its name is longer than ${maxNameBytes} bytes`,
+        undefined,
+      );
+    }
+    // The store keeps the prefix apart from the name, which has all the bytes that a file's name
+    // may have.
+    const own = Buffer.byteLength(filename) > maxNameBytes ? bare : filename;
+    // Two parameters may name the same artifact, or two versions of it.
+    let name = own;
+    for (let number = 1; this.#taken.has(name); number++) {
+      name = `${number}-${shortened(own, maxNameBytes - maxPrefixBytes)}`;
+    }
+    this.#taken.add(name);
+    return name;
+  }
+}
+
+/** Halves of characters are all one name on disk, so they are none. */
+function isFileName(name: string): boolean {
+  return !["", ".", ".."].includes(name) && !/[/\\\p{Cc}]/u.test(name) && name.isWellFormed();
+}
+
+/** The end of a name, which has its type, cut between characters. */
+function shortened(name: string, maxBytes: number): string {
+  let cut = name;
+  while (Buffer.byteLength(cut) > maxBytes) cut = [...cut].slice(1).join("");
+  return cut;
+}

@@ -1,0 +1,166 @@
+/**
+ * What a trial sandbox runs to show what holds in it, and what is seen of it from outside
+ * meanwhile.
+ */
+import { readFile, readlink } from "node:fs/promises";
+import type { Limits } from "../../../protocol/resource-limits.ts";
+import { PrivateMemoryView } from "../../totals/private-memory.ts";
+import { ProcessTree } from "../../totals/process-tree.ts";
+import type { NetworkMode } from "../../../protocol/operator-fields.ts";
+import type { Profile } from "../../profile.ts";
+import { type RlimitName, resourceOf, rlimitNames } from "../../rlimits.ts";
+import { insidePaths } from "../../sandbox.ts";
+import type { OpenTrial } from "./trial.ts";
+
+const KiB = 1024;
+
+/** Limits of a trial: so tight that reaching them takes milliseconds. */
+export const tightLimits = {
+  processes: 8,
+  openFiles: 64,
+  fileSizeBytes: 256 * KiB,
+  tmpBytes: 64 * KiB,
+} as const satisfies Partial<Limits>;
+/** Processes that a trial starts at most where no limit stops it. */
+const maxProcesses = 2 * tightLimits.processes;
+/** Seconds after which a trial that nobody ends is over. */
+const waitSeconds = 60;
+/** Private file systems, and by which word the script tells of each. */
+const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
+
+/**
+ * Every command that this uses is one of coreutils or util-linux, which sandboxes need anyway. It
+ * starts processes until it is refused one by `setsid`, which forks, so that the shell itself is
+ * never refused.
+ */
+const script = `
+say() { printf '%s: %s\\n' "$1" "$2"; }
+work=$1
+say nested "$(unshare --user true 2>&1 && echo made)"
+say tmp "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.tmp}/fill)"
+say shm "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.shm}/fill)"
+head -c ${2 * tightLimits.fileSizeBytes} /dev/zero > "$work" 2> /dev/null
+say file-size $?
+prlimit --noheadings --raw --output RESOURCE,SOFT,HARD | while read -r name soft hard; do
+  say "limit-$name" "$soft $hard"
+done
+set -- /proc/*
+if [ -e "$1" ]; then
+  say proc shown
+  while read -r name value; do
+    case "$name" in NSpid:) say process-ids "$value" ;; esac
+  done < /proc/self/status
+else
+  say proc empty
+fi
+started=0
+while [ "$started" -lt ${maxProcesses} ] && setsid --fork sleep ${waitSeconds} > /dev/null 2>&1; do
+  started=$((started + 1))
+done
+say started "$started"
+echo ready
+exec sleep ${waitSeconds}
+`;
+
+/** The profile of a trial: as tools get it, but for limits that are tight. */
+export function trialProfile(profile: Profile): Profile {
+  return { ...profile, limits: { ...profile.limits, ...tightLimits } };
+}
+
+/** The command of a trial, with a file of its own in the work directory. */
+export function trialScript(name: string): readonly string[] {
+  return ["/bin/sh", "-c", script, "sh", `${insidePaths.work}/${name}`];
+}
+
+/** What one trial showed. */
+export interface Look {
+  readonly profile: string;
+  /**
+   * The program of its first process, which is bubblewrap itself also where a script starts it;
+   * undefined when hidden.
+   */
+  readonly program: string | undefined;
+  readonly network: NetworkMode;
+  /** The number of a network namespace of its own, or undefined. */
+  readonly networkNamespace: number | undefined;
+  /** What became of a user namespace inside the sandbox: the words of the refusal, or `made`. */
+  readonly nested: string;
+  /**
+   * `own` where /proc knows a process by one number only, so that it is of the innermost namespace.
+   */
+  readonly proc: "own" | "empty" | "other";
+  /**
+   * Filters of system calls that are on, as the host counts them; undefined where the kernel does
+   * not tell.
+   */
+  readonly filters: number | undefined;
+  /** Rlimits that are not as they were set, or do not bound what they should. */
+  readonly wrongLimits: readonly RlimitName[];
+  /** Processes that could be started until one was refused, or undefined when none was. */
+  readonly startedProcesses: number | undefined;
+  /** Private file systems that took more than their size. */
+  readonly endless: readonly string[];
+  /** What the worker's guard sees of the sandbox. */
+  readonly seesProcesses: boolean;
+  readonly seesFiles: boolean;
+}
+
+/** Looks at a trial that is ready. */
+export async function lookAt(
+  trial: OpenTrial,
+  profile: Profile,
+  expected: Limits,
+  workDir: string,
+): Promise<Look> {
+  const { said, firstPid } = trial;
+  const started = Number(said.get("started"));
+  const place = {
+    directories: Object.values(privateDirectories),
+    workDirInside: insidePaths.work,
+    workDir,
+  };
+  const processes = new ProcessTree(firstPid).look(true);
+  return {
+    profile: profile.name,
+    program: await readlink(`/proc/${firstPid}/exe`).catch(() => undefined),
+    network: profile.network,
+    networkNamespace: trial.networkNamespace,
+    nested: said.get("nested") ?? "made",
+    proc: procOf(said),
+    filters: filtersIn(await readStatus(firstPid)),
+    wrongLimits: wrongLimits(said, expected),
+    startedProcesses: started < maxProcesses ? started : undefined,
+    endless: Object.entries(privateDirectories).flatMap(([word, directory]) =>
+      said.get(word)?.includes("No space left") ? [] : [directory],
+    ),
+    seesProcesses:
+      processes.length > tightLimits.processes / 2 &&
+      processes.some(({ privateBytes }) => privateBytes > 0),
+    seesFiles: (new PrivateMemoryView(firstPid, place).read()?.bytes ?? 0) > 0,
+  };
+}
+
+function procOf(said: OpenTrial["said"]): Look["proc"] {
+  if (said.get("proc") === "empty") return "empty";
+  return /^\d+$/.test(said.get("process-ids") ?? "") ? "own" : "other";
+}
+
+function wrongLimits(said: OpenTrial["said"], expected: Limits): Look["wrongLimits"] {
+  return rlimitNames.filter((name) => {
+    const value = String(expected[name]);
+    const [soft, hard] = (said.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
+    const isSet = soft === value && (hard === value || name === "cpuSeconds");
+    return !isSet || (name === "fileSizeBytes" && said.get("file-size") === "0");
+  });
+}
+
+/** Text of /proc/PID/status, empty when it cannot be read. */
+export function readStatus(pid: number | "self"): Promise<string> {
+  return readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
+}
+
+/** How many filters of system calls a process has, by its status: see proc_pid_status(5). */
+export function filtersIn(status: string): number | undefined {
+  const count = /^Seccomp_filters:\s*(\d+)$/m.exec(status)?.[1];
+  return count === undefined ? undefined : Number(count);
+}

@@ -1,0 +1,235 @@
+/**
+ * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that
+ * works.
+ */
+import { lstat, readFile, readlink, stat } from "node:fs/promises";
+import type { LimitName } from "../../../protocol/resource-limits.ts";
+import { missingProgram } from "../../../support/install-hint.ts";
+import { settlesWithin } from "../../../support/within.ts";
+import type { CgroupsFound } from "../../cgroup/cgroup.ts";
+import type { HostCheck } from "../../host-check.ts";
+import { type HardLimits, parseCpuList, parseHardLimits } from "../../rlimits.ts";
+import { SandboxError, type Unenforced } from "../../sandbox.ts";
+import { startSubprocess } from "../../subprocess.ts";
+import type { WorkDirs } from "../../work/work-dirs.ts";
+import type { ProcVariant, SystemDirectory } from "../argv.ts";
+import { readCircumstances } from "./circumstances.ts";
+import { unkeptLimits } from "../enforcement.ts";
+import { requireSafeProgram } from "../first-program.ts";
+import { type Look, filtersIn, readStatus } from "./inside.ts";
+import { type Refusals, judge } from "./probes.ts";
+import { otherUserRemedy } from "./remedies.ts";
+import { signalQuietly } from "../../proc/processes.ts";
+import { isFilteredArch, seccompProgram } from "../seccomp/seccomp.ts";
+import type { Refusal, TrialHost } from "./trial.ts";
+import { type Shown, Trials, type Variant } from "./trials.ts";
+
+/** What the host allows, measured once at start. */
+export interface HostFacts {
+  /**
+   * `fresh` where a new /proc can be mounted; `empty` where the container masks its own (`/proc`
+   * stays empty inside).
+   */
+  readonly proc: ProcVariant;
+  /** Whether bubblewrap can set the limit of further user namespaces inside to zero. */
+  readonly limitsNested: boolean;
+  /** Whether sandboxes get a host name of their own. */
+  readonly namesHost: boolean;
+  readonly systemDirectories: readonly SystemDirectory[];
+  readonly hardLimits: HardLimits;
+  readonly cpuIds: readonly number[];
+  /**
+   * The system-call filter; undefined where there is none for this architecture, or the kernel
+   * takes none.
+   */
+  readonly seccomp: Uint8Array | undefined;
+  /** First line of `bwrap --version`. */
+  readonly version: string;
+  /** Whether the worker sees files in private memory of a sandbox. */
+  readonly seesInside: boolean;
+  /** Limits that the kernel does not keep here. */
+  readonly unkept: readonly LimitName[];
+  /** What this host does not allow, for the operator and for every call. */
+  readonly unenforced: readonly Unenforced[];
+}
+
+/** What the probe found. */
+export interface HostReport {
+  /** First line of `bwrap --version`. */
+  readonly version: string;
+  /** Every check, in their order. */
+  readonly checks: readonly HostCheck[];
+  /** What sandboxes are made with; undefined where none can be made. */
+  readonly facts: HostFacts | undefined;
+}
+
+/** Options of {@link probeHost}. */
+export interface ProbeOptions extends Omit<TrialHost, "mark"> {
+  /** See {@link identify}. */
+  readonly version: string;
+  /** Undefined when they are to be left alone. */
+  readonly cgroups: CgroupsFound | undefined;
+}
+
+/** Milliseconds that bubblewrap may take to say its version, on a host that is busy starting. */
+const versionTimeoutMs = 20_000;
+const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/**
+ * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused,
+ * finds out what exactly is, and takes the strongest way that is left. Throws SandboxError when
+ * bubblewrap cannot be started, when a tool could change it, or when nothing explains why it makes
+ * no sandbox. Rejects with the signal's reason.
+ *
+ * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse
+ * depends on another part: with and without a network namespace, with three entries of /etc and
+ * with all, with /var and without, with pseudo terminals and without were tried. Where a
+ * combination is refused all the same, its calls fail.
+ */
+export async function probeHost(
+  options: ProbeOptions,
+  workDirs: Pick<WorkDirs, "take" | "sandboxMark">,
+): Promise<HostReport> {
+  const base = {
+    systemDirectories: await systemDirectories(),
+    hardLimits: parseHardLimits(await readFile("/proc/self/limits", "utf8")),
+  };
+  await using workDir = await workDirs.take();
+  const trials = new Trials(
+    { ...options, mark: workDirs.sandboxMark },
+    { ...base, workDir: workDir.path },
+  );
+  const program = isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined;
+  const tried = await strongest(trials, program);
+  if ("refusal" in tried)
+    throw new SandboxError(`${options.bwrapBin} cannot make a sandbox here: ${tried.refusal}`, {
+      setting: "bwrapBin",
+    });
+  const { variant, looks } = tried;
+  for (const program of new Set(looks.map((look) => look.program ?? options.bwrapBin)))
+    await requireSafeProgram(program, options.uid);
+  const checks = judge({
+    ...tried,
+    workerFilters: filtersIn(await readStatus("self")),
+    workerNetwork: await networkOfWorker(),
+    arch: process.arch,
+    isFilteredArch: program !== undefined,
+    cgroups: options.cgroups,
+    circumstances: await readCircumstances(),
+  });
+  const facts = variant && {
+    version: options.version,
+    cpuIds: await allowedCpus(),
+    ...base,
+    ...variant,
+    seesInside: looks.every(({ seesFiles }) => seesFiles),
+    unkept: unkeptLimits(looks),
+    unenforced: unenforced(checks, looks, variant),
+  };
+  return { version: options.version, checks, facts };
+}
+
+/** What came of trying; without a variant there is no sandbox at all. */
+interface Tried extends Shown {
+  readonly variant: Variant | undefined;
+  readonly refusals: Refusals;
+}
+
+/** The strongest variant that this host takes. A refusal is one that nothing explains. */
+async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<Tried | Refusal> {
+  const best = {
+    proc: "fresh",
+    limitsNested: true,
+    hasNetworkNamespace: true,
+    namesHost: true,
+    seccomp,
+  } as const;
+  const shown = await trials.show(best);
+  if (!("refusal" in shown)) return { variant: best, refusals: {}, ...shown };
+  const refusals = await trials.refusals(seccomp);
+  if (refusals.userNamespaces !== undefined)
+    return { variant: undefined, refusals, looks: [], nestedWithoutFilter: undefined };
+  const variant: Variant = {
+    proc: refusals.freshProc === undefined ? "fresh" : "empty",
+    limitsNested: refusals.nestedLimit === undefined,
+    hasNetworkNamespace: refusals.network === undefined,
+    namesHost: refusals.hostName === undefined,
+    seccomp: refusals.seccomp === undefined ? seccomp : undefined,
+  };
+  const second = await trials.show(variant);
+  return "refusal" in second ? second : { variant, refusals, ...second };
+}
+
+/** What calls are told that a check did not find. */
+function unenforced(
+  checks: readonly HostCheck[],
+  looks: readonly Look[],
+  { namesHost }: Variant,
+): readonly Unenforced[] {
+  const lacks = (name: HostCheck["name"]): boolean =>
+    checks.some((check) => check.name === name && check.state !== "held");
+  const gaps: Unenforced[] = [];
+  if (lacks("fresh-proc")) gaps.push("fresh-proc");
+  if (lacks("seccomp")) gaps.push("seccomp");
+  if (looks.some(({ seesProcesses }) => !seesProcesses)) gaps.push("resident-memory");
+  if (!namesHost) gaps.push("host-name");
+  return gaps;
+}
+
+/** The number of the worker's network namespace; see namespaces(7). */
+async function networkOfWorker(): Promise<number | undefined> {
+  return stat("/proc/self/ns/net").then(
+    ({ ino }) => ino,
+    () => undefined,
+  );
+}
+
+/**
+ * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where
+ * that user cannot run it, and where it is something else. Rejects with the signal's reason.
+ */
+export async function identify(
+  { bwrapBin, uid, clock }: Pick<TrialHost, "bwrapBin" | "uid" | "clock">,
+  signal: AbortSignal,
+): Promise<string> {
+  signal.throwIfAborted();
+  try {
+    const child = await startSubprocess({ file: bwrapBin, argv: ["--version"], env: {}, uid });
+    const isClosed = await settlesWithin(child.closed, versionTimeoutMs, clock, signal);
+    // A script is ended with the programs that it waits for.
+    if (!isClosed) signalQuietly(-child.pid, "SIGKILL");
+    child.close();
+    signal.throwIfAborted();
+    if (!isClosed) throw new Error(`it says nothing of its version in ${versionTimeoutMs} ms`);
+    const [line = ""] = child.output().stdout.text.split("\n");
+    if (!line.startsWith("bubblewrap ")) throw new Error(`it says "${line}" of its version`);
+    return line;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (uid !== undefined && (error as NodeJS.ErrnoException).code === "EPERM")
+      throw new SandboxError(
+        `this root may not run programs as user ${uid}; ${otherUserRemedy(await readCircumstances())}`,
+        { cause: error },
+      );
+    throw new SandboxError(`cannot use ${bwrapBin} as bubblewrap`, {
+      cause: (await missingProgram(bwrapBin, "bubblewrap")) ?? error,
+      setting: "bwrapBin",
+    });
+  }
+}
+
+async function systemDirectories(): Promise<readonly SystemDirectory[]> {
+  const found = await Promise.all(
+    candidates.map(async (path) => {
+      const stats = await lstat(path).catch(() => undefined);
+      if (stats === undefined) return [];
+      return [{ path, linkTarget: stats.isSymbolicLink() ? await readlink(path) : undefined }];
+    }),
+  );
+  return found.flat();
+}
+
+async function allowedCpus(): Promise<readonly number[]> {
+  const status = await readFile("/proc/self/status", "utf8");
+  return parseCpuList(/^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? "0");
+}

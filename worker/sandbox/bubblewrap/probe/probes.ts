@@ -1,0 +1,209 @@
+/**
+ * What follows from trial sandboxes for each check, as a pure function.
+ */
+import type { CgroupsFound } from "../../cgroup/cgroup.ts";
+import { type CheckName, type HostCheck, checkNames } from "../../host-check.ts";
+import { resourceOf } from "../../rlimits.ts";
+import type { Circumstances } from "./circumstances.ts";
+import { type Look, tightLimits } from "./inside.ts";
+import {
+  freshProcRemedy,
+  guardRemedy,
+  nestedRemedy,
+  networkRemedy,
+  rlimitsRemedy,
+  seccompRemedy,
+  tmpfsRemedy,
+  userNamespacesRemedy,
+} from "./remedies.ts";
+
+/**
+ * Why each of the abilities that a host can lack was refused, in bubblewrap's words; undefined for
+ * those it has.
+ */
+export interface Refusals {
+  readonly userNamespaces?: string | undefined;
+  /** Setting the limit of further user namespaces to zero. */
+  readonly nestedLimit?: string | undefined;
+  readonly freshProc?: string | undefined;
+  readonly network?: string | undefined;
+  /** A host name of the sandbox's own. */
+  readonly hostName?: string | undefined;
+  readonly seccomp?: string | undefined;
+}
+
+/** What the trials of one host showed. */
+export interface Evidence {
+  readonly refusals: Refusals;
+  /** One trial of each profile, all alive at once; none where there are no user namespaces. */
+  readonly looks: readonly Look[];
+  /**
+   * What became of a user namespace inside a sandbox without the filter of system calls; undefined
+   * when not tried.
+   */
+  readonly nestedWithoutFilter: string | undefined;
+  /** The worker's own filters and network namespace, to be compared with. */
+  readonly workerFilters: number | undefined;
+  readonly workerNetwork: number | undefined;
+  readonly arch: string;
+  readonly isFilteredArch: boolean;
+  /** Undefined when they are left alone. */
+  readonly cgroups: CgroupsFound | undefined;
+  readonly circumstances: Circumstances;
+}
+
+type Finding = Omit<HostCheck, "name">;
+
+const held = (finding: string): Finding => ({ state: "held", finding, remedy: undefined });
+const missing = (finding: string, remedy?: string): Finding => ({
+  state: "missing",
+  finding,
+  remedy,
+});
+
+const pipedCoreDumps =
+  "; kernel.core_pattern hands core dumps to a program of the host's all the same, those of sandboxes without their memory";
+
+const foreignProc = "it shows processes that are not of the sandbox";
+
+/** Every check, in their order. */
+export function judge(evidence: Evidence): readonly HostCheck[] {
+  const noSandbox = evidence.looks.length === 0;
+  return checkNames.map((name) => {
+    const needsSandbox = name !== "user-namespaces" && name !== "cgroups";
+    return {
+      name,
+      ...(noSandbox && needsSandbox
+        ? missing("not tried, since there is no sandbox to try it in")
+        : judges[name](evidence)),
+    };
+  });
+}
+
+const judges: Readonly<Record<CheckName, (evidence: Evidence) => Finding>> = {
+  "user-namespaces": ({ refusals, looks, circumstances }) =>
+    refusals.userNamespaces === undefined
+      ? held(
+          `sandboxes were made with the profiles ${looks.map(({ profile }) => profile).join(", ")}`,
+        )
+      : missing(
+          `bubblewrap says: ${refusals.userNamespaces}`,
+          userNamespacesRemedy(refusals.userNamespaces, circumstances),
+        ),
+  "nested-namespaces": judgeNested,
+  proc: ({ looks, circumstances }) =>
+    looks.some(({ proc }) => proc === "other")
+      ? missing(foreignProc, freshProcRemedy(circumstances))
+      : held(looks.every(({ proc }) => proc === "own") ? "the sandbox's own" : "empty inside"),
+  "fresh-proc": ({ looks, refusals, circumstances }) => {
+    if (looks.every(({ proc }) => proc === "own")) return held("the sandbox's own");
+    const empty = `empty inside; bubblewrap says: ${refusals.freshProc}`;
+    const isForeign = looks.some(({ proc }) => proc === "other");
+    return missing(isForeign ? foreignProc : empty, freshProcRemedy(circumstances));
+  },
+  "network-namespace": judgeNetwork,
+  seccomp: judgeSeccomp,
+  rlimits: judgeRlimits,
+  tmpfs: ({ looks }) => {
+    const endless = new Set(looks.flatMap((look) => look.endless));
+    return endless.size === 0
+      ? held("writing ends with ENOSPC at the size")
+      : missing(`no end at the size of ${[...endless].join(" and ")}`, tmpfsRemedy());
+  },
+  guard: judgeGuard,
+  cgroups: judgeCgroups,
+};
+
+function judgeNested(evidence: Evidence): Finding {
+  const { looks, nestedWithoutFilter, refusals, circumstances } = evidence;
+  if (looks.some(({ nested }) => nested === "made")) {
+    const why = refusals.nestedLimit ?? "it says nothing";
+    return missing(
+      `a tool can make a user namespace; bubblewrap says of its limit: ${why}`,
+      nestedRemedy(circumstances),
+    );
+  }
+  const byLimit = nestedWithoutFilter !== undefined && nestedWithoutFilter !== "made";
+  if (byLimit && isFilterOn(evidence))
+    return held("refused inside, by a limit and by the filter of system calls");
+  if (byLimit) return held("refused inside, by a limit");
+  return held(
+    `refused inside, by the filter of system calls alone; bubblewrap says of a limit: ${refusals.nestedLimit}`,
+  );
+}
+
+function judgeNetwork({ looks, refusals, workerNetwork, circumstances }: Evidence): Finding {
+  if (refusals.network !== undefined) {
+    return missing(
+      `bubblewrap says: ${refusals.network}`,
+      networkRemedy(refusals.network, circumstances),
+    );
+  }
+  const isOwn = looks
+    .filter(({ network }) => network === "none")
+    .every(({ networkNamespace: own }) => own !== undefined && own !== workerNetwork);
+  return isOwn
+    ? held("profiles without a network have a namespace of their own")
+    : missing("a sandbox without a network is in the worker's", networkRemedy("", circumstances));
+}
+
+/**
+ * The filter is on, and a call that it refuses is refused by it: without it the same call has
+ * another error, or works.
+ */
+function isFilterOn({ looks, workerFilters }: Evidence): boolean {
+  return looks.every(({ nested, filters }) => {
+    const isCounted = filters === undefined || filters > (workerFilters ?? 0);
+    return isCounted && nested.includes("Operation not permitted");
+  });
+}
+
+function judgeSeccomp(evidence: Evidence): Finding {
+  const { refusals, arch, isFilteredArch } = evidence;
+  const remedy = seccompRemedy(isFilteredArch, arch);
+  if (!isFilteredArch) return missing(`there is no filter for ${arch}`, remedy);
+  if (refusals.seccomp !== undefined)
+    return missing(`bubblewrap says: ${refusals.seccomp}`, remedy);
+  return isFilterOn(evidence)
+    ? held("the filter is on, and refuses what it should")
+    : missing("the filter is not on in every sandbox", remedy);
+}
+
+function judgeRlimits({ looks, circumstances }: Evidence): Finding {
+  const remedy = rlimitsRemedy(circumstances);
+  const wrong = new Set(looks.flatMap(({ wrongLimits }) => wrongLimits));
+  const names = [...wrong].map((name) => `RLIMIT_${resourceOf(name)}`);
+  if (names.length > 0) return missing(`not in force: ${names.join(", ")}`, remedy);
+  const started = looks.map(({ startedProcesses }) => startedProcesses);
+  const finding = (what: string): Finding => ({ state: "partly", finding: what, remedy });
+  if (started.includes(undefined)) return finding("all but the number of processes");
+  const sum = started.reduce<number>((total, count) => total + (count ?? 0), 0);
+  // They are alive together, so that a count over all of them would have stopped them earlier.
+  return looks.length === 1 || sum > tightLimits.processes
+    ? held(
+        `in force, and processes are counted for each sandbox${circumstances.pipesCoreDumps ? pipedCoreDumps : ""}`,
+      )
+    : finding("in force, but processes of all sandboxes are counted together");
+}
+
+function judgeGuard({ looks, circumstances }: Evidence): Finding {
+  const seesProcesses = looks.every((look) => look.seesProcesses);
+  const seesFiles = looks.every((look) => look.seesFiles);
+  if (seesProcesses && seesFiles)
+    return held("the worker sees the processes of a sandbox, their memory and their private files");
+  const remedy = guardRemedy(seesProcesses, circumstances);
+  if (!seesProcesses) return missing("the worker does not see what processes hold", remedy);
+  const finding = "the worker sees processes and their memory, but not files in private memory";
+  return { state: "partly", finding, remedy };
+}
+
+function judgeCgroups({ cgroups: found }: Evidence): Finding {
+  if (found === undefined) return missing("not tried");
+  const { cgroups, reason, remedy, remark } = found;
+  const finding = [cgroups?.description, reason, remark]
+    .filter((text) => text !== undefined)
+    .join("; ");
+  if (cgroups === undefined) return missing(finding, remedy);
+  const keepsAll = Object.values(cgroups.controls).every(Boolean);
+  return keepsAll ? held(finding) : { state: "partly", finding, remedy };
+}
