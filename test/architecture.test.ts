@@ -262,12 +262,12 @@ describe("the rules themselves", () => {
     expect(parseSourceFile("worker/x.ts", text).defaultExportLines).toEqual([1, 2, 3]);
   });
 
-  test("find a circle of value imports and let a circle of types be", () => {
+  test("find a circle of imports, of types alone too", () => {
     const a = parseSourceFile("worker/a.ts", `import { b } from "./b.ts";`);
     const b = parseSourceFile("worker/b.ts", `import { c } from "./c.ts";`);
     const c = parseSourceFile("worker/c.ts", `import { b } from "./b.ts";`);
     const typesOnly = parseSourceFile("worker/c.ts", `import type { b } from "./b.ts";`);
     expect(findCycles([a, b, c])).toEqual([["worker/b.ts", "worker/c.ts", "worker/b.ts"]]);
-    expect(findCycles([a, b, typesOnly])).toEqual([]);
+    expect(findCycles([a, b, typesOnly])).toHaveLength(1);
   });
 });

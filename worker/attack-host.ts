@@ -12,7 +12,8 @@ import type {
   AttackedWorker,
   Readiness,
 } from "./doctor/attacks/attacked-worker.ts";
-import { type AttackOptions, runAttacks } from "./doctor/attacks/run-attacks.ts";
+import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
+import { runAttacks } from "./doctor/run-attacks.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 

@@ -78,9 +78,9 @@ export function packageOf(specifier: string): string {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-/** The circles of value imports, each as the list of its files, first file again at the end. */
+/** The circles of imports, types included, each as its files, the first one again at the end. */
 export function findCycles(files: readonly SourceFile[]): readonly (readonly string[])[] {
-  const edges = new Map(files.map((file) => [file.path, valueImports(file)]));
+  const edges = new Map(files.map((file) => [file.path, filesImported(file)]));
   const done = new Set<string>();
   const cycles: string[][] = [];
   const walk = (path: string, trail: readonly string[]): void => {
@@ -94,10 +94,8 @@ export function findCycles(files: readonly SourceFile[]): readonly (readonly str
   return cycles;
 }
 
-function valueImports(file: SourceFile): readonly string[] {
-  return file.imports
-    .filter(({ isTypeOnly }) => !isTypeOnly)
-    .flatMap(({ specifier }) => resolveRelative(file.path, specifier) ?? []);
+function filesImported(file: SourceFile): readonly string[] {
+  return file.imports.flatMap(({ specifier }) => resolveRelative(file.path, specifier) ?? []);
 }
 
 function importOf(node: ts.Node): Omit<Import, "line"> | undefined {

@@ -5,7 +5,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type CgroupUsage, openCgroups } from "../../../worker/sandbox/cgroup/cgroup.ts";
+import type { CgroupUsage } from "../../../worker/sandbox/cgroup/cgroup.ts";
+import { openCgroups } from "../../../worker/sandbox/cgroup/host-cgroups.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";

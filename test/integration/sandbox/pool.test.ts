@@ -167,7 +167,9 @@ def run():
       await using parked = await park();
       if (round % 2 === 0) await (await wake(parked)).exited;
     }
-    await vi.waitFor(async () => expect(await openDescriptors()).toBe(before), patience);
+    // What the first one had open may have been closed meanwhile.
+    const none = async () => expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    await vi.waitFor(none, patience);
   });
 });
 

@@ -7,13 +7,10 @@ import { once } from "node:events";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  type Cgroups,
-  type CgroupsFound,
-  openCgroups,
-} from "../../../worker/sandbox/cgroup/cgroup.ts";
+import type { Cgroups, CgroupsFound } from "../../../worker/sandbox/cgroup/cgroup.ts";
 import { cgroupV1 } from "../../../worker/sandbox/cgroup/dialect.ts";
 import { ownGroupV1, ownGroupV2 } from "../../../worker/sandbox/cgroup/discovery.ts";
+import { openCgroups } from "../../../worker/sandbox/cgroup/host-cgroups.ts";
 import { cgroupNames, isLeftBehind } from "../../../worker/sandbox/cgroup/names.ts";
 import { cgroupRemedies } from "../../../worker/sandbox/cgroup/refusal.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";

@@ -1,6 +1,7 @@
 /**
  * Files without a name and memory that is shared, in real processes.
  */
+import { deviceName } from "../../../worker/sandbox/proc/device-name.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, statSync } from "node:fs";
@@ -9,11 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { HeldFilesSearch } from "../../../worker/sandbox/totals/held-files.ts";
-import {
-  MappingsSearch,
-  deviceName,
-  looksPerSearch,
-} from "../../../worker/sandbox/totals/mappings.ts";
+import { MappingsSearch, looksPerSearch } from "../../../worker/sandbox/totals/mappings.ts";
 
 const MiB = 1024 * 1024;
 

@@ -22,6 +22,11 @@ if __name__ == "__main__":
     # With a path, this module is a package: the runner's modules become `__main__.runner` and so on, names that no
     # module of a tool can have or hide.
     __path__ = [_here]
-    from __main__.runner import main
+    if sys.argv[1:2] == ["--park"]:
+        from __main__.parked import park as main
+    elif sys.argv[1:2] == ["--template"]:
+        from __main__.forks.template import template as main
+    else:
+        from __main__.runner import main
 
     sys.exit(main(sys.argv))

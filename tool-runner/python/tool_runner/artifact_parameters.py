@@ -1,8 +1,7 @@
 """Parameters that take artifacts as objects: `Artifact`, a list of them, or either of these or nothing."""
 
-from .calling import BadArguments, class_in
-from .protocol import Call
-from .signatures import Parameter
+from .protocol import BadArguments, Call
+from .signatures import Parameter, class_in
 
 _ARTIFACT = "Artifact"
 _LISTS = frozenset(("list", "List", "Sequence", "Iterable", "tuple", "Tuple"))

@@ -4,8 +4,8 @@ Three generations of tools exist: those that take the context first whatever its
 those that say by an annotation which parameter wants it. All three run unmodified.
 """
 
-from .protocol import Call
-from .signatures import KEYWORD_ONLY, POSITIONAL_ONLY, Parameter, Signature, signature_of
+from .protocol import BadArguments, Call
+from .signatures import KEYWORD_ONLY, POSITIONAL_ONLY, Parameter, Signature, class_in, signature_of
 
 _CONTEXT_NAMES = ("ctx", "context", "tool_context")
 # What code asks of a context and of no argument: JSON brings no value that has one of these.
@@ -31,10 +31,6 @@ _DATA_WORDS = frozenset(
 )
 
 
-class BadArguments(Exception):
-    """The arguments do not fit the function. The text names function and argument and may be published."""
-
-
 def bind(function: object, call: Call, context: object) -> tuple:
     """The positional and the keyword arguments to call a function with.
 
@@ -53,7 +49,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
         tool_config, provided = provider_of(function, call)
     wanting_artifacts = [each for each in parameters if _ARTIFACT in each.words]
     wanting_context = _context_parameters(signature, call.args, wanting_artifacts)
-    injected = {parameter.name: context_for(kind, context) for parameter, kind in wanting_context}
+    injected = {parameter.name: _context_for(kind, context) for parameter, kind in wanting_context}
     injected.update(provided)
     if any(each.name == _CONFIG_NAME for each in parameters):
         injected[_CONFIG_NAME] = tool_config
@@ -81,7 +77,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
     return [values.pop(each.name, each.default) for each in by_position], values
 
 
-def context_for(kind: str, context: object) -> object:
+def _context_for(kind: str, context: object) -> object:
     """The context of a kind: `ToolContext`, `ToolContextFacade`, or `SandboxToolContextFacade` without await."""
     if kind == _CONTEXT:
         return context
@@ -147,18 +143,6 @@ def _kind_of(parameter: Parameter, signature: Signature) -> "str | None":
 def _module_of(name: str, annotation: object, namespace: dict) -> str:
     meant = class_in(annotation, name) or namespace.get(name)
     return getattr(meant, "__module__", None) or ""
-
-
-def class_in(annotation: object, name: str) -> "type | None":
-    """The class of a name in an annotation; None where the annotation has only the name."""
-    for argument in getattr(annotation, "__args__", None) or (annotation,):
-        if isinstance(argument, type) and argument.__name__ == name:
-            return argument
-        if argument is not annotation and getattr(argument, "__args__", None):
-            found = class_in(argument, name)
-            if found:
-                return found
-    return None
 
 
 def _quoted(names: "list[str]") -> str:

@@ -3,7 +3,6 @@
 import sys
 
 from .artifact_parameters import artifacts_for
-from .calling import context_for
 from .protocol import Call, Failure, describe
 
 _METHOD = "_run_async_impl"
@@ -26,7 +25,9 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
         args.update(artifacts_for(name, is_list, is_optional, make, call))
     wants_context = getattr(instance, "ctx_facade_param_name", None)
     if wants_context:
-        args[wants_context] = context_for("ToolContextFacade", context)
+        from secure_tool_runtime.facade import SandboxToolContextFacade
+
+        args[wants_context] = SandboxToolContextFacade(context)
     return getattr(instance, _METHOD), {"args": args, "tool_context": None}
 
 

@@ -32,6 +32,10 @@ _DEFAULTS = {
 }
 
 
+class BadArguments(Exception):
+    """The arguments do not fit the function. The text names function and argument and may be published."""
+
+
 class Failure(Exception):
     """A call that ends in an error answer: a code of the protocol, a text that may be published, the limit it met."""
 

@@ -7,9 +7,10 @@ import sys
 
 from secure_tool_runtime import ToolContext, ToolError
 
-from .calling import BadArguments, bind
+from .calling import bind
 from .leaving import leave
 from .protocol import (
+    BadArguments,
     Call,
     Failure,
     describe,
@@ -36,14 +37,6 @@ _HERE = os.path.dirname(__file__)
 
 def main(argv: "list[str]") -> int:
     """Runs the call that the file `argv[1]` describes. Returns the process's exit status."""
-    if argv[1:2] == ["--park"]:
-        from .parked import park
-
-        return park(argv)
-    if argv[1:2] == ["--template"]:
-        from .forks.template import template
-
-        return template(argv)
     if len(argv) != 2:
         return unusable("usage: tool_runner RUNNER_ARGS_FILE")
     call = take(argv.pop())

@@ -192,3 +192,15 @@ def _signature_by_inspection(function: object) -> "Signature | None":
     namespace = getattr(plain, "__globals__", {})
     code = getattr(plain, "__code__", None)
     return Signature(parameters, leading_rest, takes_any_name, is_async, namespace, code)
+
+
+def class_in(annotation: object, name: str) -> "type | None":
+    """The class of a name in an annotation; None where the annotation has only the name."""
+    for argument in getattr(annotation, "__args__", None) or (annotation,):
+        if isinstance(argument, type) and argument.__name__ == name:
+            return argument
+        if argument is not annotation and getattr(argument, "__args__", None):
+            found = class_in(argument, name)
+            if found:
+                return found
+    return None

@@ -2,7 +2,8 @@
  * Cold bubblewrap sandboxes: a new one for each call.
  */
 import { join } from "node:path";
-import { type CgroupsFound, openCgroups } from "../cgroup/cgroup.ts";
+import type { CgroupsFound } from "../cgroup/cgroup.ts";
+import { openCgroups } from "../cgroup/host-cgroups.ts";
 import { Guard } from "../totals/guard.ts";
 import {
   type CheckName,

@@ -3,7 +3,7 @@
  */
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { deviceName } from "./mappings.ts";
+import { deviceName } from "../proc/device-name.ts";
 import type { SeenProcess } from "./process-tree.ts";
 
 /** Bytes of one process's list of mappings that are read: some ten thousand mappings. */

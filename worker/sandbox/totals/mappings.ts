@@ -4,6 +4,7 @@
  */
 import { type Stats, statSync } from "node:fs";
 import { blockBytes } from "./disk-use.ts";
+import { deviceName } from "../proc/device-name.ts";
 import { linesOfProc } from "../proc/files.ts";
 import type { OwnMounts } from "./own-mounts.ts";
 import type { SeenProcess } from "./process-tree.ts";
@@ -212,13 +213,3 @@ const unnamedLines =
  * counts as well.
  */
 const sharedMemoryName = "/dev/zero";
-
-/**
- * How files of /proc write a device that stat(2) has numbered: Linux has 12 bits for one half, 20
- * for the other.
- */
-export function deviceName(device: number): string {
-  const major = (device >>> 8) & 0xfff;
-  const minor = (device & 0xff) | ((device >>> 12) & 0xf_ff00);
-  return [major, minor].map((part) => part.toString(16).padStart(2, "0")).join(":");
-}

@@ -6,7 +6,7 @@
 import { closeSync, openSync, statSync } from "node:fs";
 import { O_PATH } from "../../support/open-flags.ts";
 import { readProc, readProcRecord, throwIfExhausted } from "../proc/files.ts";
-import { deviceName } from "./mappings.ts";
+import { deviceName } from "../proc/device-name.ts";
 
 /** Lines of proc_pid_mountinfo(5): number of the mount, and device. */
 const mountLines = /^(\d+) \d+ (\d+):(\d+) /gm;

@@ -2,45 +2,17 @@
  * Runs attacks in this host's real sandbox, each with its control, and says what was held.
  */
 import { join } from "node:path";
-import { openStore } from "../../artifacts/open.ts";
-import type { Profiles } from "../../sandbox/profile.ts";
-import type { Logger } from "../../telemetry/logger.ts";
-import type { Attack } from "./attack.ts";
-import { RecordingStore } from "./attack-call.ts";
-import { attackable, loweredProfiles } from "./attack-profile.ts";
-import type { AttackReport, AttackRow, AttackedProfile } from "./attack-report.ts";
-import { type StartChoice, isMade } from "./attack-starts.ts";
-import type { AttackedOptions, AttackedWorker } from "./attacked-worker.ts";
-import type { ControlRun } from "./control.ts";
-import { plant } from "./plants.ts";
-import { ProfileRun } from "../profile-run.ts";
+import { openStore } from "../artifacts/open.ts";
+import type { Attack } from "./attacks/attack.ts";
+import { RecordingStore } from "./attacks/attack-call.ts";
+import { attackable, loweredProfiles } from "./attacks/attack-profile.ts";
+import type { AttackReport, AttackRow, AttackedProfile } from "./attacks/attack-report.ts";
+import { isMade } from "./attacks/attack-starts.ts";
+import type { ControlRun } from "./attacks/control.ts";
+import { plant } from "./attacks/plants.ts";
+import { ProfileRun } from "./profile-run.ts";
 
-/** What attacks are run with. */
-export interface AttackOptions {
-  readonly attacks: readonly Attack[];
-  /** Names of profiles, at least one. */
-  readonly profiles: readonly string[];
-  /** All profiles that there are. */
-  readonly known: Profiles;
-  readonly start: StartChoice;
-  /** The project's `attacks/`. */
-  readonly programsDir: string;
-  /** Directories for what is planted, of which the first that can be used is: see {@link plant}. */
-  readonly plantsDirs: readonly string[];
-  readonly bwrapBin: string;
-  /** Where workers have the directories of their sandboxes. */
-  readonly workDir: string;
-  /** Host uid of the sandboxes, or undefined for the worker's own. */
-  readonly uid: number | undefined;
-  readonly log: Logger;
-  /** Opens the worker that is attacked; `runAttacks` disposes it. */
-  open(options: AttackedOptions, signal: AbortSignal): Promise<AttackedWorker>;
-  /** Told how many rows there will be, as soon as that is known and whenever it changes. */
-  onPlan?(rows: number): void;
-  /** Told of each row as it comes. */
-  onRow?(row: AttackRow): void;
-}
-
+import type { AttackOptions } from "./attacks/attack-options.ts";
 /**
  * Runs every attack under every profile by every start that is asked for, one after the other, and
  * each control once. Throws what `open` throws, and SandboxError for a profile that does not exist
