@@ -1,4 +1,7 @@
-"""Looks for a capability: of its own, to be had by starting a program, or of the sandbox's first process."""
+"""
+Looks for a capability: of its own, to be had by starting a program, or of the sandbox's first
+process.
+"""
 
 import ctypes
 import struct

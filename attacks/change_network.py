@@ -1,4 +1,6 @@
-"""Changes how the host's network is set up: asks for what is there already, so that nothing changes."""
+"""
+Changes how the host's network is set up: asks for what is there already, so that nothing changes.
+"""
 
 import fcntl
 import os

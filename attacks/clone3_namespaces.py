@@ -15,6 +15,7 @@ def attack(target):
 
 
 def _clone3(flag):
-    # struct clone_args: flags, three places for ids, the signal at the end, stack and its size, thread-local storage.
+    # struct clone_args: flags, three places for ids, the signal at the end, stack and its size,
+    # thread-local storage.
     arguments = struct.pack("8Q", flag, 0, 0, 0, signal.SIGCHLD, 0, 0, 0)
     return call("clone3", arguments, len(arguments))

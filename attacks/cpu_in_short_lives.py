@@ -1,4 +1,7 @@
-"""Takes more processor time than there may be, in processes that end soon and that no parent is charged for."""
+"""
+Takes more processor time than there may be, in processes that end soon and that no parent is
+charged for.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Finds itself on more processors than it may have, or places itself on more than it was placed on."""
+"""
+Finds itself on more processors than it may have, or places itself on more than it was placed on.
+"""
 
 import os
 

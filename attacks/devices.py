@@ -1,4 +1,7 @@
-"""Looks for devices beyond the harmless ones, and opens those with a file system on them, without writing."""
+"""
+Looks for devices beyond the harmless ones, and opens those with a file system on them, without
+writing.
+"""
 
 import fcntl
 import os

@@ -1,4 +1,6 @@
-"""Puts more into its work directory than it may add, behind as many empty directories as it may have."""
+"""
+Puts more into its work directory than it may add, behind as many empty directories as it may have.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Puts more into its work directory than it may add, below more directories than a path has room for."""
+"""
+Puts more into its work directory than it may add, below more directories than a path has room for.
+"""
 
 import os
 

@@ -1,10 +1,13 @@
-"""Puts more into its work directory than it may add, in files and directories whose names are no text."""
+"""
+Puts more into its work directory than it may add, in files and directories whose names are no text.
+"""
 
 import os
 
 from support.taking import take_in_files
 
-# No UTF-8: an end without a beginning, a beginning without an end, and what stands for neither anywhere.
+# No UTF-8: an end without a beginning, a beginning without an end, and what stands for neither
+# anywhere.
 STRANGE = (b"\x80", b"\xe2\x82", b"\xff")
 
 

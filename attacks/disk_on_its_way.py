@@ -1,4 +1,7 @@
-"""Puts more on the disk than it may, in files without a name whose descriptors are on their way over a socket."""
+"""
+Puts more on the disk than it may, in files without a name whose descriptors are on their way over a
+socket.
+"""
 
 import array
 import os

@@ -1,4 +1,6 @@
-"""Opens files by their handles, which lead past the mounts to everything on the same file system."""
+"""
+Opens files by their handles, which lead past the mounts to everything on the same file system.
+"""
 
 import ctypes
 import os

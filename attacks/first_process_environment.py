@@ -1,4 +1,7 @@
-"""Reads the environment of the sandbox's first process, for what the tool has not in its own, or what is worth having."""
+"""
+Reads the environment of the sandbox's first process, for what the tool has not in its own, or what
+is worth having.
+"""
 
 import os
 

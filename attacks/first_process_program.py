@@ -1,6 +1,6 @@
 """
-Changes the program that the sandbox's first process runs: a file of the host, on a mount of the host, which is not
-read-only. Sets the mode that it has, and opens it without writing.
+Changes the program that the sandbox's first process runs: a file of the host, on a mount of the
+host, which is not read-only. Sets the mode that it has, and opens it without writing.
 """
 
 import errno

@@ -7,8 +7,8 @@ import time
 
 from support.attempts import answer
 
-# Longer than the time limit of its manifest entry and what the worker grants after it. Who is let live so long says so,
-# and the judge hears it; see worker/doctor/attacks/catalog/traces.ts.
+# Longer than the time limit of its manifest entry and what the worker grants after it. Who is let
+# live so long says so, and the judge hears it; see worker/doctor/attacks/catalog/traces.ts.
 _SECONDS = 7
 _POLITE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 

@@ -1,4 +1,7 @@
-"""Looks for descriptors that whoever started the sandbox left open: beyond its three streams a tool has none but its own."""
+"""
+Looks for descriptors that whoever started the sandbox left open: beyond its three streams a tool
+has none but its own.
+"""
 
 import os
 import stat

@@ -1,4 +1,7 @@
-"""Looks for limits that are as whoever started the sandbox has them, by which one holds memory that nobody counts."""
+"""
+Looks for limits that are as whoever started the sandbox has them, by which one holds memory that
+nobody counts.
+"""
 
 import resource
 

@@ -1,4 +1,7 @@
-"""Takes an instance of inotify(7), of which the user of all sandboxes has few: who takes all leaves none for others."""
+"""
+Takes an instance of inotify(7), of which the user of all sandboxes has few: who takes all leaves
+none for others.
+"""
 
 import os
 

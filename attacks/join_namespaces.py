@@ -1,4 +1,7 @@
-"""Enters the namespaces of other processes, the worker's among them, and looks for those that enclose its own."""
+"""
+Enters the namespaces of other processes, the worker's among them, and looks for those that enclose
+its own.
+"""
 
 import ctypes
 import os

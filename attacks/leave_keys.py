@@ -1,4 +1,7 @@
-"""Leaves keys for a later call in the kernel's keyrings, which no mount or network namespace keeps apart."""
+"""
+Leaves keys for a later call in the kernel's keyrings, which no mount or network namespace keeps
+apart.
+"""
 
 from support.attempts import attempt
 from support.kernel import call

@@ -1,4 +1,7 @@
-"""Leaves processes that go on after the call: one far from its parent, one that holds the call's output."""
+"""
+Leaves processes that go on after the call: one far from its parent, one that holds the call's
+output.
+"""
 
 import os
 import signal
@@ -68,7 +71,10 @@ def _ignore_signals():
 
 
 def _stays(name):
-    """A process on its way out of the kernel runs nothing, but its socket answers some milliseconds longer."""
+    """
+    A process on its way out of the kernel runs nothing, but its socket answers some milliseconds
+    longer.
+    """
     if not _answers(name):
         return False
     time.sleep(_WAY_OUT_SECONDS)

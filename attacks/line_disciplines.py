@@ -1,4 +1,7 @@
-"""Gives a terminal of its own another line discipline: drivers of old modems and buses, which the kernel may load."""
+"""
+Gives a terminal of its own another line discipline: drivers of old modems and buses, which the
+kernel may load.
+"""
 
 import ctypes
 import os

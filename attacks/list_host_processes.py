@@ -1,4 +1,7 @@
-"""Looks for processes that are not the sandbox's own: in /proc, and by asking the kernel for each number."""
+"""
+Looks for processes that are not the sandbox's own: in /proc, and by asking the kernel for each
+number.
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""Looks for the process that loaded its module for all calls: a call's sandbox shows its own processes only."""
+"""
+Looks for the process that loaded its module for all calls: a call's sandbox shows its own processes
+only.
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""Listens where others of the host could connect to. A taken port tells that it is the host's: its service has it."""
+"""
+Listens where others of the host could connect to. A taken port tells that it is the host's: its
+service has it.
+"""
 
 import errno
 import socket

@@ -1,4 +1,6 @@
-"""Makes device files of its own, for the host's disks and memory, and opens them without writing."""
+"""
+Makes device files of its own, for the host's disks and memory, and opens them without writing.
+"""
 
 import os
 import stat

@@ -1,4 +1,7 @@
-"""Holds more memory than there may be, in shared mappings of which all but a page was cut off: the rest stays."""
+"""
+Holds more memory than there may be, in shared mappings of which all but a page was cut off: the
+rest stays.
+"""
 
 import ctypes
 import mmap

@@ -20,7 +20,9 @@ def hold(part, stay):
 
 
 def _fill(most):
-    """Fills new sockets until so much is in them, or there are no more; gives back sockets and bytes."""
+    """
+    Fills new sockets until so much is in them, or there are no more; gives back sockets and bytes.
+    """
     sockets, taken = [], 0
     with contextlib.suppress(OSError):
         while taken < most:

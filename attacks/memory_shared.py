@@ -1,4 +1,7 @@
-"""Holds more memory than there may be, in mappings of processes that never touched them: parents have, which ended."""
+"""
+Holds more memory than there may be, in mappings of processes that never touched them: parents have,
+which ended.
+"""
 
 import mmap
 import os

@@ -1,4 +1,7 @@
-"""Holds more memory than there may be, in processes whose first thread has ended, so that their own entries show none."""
+"""
+Holds more memory than there may be, in processes whose first thread has ended, so that their own
+entries show none.
+"""
 
 import ctypes
 import os

@@ -1,4 +1,6 @@
-"""Opens netlink sockets to the kernel's subsystems, but for the one that tells addresses and routes."""
+"""
+Opens netlink sockets to the kernel's subsystems, but for the one that tells addresses and routes.
+"""
 
 import socket
 

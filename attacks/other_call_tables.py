@@ -1,4 +1,7 @@
-"""Calls the kernel by its tables for x32 and for 32-bit programs, in which a filter by numbers knows nothing."""
+"""
+Calls the kernel by its tables for x32 and for 32-bit programs, in which a filter by numbers knows
+nothing.
+"""
 
 import ctypes
 import mmap

@@ -1,4 +1,7 @@
-"""Leaves outputs that take no room on the disk and are many times as large together as there is room for."""
+"""
+Leaves outputs that take no room on the disk and are many times as large together as there is room
+for.
+"""
 
 from support.leaving import leave
 

@@ -1,4 +1,7 @@
-"""Keeps memory that is on nobody's account: pages in a pipe, after they were unmapped or their file was truncated."""
+"""
+Keeps memory that is on nobody's account: pages in a pipe, after they were unmapped or their file
+was truncated.
+"""
 
 import mmap
 import os

@@ -1,4 +1,7 @@
-"""Puts itself before the other processes of the host: by its priority, a real-time scheduler, and the disk's queue."""
+"""
+Puts itself before the other processes of the host: by its priority, a real-time scheduler, and the
+disk's queue.
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""Opens a pseudo terminal, of which the host has few: who takes all leaves none for other sandboxes and containers."""
+"""
+Opens a pseudo terminal, of which the host has few: who takes all leaves none for other sandboxes
+and containers.
+"""
 
 import os
 

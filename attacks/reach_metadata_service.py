@@ -1,4 +1,7 @@
-"""Connects to the address at which clouds hand a machine its credentials. It connects, and asks for nothing."""
+"""
+Connects to the address at which clouds hand a machine its credentials. It connects, and asks for
+nothing.
+"""
 
 import socket
 

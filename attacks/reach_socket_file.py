@@ -1,4 +1,7 @@
-"""Talks to a Unix socket that is a file of the host, as those of container engines and of the system's services are."""
+"""
+Talks to a Unix socket that is a file of the host, as those of container engines and of the system's
+services are.
+"""
 
 import errno
 import socket

@@ -1,4 +1,6 @@
-"""Looks for the work directory that its module was imported in: a call's sandbox has its own only."""
+"""
+Looks for the work directory that its module was imported in: a call's sandbox has its own only.
+"""
 
 import glob
 import os

@@ -1,4 +1,7 @@
-"""Looks for the files of a call that runs at the same time: work directory, private memory, temporary files."""
+"""
+Looks for the files of a call that runs at the same time: work directory, private memory, temporary
+files.
+"""
 
 import os
 

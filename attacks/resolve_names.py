@@ -1,4 +1,7 @@
-"""Asks the host's name servers, through which a secret could leave, for a name that does not exist anywhere."""
+"""
+Asks the host's name servers, through which a secret could leave, for a name that does not exist
+anywhere.
+"""
 
 import secrets
 import socket

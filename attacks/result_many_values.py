@@ -1,4 +1,6 @@
-"""Leaves a result of as many values as fit, of which each takes many times its bytes when it is read."""
+"""
+Leaves a result of as many values as fit, of which each takes many times its bytes when it is read.
+"""
 
 from support.leaving import leave_result
 

@@ -1,4 +1,7 @@
-"""Leaves a result of numbers that are none or endless, halves of characters, and names that objects inherit."""
+"""
+Leaves a result of numbers that are none or endless, halves of characters, and names that objects
+inherit.
+"""
 
 from support.leaving import leave_result
 

@@ -1,4 +1,7 @@
-"""Opens files in a table of descriptors that only one thread has, where who looks at its process does not see them."""
+"""
+Opens files in a table of descriptors that only one thread has, where who looks at its process does
+not see them.
+"""
 
 import os
 import threading

@@ -39,7 +39,10 @@ def _programs():
 
 
 def _ids(path):
-    """What the kernel told the program of itself. The loader does not say it of one that gained something: ld.so(8)."""
+    """
+    What the kernel told the program of itself. The loader does not say it of one that gained
+    something: ld.so(8).
+    """
     done = subprocess.run(
         [path, "--version"],
         env={"LD_SHOW_AUXV": "1"},

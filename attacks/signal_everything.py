@@ -1,4 +1,7 @@
-"""Sends signal 0, which does nothing, to every process number, to see which of them could be sent another."""
+"""
+Sends signal 0, which does nothing, to every process number, to see which of them could be sent
+another.
+"""
 
 import os
 

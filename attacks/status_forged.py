@@ -1,4 +1,7 @@
-"""Writes statuses that speak for another call, steer terminals, break lines of logs and turn text around."""
+"""
+Writes statuses that speak for another call, steer terminals, break lines of logs and turn text
+around.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""Makes every call that the sandbox's filter should refuse, with arguments that the kernel would refuse."""
+"""
+Makes every call that the sandbox's filter should refuse, with arguments that the kernel would
+refuse.
+"""
 
 import errno
 
@@ -96,7 +99,8 @@ ARGUMENTS = {
     "userfaultfd": (_ALL_BITS,),
 }
 
-# What a filter says, and the kernel itself to those without a privilege: then nobody can tell whose word it is.
+# What a filter says, and the kernel itself to those without a privilege: then nobody can tell whose
+# word it is.
 _REFUSALS = (errno.EPERM, errno.ENOSYS)
 
 

@@ -1,4 +1,6 @@
-"""Takes another process over as a debugger does, without stopping it, and takes what it has open."""
+"""
+Takes another process over as a debugger does, without stopping it, and takes what it has open.
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""Leaves files and directories, the work directory itself among them, that nobody may look into, enter or change."""
+"""
+Leaves files and directories, the work directory itself among them, that nobody may look into, enter
+or change.
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""Leaves namespaces for new ones by unshare(2); the owner of a new user namespace has every capability in it."""
+"""
+Leaves namespaces for new ones by unshare(2); the owner of a new user namespace has every capability
+in it.
+"""
 
 import os
 

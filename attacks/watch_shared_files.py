@@ -1,4 +1,7 @@
-"""Sees when others use what all sandboxes share, and keeps them waiting: by inotify(7), and by notes and leases of fcntl(2)."""
+"""
+Sees when others use what all sandboxes share, and keeps them waiting: by inotify(7), and by notes
+and leases of fcntl(2).
+"""
 
 import fcntl
 import os
@@ -40,7 +43,10 @@ def _notes():
 
 
 def _lease():
-    """Of a file of its own. One of the tools would do, where the worker's user owns them: who opens it would wait."""
+    """
+    Of a file of its own. One of the tools would do, where the worker's user owns them: who opens it
+    would wait.
+    """
     with tempfile.NamedTemporaryFile() as file, open(file.name) as reading:
         file.close()
         fcntl.fcntl(reading, fcntl.F_SETLEASE, fcntl.F_RDLCK)

@@ -1,11 +1,15 @@
-"""Writes where only others may: into a directory that is open to everybody, and over what every tool runs from."""
+"""
+Writes where only others may: into a directory that is open to everybody, and over what every tool
+runs from.
+"""
 
 import os
 import secrets
 
 from support.attempts import attempt
 
-# What calls share. A file without a name (O_TMPFILE, open(2)) proves that one could be made, and leaves nothing.
+# What calls share. A file without a name (O_TMPFILE, open(2)) proves that one could be made, and
+# leaves nothing.
 SHARED = ("/", "/usr", "/usr/bin", "/usr/lib", "/etc", "/dev", "/tools", "/tools/python", "/sandbox", "/sandbox/runner")
 PROGRAMS = ("/usr/bin/env", "/bin/sh", "/sandbox/runner/tool_runner/__main__.py", __file__)
 

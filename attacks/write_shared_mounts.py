@@ -8,7 +8,8 @@ from support.mounts import mount_points
 
 # What a sandbox has of its own. Directories only: devices are there to be written to.
 _OWN = ("/tmp", "/var", "/dev/shm", "/dev/pts")
-# Of a template, which makes mounts and tells the kernel of user namespaces; those who come from it do not see them.
+# Of a template, which makes mounts and tells the kernel of user namespaces; those who come from it
+# do not see them.
 _OF_TEMPLATES = ("/proc", "/sandbox/template")
 _KNOWN = ("/", "/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc", "/dev", "/proc", "/sandbox", "/tools")
 

@@ -1,4 +1,6 @@
-"""The floor: posix_spawn(3) of /bin/true and its end, once per line of standard input, from a process that is small.
+"""
+The floor: posix_spawn(3) of /bin/true and its end, once per line of standard input, from a process
+that is small.
 
 Answers with the nanoseconds that it took.
 """

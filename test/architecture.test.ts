@@ -19,6 +19,7 @@ import {
   packageOf,
   parseSourceFile,
   readSourceFiles,
+  pythonImports,
   readTexts,
   resolveRelative,
   root,
@@ -88,7 +89,11 @@ describe("imports", () => {
   });
 
   test("form no circle", () => {
-    expect(findCycles(programs).map((cycle) => cycle.join(" -> "))).toEqual([]);
+    const runner = toolRunner
+      .filter(({ path }) => path.startsWith("tool-runner/python/tool_runner/"))
+      .map((file) => ({ ...file, imports: pythonImports(file.text) }));
+    const cycles = [...findCycles(programs), ...findCycles(runner)];
+    expect(cycles.map((cycle) => cycle.join(" -> "))).toEqual([]);
   });
 });
 
@@ -134,15 +139,18 @@ describe("files", () => {
   });
 
   test("have comments of at most 100 columns, but for tables and examples", () => {
-    const scripts = everything.filter(({ path }) => !path.endsWith(".py"));
-    const tests = readTexts("{test,bench}/**/*.ts");
-    const isWide = (line: string): boolean =>
-      line.length > maxColumns && /^\s*(?:\/\/|\/?\*)/.test(line) && !/^\s*\* (?:\||\s)/.test(line);
+    const others = readTexts("{test,bench}/**/*.ts", "{attacks,examples}/**/*.py");
+    const ofScripts = /^\s*(?:\/\/|\/?\*)(?!\s*\||\s\s)/;
+    const ofPython = /^\s*(?:# |""")/;
+    const isWide = (line: string, path: string): boolean =>
+      line.length > maxColumns && (path.endsWith(".py") ? ofPython : ofScripts).test(line);
     expect(
-      violations([...scripts, ...tests], ({ text }) =>
+      violations([...everything, ...others], ({ path, text }) =>
         text
           .split("\n")
-          .map((line, index) => (isWide(line) ? `:${index + 1}: is a wide comment` : undefined)),
+          .map((line, index) =>
+            isWide(line, path) ? `:${index + 1}: is a wide comment` : undefined,
+          ),
       ),
     ).toEqual([]);
   });
@@ -260,6 +268,17 @@ describe("the rules themselves", () => {
   test("see a default export in each of its forms", () => {
     const text = "export default 1;\nexport default function f() {}\nexport default class {}";
     expect(parseSourceFile("worker/x.ts", text).defaultExportLines).toEqual([1, 2, 3]);
+  });
+
+  test("see the relative imports of Python", () => {
+    const text =
+      "from .a import b\n    from ..c.d import e\nfrom . import f, g  # noqa\nimport os\n";
+    expect(pythonImports(text).map(({ specifier, line }) => [specifier, line])).toEqual([
+      ["./a.py", 1],
+      ["../c/d.py", 2],
+      ["./f.py", 3],
+      ["./g.py", 3],
+    ]);
   });
 
   test("find a circle of imports, of types alone too", () => {

@@ -1,4 +1,6 @@
-"""A worker that trusts its tools: reads what an attack leaves as if there were none, and tells what came of it.
+"""
+A worker that trusts its tools: reads what an attack leaves as if there were none, and tells what
+came of it.
 
 Each step is a process of its own in the work directory, so that one that is stuck can be told, and
 hands on by `say` what came of it. It has no capabilities: workers need none.
@@ -70,7 +72,10 @@ HARMS = {
 
 
 def serve(attack, work_dir, target, run):
-    """Has the attack run and does all that a worker does with what it left. What came of it is the attack's answer."""
+    """
+    Has the attack run and does all that a worker does with what it left. What came of it is the
+    attack's answer.
+    """
     worker = NaiveWorker(work_dir, target)
     worker.serve(run)
     told = worker.told.get(HARMS[attack])

@@ -1,7 +1,10 @@
-"""Plants what attacks look for in a scratch system, and runs one attack there, with nothing that would hold it.
+"""
+Plants what attacks look for in a scratch system, and runs one attack there, with nothing that would
+hold it.
 
-Started by worker/doctor/attacks/control.ts in a sandbox with namespaces of its own and all capabilities in them. Reads its
-order, one JSON object, from descriptor 3. The last line that it prints is what came of the attack.
+Started by worker/doctor/attacks/control.ts in a sandbox with namespaces of its own and all
+capabilities in them. Reads its order, one JSON object, from descriptor 3. The last line that it
+prints is what came of the attack.
 """
 
 import ctypes
@@ -69,8 +72,8 @@ def perform(order, target):
 
 def run_program(attack, target, stdout=None, by_template=False):
     """
-    Runs the program in a process of its own, with its standard output at a descriptor or nowhere. By a template, that
-    process imports the program, and a child calls it.
+    Runs the program in a process of its own, with its standard output at a descriptor or nowhere.
+    By a template, that process imports the program, and a child calls it.
     Its answer, or None, and its exit status, negative for a signal.
     """
     reading, writing = os.pipe()
@@ -101,7 +104,9 @@ def run_program(attack, target, stdout=None, by_template=False):
 
 
 def become_naive_child():
-    """Goes on in a child with namespaces of its own, in which everything of its parent is mounted."""
+    """
+    Goes on in a child with namespaces of its own, in which everything of its parent is mounted.
+    """
     if ctypes.CDLL(None).unshare(NEW_MOUNTS | NEW_PIDS) != 0:
         raise OSError("no namespaces for a child")
     pid = os.fork()

@@ -1,4 +1,6 @@
-"""A call that other calls look for: puts a secret wherever it can, says so, and waits to be ended."""
+"""
+A call that other calls look for: puts a secret wherever it can, says so, and waits to be ended.
+"""
 
 import time
 

@@ -1,4 +1,7 @@
-"""A tool that does nothing wrong: what it needs has to work, or a sandbox in which nothing works would hold everything."""
+"""
+A tool that does nothing wrong: what it needs has to work, or a sandbox in which nothing works would
+hold everything.
+"""
 
 import os
 import random

@@ -15,8 +15,8 @@ def answer(reached, held):
 
 def attempt(ways):
     """
-    Goes each of `ways`, functions by name. One that gives back a text has reached what it is after, and the text is the
-    evidence; one that gives back None, or raises OSError, has not.
+    Goes each of `ways`, functions by name. One that gives back a text has reached what it is after,
+    and the text is the evidence; one that gives back None, or raises OSError, has not.
     """
     reached, refused = [], {}
     for name, way in ways.items():

@@ -1,4 +1,7 @@
-"""System calls by number, for attacks: what no function of Python makes, and what must reach the kernel as it is."""
+"""
+System calls by number, for attacks: what no function of Python makes, and what must reach the
+kernel as it is.
+"""
 
 import ctypes
 import os
@@ -117,14 +120,20 @@ MACHINE = os.uname().machine
 
 
 def number(name):
-    """Number of a call on this machine, or None. Raises LookupError on a machine whose numbers are not in the table."""
+    """
+    Number of a call on this machine, or None. Raises LookupError on a machine whose numbers are not
+    in the table.
+    """
     if MACHINE not in _COLUMNS:
         raise LookupError(f"no numbers of system calls for {MACHINE}")
     return NUMBERS[name][_COLUMNS[MACHINE]]
 
 
 def call(name, *arguments):
-    """Makes a call with integers, bytes, None or ctypes objects; its result. Raises OSError as the kernel says."""
+    """
+    Makes a call with integers, bytes, None or ctypes objects; its result. Raises OSError as the
+    kernel says.
+    """
     return call_number(number(name), *arguments)
 
 

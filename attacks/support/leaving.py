@@ -1,4 +1,7 @@
-"""For attacks on what the worker reads: files in the work directory as no tool runner would leave them."""
+"""
+For attacks on what the worker reads: files in the work directory as no tool runner would leave
+them.
+"""
 
 import os
 

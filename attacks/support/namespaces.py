@@ -23,7 +23,10 @@ def name_of(kind, process="self"):
 
 
 def child_in_new(kind, clone):
-    """Makes a child by `clone`, which returns as fork does, and tells how its namespace differs from this process's."""
+    """
+    Makes a child by `clone`, which returns as fork does, and tells how its namespace differs from
+    this process's.
+    """
     before = name_of(kind)
     reading, writing = os.pipe()
     try:

@@ -1,4 +1,7 @@
-"""For attacks that take more than a limit: as much as they get, at most twice the bound, held for a moment."""
+"""
+For attacks that take more than a limit: as much as they get, at most twice the bound, held for a
+moment.
+"""
 
 import contextlib
 import os
@@ -13,9 +16,9 @@ HOLD_SECONDS = 1.0
 
 def take(bound, unit, step, still_held=None):
     """
-    Calls `step`, which takes some more and says how much that was, until nearly twice the bound is held or it is
-    refused. `still_held` says how much of it is left in the end, where somebody may take it away. What was taken is the
-    caller's to give back.
+    Calls `step`, which takes some more and says how much that was, until nearly twice the bound is
+    held or it is refused. `still_held` says how much of it is left in the end, where somebody may
+    take it away. What was taken is the caller's to give back.
     """
     held = most = 0
     refusal = "nothing refused more"
@@ -36,9 +39,9 @@ def take(bound, unit, step, still_held=None):
 
 def take_in_processes(bound, hold):
     """
-    Takes bytes of memory in processes with a part of the bound each. `hold(part, stay)` is called in a child: it takes
-    so much and calls `stay(taken)`, which does not return, in the process that is to hold it: the child, or one of its
-    own.
+    Takes bytes of memory in processes with a part of the bound each. `hold(part, stay)` is called
+    in a child: it takes so much and calls `stay(taken)`, which does not return, in the process that
+    is to hold it: the child, or one of its own.
     """
     holders = {}
 
@@ -106,8 +109,9 @@ def fill(descriptor, size):
 
 def take_in_files(bound, size, path_of, directory=None, put=fill):
     """
-    Takes bytes of a disk in new files, and removes them. `path_of(number)` names each, in the directory of a descriptor
-    or in the current one; `put(descriptor, size)` puts something there, and gives back what that takes.
+    Takes bytes of a disk in new files, and removes them. `path_of(number)` names each, in the
+    directory of a descriptor or in the current one; `put(descriptor, size)` puts something there,
+    and gives back what that takes.
     """
     paths = []
 

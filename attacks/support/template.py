@@ -1,4 +1,7 @@
-"""For attacks on the template that a call's sandbox may come from: what its module saw when it was imported."""
+"""
+For attacks on the template that a call's sandbox may come from: what its module saw when it was
+imported.
+"""
 
 import os
 
@@ -6,7 +9,10 @@ from support.namespaces import name_of
 
 
 class Import:
-    """Made by the import of a module. Later it tells whether the call runs in another sandbox than the import did."""
+    """
+    Made by the import of a module. Later it tells whether the call runs in another sandbox than the
+    import did.
+    """
 
     def __init__(self):
         self._mounts = name_of("mnt")
@@ -19,7 +25,10 @@ class Import:
 
 
 def start_of(process):
-    """When a process started, in ticks since the boot of the host; proc_pid_stat(5). None where that is hidden."""
+    """
+    When a process started, in ticks since the boot of the host; proc_pid_stat(5). None where that
+    is hidden.
+    """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[19])

@@ -11,7 +11,7 @@ const policyFile = "/usr/sbin/policy-rc.d";
 const denied = 101;
 
 const ownPolicy = `#!/bin/sh
-# From the setup of secure-tool-runtime, for the time of an installation. Remove it if you find it at another time.
+# From the setup of secure-tool-runtime, for the time of an installation. Else remove it.
 exit ${denied}
 `;
 const unitDirectory = "/usr/lib/systemd/system";

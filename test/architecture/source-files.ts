@@ -94,6 +94,22 @@ export function findCycles(files: readonly SourceFile[]): readonly (readonly str
   return cycles;
 }
 
+/** The relative imports of a Python file, as those of scripts are written. */
+export function pythonImports(text: string): readonly Import[] {
+  return text.split("\n").flatMap((line, index) => {
+    const [, dots, module = "", names = ""] =
+      /^\s*from (\.+)([\w.]*) import ([\w, ]*)/.exec(line) ?? [];
+    if (dots === undefined) return [];
+    const folder = dots.length === 1 ? "./" : "../".repeat(dots.length - 1);
+    const modules = module === "" ? names.split(/, */) : [module];
+    return modules.map((name) => ({
+      specifier: `${folder}${name.trim().replaceAll(".", "/")}.py`,
+      isTypeOnly: false,
+      line: index + 1,
+    }));
+  });
+}
+
 function filesImported(file: SourceFile): readonly string[] {
   return file.imports.flatMap(({ specifier }) => resolveRelative(file.path, specifier) ?? []);
 }

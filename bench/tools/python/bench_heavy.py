@@ -1,4 +1,7 @@
-"""A tool that imports as long as one with a large library does, about 100 ms: much of what every Debian python3 has."""
+"""
+A tool that imports as long as one with a large library does, about 100 ms: much of what every
+Debian python3 has.
+"""
 
 import asyncio
 import concurrent.futures

@@ -1,7 +1,8 @@
 """Example tools: plain functions that take arguments by name and answer with a dict.
 
-A tool that wants more than its arguments takes the context: status updates, artifacts, configuration. Modules that
-only one tool needs are imported inside it, so that the others do not wait for them.
+A tool that wants more than its arguments takes the context: status updates, artifacts,
+configuration. Modules that only one tool needs are imported inside it, so that the others do not
+wait for them.
 """
 
 import time
@@ -37,7 +38,10 @@ def process_file(ctx: ToolContext, input_file: str) -> dict:
 
 
 def execute_python(ctx: ToolContext, code: str) -> dict:
-    """Runs code and answers with what it printed and, if its last line is an expression, that value's repr."""
+    """
+    Runs code and answers with what it printed and, if its last line is an expression, that value's
+    repr.
+    """
     import ast
     import contextlib
     import io
@@ -77,7 +81,10 @@ def _line_in_code(error: BaseException) -> int:
 
 
 def convert_temperature(value: float, source: str, target: str) -> dict:
-    """Converts a temperature. Shows how a tool refuses what it cannot do: with a ToolError that says why."""
+    """
+    Converts a temperature. Shows how a tool refuses what it cannot do: with a ToolError that says
+    why.
+    """
     from_kelvin = {
         "celsius": lambda kelvin: kelvin - 273.15,
         "fahrenheit": lambda kelvin: kelvin * 9 / 5 - 459.67,

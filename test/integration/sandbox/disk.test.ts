@@ -32,7 +32,7 @@ def start_sleeping(processes):
         if os.fork() == 0:
             time.sleep(60)
             os._exit(0)
-# Twice as much as it may, for longer than looks take on a busy machine, and no trace of it in the end.
+# Twice as much as it may, for longer than samples take on a busy machine, and no trace in the end.
 def take_and_give_back(directory):
     os.makedirs(directory, exist_ok=True)
     paths = [directory + b"/%d" % number for number in range(8)]

@@ -1,7 +1,7 @@
 """What a tool may import from its runner: the context it is handed and the error it may raise.
 
-What only some tools need is in the modules beside this one and is loaded when it is asked for by name:
-`from secure_tool_runtime import ToolResult`.
+What only some tools need is in the modules beside this one and is loaded when it is asked for by
+name: `from secure_tool_runtime import ToolResult`.
 """
 
 import os
@@ -39,10 +39,12 @@ def __getattr__(name: str) -> object:
 
 
 class StandIns:
-    """Finds a module of `stand_ins` where nothing else finds one, so that an installed package wins, or its parts do.
+    """
+    Finds a module of `stand_ins` where nothing else finds one, so that an installed package wins,
+    or its parts do.
 
-    For the end of `sys.meta_path`. On `sys.path`, the stand-ins would hide what a tool adds behind them, and a package
-    found before them would hide them even where it lacks the module.
+    For the end of `sys.meta_path`. On `sys.path`, the stand-ins would hide what a tool adds behind
+    them, and a package found before them would hide them even where it lacks the module.
     """
 
     @staticmethod
@@ -60,18 +62,21 @@ class StandIns:
 class ToolError(Exception):
     """A failure that the tool reports on purpose.
 
-    The caller gets the error's text with the code TOOL_ERROR and nothing else. Any other exception is answered
-    as EXECUTION_ERROR with the exception's class and text, since nobody decided that it should reach the caller.
+    The caller gets the error's text with the code TOOL_ERROR and nothing else. Any other exception
+    is answered as EXECUTION_ERROR with the exception's class and text, since nobody decided that it
+    should reach the caller.
     """
 
 
 class ToolContext:
-    """What a tool knows of its call, and its ways to the outside: status updates, artifacts, configuration.
+    """
+    What a tool knows of its call, and its ways to the outside: status updates, artifacts,
+    configuration.
 
     The runner makes one per call. A test of a tool can make its own; every argument has a default.
 
-    Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str, as the caller
-    sent them.
+    Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str, as
+    the caller sent them.
     """
 
     __slots__ = (
@@ -114,16 +119,16 @@ class ToolContext:
     def send_status(self, message: str) -> bool:
         """Tells the user how far the tool is. Best effort: False when nobody listens; never raises.
 
-        A message that does not fit into a line of 4096 bytes is shortened and ends in "…". Blocks while the
-        reader is behind.
+        A message that does not fit into a line of 4096 bytes is shortened and ends in "…". Blocks
+        while the reader is behind.
         """
         return self._status.send(str(message))
 
     def load_artifact(self, param: str) -> "bytes | None":
         """The content of the artifact that was passed for a parameter; None when there is none.
 
-        Artifacts of a list parameter are named `param[0]`, `param[1]`. Where no parameter has the name, an
-        artifact with this filename is returned.
+        Artifacts of a list parameter are named `param[0]`, `param[1]`. Where no parameter has the
+        name, an artifact with this filename is returned.
         """
         path = self._artifact_paths.get(param) or self._path_of_filename(param)
         if path is None:
@@ -135,7 +140,10 @@ class ToolContext:
             return None
 
     def load_artifact_text(self, param: str, encoding: str = "utf-8") -> "str | None":
-        """Like `load_artifact`, decoded. Raises UnicodeDecodeError when the content is not in the encoding."""
+        """
+        Like `load_artifact`, decoded. Raises UnicodeDecodeError when the content is not in the
+        encoding.
+        """
         content = self.load_artifact(param)
         return None if content is None else content.decode(encoding)
 
@@ -146,10 +154,11 @@ class ToolContext:
         mime_type: "str | None" = None,
         description: "str | None" = None,
     ) -> str:
-        """Saves an output artifact and returns its path. Saving a name again replaces what was there.
+        """
+        Saves an output artifact and returns its path. Saving a name again replaces what was there.
 
-        `mime_type` defaults to what the filename's extension says. Raises ValueError for a filename that is not
-        a plain name, TypeError for content that is not bytes.
+        `mime_type` defaults to what the filename's extension says. Raises ValueError for a filename
+        that is not a plain name, TypeError for content that is not bytes.
         """
         from .filenames import check_filename
 
@@ -192,7 +201,10 @@ class ToolContext:
         return self._config.get(key, default)
 
     def described_outputs(self) -> "dict[str, dict[str, str]]":
-        """What was said of the saved artifacts, `mime_type` and `description`, by filename. For the runner."""
+        """
+        What was said of the saved artifacts, `mime_type` and `description`, by filename. For the
+        runner.
+        """
         return {filename: said for filename, said in self._outputs.items() if said}
 
     def _path_of_filename(self, filename: str) -> "str | None":
@@ -208,8 +220,8 @@ class ToolContext:
 class _StatusPipe:
     """The writing end of status.pipe: one line, one write.
 
-    The descriptor is opened once and shared with forked children. A line is at most PIPE_BUF bytes and written by
-    a single write(2), so lines of several threads and processes never mix.
+    The descriptor is opened once and shared with forked children. A line is at most PIPE_BUF bytes
+    and written by a single write(2), so lines of several threads and processes never mix.
     """
 
     __slots__ = ("_descriptor", "_path")
@@ -219,7 +231,8 @@ class _StatusPipe:
         self._descriptor = self._open()
 
     def __reduce__(self) -> tuple:
-        # A descriptor's number means something else in a process that was spawned, not forked: open anew there.
+        # A descriptor's number means something else in a process that was spawned, not forked: open
+        # anew there.
         return (_StatusPipe, (self._path,))
 
     def send(self, message: str) -> bool:
@@ -237,7 +250,8 @@ class _StatusPipe:
         if self._path is None:
             return None
         try:
-            # Without O_NONBLOCK, opening a pipe that nobody reads waits for ever; with it, that is ENXIO.
+            # Without O_NONBLOCK, opening a pipe that nobody reads waits for ever; with it, that is
+            # ENXIO.
             descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             return None
@@ -265,5 +279,6 @@ def _encode_status(message: str) -> bytes:
 
 
 def _utf8(json_text: str) -> bytes:
-    # A lone surrogate has no UTF-8; inside a JSON string, Python's backslash form of it is JSON's escape.
+    # A lone surrogate has no UTF-8; inside a JSON string, Python's backslash form of it is JSON's
+    # escape.
     return json_text.encode("utf-8", "backslashreplace")

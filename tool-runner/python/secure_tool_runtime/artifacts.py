@@ -56,7 +56,10 @@ class ArtifactTypeInfo:
 
 
 def get_artifact_info(annotation: object) -> ArtifactTypeInfo:
-    """What an annotation says of artifacts: `Artifact`, a list of them, either of these or None; class or text."""
+    """
+    What an annotation says of artifacts: `Artifact`, a list of them, either of these or None; class
+    or text.
+    """
     if isinstance(annotation, str):
         return _info_of_text(annotation)
     if annotation is Artifact:
@@ -79,7 +82,8 @@ def is_artifact_type(annotation: object) -> bool:
     return get_artifact_info(annotation).is_artifact
 
 
-# How `Union[…]` and `… | …` are known; the latter from Python 3.10 on, both from 3.14 on by one name.
+# How `Union[…]` and `… | …` are known; the latter from Python 3.10 on, both from 3.14 on by one
+# name.
 _UNIONS = frozenset(("Union", "UnionType"))
 _WORDS = frozenset(("Artifact", "List", "list", "Optional", "Union", "None", "NoneType", "typing"))
 

@@ -2,14 +2,17 @@
 
 
 class DynamicTool:
-    """A tool that is a class: the runner makes an instance with the configuration and awaits `_run_async_impl`.
+    """
+    A tool that is a class: the runner makes an instance with the configuration and awaits
+    `_run_async_impl`.
 
-    A subclass says by `ctx_facade_param_name` which entry of `args` gets the context and by `artifact_params`, or
-    `artifact_args` for single ones, which get artifacts. The other members describe the tool to an agent that loads
-    it itself; the worker does not use them.
+    A subclass says by `ctx_facade_param_name` which entry of `args` gets the context and by
+    `artifact_params`, or `artifact_args` for single ones, which get artifacts. The other members
+    describe the tool to an agent that loads it itself; the worker does not use them.
     """
 
-    # A class to validate the configuration with, such as a pydantic model; the tool gets its instance.
+    # A class to validate the configuration with, such as a pydantic model; the tool gets its
+    # instance.
     config_model = None
 
     def __init__(self, tool_config: object = None) -> None:
@@ -53,8 +56,9 @@ class DynamicTool:
 class DynamicToolProvider:
     """A class that offers several tools to an agent that loads it itself.
 
-    The worker makes an instance for a function that is registered with the class and takes `self`. An entry of the
-    manifest names one such function; tools that `create_tools` makes cannot be named.
+    The worker makes an instance for a function that is registered with the class and takes `self`.
+    An entry of the manifest names one such function; tools that `create_tools` makes cannot be
+    named.
     """
 
     config_model = None

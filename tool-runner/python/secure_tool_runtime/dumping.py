@@ -18,7 +18,10 @@ def dumped(
     exclude_defaults: bool = False,
     **_options: object,
 ) -> "dict[str, object]":
-    """The members of a model, models inside as dicts. Raises TypeError for members of members that are chosen."""
+    """
+    The members of a model, models inside as dicts. Raises TypeError for members of members that are
+    chosen.
+    """
     chosen, left_out = _names(include), _names(exclude) or ()
 
     def value_of(value: object) -> object:

@@ -1,4 +1,7 @@
-"""The context of tools that ask for it by the annotation `ToolContextFacade`: artifacts by filename, with await."""
+"""
+The context of tools that ask for it by the annotation `ToolContextFacade`: artifacts by filename,
+with await.
+"""
 
 import os
 
@@ -10,13 +13,16 @@ class IPCError(RuntimeError):
 
 
 class ToolContextFacade:
-    """What a tool knows of its call, and its ways to the outside. Loading is asynchronous, all else is not.
+    """
+    What a tool knows of its call, and its ways to the outside. Loading is asynchronous, all else is
+    not.
 
     The runner makes one per call. A test of a tool can make its own around a `ToolContext`.
 
-    Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str; `user_profile`, which
-    agents do not send to this runtime and which is empty; `state`, a dict for the tool, which begins empty with each
-    call; `raw_tool_context`, None, since there is no agent in this process.
+    Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str;
+    `user_profile`, which agents do not send to this runtime and which is empty; `state`, a dict for
+    the tool, which begins empty with each call; `raw_tool_context`, None, since there is no agent
+    in this process.
     """
 
     def __init__(self, context: "ToolContext | None" = None) -> None:
@@ -31,7 +37,10 @@ class ToolContextFacade:
 
     @property
     def a2a_context(self) -> "dict | None":
-        """What the tool itself has put into `state` under this name: this runtime gets none from agents."""
+        """
+        What the tool itself has put into `state` under this name: this runtime gets none from
+        agents.
+        """
         return self.state.get("a2a_context")
 
     @property
@@ -49,8 +58,9 @@ class ToolContextFacade:
     ) -> "bytes | str":
         """The content of the input artifact with this filename, as UTF-8 text if asked for.
 
-        The artifacts of a call are those that it brings, so `version` only chooses between these. A parameter's name
-        will do for the filename. Raises FileNotFoundError when the call brings no such artifact.
+        The artifacts of a call are those that it brings, so `version` only chooses between these. A
+        parameter's name will do for the filename. Raises FileNotFoundError when the call brings no
+        such artifact.
         """
         path, _metadata = self._find(filename, version)
         with open(path, "rb") as file:
@@ -60,7 +70,10 @@ class ToolContextFacade:
     async def load_artifact_metadata(
         self, filename: str, version: "int | str" = "latest"
     ) -> "dict[str, object]":
-        """`filename`, `mime_type`, `size_bytes` and `version` of an input artifact. Raises FileNotFoundError."""
+        """
+        `filename`, `mime_type`, `size_bytes` and `version` of an input artifact. Raises
+        FileNotFoundError.
+        """
         path, metadata = self._find(filename, version)
         return {
             "filename": metadata.get("filename", filename),

@@ -1,4 +1,7 @@
-"""Members that are checked and converted as pydantic does it in lax mode, without pydantic, which takes 100 ms to import."""
+"""
+Members that are checked and converted as pydantic does it in lax mode, without pydantic, which
+takes 100 ms to import.
+"""
 
 import enum
 from _collections_abc import Mapping
@@ -8,7 +11,10 @@ REQUIRED = object()
 
 
 class ValidationError(ValueError):
-    """Members that a model does not take. The text names them and repeats no value, since it reaches the caller."""
+    """
+    Members that a model does not take. The text names them and repeats no value, since it reaches
+    the caller.
+    """
 
     def __init__(self, title: str, problems: "list[tuple]") -> None:
         self.title = title
@@ -34,7 +40,8 @@ class ValidationError(ValueError):
 
 
 class Model:
-    """Members by keyword; others are ignored. `_fields` has a check and a default for each, in order.
+    """
+    Members by keyword; others are ignored. `_fields` has a check and a default for each, in order.
 
     A check takes a value, its place and the list of problems, and returns what the member becomes.
     """
@@ -129,8 +136,9 @@ class Model:
     def model_dump(self, *, mode: str = "python", **options: object) -> "dict[str, object]":
         """The members as a dict, models inside as dicts.
 
-        With `mode="json"` of values that JSON has. `include` and `exclude` name members; `exclude_none`, `exclude_unset`
-        and `exclude_defaults` hold inside, too. Raises ValueError for what JSON cannot express.
+        With `mode="json"` of values that JSON has. `include` and `exclude` name members;
+        `exclude_none`, `exclude_unset` and `exclude_defaults` hold inside, too. Raises ValueError
+        for what JSON cannot express.
         """
         from .dumping import dumped, for_json
 
@@ -212,7 +220,9 @@ def text_keyed(value: object, place: tuple, problems: "list[tuple]") -> "dict | 
 
 
 def list_of(check):
-    """Check for `List[…]`; whatever can be iterated over becomes a list, but for text and mappings."""
+    """
+    Check for `List[…]`; whatever can be iterated over becomes a list, but for text and mappings.
+    """
 
     def check_list(value: object, place: tuple, problems: "list[tuple]") -> "list | None":
         is_one = isinstance(value, (str, bytes, bytearray, memoryview, Mapping))
@@ -234,7 +244,10 @@ def optional(check):
 
 
 def model_of(model: "type[Model]"):
-    """Check for a model. What has a model's first members is taken for one: of another package, or the tool's own."""
+    """
+    Check for a model. What has a model's first members is taken for one: of another package, or the
+    tool's own.
+    """
     required = [name for name, (_check, default) in model._fields.items() if default is REQUIRED]
 
     def check(value: object, place: tuple, problems: "list[tuple]") -> object:

@@ -1,7 +1,8 @@
 """Results with files in them: what a tool returns that wants more than a dict.
 
-The classes have the names, members and defaults of the original's, which are pydantic models; like these they take
-their members by keyword, check and convert them, and ignore those that they do not know.
+The classes have the names, members and defaults of the original's, which are pydantic models; like
+these they take their members by keyword, check and convert them, and ignore those that they do not
+know.
 """
 
 import enum
@@ -29,7 +30,10 @@ class SerializableData:
     __slots__ = ()
 
     def to_serializable(self) -> "dict[str, object]":
-        """The members for JSON: bytes in base64, and `is_binary` says so. `tags` are left out, as in the original."""
+        """
+        The members for JSON: bytes in base64, and `is_binary` says so. `tags` are left out, as in
+        the original.
+        """
         content = self.content
         is_binary = isinstance(content, bytes)
         if is_binary:
@@ -104,12 +108,15 @@ class ResultMethods:
     def pending(
         cls, message: str, data: "dict | None" = None, data_objects: "list | None" = None
     ) -> "ResultMethods":
-        """A result that somebody else still has to give, for agents that know how to wait for it."""
+        """
+        A result that somebody else still has to give, for agents that know how to wait for it.
+        """
         return cls(status="pending", message=message, data=data, data_objects=data_objects or [])
 
     @classmethod
     def from_serialized(cls, data: "dict[str, object]") -> "ResultMethods":
-        """The result of a `to_serializable`; data objects that are none are left out, with a warning.
+        """
+        The result of a `to_serializable`; data objects that are none are left out, with a warning.
 
         Raises ValueError for anything else.
         """
@@ -152,8 +159,9 @@ class ResultMethods:
 class DataObject(SerializableData, Model):
     """A piece of data: a file to be, or content for the answer.
 
-    Members: `name` (the filename) and `content` (str or bytes), both required; `mime_type`, `disposition`,
-    `description`, `preview`, `metadata`, `tags`. Raises ValidationError, a ValueError.
+    Members: `name` (the filename) and `content` (str or bytes), both required; `mime_type`,
+    `disposition`, `description`, `preview`, `metadata`, `tags`. Raises ValidationError, a
+    ValueError.
     """
 
     _fields = {
@@ -169,7 +177,9 @@ class DataObject(SerializableData, Model):
 
 
 class ToolResult(ResultMethods, Model):
-    """A result: `status` ("success", "error", "partial"), `message`, `data`, `data_objects`, `error_code`.
+    """
+    A result: `status` ("success", "error", "partial"), `message`, `data`, `data_objects`,
+    `error_code`.
 
     Raises ValidationError, a ValueError, for members of other types.
     """
@@ -184,7 +194,10 @@ class ToolResult(ResultMethods, Model):
     _data_object = DataObject
 
     def to_serializable(self) -> "dict[str, object]":
-        """The members for JSON, with `_schema` and its version. Raises nothing: `data` is as the tool gave it."""
+        """
+        The members for JSON, with `_schema` and its version. Raises nothing: `data` is as the tool
+        gave it.
+        """
         data_objects = [each.to_serializable() for each in self.data_objects]
         return {**self._serialized(), "data": self.data, "data_objects": data_objects}
 

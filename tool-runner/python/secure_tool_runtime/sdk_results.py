@@ -1,4 +1,7 @@
-"""Results as the separate package `sam_tool_sdk` has them: plain records, whose members are not checked."""
+"""
+Results as the separate package `sam_tool_sdk` has them: plain records, whose members are not
+checked.
+"""
 
 from .results import DataDisposition, ResultMethods, SerializableData
 
@@ -42,7 +45,10 @@ class DataObject(SerializableData, _Record):
         self.tags = tags
 
     def to_serializable(self) -> "dict[str, object]":
-        """The members for JSON: bytes that are UTF-8 as text, others in base64, and `is_binary` says so."""
+        """
+        The members for JSON: bytes that are UTF-8 as text, others in base64, and `is_binary` says
+        so.
+        """
         members = super().to_serializable()
         try:
             text = self.content.decode("utf-8") if members["is_binary"] else self.content
@@ -52,7 +58,10 @@ class DataObject(SerializableData, _Record):
 
 
 class ToolResult(ResultMethods, _Record):
-    """A result: `status` ("success", "error", "partial", "pending"), `message`, `data`, `data_objects`, `error_code`."""
+    """
+    A result: `status` ("success", "error", "partial", "pending"), `message`, `data`,
+    `data_objects`, `error_code`.
+    """
 
     _data_object = DataObject
     _no_message = ""
@@ -72,7 +81,10 @@ class ToolResult(ResultMethods, _Record):
         self.error_code = error_code
 
     def to_serializable(self) -> "dict[str, object]":
-        """The members for JSON, with `_schema` and its version; without `data` and `data_objects` that are empty."""
+        """
+        The members for JSON, with `_schema` and its version; without `data` and `data_objects` that
+        are empty.
+        """
         members = {**self._serialized(), "message": self.message or ""}
         if self.data:
             members["data"] = self.data

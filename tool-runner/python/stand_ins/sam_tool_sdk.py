@@ -1,7 +1,7 @@
 """Stands in for the package of this name.
 
-A tool of that package is a program that calls itself through `tool_cli` and its kin. Here a manifest names the
-function or the class and the worker calls it, so these have nothing to do.
+A tool of that package is a program that calls itself through `tool_cli` and its kin. Here a
+manifest names the function or the class and the worker calls it, so these have nothing to do.
 """
 
 from secure_tool_runtime.artifacts import (
@@ -81,7 +81,10 @@ class VolumeMount(_Described):
 
 
 def register_tool(registered: object) -> object:
-    """Registers a function with every provider, or, given a provider, is the decorator that registers with it."""
+    """
+    Registers a function with every provider, or, given a provider, is the decorator that registers
+    with it.
+    """
     if isinstance(registered, type):
         return registered.register_tool
     return DynamicToolProvider.register_tool(registered)
@@ -118,7 +121,9 @@ def with_volume_params(*_arguments: object, **_options: object) -> object:
 
 
 def with_dynamic_schema(*_arguments: object, **_options: object) -> object:
-    """A decorator without effect here: the agent's configuration describes the tool's parameters."""
+    """
+    A decorator without effect here: the agent's configuration describes the tool's parameters.
+    """
     return _unchanged
 
 

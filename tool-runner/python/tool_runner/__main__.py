@@ -7,20 +7,21 @@ import sys
 
 if __name__ == "__main__":
     _here = __file__.rpartition("/")[0]
-    # Tools import `secure_tool_runtime` from beside this directory. Where Python put the directory itself on the
-    # path, it goes: a tool's module may be called `protocol`, too.
+    # Tools import `secure_tool_runtime` from beside this directory. Where Python put the directory
+    # itself on the path, it goes: a tool's module may be called `protocol`, too.
     if sys.path[0] == _here:
         del sys.path[0]
     sys.path.insert(0, _here.rpartition("/")[0])
 
-# Also in a process that `multiprocessing` spawns for the tool: it runs this file again, under another name.
+# Also in a process that `multiprocessing` spawns for the tool: it runs this file again, under
+# another name.
 from secure_tool_runtime import StandIns
 
 sys.meta_path.append(StandIns)
 
 if __name__ == "__main__":
-    # With a path, this module is a package: the runner's modules become `__main__.runner` and so on, names that no
-    # module of a tool can have or hide.
+    # With a path, this module is a package: the runner's modules become `__main__.runner` and so
+    # on, names that no module of a tool can have or hide.
     __path__ = [_here]
     if sys.argv[1:2] == ["--park"]:
         from __main__.parked import park as main

@@ -1,4 +1,7 @@
-"""Parameters that take artifacts as objects: `Artifact`, a list of them, or either of these or nothing."""
+"""
+Parameters that take artifacts as objects: `Artifact`, a list of them, or either of these or
+nothing.
+"""
 
 from .protocol import BadArguments, Call
 from .signatures import Parameter, class_in
@@ -11,8 +14,8 @@ _OPTIONAL = frozenset(("Optional", "None", "NoneType", "str"))
 def artifacts_of(parameters: "list[Parameter]", call: Call, namespace: dict) -> dict:
     """The artifacts of those parameters that the call brings some for, by parameter.
 
-    A parameter without one keeps its argument, or its default, if its annotation or its default allows that. Raises
-    BadArguments otherwise, and for an artifact that cannot be read.
+    A parameter without one keeps its argument, or its default, if its annotation or its default
+    allows that. Raises BadArguments otherwise, and for an artifact that cannot be read.
     """
     taken = {}
     for parameter in parameters:
@@ -26,7 +29,8 @@ def artifacts_of(parameters: "list[Parameter]", call: Call, namespace: dict) -> 
 def artifacts_for(name: str, is_list: bool, is_optional: bool, make: object, call: Call) -> dict:
     """What a parameter gets, by its name; nothing where the call brings no artifact for it.
 
-    `make` is the class that the tool knows as `Artifact`; where it only knows the name, it gets ours.
+    `make` is the class that the tool knows as `Artifact`; where it only knows the name, it gets
+    ours.
     """
     if not isinstance(make, type):
         from secure_tool_runtime.artifacts import Artifact

@@ -1,7 +1,9 @@
-"""How the arguments of a call, which have names, meet a tool's function, which may be written in several ways.
+"""
+How the arguments of a call, which have names, meet a tool's function, which may be written in
+several ways.
 
-Three generations of tools exist: those that take the context first whatever its name, those that take none, and
-those that say by an annotation which parameter wants it. All three run unmodified.
+Three generations of tools exist: those that take the context first whatever its name, those that
+take none, and those that say by an annotation which parameter wants it. All three run unmodified.
 """
 
 from .protocol import BadArguments, Call
@@ -18,7 +20,8 @@ _CONTEXT_MEMBERS = frozenset(
 _CONFIG_NAME = "tool_config"
 # The first parameter of a function that is registered with a class that provides tools.
 _PROVIDER_NAME = "self"
-# Annotations that ask for the context; other names with the first of them in it are taken for the first.
+# Annotations that ask for the context; other names with the first of them in it are taken for the
+# first.
 _CONTEXT = "ToolContext"
 _FACADE = "ToolContextFacade"
 _SANDBOX_FACADE = "SandboxToolContextFacade"
@@ -34,9 +37,10 @@ _DATA_WORDS = frozenset(
 def bind(function: object, call: Call, context: object) -> tuple:
     """The positional and the keyword arguments to call a function with.
 
-    Parameters that take the context and one named `tool_config` are filled in, artifact parameters get their
-    artifacts, everything else comes from the call's `args`. Raises BadArguments for an argument that the function
-    does not take or that is missing. The configuration is the operator's: an argument never takes its place.
+    Parameters that take the context and one named `tool_config` are filled in, artifact parameters
+    get their artifacts, everything else comes from the call's `args`. Raises BadArguments for an
+    argument that the function does not take or that is missing. The configuration is the
+    operator's: an argument never takes its place.
     """
     signature = signature_of(function)
     if signature is None:
@@ -78,7 +82,10 @@ def bind(function: object, call: Call, context: object) -> tuple:
 
 
 def _context_for(kind: str, context: object) -> object:
-    """The context of a kind: `ToolContext`, `ToolContextFacade`, or `SandboxToolContextFacade` without await."""
+    """
+    The context of a kind: `ToolContext`, `ToolContextFacade`, or `SandboxToolContextFacade` without
+    await.
+    """
     if kind == _CONTEXT:
         return context
     from secure_tool_runtime.facade import SandboxToolContextFacade, SynchronousFacade
@@ -89,7 +96,9 @@ def _context_for(kind: str, context: object) -> object:
 def _context_parameters(
     signature: Signature, args: dict, taken: "list[Parameter]"
 ) -> "list[tuple[Parameter, str]]":
-    """Those that an annotation names; else one that is named for it; else a first one that the code uses as one.
+    """
+    Those that an annotation names; else one that is named for it; else a first one that the code
+    uses as one.
 
     With each, which of the contexts it wants.
     """
@@ -121,12 +130,17 @@ def _context_parameters(
 
 
 def _is_open(rest: "Parameter | None") -> bool:
-    """Whether `*args` get the context: a decorator's function that only passes on says nothing else of the tool's."""
+    """
+    Whether `*args` get the context: a decorator's function that only passes on says nothing else of
+    the tool's.
+    """
     return rest is not None and _DATA_WORDS.isdisjoint(rest.words)
 
 
 def _kind_of(parameter: Parameter, signature: Signature) -> "str | None":
-    """Which context an annotation asks for; None where it says nothing, "" where it means another one."""
+    """
+    Which context an annotation asks for; None where it says nothing, "" where it means another one.
+    """
     words = parameter.words
     if not any(_CONTEXT in word for word in words):
         return None
@@ -135,7 +149,8 @@ def _kind_of(parameter: Parameter, signature: Signature) -> "str | None":
     if _SANDBOX_FACADE in words:
         # To a function that cannot await, the name means what the design document means by it.
         return _FACADE if signature.is_async else _SANDBOX_FACADE
-    # The context of an agent's process, which is not here: a tool that can do without it gets none, as it ever did.
+    # The context of an agent's process, which is not here: a tool that can do without it gets none,
+    # as it ever did.
     is_agents = _module_of(_CONTEXT, parameter.annotation, signature.namespace).startswith("google.")
     return "" if is_agents and not parameter.required else _CONTEXT
 

@@ -9,7 +9,10 @@ _METHOD = "_run_async_impl"
 
 
 def bind_class(tool: type, call: Call, context: object) -> tuple:
-    """The method to call and its keyword arguments. Raises Failure, BadArguments and what the class raises."""
+    """
+    The method to call and its keyword arguments. Raises Failure, BadArguments and what the class
+    raises.
+    """
     if not callable(getattr(tool, _METHOD, None)):
         raise Failure(
             "TOOL_NOT_FOUND",
@@ -32,7 +35,9 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
 
 
 def validated(tool: type, tool_config: dict) -> object:
-    """The configuration as an instance of the class's `config_model`, if it has one. Raises Failure."""
+    """
+    The configuration as an instance of the class's `config_model`, if it has one. Raises Failure.
+    """
     model = getattr(tool, "config_model", None)
     if model is None:
         return tool_config

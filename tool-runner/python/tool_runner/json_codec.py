@@ -1,30 +1,35 @@
 """JSON without the `json` package.
 
-`import json` takes about 6 ms, most of it for `re` and `enum`, in a process whose whole start takes 10: it would
-be the most expensive thing the runner does. The package is a thin layer over the C module `_json`, which loads in
-0.2 ms and is used here directly. Where an interpreter has no such module, `json` does the work.
+`import json` takes about 6 ms, most of it for `re` and `enum`, in a process whose whole start takes
+10: it would be the most expensive thing the runner does. The package is a thin layer over the C
+module `_json`, which loads in 0.2 ms and is used here directly. Where an interpreter has no such
+module, `json` does the work.
 """
 
 
 def encode(value: object) -> bytes:
     """A value as one line of UTF-8 JSON.
 
-    As `json.dumps(value, default=plain)`, where `plain` is that of `values.py`, with two differences: NaN and the
-    infinities, which JSON does not have, become null; text is not escaped to ASCII. Raises TypeError for a key that
-    is not a plain value and for a value that is still to come, ValueError for a circular value and RecursionError
-    for one that is nested too deeply.
+    As `json.dumps(value, default=plain)`, where `plain` is that of `values.py`, with two
+    differences: NaN and the infinities, which JSON does not have, become null; text is not escaped
+    to ASCII. Raises TypeError for a key that is not a plain value and for a value that is still to
+    come, ValueError for a circular value and RecursionError for one that is nested too deeply.
     """
     try:
         text = _encode_strictly(value)
     except ValueError:
-        # Either a number is not finite, and the detour makes it null, or the value is circular, and it raises again.
+        # Either a number is not finite, and the detour makes it null, or the value is circular, and
+        # it raises again.
         text = _encode_strictly(_decode(_encode_leniently(value)))
-    # A lone surrogate has no UTF-8; inside a JSON string, Python's backslash form of it is JSON's escape.
+    # A lone surrogate has no UTF-8; inside a JSON string, Python's backslash form of it is JSON's
+    # escape.
     return text.encode("utf-8", "backslashreplace")
 
 
 def decode(document: bytes) -> object:
-    """The value of a JSON document in UTF-8; NaN and the infinities read as None. Raises ValueError."""
+    """
+    The value of a JSON document in UTF-8; NaN and the infinities read as None. Raises ValueError.
+    """
     return _decode(document.decode("utf-8").strip(" \t\n\r"))
 
 
@@ -63,7 +68,8 @@ def _accelerated() -> tuple:
 
     def encoder(allow_nan: bool):
         def encode_text(value: object) -> str:
-            # In order: markers, default, encoder, indent, separators, sort_keys, skipkeys, allow_nan.
+            # In order: markers, default, encoder, indent, separators, sort_keys, skipkeys,
+            # allow_nan.
             chunks = make_encoder({}, _plain, encode_basestring, None, ":", ",", False, False, allow_nan)
             return "".join(chunks(value, 0))
 

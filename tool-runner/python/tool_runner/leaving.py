@@ -1,7 +1,10 @@
-"""Ends the process of a call without taking the interpreter apart, which takes up to 200 ms where large packages are loaded.
+"""
+Ends the process of a call without taking the interpreter apart, which takes up to 200 ms where
+large packages are loaded.
 
-What others can see of an interpreter's end happens here, too: threads are joined, exit handlers run, output is flushed.
-Objects that still live are not finalized, unless a file is open for writing: some of them may hold back what belongs in it.
+What others can see of an interpreter's end happens here, too: threads are joined, exit handlers
+run, output is flushed. Objects that still live are not finalized, unless a file is open for
+writing: some of them may hold back what belongs in it.
 """
 
 import atexit

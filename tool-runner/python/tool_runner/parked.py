@@ -1,4 +1,7 @@
-"""A runner that loads its tool before there is a call, and waits for the call. See tool-runner/PROTOCOL.md."""
+"""
+A runner that loads its tool before there is a call, and waits for the call. See
+tool-runner/PROTOCOL.md.
+"""
 
 import os
 import sys
@@ -15,7 +18,9 @@ _IS_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR of a code object's 
 
 
 def park(argv: "list[str]") -> int:
-    """Runs one call of the module `argv[2]` when it is told to. Returns the process's exit status."""
+    """
+    Runs one call of the module `argv[2]` when it is told to. Returns the process's exit status.
+    """
     if len(argv) != 5:
         return unusable("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     _, _, module, tools_dir, args_file = argv
@@ -34,7 +39,10 @@ def park(argv: "list[str]") -> int:
 
 
 def load(module: str, channel: int) -> "int | None":
-    """Imports a module, or says why not and ends. Returns the exit status of a process that the module forked."""
+    """
+    Imports a module, or says why not and ends. Returns the exit status of a process that the module
+    forked.
+    """
     runner_pid = os.getpid()
     try:
         __import__(module)
@@ -55,7 +63,9 @@ def refuse(channel: int, reason: str) -> None:
 
 
 def serve(channel: int, args_file: str, announce: object = None) -> int:
-    """Says that everything is ready, and runs one call when it is told to. Otherwise as `answer`."""
+    """
+    Says that everything is ready, and runs one call when it is told to. Otherwise as `answer`.
+    """
     say(channel, {"ready": True})
     if not _is_called(channel):
         os._exit(0)
@@ -72,7 +82,10 @@ def hide_parking(args_file: str) -> None:
 
 
 def take_channel() -> int:
-    """The socket that is descriptor 0, as another descriptor that no program inherits; stdin is empty from now on."""
+    """
+    The socket that is descriptor 0, as another descriptor that no program inherits; stdin is empty
+    from now on.
+    """
     channel = os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

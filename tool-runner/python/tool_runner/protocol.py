@@ -1,4 +1,7 @@
-"""The two files of the seam: runner_args.json comes in, result.json goes out. See tool-runner/PROTOCOL.md."""
+"""
+The two files of the seam: runner_args.json comes in, result.json goes out. See
+tool-runner/PROTOCOL.md.
+"""
 
 import os
 
@@ -33,11 +36,17 @@ _DEFAULTS = {
 
 
 class BadArguments(Exception):
-    """The arguments do not fit the function. The text names function and argument and may be published."""
+    """
+    The arguments do not fit the function. The text names function and argument and may be
+    published.
+    """
 
 
 class Failure(Exception):
-    """A call that ends in an error answer: a code of the protocol, a text that may be published, the limit it met."""
+    """
+    A call that ends in an error answer: a code of the protocol, a text that may be published, the
+    limit it met.
+    """
 
     def __init__(self, code: str, text: str, limit: "str | None" = None) -> None:
         super().__init__(text)
@@ -114,7 +123,9 @@ def error_document(code: str, text: str, limit: "str | None" = None) -> bytes:
 
 
 def write_result(path: str, document: bytes) -> None:
-    """Puts the document in place in one step: a reader finds all of it or nothing. Raises OSError."""
+    """
+    Puts the document in place in one step: a reader finds all of it or nothing. Raises OSError.
+    """
     temporary = f"{path}.{os.getpid()}"
     try:
         descriptor = _open_new(temporary)
@@ -128,8 +139,8 @@ def write_result(path: str, document: bytes) -> None:
         raise
 
 
-# By the system's calls alone: a file object asks three times as much of the system, and a short call takes no longer than
-# that.
+# By the system's calls alone: a file object asks three times as much of the system, and a short
+# call takes no longer than that.
 def _read(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -148,7 +159,9 @@ def _write(descriptor: int, document: bytes) -> None:
 
 
 def _open_new(path: str) -> int:
-    """A new file. A tool that has left no descriptor free has no use for its standard input any more."""
+    """
+    A new file. A tool that has left no descriptor free has no use for its standard input any more.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         return os.open(path, flags, 0o644)

@@ -1,4 +1,7 @@
-"""Functions that are registered with a class that provides tools: such a function gets an instance of the class."""
+"""
+Functions that are registered with a class that provides tools: such a function gets an instance of
+the class.
+"""
 
 import sys
 
@@ -9,9 +12,12 @@ _REGISTERED = "_decorated_tools"
 
 
 def provider_of(function: object, call: Call) -> tuple:
-    """The configuration for the function, and its `self` as a dict of one; an empty dict where no class has it.
+    """
+    The configuration for the function, and its `self` as a dict of one; an empty dict where no
+    class has it.
 
-    Raises Failure for a configuration that the class does not take, and what making an instance raises.
+    Raises Failure for a configuration that the class does not take, and what making an instance
+    raises.
     """
     provider = _class_of(function, sys.modules[call.module])
     if provider is None:
@@ -23,7 +29,10 @@ def provider_of(function: object, call: Call) -> tuple:
 
 
 def _class_of(function: object, module: object) -> "type | None":
-    """The class of the module that the function is registered with; one of its own goes before one that it imports."""
+    """
+    The class of the module that the function is registered with; one of its own goes before one
+    that it imports.
+    """
     layers = [function]
     while hasattr(layers[-1], "__wrapped__"):
         layers.append(layers[-1].__wrapped__)

@@ -1,4 +1,7 @@
-"""A call of nothing, by which what calls need is brought into memory, and made quick, before there is one."""
+"""
+A call of nothing, by which what calls need is brought into memory, and made quick, before there is
+one.
+"""
 
 import os
 
@@ -16,7 +19,9 @@ def nothing(text: str) -> dict:
 
 
 def rehearse(directory: str) -> None:
-    """Runs it with its files in a directory, and leaves there and in this process what was there."""
+    """
+    Runs it with its files in a directory, and leaves there and in this process what was there.
+    """
     arguments, result = f"{directory}/rehearsal.json", f"{directory}/rehearsal.result"
     call = {
         "module": _NAME,

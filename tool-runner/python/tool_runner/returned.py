@@ -6,7 +6,8 @@ from .values import members_of, still_to_come
 _MEMBERS = ("status", "message", "data", "data_objects", "error_code")
 _INLINE, _WITH_PREVIEW = "inline", "artifact_with_preview"
 _DISPOSITIONS = ("artifact", "auto", _WITH_PREVIEW, _INLINE)
-# Characters of a preview that the tool did not write itself, as in an agent that runs the tool in its own process.
+# Characters of a preview that the tool did not write itself, as in an agent that runs the tool in
+# its own process.
 _PREVIEW_LENGTH = 500
 # The type of a DataObject that was given none.
 _DEFAULT_TYPE = "text/plain"
@@ -15,8 +16,8 @@ _DEFAULT_TYPE = "text/plain"
 def as_object(returned: object, context: object) -> dict:
     """The answer as an object; the files of a ToolResult are saved as output artifacts.
 
-    Raises Failure for what is no answer and for files that cannot be saved, and what the tool's own code raises:
-    values are asked for their text and their members.
+    Raises Failure for what is no answer and for files that cannot be saved, and what the tool's own
+    code raises: values are asked for their text and their members.
     """
     problem = still_to_come(returned)
     if problem:
@@ -37,7 +38,8 @@ def _is_tool_result(value: object) -> bool:
 
 def _taken_apart(result: object, context: object) -> dict:
     members = members_of(result)
-    # With a `_schema` it is the form that a result travels in between programs, and may lack members.
+    # With a `_schema` it is the form that a result travels in between programs, and may lack
+    # members.
     if not isinstance(members, dict) or "_schema" in members:
         members = {name: getattr(result, name, None) for name in _MEMBERS}
     kept: "list[object]" = []
@@ -91,7 +93,9 @@ def _type_of(data_object: object) -> "str | None":
 
 
 def _previews_of(data_object: object) -> "list[dict]":
-    """What stays in the answer of a file with a preview; nothing for bytes that the tool wrote no preview of.
+    """
+    What stays in the answer of a file with a preview; nothing for bytes that the tool wrote no
+    preview of.
 
     Inline, so that no reader takes the preview for the file and saves it over it.
     """

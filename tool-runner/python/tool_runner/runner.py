@@ -1,4 +1,6 @@
-"""One call, from runner_args.json to result.json: load the tool, call it, write what became of it."""
+"""
+One call, from runner_args.json to result.json: load the tool, call it, write what became of it.
+"""
 
 import _signal
 import atexit
@@ -20,7 +22,8 @@ from .protocol import (
     write_result,
 )
 
-# What the tool leaves behind, threads and exit handlers, may hold an answer that is already written for this long.
+# What the tool leaves behind, threads and exit handlers, may hold an answer that is already written
+# for this long.
 LINGER_SECONDS = 2.0
 _LINGERING_NOTICE = (
     b"tool_runner: ended threads or exit handlers that were still running %g s after the tool\n"
@@ -30,7 +33,8 @@ _LINGERING_NOTICE = (
 _UNUSABLE_ARGUMENTS = 1
 # errno.ENXIO, without importing errno: a pipe without a reader (fifo(7)).
 _ENXIO = 6
-# Limits of the sandbox that errors of the system stand for: errno.ENOMEM, EMFILE and EFBIG, without importing errno.
+# Limits of the sandbox that errors of the system stand for: errno.ENOMEM, EMFILE and EFBIG, without
+# importing errno.
 _LIMITS = {12: "memory", 24: "open_files", 27: "file_size"}
 _HERE = os.path.dirname(__file__)
 
@@ -64,18 +68,21 @@ def prepare(tools_dir: str) -> None:
     # Registered first, so it runs last: what comes after the exit handlers may take its time.
     atexit.register(_signal.setitimer, _signal.ITIMER_REAL, 0)
     if sys.stdout is not None:
-        # Nobody sits at a terminal, so Python would keep back what a tool prints, and lose it with a tool that is killed.
+        # Nobody sits at a terminal, so Python would keep back what a tool prints, and lose it with
+        # a tool that is killed.
         sys.stdout.reconfigure(line_buffering=True)
     if tools_dir:
         sys.path.insert(0, tools_dir)
-    # What the original sets: its own packages, where they are installed, leave out what no tool needs.
+    # What the original sets: its own packages, where they are installed, leave out what no tool
+    # needs.
     os.environ.setdefault("_SAM_SANDBOX_LIGHT", "1")
 
 
 def answer(call: Call, announce: object = None) -> int:
     """Runs a call, writes what became of it, and ends the process. `announce` is that of `leave`.
 
-    Returns the exit status where the interpreter has to end in its usual way, and in processes that the tool forked.
+    Returns the exit status where the interpreter has to end in its usual way, and in processes that
+    the tool forked.
     """
     runner_pid = os.getpid()
     try:
@@ -91,7 +98,9 @@ def answer(call: Call, announce: object = None) -> int:
 
 
 def respond(call: Call) -> int:
-    """As `answer`, for a process that does not end then. Raises a SystemExit of the tool's own code."""
+    """
+    As `answer`, for a process that does not end then. Raises a SystemExit of the tool's own code.
+    """
     context = _context_of(call)
     runner_pid = os.getpid()
     try:
@@ -107,7 +116,9 @@ def respond(call: Call) -> int:
 
 
 def _is_abandoned(status_pipe: str) -> bool:
-    """Whether the worker, which reads the pipe from before the start, died while the sandbox was being set up.
+    """
+    Whether the worker, which reads the pipe from before the start, died while the sandbox was being
+    set up.
 
     Nobody would be left to stop the tool.
     """
@@ -139,13 +150,18 @@ def _context_of(call: Call) -> ToolContext:
 
 
 def _result(call: Call, context: ToolContext, returned: object) -> bytes:
-    """The document of a call that succeeds. Raises Failure, and a SystemExit of the tool's own code."""
+    """
+    The document of a call that succeeds. Raises Failure, and a SystemExit of the tool's own code.
+    """
     result = _as_object(returned, context)
     return result_document(result, context.described_outputs(), call.max_result_bytes)
 
 
 def _error(call: Call, failure: Failure) -> bytes:
-    """The document of a call that fails, with paths made relative to the directories that the tool knows."""
+    """
+    The document of a call that fails, with paths made relative to the directories that the tool
+    knows.
+    """
     text = str(failure)
     directories = [os.path.dirname(call.result_file), _HERE]
     directories += [entry.rstrip("/") for entry in sys.path if isinstance(entry, str)]
@@ -177,7 +193,10 @@ def _run_tool(call: Call, context: ToolContext) -> object:
 
 
 def _load(call: Call) -> object:
-    """The function or the class that the call names. Importing runs the tool's module, which may raise anything."""
+    """
+    The function or the class that the call names. Importing runs the tool's module, which may raise
+    anything.
+    """
     name = call.class_name or call.function
     try:
         __import__(call.module)
@@ -221,7 +240,10 @@ def _as_object(returned: object, context: ToolContext) -> dict:
 
 
 def _failure_of(error: BaseException) -> Failure:
-    """What to answer when the tool raised. Re-raises a SystemExit whose status says that the process failed."""
+    """
+    What to answer when the tool raised. Re-raises a SystemExit whose status says that the process
+    failed.
+    """
     if isinstance(error, SystemExit):
         code = error.code
         if isinstance(code, int) and code & 0xFF != 0:
@@ -272,7 +294,8 @@ def _deliver(call: Call, document: bytes) -> int:
 def limit_the_ending(status: int) -> None:
     """Lets threads and exit handlers of the tool end, but not for ever.
 
-    By a signal and not by a thread: a thread that has just started when the interpreter ends can crash it.
+    By a signal and not by a thread: a thread that has just started when the interpreter ends can
+    crash it.
     """
 
     def end(_signal_number: int, _frame: object) -> None:
@@ -286,7 +309,10 @@ def limit_the_ending(status: int) -> None:
 
 
 def flush_output() -> None:
-    """Flushes stdout and stderr. When nobody reads them any more, Python would otherwise end with status 120."""
+    """
+    Flushes stdout and stderr. When nobody reads them any more, Python would otherwise end with
+    status 120.
+    """
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
             stream.flush()

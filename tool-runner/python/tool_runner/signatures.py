@@ -26,9 +26,11 @@ class Parameter:
 
 
 class Signature:
-    """The named parameters of a function, whether it takes any other name, and whether it is `async`.
+    """
+    The named parameters of a function, whether it takes any other name, and whether it is `async`.
 
-    `leading_rest` is its `*args` if nothing comes before them, `namespace` what the names in its annotations mean.
+    `leading_rest` is its `*args` if nothing comes before them, `namespace` what the names in its
+    annotations mean.
     """
 
     __slots__ = ("_code", "is_async", "leading_rest", "namespace", "parameters", "takes_any_name")
@@ -50,7 +52,10 @@ class Signature:
         self._code = code
 
     def names_in_code(self) -> "set[str]":
-        """Names of attributes and globals in its code, functions within it included; none where there is no code."""
+        """
+        Names of attributes and globals in its code, functions within it included; none where there
+        is no code.
+        """
         names: "set[str]" = set()
         codes = [self._code] if self._code else []
         for code in codes:
@@ -145,7 +150,8 @@ def _annotations_of(function: object) -> dict:
     try:
         return function.__annotations__
     except NameError:
-        # From Python 3.14 on they are evaluated here, and one may name what only a type checker has imported.
+        # From Python 3.14 on they are evaluated here, and one may name what only a type checker has
+        # imported.
         return {}
 
 

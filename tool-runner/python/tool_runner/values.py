@@ -18,7 +18,9 @@ def plain(value: object) -> object:
 
 
 def members_of(value: object) -> object:
-    """What a pydantic model dumps, or the fields of a dataclass as a dict; None for anything else."""
+    """
+    What a pydantic model dumps, or the fields of a dataclass as a dict; None for anything else.
+    """
     if callable(getattr(type(value), "model_dump", None)):
         return value.model_dump()
     if hasattr(type(value), "__dataclass_fields__"):
@@ -29,7 +31,10 @@ def members_of(value: object) -> object:
 
 
 def still_to_come(value: object) -> "str | None":
-    """What a generator, an iterator or a coroutine is, and what to do about it; None for anything else."""
+    """
+    What a generator, an iterator or a coroutine is, and what to do about it; None for anything
+    else.
+    """
     kind = type(value)
     if hasattr(kind, "__next__") or hasattr(kind, "__anext__"):
         return f"a {kind.__name__}, whose values are still to come; make a list of them"

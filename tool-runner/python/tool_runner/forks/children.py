@@ -6,7 +6,8 @@
                           makes ready before         does
 """
 
-import _signal as signal  # `signal` itself makes objects of all numbers, in memory that each child would have to copy.
+# `signal` itself makes objects of all numbers, in memory that each child would have to copy.
+import _signal as signal
 import gc
 import os
 from _socket import AF_UNIX, SOCK_STREAM, socket
@@ -18,15 +19,17 @@ from ..parked import say, serve
 from ..protocol import describe
 from ..rehearsal import rehearse
 
-# Whose connection it is, and what for: descriptors of the runner but for the first, by which the first process reports.
+# Whose connection it is, and what for: descriptors of the runner but for the first, by which the
+# first process reports.
 _ROLES = ("report", "wake", "out", "err")
 _GO = b"go\n"
-# After so many runs, the interpreter has made code quick (PEP 659). What it makes of it, the children share.
+# After so many runs, the interpreter has made code quick (PEP 659). What it makes of it, the
+# children share.
 _REHEARSALS = 20
 # A memory file system in every child: on a disk, files take longer than all the rest.
 _MEMORY = "/tmp"
-# By which the runner says that it ends with 0, and nobody need wait until its memory is given back. Whoever else sends it
-# inside ends the sandbox, as whoever ends the runner does.
+# By which the runner says that it ends with 0, and nobody need wait until its memory is given back.
+# Whoever else sends it inside ends the sandbox, as whoever ends the runner does.
 _DONE = signal.SIGUSR1
 _AWAITED = (signal.SIGCHLD, _DONE)
 _ALL = frozenset(signal.valid_signals())
@@ -37,8 +40,9 @@ class Children:
     """Makes the children of this process."""
 
     def __init__(self, settings: dict, channel: int, args_file: str, fork_mask: ForkMask) -> None:
-        """Raises KeyError, ValueError or OSError where the settings are not those of PROTOCOL.md, or children of this
-        machine could not be isolated."""
+        """
+        Raises KeyError, ValueError or OSError where the settings are not those of PROTOCOL.md, or
+        children of this machine could not be isolated."""
         self._isolation = Isolation(settings)
         self.generators = Generators()
         self._channel = channel
@@ -46,7 +50,10 @@ class Children:
         self._fork_mask = fork_mask
 
     def make(self, orders: object) -> int:
-        """Makes one for each order until there are no more. Returns the exit status of the process that this is then."""
+        """
+        Makes one for each order until there are no more. Returns the exit status of the process
+        that this is then.
+        """
         self._isolation.lift_limits()
         for _ in range(_REHEARSALS):
             rehearse(_MEMORY)
@@ -77,8 +84,9 @@ class Children:
         report = None
         try:
             report, wake, out, err = (_connect(order["word"], role) for role in _ROLES)
-            # A session of its own first of all: what is sent to a process group crosses pid namespaces, and so would reach the
-            # template and all its children. The runner does not lead it, as in any other sandbox.
+            # A session of its own first of all: what is sent to a process group crosses pid
+            # namespaces, and so would reach the template and all its children. The runner does not
+            # lead it, as in any other sandbox.
             os.setsid()
             self._isolation.name_user()
             self._isolation.number_next(number)
@@ -127,11 +135,13 @@ def _connect(word: str, role: str) -> int:
 
 
 def _expect_signals(fork_mask: ForkMask) -> None:
-    """Has the signals that tell of an end wait until they are asked for, from before there is anybody to send them.
+    """
+    Has the signals that tell of an end wait until they are asked for, from before there is anybody
+    to send them.
 
-    The kernel drops those that come from inside to a first process that neither blocks nor handles them (pid_namespaces(7)),
-    and a call may be over before the first process has run again. Once it runs, it has all others wait for ever: what handles
-    them is the module's.
+    The kernel drops those that come from inside to a first process that neither blocks nor handles
+    them (pid_namespaces(7)), and a call may be over before the first process has run again. Once it
+    runs, it has all others wait for ever: what handles them is the module's.
     """
     fork_mask.block(_AWAITED)
     # Once in vain, so that in the end everything for it is in memory.
@@ -146,7 +156,10 @@ def _announce(status: int) -> None:
 
 
 def _stay(report: int, runner: int) -> None:
-    """What the first process of a pid namespace is there for: it waits for the others, and tells how the runner ended."""
+    """
+    What the first process of a pid namespace is there for: it waits for the others, and tells how
+    the runner ended.
+    """
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, _ALL)
         close_all_but([report])

@@ -5,8 +5,9 @@ import os
 
 
 class ForkMask:
-    """To be made before the tool's module is loaded: handlers of `os.register_at_fork` run in their order, and the module's may
-    start threads and programs, which have the mask for good."""
+    """
+    To be made before the tool's module is loaded: handlers of `os.register_at_fork` run in their
+    order, and the module's may start threads and programs, which have the mask for good."""
 
     def __init__(self) -> None:
         self._before: "set[int] | None" = None

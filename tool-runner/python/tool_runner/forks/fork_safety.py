@@ -10,9 +10,12 @@ _LOOK_SECONDS = 0.005
 
 
 def why_not_to_fork(own_descriptors: "set[int]", places: "dict[str, set[str]]") -> "str | None":
-    """What a child would share with its siblings or lack, or None. To be called before anything was forked.
+    """
+    What a child would share with its siblings or lack, or None. To be called before anything was
+    forked.
 
-    `places` are directories that children have anew, with the names that are in each of them anyway.
+    `places` are directories that children have anew, with the names that are in each of them
+    anyway.
     """
     return (
         _threads()
@@ -42,7 +45,10 @@ def _threads() -> "str | None":
 
 
 def _timers() -> "str | None":
-    """Children have none of them (fork(2)), and what they run would go on in the template, where nobody looks any more."""
+    """
+    Children have none of them (fork(2)), and what they run would go on in the template, where
+    nobody looks any more.
+    """
     kinds = (_signal.ITIMER_REAL, _signal.ITIMER_VIRTUAL, _signal.ITIMER_PROF)
     return "it has set a timer" if any(_signal.getitimer(kind)[0] for kind in kinds) else None
 
@@ -70,7 +76,10 @@ def _open_descriptors() -> "list[tuple[int, str]]":
 
 
 def _shared_memory() -> "str | None":
-    """Mappings that are shared and may be made writable (proc_pid_smaps(5)): what one child writes, all read."""
+    """
+    Mappings that are shared and may be made writable (proc_pid_smaps(5)): what one child writes,
+    all read.
+    """
     name = "memory"
     with open("/proc/self/smaps", "rb") as lines:
         for line in lines:

@@ -1,7 +1,8 @@
 """Generators of random numbers that a loaded module holds, seeded anew in each child of a template.
 
-Children begin as copies of the template and would draw the same numbers. Libraries that compare process ids notice the fork
-by themselves, such as OpenSSL from 1.1.1 on: no two children have the same id, and none has the template's.
+Children begin as copies of the template and would draw the same numbers. Libraries that compare
+process ids notice the fork by themselves, such as OpenSSL from 1.1.1 on: no two children have the
+same id, and none has the template's.
 """
 
 import ctypes
@@ -19,7 +20,8 @@ _UNREACHABLE = (
 _FIRST_OPENSSL_THAT_COMPARES_IDS = 0x1010_1000
 _NUMPY_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
-# Parts of a UUID of version 1 as an integer: the clock sequence, the node, and the bit of a node that was drawn.
+# Parts of a UUID of version 1 as an integer: the clock sequence, the node, and the bit of a node
+# that was drawn.
 _CLOCK_SEQUENCE, _NODE, _IS_DRAWN = 0x3FFF << 48, (1 << 48) - 1, 1 << 40
 _UUID_BYTES = 16
 
@@ -35,7 +37,10 @@ class Generators:
         self._seeders: list = []
 
     def find(self) -> "str | None":
-        """Finds those of the loaded module, and seeds them. Returns why one of them cannot be, or None."""
+        """
+        Finds those of the loaded module, and seeds them. Returns why one of them cannot be, or
+        None.
+        """
         try:
             _check_native()
             # The collector does not list what the module has frozen.
@@ -137,7 +142,8 @@ def _of_numpy() -> list:
     def seed() -> None:
         own.seed()
         for each in bits:
-            # What pickle would give a copy of a new one: from numpy 2 on also the sequence that others are spawned from.
+            # What pickle would give a copy of a new one: from numpy 2 on also the sequence that
+            # others are spawned from.
             each.__setstate__(type(each)().__reduce__()[2])
         for each in legacy:
             # Drops the number that it holds back for the next one of a normal distribution.
@@ -167,7 +173,10 @@ def _of_sqlite() -> list:
 
 
 def _of_uuid() -> list:
-    """What `uuid1` draws once: nothing else can have libuuid draw it anew, so that each child changes it by a mask."""
+    """
+    What `uuid1` draws once: nothing else can have libuuid draw it anew, so that each child changes
+    it by a mask.
+    """
     module = sys.modules.get("uuid")
     generate = getattr(module, "_generate_time_safe", None)
 

@@ -1,13 +1,17 @@
-"""What keeps a child of a template apart: its namespaces and mounts, and what it gives up before it may run a tool.
+"""
+What keeps a child of a template apart: its namespaces and mounts, and what it gives up before it
+may run a tool.
 
-By `ctypes`, since Python has most of these calls late or not at all. A child inherits the loaded module.
+By `ctypes`, since Python has most of these calls late or not at all. A child inherits the loaded
+module.
 """
 
 import ctypes
 import os
 import resource
 
-# clone(2) by machine: a process of its own that ends with SIGCHLD, as of fork(2), but in new namespaces at once.
+# clone(2) by machine: a process of its own that ends with SIGCHLD, as of fork(2), but in new
+# namespaces at once.
 _CLONE_NUMBER = {"x86_64": 56, "aarch64": 220}
 _SIGCHLD = 17
 _NEW_MOUNT, _NEW_CGROUP, _NEW_UTS, _NEW_IPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000
@@ -32,7 +36,8 @@ WORK_DIRECTORY = "/sandbox/work"
 # What the template has and its children must not: their work directories and its socket.
 TEMPLATE_DIRECTORY = "/sandbox/template"
 
-# The process id that was given last in the pid namespace of the process that reads or writes it (proc_sys_kernel(5)).
+# The process id that was given last in the pid namespace of the process that reads or writes it
+# (proc_sys_kernel(5)).
 _LAST_NUMBER, _MAX_NUMBER = "/proc/sys/kernel/ns_last_pid", "/proc/sys/kernel/pid_max"
 
 _libc = ctypes.PyDLL(None, use_errno=True)
@@ -52,11 +57,16 @@ class _Program(ctypes.Structure):
 
 
 class Isolation:
-    """How each child of one template is kept apart. The methods are steps, in their order; each may raise OSError."""
+    """
+    How each child of one template is kept apart. The methods are steps, in their order; each may
+    raise OSError.
+    """
 
     def __init__(self, settings: dict) -> None:
-        """Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the machine is unknown, and OSError
-        where the kernel lets nobody choose process ids (CONFIG_CHECKPOINT_RESTORE)."""
+        """
+        Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the
+        machine is unknown, and OSError where the kernel lets nobody choose process ids
+        (CONFIG_CHECKPOINT_RESTORE)."""
         os.close(os.open(_LAST_NUMBER, os.O_WRONLY))
         self._clone_number = _CLONE_NUMBER[os.uname().machine]
         self._has_network = settings["network"]
@@ -70,15 +80,21 @@ class Isolation:
         ]
 
     def lift_limits(self) -> None:
-        """Has the template go by the worker's own limits: what it may bounds all its children together."""
+        """
+        Has the template go by the worker's own limits: what it may bounds all its children
+        together.
+        """
         for name, _, _ in self._limits:
             hard = resource.getrlimit(name)[1]
             resource.setrlimit(name, (hard, hard))
 
     def clone(self) -> int:
-        """Makes a child that is the first process of its own namespaces. Returns its number, 0 in the child.
+        """
+        Makes a child that is the first process of its own namespaces. Returns its number, 0 in the
+        child.
 
-        What Python does after a fork is not done: the child is to fork once more before it runs code of others.
+        What Python does after a fork is not done: the child is to fork once more before it runs
+        code of others.
         """
         flags = _NEW_USER | _NEW_MOUNT | _NEW_PID | _NEW_IPC | _NEW_UTS
         if not self._has_network:
@@ -86,7 +102,10 @@ class Isolation:
         return _checked("clone", _libc.syscall(self._clone_number, flags | _SIGCHLD, 0, 0, 0, 0))
 
     def name_user(self) -> None:
-        """Has the child be in its user namespace who it is outside, and lets nobody make another such namespace."""
+        """
+        Has the child be in its user namespace who it is outside, and lets nobody make another such
+        namespace.
+        """
         _write("/proc/self/setgroups", b"deny")
         _write("/proc/self/uid_map", b"%d %d 1" % (os.geteuid(), os.geteuid()))
         _write("/proc/self/gid_map", b"%d %d 1" % (os.getegid(), os.getegid()))
@@ -102,7 +121,9 @@ class Isolation:
         _write(_LAST_NUMBER, b"%d" % (number - 1))
 
     def mount(self, directory: str) -> None:
-        """Gives the child file systems of its own where it can write, and hides what is the template's.
+        """
+        Gives the child file systems of its own where it can write, and hides what is the
+        template's.
 
         `directory` is the child's work directory among those of the template.
         """
@@ -120,7 +141,10 @@ class Isolation:
             _raise_loopback()
 
     def give_up(self, cpus: "list[int]") -> None:
-        """Leaves the child, for good, nothing but what tools may have. It is in its control group by now."""
+        """
+        Leaves the child, for good, nothing but what tools may have. It is in its control group by
+        now.
+        """
         _checked("unshare", _libc.unshare(_NEW_CGROUP))
         if cpus:
             os.sched_setaffinity(0, cpus)

@@ -1,4 +1,7 @@
-"""A runner that loads its tool once and makes children that wait for one call each. See tool-runner/PROTOCOL.md."""
+"""
+A runner that loads its tool once and makes children that wait for one call each. See
+tool-runner/PROTOCOL.md.
+"""
 
 import gc
 import os
@@ -16,7 +19,10 @@ _WORK_DIRECTORY_NAMES = {"input", "output", "status.pipe", "runner_args.json"}
 
 
 def template(argv: "list[str]") -> int:
-    """Makes children from the module `argv[2]` as it is told to. Returns the process's exit status, or that of a child."""
+    """
+    Makes children from the module `argv[2]` as it is told to. Returns the process's exit status, or
+    that of a child.
+    """
     if len(argv) != 5:
         return unusable("usage: tool_runner --template MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     _, _, module, tools_dir, args_file = argv

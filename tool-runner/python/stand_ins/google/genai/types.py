@@ -1,4 +1,6 @@
-"""Stands in for the module of this name, as far as class tools describe their parameters with it."""
+"""
+Stands in for the module of this name, as far as class tools describe their parameters with it.
+"""
 
 import enum
 
