@@ -4,7 +4,7 @@
 import { Agent } from "../harness/agent.ts";
 import { chooseBroker, openClientBroker, silentLog } from "../harness/client/broker-choice.ts";
 import type { Answer } from "../harness/messages.ts";
-import { createMemoryBroker } from "../worker/broker/memory/broker.ts";
+import { createMemoryBroker } from "../test/fakes/memory-broker/broker.ts";
 import { reconnecting } from "../worker/broker/reconnecting.ts";
 import { createHost } from "../worker/app.ts";
 import { readConfig } from "../worker/config/config.ts";

@@ -2,8 +2,8 @@
  * An agent on a broker inside this process.
  */
 import { type Answer, decodeAnswer, encodeRequest } from "../harness/messages.ts";
-import type { MemoryBroker } from "../worker/broker/memory/broker.ts";
-import type { MemorySubscription } from "../worker/broker/memory/subscription.ts";
+import type { MemoryBroker } from "../test/fakes/memory-broker/broker.ts";
+import type { MemorySubscription } from "../test/fakes/memory-broker/subscription.ts";
 import { invokeTopic, responseTopic } from "../worker/protocol/topics.ts";
 import { newUuid } from "../worker/support/ids.ts";
 import { defaultUserId } from "../harness/options/defaults.ts";

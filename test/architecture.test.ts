@@ -187,7 +187,7 @@ describe("the rules themselves", () => {
     ["worker/sandbox/backends.ts", "worker/runners/runner.ts", /below/],
     ["worker/invocation/invoker.ts", "worker/app.ts", /wires the rooms together/],
     ["worker/invocation/invoker.ts", "worker/artifacts/memory/store.ts", /adapters of artifacts/],
-    ["worker/broker/memory/broker.ts", "worker/broker/dev/wire.ts", /adapters of broker/],
+    ["worker/broker/amqp/broker.ts", "worker/broker/dev/wire.ts", /adapters of broker/],
     ["worker/protocol/topics.ts", "harness/agent.ts", /outside worker/],
     ["harness/agent.ts", "worker/invocation/invoker.ts", /harness may import/],
     ["harness/demo/demo.ts", "worker/app.ts", /harness may import/],
@@ -199,9 +199,9 @@ describe("the rules themselves", () => {
 
   test.each([
     ["worker/broker/broker.ts", "worker/support/clock.ts"],
-    ["worker/broker/dev/broker.ts", "worker/broker/dev/wire.ts"],
-    ["worker/broker/dev/broker.ts", "worker/broker/broker.ts"],
-    ["worker/broker/open.ts", "worker/broker/dev/broker.ts"],
+    ["worker/broker/dev/session.ts", "worker/broker/dev/wire.ts"],
+    ["worker/broker/dev/session.ts", "worker/broker/broker.ts"],
+    ["worker/broker/open.ts", "worker/broker/dev/session.ts"],
     ["worker/sandbox/backends.ts", "worker/sandbox/bubblewrap/backend.ts"],
     ["worker/runners/python.ts", "worker/sandbox/sandbox.ts"],
     ["worker/app.ts", "worker/artifacts/memory/store.ts"],

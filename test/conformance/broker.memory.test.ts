@@ -1,7 +1,7 @@
 /**
  * The broker contract, kept by the in-process broker.
  */
-import { createMemoryBroker } from "../../worker/broker/memory/broker.ts";
+import { createMemoryBroker } from "../fakes/memory-broker/broker.ts";
 import { describeBroker } from "./broker.ts";
 import { memoryPeer } from "./memory-peer.ts";
 

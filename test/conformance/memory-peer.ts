@@ -1,7 +1,7 @@
 /**
  * The agents' side of a broker in this process, for the conformance suite.
  */
-import type { MemoryBroker } from "../../worker/broker/memory/broker.ts";
+import type { MemoryBroker } from "../fakes/memory-broker/broker.ts";
 import type { Peer } from "./broker.ts";
 
 /** What agents can do with `broker`. */

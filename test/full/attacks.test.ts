@@ -11,6 +11,5 @@ describeAttacks({
   prefix: [],
   needsRoot: true,
   unenforced: [],
-  choice: "usual",
   starts: ["cold", "template", "import"],
 });

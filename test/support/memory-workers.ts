@@ -10,7 +10,7 @@ import {
   type MemoryBroker,
   type MemoryBrokerOptions,
   createMemoryBroker,
-} from "../../worker/broker/memory/broker.ts";
+} from "../fakes/memory-broker/broker.ts";
 import { FileMarks } from "../../worker/artifacts/filesystem/marks.ts";
 import { callKey } from "../../worker/invocation/claims/ledger.ts";
 import { namespace } from "./rig.ts";

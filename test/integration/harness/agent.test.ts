@@ -4,7 +4,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
-import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
+import { type MemoryBroker, createMemoryBroker } from "../../fakes/memory-broker/broker.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { DevClient } from "../../support/dev-client.ts";
 import { patience } from "../../support/patience.ts";

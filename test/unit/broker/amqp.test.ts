@@ -9,7 +9,7 @@ import {
   connectFailure,
   consumerFailure,
 } from "../../../worker/broker/amqp/failures.ts";
-import { brokerTimeOf, deliveryCount, toProperties } from "../../../worker/broker/amqp/headers.ts";
+import { brokerTimeOf, deliveryCount, toProperties } from "../../../worker/broker/amqp/messages.ts";
 import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
 import { isAmqpUrl, maxCallSeconds, timeLimitProblem } from "../../../worker/broker/open.ts";
 

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import type { BrokerSubscription } from "../../../worker/broker/broker.ts";
 import { LastingSubscription } from "../../../worker/broker/lasting-subscription.ts";
-import { createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
+import { createMemoryBroker } from "../../fakes/memory-broker/broker.ts";
 import { textOf } from "../../conformance/broker.ts";
 
 const never = new AbortController().signal;

@@ -2,7 +2,7 @@
  * The in-process broker beyond the contract: its queue and its bounds.
  */
 import { describe, expect, test } from "vitest";
-import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
+import { type MemoryBroker, createMemoryBroker } from "../../fakes/memory-broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 

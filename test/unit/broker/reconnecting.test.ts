@@ -4,7 +4,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { type Broker, BrokerError, type PublishOutcome } from "../../../worker/broker/broker.ts";
-import { type MemoryBroker, createMemoryBroker } from "../../../worker/broker/memory/broker.ts";
+import { type MemoryBroker, createMemoryBroker } from "../../fakes/memory-broker/broker.ts";
 import { type ReconnectingBroker, reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";

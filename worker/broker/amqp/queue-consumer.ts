@@ -9,7 +9,7 @@ import type { BrokerLog } from "../log.ts";
 import { reopen } from "../reopening.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { consumerEnded, consumerFailure } from "./failures.ts";
-import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./headers.ts";
+import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./messages.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Topology } from "./topology.ts";
 

@@ -5,7 +5,7 @@ import type { Channel, ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
 import { HeardMessages } from "../heard-messages.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { toProperties } from "./headers.ts";
+import { toProperties } from "./messages.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
 
 /** Keeps what was heard until it is pulled. */

@@ -11,7 +11,7 @@ import {
   type ToolClientOptions,
 } from "../../../../harness/client/tool-client.ts";
 import type { Broker } from "../../../../worker/broker/broker.ts";
-import { createMemoryBroker } from "../../../../worker/broker/memory/broker.ts";
+import { createMemoryBroker } from "../../../fakes/memory-broker/broker.ts";
 import { reconnecting } from "../../../../worker/broker/reconnecting.ts";
 import { patience } from "../../../support/patience.ts";
 import { type ServedRequest, serveTools } from "../../../support/served-tools.ts";

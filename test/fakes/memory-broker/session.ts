@@ -12,9 +12,9 @@ import {
   type PublishOutcome,
   type SessionEnd,
   type Settlement,
-} from "../broker.ts";
-import { defaultQueue as queue } from "../../protocol/queue-names.ts";
-import type { Weighed } from "../heard-messages.ts";
+} from "../../../worker/broker/broker.ts";
+import { defaultQueue as queue } from "../../../worker/protocol/queue-names.ts";
+import type { Weighed } from "../../../worker/broker/heard-messages.ts";
 import type { Queued } from "./queue.ts";
 import type { MemoryMessage, Subscription } from "./subscription.ts";
 

@@ -1,9 +1,9 @@
 /**
  * One listener of the in-process broker.
  */
-import { topicMatches } from "../../protocol/topics.ts";
-import type { BrokerSubscription } from "../broker.ts";
-import { HeardMessages, type Weighed } from "../heard-messages.ts";
+import { topicMatches } from "../../../worker/protocol/topics.ts";
+import type { BrokerSubscription } from "../../../worker/broker/broker.ts";
+import { HeardMessages, type Weighed } from "../../../worker/broker/heard-messages.ts";
 
 /** A message as the other side of the broker sees it. */
 export type MemoryMessage = Required<Weighed>;

@@ -2,7 +2,7 @@
  * The queue of the in-process broker: what waits for a session, how often it was handed out, and
  * what was put aside.
  */
-import { BrokerError } from "../broker.ts";
+import { BrokerError } from "../../../worker/broker/broker.ts";
 import type { MemoryMessage } from "./subscription.ts";
 
 /** Messages that may wait in the queue. */

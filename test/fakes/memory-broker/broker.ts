@@ -6,8 +6,8 @@
  * served a tool, and comes back when the session ends without having settled it. Subscribers get
  * every other message that is published meanwhile.
  */
-import { invokeTopic } from "../../protocol/topics.ts";
-import { type Clock, systemClock } from "../../support/clock.ts";
+import { invokeTopic } from "../../../worker/protocol/topics.ts";
+import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import {
   type Broker,
   BrokerError,
@@ -15,10 +15,10 @@ import {
   type CarriedCalls,
   type OutboundMessage,
   type PublishOutcome,
-} from "../broker.ts";
-import { noCarriedCalls } from "../delivery-tracker.ts";
-import type { Weighed } from "../heard-messages.ts";
-import { stamped } from "../timestamp.ts";
+} from "../../../worker/broker/broker.ts";
+import { noCarriedCalls } from "../../../worker/broker/delivery-tracker.ts";
+import type { Weighed } from "../../../worker/broker/heard-messages.ts";
+import { stamped } from "../../../worker/broker/timestamp.ts";
 import { Queue, type Queued } from "./queue.ts";
 import { type Exchange, MemorySession } from "./session.ts";
 import { type MemoryMessage, type MemorySubscription, Subscription } from "./subscription.ts";
