@@ -4,7 +4,7 @@
  */
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
-import { nodeToolModule } from "../../package.ts";
+import { nodeToolModule } from "../package.ts";
 
 const name = "secure-tool-runtime/tool";
 
