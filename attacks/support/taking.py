@@ -10,8 +10,8 @@ import time
 
 from support.attempts import error_name
 
-# So long that who looks now and then has looked.
-HOLD_SECONDS = 1.0
+# So long that who looks now and then has looked, also where all processors are busy.
+HOLD_SECONDS = 2.0
 
 
 def take(bound, unit, step, still_held=None):
