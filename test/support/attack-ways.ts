@@ -43,8 +43,8 @@ export interface Way {
   readonly prefix: readonly string[];
   readonly needsRoot: boolean;
   readonly unenforced: readonly string[];
-  /** What is asked for by `--start`, the usual starts unless given, and what is attacked then. */
-  readonly choice?: string;
+  /** What is asked for by `--start`, and what is attacked then. */
+  readonly choice: string;
   readonly starts: readonly AttackStart[];
   /** The only profile that is attacked; every one unless given. */
   readonly profile?: string;
@@ -98,9 +98,8 @@ async function attackedBy({ prefix, choice, profile }: Way): Promise<Report> {
     const [file = "", ...rest] = [...prefix, process.execPath, entry];
     const environment = { PATH: process.env["PATH"] ?? "", SANDBOX_PYTHON_BIN: "/usr/bin/python3" };
     const stdout = await new Promise<string>((resolve, reject) => {
-      const by = choice === undefined ? [] : ["--start", choice];
       const only = profile === undefined ? [] : ["--profile", profile];
-      const argv = [...rest, "doctor", "--attack", "--json", ...by, ...only];
+      const argv = [...rest, "doctor", "--attack", "--json", "--start", choice, ...only];
       const options = { env: environment, cwd: base, timeout: timeoutMs, maxBuffer: 2 ** 26 };
       execFile(file, argv, options, (error, out, err) => {
         if (out === "") reject(new Error(err, { cause: error }));

@@ -19,6 +19,7 @@ import {
   quietEnoughMs,
   settlingMs,
   touchMs,
+  unpublishedMs,
 } from "../../../worker/invocation/claims/shared-claim.ts";
 import { SharedClaims, stallMs } from "../../../worker/invocation/claims/shared-claims.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -349,6 +350,30 @@ test("a worker that stood still lets its connection prove itself before it begin
   clock.advance(stallMs + 1);
   const begun = claim.begin(repeatable, never);
   expect(await passUntil(begun)).toBeGreaterThanOrEqual(settlingMs);
+});
+
+test("an answer that waits for the broker is kept alive for as long after the process stood still", async () => {
+  const { one, other, clock } = await newGroup();
+  one.tick();
+  using waiting = one.open(key, first, alive);
+  await waiting.begin(once, never);
+  await waiting.isAnswered();
+  clock.advance(unpublishedMs + 1);
+  one.tick();
+  await waiting.look(clock.monotonicMs());
+  using next = other.open(key, again, alive);
+  let found: unknown;
+  void next.history(never, false).then((value) => (found = value));
+  for (let waitedMs = 0; waitedMs < goneMs + quietEnoughMs; waitedMs += lookMs) {
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    if (waitedMs % touchMs === 0) await waiting.look(clock.monotonicMs());
+    clock.advance(lookMs);
+  }
+  expect(found).toBeUndefined();
+  await waiting.answered(reply);
+  await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+  clock.advance(lookMs);
+  await vi.waitFor(() => expect(found).toEqual({ kind: "answered", answer: reply }), patience);
 });
 
 describe("without its store", () => {

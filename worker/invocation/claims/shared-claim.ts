@@ -155,6 +155,11 @@ export class SharedClaim implements CallClaim {
     if (this.#isRepeatable) await this.#removeMark();
   }
 
+  /** Keeps an answer that waits for the broker alive so much longer: this process stood still. */
+  wait(pausedMs: number): void {
+    this.#aliveUntilMs += pausedMs;
+  }
+
   /**
    * Touches the mark of the own run, or makes one when the broker hands the call to others. Never
    * rejects.

@@ -76,7 +76,11 @@ export class SharedClaims implements Claims, ClaimKeeper {
   /** Looks at the own runs, and at the clock. */
   tick(): void {
     const nowMs = this.parts.clock.monotonicMs();
-    if (nowMs - this.#tickedMs > stallMs) this.#provenMs = nowMs + settlingMs;
+    const pausedMs = nowMs - this.#tickedMs;
+    if (pausedMs > stallMs) {
+      this.#provenMs = nowMs + settlingMs;
+      for (const claim of this.begun) claim.wait(pausedMs);
+    }
     this.#tickedMs = nowMs;
     for (const claim of this.begun) void claim.look(nowMs);
     if (nowMs - this.#sweptMs < sweepMs) return;
