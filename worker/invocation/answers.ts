@@ -28,6 +28,8 @@ export interface Reply {
   /** That of the request. */
   readonly id: string;
   readonly payload: Uint8Array;
+  /** Whether the broker has confirmed it and found somebody to get it. */
+  readonly isDelivered?: boolean;
 }
 
 /** Where an answer goes, as its request says. */
@@ -81,36 +83,31 @@ export class Answers {
 
   /** Never throws. When the signal aborts it gives up. */
   async publish(to: Recipient, reply: Reply, signal: AbortSignal): Promise<Published> {
-    const settlement = await this.#send(to, reply, signal);
-    if (settlement !== "rejected") return { settlement, reply };
-    const instead = refusedReply(reply);
-    return { settlement: await this.#send(to, instead, signal), reply: instead };
+    const published = await this.#send(to, reply, signal);
+    return published.settlement === "rejected"
+      ? await this.#send(to, refusedReply(reply), signal)
+      : published;
   }
 
-  /**
-   * How a call is to be settled that is answered so: `rejected` when the broker will never take the
-   * answer.
-   */
-  async #send(
-    to: Recipient,
-    { payload }: Reply,
-    signal: AbortSignal,
-  ): Promise<Settlement | undefined> {
+  /** The settlement is `rejected` when the broker will never take the answer. */
+  async #send(to: Recipient, reply: Reply, signal: AbortSignal): Promise<Published> {
     const { topic } = to;
+    const { payload } = reply;
     const delays = retryDelaysMs.values();
     for (;;) {
       try {
         const outcome = await this.#session.publish({ ...to, payload }, signal);
         if (outcome === "unroutable") this.#countUnroutable(topic);
-        return "accepted";
+        const isDelivered = outcome === "confirmed";
+        return { settlement: "accepted", reply: { ...reply, isDelivered } };
       } catch (error) {
         const bytes = payload.byteLength;
         this.#log.error({ err: error, topic, bytes }, "answer could not be published");
-        if (await this.#hasEnded()) return undefined;
-        if (!(error instanceof BrokerError)) return "failed";
-        if (!error.transient) return "rejected";
+        if (await this.#hasEnded()) return { settlement: undefined, reply };
+        if (!(error instanceof BrokerError)) return { settlement: "failed", reply };
+        if (!error.transient) return { settlement: "rejected", reply };
         const delayMs = delays.next().value;
-        if (delayMs === undefined) return "failed";
+        if (delayMs === undefined) return { settlement: "failed", reply };
         // Whatever ends it: the next attempt tells what became of the session, and of the signal.
         await settlesWithin(this.#session.closed, delayMs, this.#clock, signal);
       }

@@ -9,7 +9,7 @@ import type { Answers, Recipient, Reply } from "./answers.ts";
 import { type CallParts, type CallSignals, type Decision, runCall } from "./call.ts";
 import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims/claims.ts";
 import { type Ledger, callKey } from "./claims/ledger.ts";
-import { isNearlyLost, isResent, poisonOf, wasDelivered } from "./claims/redelivery.ts";
+import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {
@@ -51,7 +51,8 @@ interface Ending {
  *
  * Every call with a usable reply topic is answered, and settled then, but for those that the worker
  * gives up: they go back to a broker that redelivers, unanswered, unless they must not run again. A
- * call that was answered here and is delivered again is answered the same, and does not run.
+ * call that was answered here and comes again does not run. It is answered the same, unless the
+ * broker redelivered it and has confirmed the answer.
  */
 export async function handleDelivery(
   parts: HandlerParts,
@@ -72,6 +73,8 @@ export async function handleDelivery(
       return undefined;
     case "answered": {
       parts.log.info({ topic, deliveryCount }, "call was delivered again after its answer");
+      const isKnown = known.reply.isDelivered === true && isRedelivery(delivery);
+      if (isKnown) return settle([delivery], "accepted", parts.log);
       const to = recipientOf(delivery, address);
       const { settlement } = await parts.answers.publish(to, known.reply, signals.publish);
       return settle([delivery], settlement, parts.log);
@@ -105,7 +108,7 @@ async function handleNew(call: NewCall): Promise<Ending> {
   for (;;) {
     const history = await historyOf(call);
     if (history === undefined) return { settlement: "failed" };
-    if (history.kind === "answered" && !isResent(delivery) && wasDelivered(delivery)) {
+    if (history.kind === "answered" && isRedelivery(delivery)) {
       const { topic, deliveryCount } = delivery;
       parts.log.info({ topic, deliveryCount }, "call was answered by another worker");
       return { settlement: "accepted" };

@@ -49,7 +49,7 @@ async function publish(
 describe("the call of an answer is settled", () => {
   test("as accepted when the broker has it", async () => {
     const { published, sent, answers, logged } = await publish(["confirmed"]);
-    expect(published).toEqual({ settlement: "accepted", reply });
+    expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: true } });
     expect(sent).toEqual([{ topic, payload: reply.payload }]);
     expect(answers.unroutable).toBe(0);
     expect(logged).toBe("");
@@ -57,7 +57,7 @@ describe("the call of an answer is settled", () => {
 
   test("as accepted when nobody is there to get it, which is logged and counted", async () => {
     const { published, answers, logged } = await publish(["unroutable"]);
-    expect(published).toEqual({ settlement: "accepted", reply });
+    expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: false } });
     expect(answers.unroutable).toBe(1);
     expect(JSON.parse(logged)).toMatchObject({
       level: "warn",
@@ -69,7 +69,7 @@ describe("the call of an answer is settled", () => {
 
   test("as accepted when the broker has it in the end, after a rest between attempts", async () => {
     const { published, sent, waits } = await publish([overloaded, overloaded, "confirmed"]);
-    expect(published).toEqual({ settlement: "accepted", reply });
+    expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: true } });
     expect(sent).toHaveLength(3);
     expect(waits).toEqual(retryDelaysMs.slice(0, 2));
   });

@@ -27,6 +27,11 @@ export function isResent({ properties }: Pick<Delivery, "properties">): boolean 
   return properties[resentProperty] === "true";
 }
 
+/** Whether it comes again by the broker alone: its sender does not ask for the answer again. */
+export function isRedelivery(delivery: Count & Pick<Delivery, "properties">): boolean {
+  return wasDelivered(delivery) && !isResent(delivery);
+}
+
 /** Whether the broker handed it out before. */
 export function wasDelivered({ redelivered, deliveryCount }: Count): boolean {
   return redelivered || deliveryCount > 1;

@@ -8,7 +8,7 @@ import type { Logger } from "../../telemetry/logger.ts";
 import { CallMarks, type UseMarks } from "./call-marks.ts";
 import { type CallClaim, type CallHistory, NotBegunError } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
-import { isResent, mayHaveBegun, wasDelivered } from "./redelivery.ts";
+import { isRedelivery, mayHaveBegun } from "./redelivery.ts";
 
 /**
  * Milliseconds before the marks of a call that came again are read, and as many more by chance: its
@@ -89,7 +89,7 @@ export class SharedClaim implements CallClaim {
     this.#entry = entry;
     this.#isContested = mayHaveBegun(delivery);
     const { mayReplay = false } = claims.parts;
-    this.#mayBeReplayed = mayReplay && wasDelivered(delivery) && !isResent(delivery);
+    this.#mayBeReplayed = mayReplay && isRedelivery(delivery);
   }
 
   async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
