@@ -9,6 +9,8 @@ export interface Cable extends AsyncDisposable {
   readonly port: number;
   /** Breaks every connection; new ones are passed on. */
   cut(): void;
+  /** Breaks every connection, and new ones as soon as they are made. */
+  unplug(): void;
 }
 
 export async function openCable(targetPort: number, targetHost = "127.0.0.1"): Promise<Cable> {
@@ -18,7 +20,12 @@ export async function openCable(targetPort: number, targetHost = "127.0.0.1"): P
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
   };
+  let isUnplugged = false;
   const server = createServer({ noDelay: true }, (near) => {
+    if (isUnplugged) {
+      near.destroy();
+      return;
+    }
     const far = connect({ host: targetHost, port: targetPort, noDelay: true });
     keep(near);
     keep(far);
@@ -34,6 +41,10 @@ export async function openCable(targetPort: number, targetHost = "127.0.0.1"): P
   return {
     port: (server.address() as AddressInfo).port,
     cut,
+    unplug() {
+      isUnplugged = true;
+      cut();
+    },
     async [Symbol.asyncDispose]() {
       server.close();
       cut();

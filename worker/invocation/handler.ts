@@ -3,13 +3,14 @@
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
+import { type ReplyAddress, readId, readReplyAddress, unknownId } from "../protocol/request.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Answers, Recipient, Reply } from "./answers.ts";
 import { type CallParts, type CallSignals, type Decision, runCall } from "./call.ts";
 import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims/claims.ts";
 import { type Ledger, callKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
+import { readDocument } from "./read-request.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {
@@ -145,35 +146,53 @@ async function run(
 }
 
 /**
- * The answer that another worker gave to the same request, or `NOT_REPEATED` where it was not kept.
+ * The answer that another worker kept for the same request, or `NOT_REPEATED` where it was too
+ * large.
  */
 async function repeat(
   { parts, delivery, address, signals, claim }: NewCall,
-  { answer }: Extract<CallHistory, { kind: "answered" }>,
+  { kind, answer }: Exclude<CallHistory, { kind: "open" }>,
 ): Promise<Conclusion | undefined> {
+  if (answer !== undefined) {
+    const { topic, deliveryCount } = delivery;
+    parts.log.info({ topic, deliveryCount }, "call gets the answer that another worker kept");
+    const id = await requestId(parts, delivery, signals);
+    return { isFinal: true, isRepeated: kind === "answered", reply: { id, payload: answer } };
+  }
   const refusal = new InvocationError(
     "NOT_REPEATED",
     "The same request was answered before. The answer was too large to be kept",
   );
   const claimed = { claim, mayHaveBegun: true };
   const decision = await runCall(parts, delivery, address, signals, refusal, claimed);
-  if (decision === undefined) return undefined;
-  const { reply } = decision;
-  const payload = answer ?? reply.payload;
-  return { isFinal: true, isRepeated: true, reply: { ...reply, payload } };
+  return decision && { ...decision, isFinal: true, isRepeated: true };
+}
+
+async function requestId(
+  { largeRequests }: HandlerParts,
+  { payload }: Delivery,
+  signals: CallSignals,
+): Promise<string> {
+  try {
+    return readId(await readDocument(payload, largeRequests, signals.publish));
+  } catch {
+    // The answer goes out as it was kept.
+    return unknownId;
+  }
 }
 
 async function answer(
   { parts, delivery, address, signals, claim }: NewCall,
   { reply, isFinal, isPoison = false, isRepeated = false }: Conclusion,
 ): Promise<Ending> {
+  // A poison is not kept: an operator who puts it back into its queue wants it tried again.
+  const isKept = isFinal && !isPoison && !isRepeated;
   // After a stall: another worker took this one for dead, and its answer stands.
-  if (!isRepeated && (await claim.isAnswered())) return { settlement: "accepted" };
+  const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? reply.payload : undefined));
+  if (isAnswered) return { settlement: "accepted" };
   const to = recipientOf(delivery, address);
   const published = await parts.answers.publish(to, reply, signals.publish);
   const { settlement } = published;
-  // Not remembered: an operator who puts it back into its queue wants it tried again.
-  const isKept = isFinal && !isPoison && !isRepeated;
   if (isKept && settlement === "accepted") await claim.answered(published.reply.payload);
   if (settlement === "failed") await claim.release();
   if (isPoison) return { settlement: settlement === "accepted" ? "rejected" : settlement };

@@ -72,6 +72,23 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       expect(workers.runs.begun).toEqual(["call"]);
     });
 
+    const leavesAnswer = "whose worker stays cut off gets its answer from another, and runs once";
+    test(leavesAnswer, { tags: "full" }, async () => {
+      const { place, workers } = await prepare(openPlace);
+      const cable = await openCable(place.port);
+      onTestFinished(() => cable[Symbol.asyncDispose]());
+      await workers.startWorkerOn(place.brokerAt(cable.port), 1);
+      await workers.publish("once_only", "call");
+      await workers.runs.haveBegun("call");
+      const { worker: next } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
+      cable.unplug();
+      workers.runs.finish("call");
+      await workers.answered("call");
+      expect(await next.drain(longMs)).toMatchObject(nothingLeft);
+      expect(workers.answers.get("call")).toMatchObject([done]);
+      expect(workers.runs.begun).toEqual(["call"]);
+    });
+
     test("whose connection breaks between answer and settlement does not run again", async () => {
       const { place, workers } = await prepare(openPlace);
       const cable = await openCable(place.port);

@@ -21,9 +21,9 @@ import { Answers } from "../../../worker/invocation/answers.ts";
 import { type Claims, guessedClaims } from "../../../worker/invocation/claims/claims.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
-import { Ledger } from "../../../worker/invocation/claims/ledger.ts";
+import { Ledger, callKey } from "../../../worker/invocation/claims/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
-import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
+import { CallMarks, maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
 import { SharedClaims } from "../../../worker/invocation/claims/shared-claims.ts";
 import type { ToolEntry, UnavailableTool } from "../../../worker/manifest/manifest.ts";
 import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors.ts";
@@ -554,14 +554,15 @@ describe("a call that another worker answered", () => {
     const base = await mkdtemp(join(tmpdir(), "str-handler-"));
     onTestFinished(() => rm(base, { recursive: true, force: true }));
     const clock = { ...systemClock, sleep: () => nextTurn() };
+    const marks = new FileMarks(base);
     const [one, other] = [1, 2].map(() => {
-      const claims = new SharedClaims({ marks: new FileMarks(base), clock, log });
+      const claims = new SharedClaims({ marks, clock, log });
       onTestFinished(() => claims[Symbol.asyncDispose]());
       return claims;
     }) as [SharedClaims, SharedClaims];
     const answered = async () =>
       (await readdir(base, { recursive: true })).filter((name) => name.endsWith(".answered"));
-    return { one, other, answered };
+    return { one, other, marks, answered };
   }
 
   test("and that comes again is settled without a second answer, and does not run", async () => {
@@ -591,6 +592,20 @@ describe("a call that another worker answered", () => {
     expect(answerOf(told[0])).toMatchObject({ id: "7", error: { code: "NOT_REPEATED" } });
     expect(told[1]).toBe("accepted");
     expect(runs).toEqual([]);
+  });
+
+  test("and lost the broker is answered with its answer, and neither runs nor fails", async () => {
+    const { other, marks, answered } = await newClaims();
+    const key = callKey({ topic: invokeTopic(namespace, "echo"), payload: request }, replyTo);
+    const call = Buffer.from(key, "base64").toString("hex");
+    const kept = new CallMarks(call, (operation) => operation(marks, neverAborted));
+    await kept.keepUnpublished(Buffer.from('{"kept":true}'));
+    const nearlyLost = { ...again, deliveryCount: 5 };
+    const { told, runs, logged } = await handle({ claims: other, maxDeliveries: 6 }, nearlyLost);
+    expect(told).toEqual([`${replyTo} {"kept":true}`, "accepted"]);
+    expect(runs).toEqual([]);
+    expect(logged).toContain("call gets the answer that another worker kept");
+    expect(await answered()).toHaveLength(1);
   });
 
   test("with POISONED counts as not answered: an operator may put it back", async () => {

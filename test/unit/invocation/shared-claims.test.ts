@@ -117,6 +117,11 @@ const first: Delivery = {
 const again: Delivery = { ...first, redelivered: true, deliveryCount: 2 };
 const key = callKey(first, "reply");
 const alive = { isLost: () => false, cameAgain: () => false };
+/** The deliveries of a call whose connection is lost while it runs. */
+const lostAfterBegin = () => {
+  let asked = 0;
+  return { ...alive, isLost: () => asked++ > 0 };
+};
 const lost = { isLost: () => true, cameAgain: () => false };
 
 describe("the first delivery of a call", () => {
@@ -336,11 +341,61 @@ test("a worker that was taken for dead finds that its call was answered", async 
   const { one, other, passUntil } = await newGroup();
   using stalled = one.open(key, first, alive);
   await stalled.begin(once, never);
-  expect(await stalled.isAnswered()).toBe(false);
+  expect(await stalled.isAnswered(reply)).toBe(false);
   const second = other.open(key, again, alive);
   await passUntil(second.history(never, false));
   await second.answered(reply);
-  expect(await stalled.isAnswered()).toBe(true);
+  expect(await stalled.isAnswered(reply)).toBe(true);
+});
+
+describe("the answer of a worker that lost the broker", () => {
+  const endCutOff = async (payload: Buffer | undefined) => {
+    const group = await newGroup();
+    const running = group.one.open(key, first, lostAfterBegin());
+    await running.begin(once, never);
+    expect(await running.isAnswered(payload)).toBe(false);
+    const waiting = group.other.open(key, again, alive);
+    return { ...group, running, waiting };
+  };
+
+  test("is left to others, who give it when the worker does not come back", async () => {
+    const { waiting, passUntil } = await endCutOff(reply);
+    const history = waiting.history(never, false);
+    expect(await passUntil(history)).toBeGreaterThanOrEqual(goneMs - lookMs);
+    expect(await history).toEqual({ kind: "unpublished", answer: reply });
+  });
+
+  test("is given by others when their delivery is nearly the last", async () => {
+    const { waiting, clock } = await endCutOff(reply);
+    const history = await waiting.history(never, true);
+    expect(history).toEqual({ kind: "unpublished", answer: reply });
+    expect(clock.slept).toEqual([]);
+  });
+
+  test("is given by that worker when it comes back", async () => {
+    const { running, waiting, passUntil } = await endCutOff(reply);
+    const history = waiting.history(never, false);
+    await running.answered(reply);
+    expect(await passUntil(history)).toBeLessThan(goneMs);
+    expect(await history).toEqual({ kind: "answered", answer: reply });
+  });
+
+  test("is found by that worker when others gave it", async () => {
+    const { running, waiting, passUntil } = await endCutOff(reply);
+    await passUntil(waiting.history(never, false));
+    await waiting.answered(reply);
+    expect(await running.isAnswered(reply)).toBe(true);
+  });
+
+  test.each([
+    ["larger than is kept", Buffer.alloc(maxKeptAnswerBytes + 1)],
+    ["none that others may give", undefined],
+  ])("is not given by others when it is %s", async (_, payload) => {
+    const { waiting, passUntil } = await endCutOff(payload);
+    const history = waiting.history(never, false);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "open", runs: 1, mayHaveBegun: true });
+  });
 });
 
 test("a worker that stood still lets its connection prove itself before it begins a call", async () => {
@@ -357,7 +412,7 @@ test("an answer that waits for the broker is kept alive for as long after the pr
   one.tick();
   using waiting = one.open(key, first, alive);
   await waiting.begin(once, never);
-  await waiting.isAnswered();
+  await waiting.isAnswered(undefined);
   clock.advance(unpublishedMs + 1);
   one.tick();
   await waiting.look(clock.monotonicMs());

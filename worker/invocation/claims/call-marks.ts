@@ -1,6 +1,7 @@
 /**
- * The marks of one call: `{call}.1`, `{call}.2` for each run that began, `{call}.answered` with the
- * answer, and `{call}.replayable`, a note that the call was answered and nothing else.
+ * The marks of one call: `{call}.1`, `{call}.2` for each run that began, `{call}.unpublished` with an
+ * answer that its worker could not publish yet, `{call}.answered` with the answer, and
+ * `{call}.replayable`, a note that the call was answered and nothing else.
  */
 import type { Mark, MarkStore } from "../../artifacts/marks.ts";
 
@@ -62,6 +63,17 @@ export class CallMarks {
     await this.#use((marks, limited) => marks.create(this.#answered, content, limited));
   }
 
+  /** An answer that the worker of the run could not publish when it was kept. */
+  unpublished(signal: AbortSignal): Promise<Mark | undefined> {
+    return this.#read(this.#unpublished, signal);
+  }
+
+  /** Keeps nothing of an answer that is too large. */
+  async keepUnpublished(payload: Uint8Array): Promise<void> {
+    if (payload.byteLength > maxKeptAnswerBytes) return;
+    await this.#use((marks, limited) => marks.create(this.#unpublished, payload, limited));
+  }
+
   async isNoted(signal: AbortSignal): Promise<boolean> {
     return (await this.#read(this.#noted, signal)) !== undefined;
   }
@@ -80,6 +92,10 @@ export class CallMarks {
 
   get #answered(): string {
     return `${this.#call}.answered`;
+  }
+
+  get #unpublished(): string {
+    return `${this.#call}.unpublished`;
   }
 
   get #noted(): string {

@@ -19,6 +19,12 @@ export type CallHistory =
       readonly kind: "answered";
       /** What the caller got; undefined where that was too large to keep. */
       readonly answer: Uint8Array | undefined;
+    }
+  | {
+      /** The run ended in a worker that has lost the broker since. */
+      readonly kind: "unpublished";
+      /** What the caller is to get. */
+      readonly answer: Uint8Array;
     };
 
 /** A call that this worker handles. Disposing ends what keeps the claim alive. */
@@ -41,8 +47,12 @@ export interface CallClaim extends Disposable {
    * signal's reason.
    */
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
-  /** Whether another worker answered the call although this one runs it. */
-  isAnswered(): Promise<boolean>;
+  /**
+   * To be called before the answer is published. Resolves to whether another worker answered the
+   * call meanwhile. Another worker may publish `payload` once this one has lost the broker;
+   * undefined when it must not.
+   */
+  isAnswered(payload: Uint8Array | undefined): Promise<boolean>;
   /** To be called when the broker has the answer, and before the call is settled. */
   answered(payload: Uint8Array): Promise<void>;
   /** To be called when the call goes back to the broker; forgets the run of a repeatable call. */

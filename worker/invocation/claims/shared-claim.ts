@@ -76,6 +76,8 @@ export class SharedClaim implements CallClaim {
   #ownRun: number | undefined;
   #touchedMs = -Infinity;
   #aliveUntilMs = Infinity;
+  /** An answer that another worker may publish when the connection of the call is lost. */
+  #unpublished: Uint8Array | undefined;
   #looking: Promise<void> | undefined;
 
   constructor(
@@ -103,6 +105,13 @@ export class SharedClaim implements CallClaim {
       this.#requireDelivery();
       const found = await this.#find(signal);
       if (found.kind === "answered") return found;
+      if (found.kind === "unpublished") {
+        // Its worker may be back in a moment, and publish the answer itself.
+        const { kind, answer } = found;
+        if (isUrgent || found.ageMs >= goneMs) return { kind, answer };
+        await clock.sleep(lookMs, signal);
+        continue;
+      }
       const { runs } = found;
       if (found.stamp === undefined) return { kind: "open", runs, mayHaveBegun: false };
       // Time in which nothing was looked at says nothing of the other worker.
@@ -129,8 +138,9 @@ export class SharedClaim implements CallClaim {
     this.#claims.begun.add(this);
   }
 
-  async isAnswered(): Promise<boolean> {
+  async isAnswered(payload: Uint8Array | undefined): Promise<boolean> {
     const { clock } = this.#claims.parts;
+    this.#unpublished = payload;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
     // A connection that was lost just before the end: the answer waits for the next one.
     if (this.#claims.begun.has(this)) await this.look(clock.monotonicMs());
@@ -141,6 +151,7 @@ export class SharedClaim implements CallClaim {
   }
 
   async answered(payload: Uint8Array): Promise<void> {
+    this.#unpublished = undefined;
     if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
       await this.#claims.keep(() => this.#marks.keepAnswer(payload));
     } else if (this.#claims.parts.mayReplay === true) {
@@ -161,8 +172,8 @@ export class SharedClaim implements CallClaim {
   }
 
   /**
-   * Touches the mark of the own run, or makes one when the broker hands the call to others. Never
-   * rejects.
+   * Touches the mark of the own run, or makes one when the broker hands the call to others. Leaves
+   * them an answer that cannot be published. Never rejects.
    */
   look(nowMs: number): Promise<void> {
     this.#looking ??= this.#claims
@@ -176,6 +187,12 @@ export class SharedClaim implements CallClaim {
   }
 
   async #keepAlive(nowMs: number): Promise<void> {
+    if (this.#unpublished !== undefined && this.#entry.isLost()) {
+      const payload = this.#unpublished;
+      this.#unpublished = undefined;
+      this.#isContested = true;
+      return this.#marks.keepUnpublished(payload);
+    }
     if (nowMs > this.#aliveUntilMs || nowMs - this.#touchedMs < touchMs) return;
     if (this.#ownRun !== undefined) {
       this.#touchedMs = nowMs;
@@ -230,12 +247,18 @@ export class SharedClaim implements CallClaim {
         readonly stamp: string | undefined;
         readonly ageMs: number;
       }
+    | { readonly kind: "unpublished"; readonly answer: Uint8Array; readonly ageMs: number }
     | Extract<CallHistory, { kind: "answered" }>
   > {
     try {
       const answer = await this.#marks.answer(signal);
       if (answer !== undefined) return answered(answer);
       if (this.#mayBeReplayed && (await this.#marks.isNoted(signal))) return answered(nothing);
+      const unpublished = await this.#marks.unpublished(signal);
+      if (unpublished !== undefined) {
+        const { content, ageMs } = unpublished;
+        return { kind: "unpublished", answer: content, ageMs };
+      }
       const { runs, last } = await this.#marks.runs(signal);
       this.#runs = runs;
       return { kind: "open", runs, stamp: last?.stamp, ageMs: last?.ageMs ?? 0 };
