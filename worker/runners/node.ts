@@ -106,7 +106,19 @@ export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRu
 }
 
 async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
-  const facts = await run(nodeBin, ["--print", aboutItself], {
+  const { execPath, versions } = process;
+  // Saves a process: usually the tools' program is the worker's own.
+  const isOwn = nodeBin === execPath;
+  const facts = isOwn ? { version: versions.node, executable: execPath } : await ask(nodeBin);
+  if (Number.parseInt(facts.version) >= leastMajor) return facts;
+  throw new SandboxError(
+    `${nodeBin} is Node ${facts.version}; tools need Node ${leastMajor} or later`,
+    { setting: "nodeBin" },
+  );
+}
+
+async function ask(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
+  return await run(nodeBin, ["--print", aboutItself], {
     env: {},
     cwd: "/",
     timeout: questionTimeoutMs,
@@ -118,11 +130,6 @@ async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpret
         setting: "nodeBin",
       });
     });
-  if (Number.parseInt(facts.version) >= leastMajor) return facts;
-  throw new SandboxError(
-    `${nodeBin} is Node ${facts.version}; tools need Node ${leastMajor} or later`,
-    { setting: "nodeBin" },
-  );
 }
 
 class NodeRunner implements ToolRunner {
