@@ -1,6 +1,6 @@
 /**
- * The marks of one call: `{call}.1`, `{call}.2` for each run that began, `{call}.unpublished` with an
- * answer that its worker could not publish yet, `{call}.answered` with the answer, and
+ * The marks of one call: `{call}.1`, `{call}.2` for each run that began, `{call}.unpublished` with
+ * an answer that its worker could not publish yet, `{call}.answered` with the answer, and
  * `{call}.replayable`, a note that the call was answered and nothing else.
  */
 import type { Mark, MarkStore } from "../../artifacts/marks.ts";
