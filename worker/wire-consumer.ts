@@ -44,7 +44,7 @@ export function wireConsumer(
     invoker,
     clock,
     log,
-    answers: new Answers(session, clock, log),
+    answers: new Answers(session, log),
     topicTools: new TopicTools(namespace, log),
     largeRequests: new Slots({ capacity: maxParserThreads, maxWaiting: Infinity }),
     resolve: (tool: string) => catalog.resolve(tool),

@@ -25,7 +25,7 @@ const answerTimeoutMs = 10_000;
  */
 const hurriedAnswerTimeoutMs = 1_000;
 /**
- * Milliseconds for the broker to stop handing out calls, before running ones are given back to it:
+ * Milliseconds for the broker to stop handing out calls, before running ones are requeued:
  * well within those above.
  */
 const pauseTimeoutMs = 500;
@@ -38,8 +38,8 @@ const pauseTimeoutMs = 500;
  * | `idle`     | nothing is open                                                            |
  * | `starting` | parts are being opened; nothing is subscribed                              |
  * | `running`  | calls are taken and answered                                               |
- * | `draining` | no new call is taken; those taken are finished, or stopped at the deadline and answered or given back |
- * | `stopped`  | everything is given back                                                   |
+ * | `draining` | no new call is taken; those taken are finished, or stopped at the deadline and answered or requeued |
+ * | `stopped`  | everything is released                                                     |
  */
 export type WorkerState = "idle" | "starting" | "running" | "draining" | "stopped";
 
@@ -123,17 +123,17 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Stops intake, lets running calls finish until the deadline, and gives up the rest. Calls that
-   * only wait for a slot are given up at once where another worker can take them.
+   * Stops intake, lets running calls finish until the deadline, and cancels the rest. Calls that
+   * only wait for a slot are cancelled at once where another worker can take them.
    */
   async drain(deadlineMs: number): Promise<DrainReport> {
     this.#state = "draining";
     this.#starts?.drain();
     const [consumer, session] = [this.#consumer, this.#session];
     if (consumer === undefined || session === undefined) {
-      return { finished: 0, givenBack: 0, abandoned: 0 };
+      return { finished: 0, requeued: 0, abandoned: 0 };
     }
-    // Once nothing comes to this session any more: what it gives back must reach another.
+    // Once nothing comes to this session any more: what it requeues must reach another.
     if (session.redelivers)
       void session.pause().then(() => this.#stopWaiting.abort(shutdownError()));
     const report = await consumer.drain(AbortSignal.timeout(deadlineMs));
@@ -148,7 +148,7 @@ export class Worker implements AsyncDisposable {
     setTimeout(giveUp, hurriedAnswerTimeoutMs).unref();
   }
 
-  /** Gives up every call at once, and closes everything in reverse order of opening. */
+  /** Cancels every call at once, and closes everything in reverse order of opening. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === "stopped") return;
     this.#state = "stopped";
@@ -162,7 +162,7 @@ export class Worker implements AsyncDisposable {
 
   async #stopRunning(consumer: Consumer, session: BrokerSession): Promise<void> {
     const giveUp = setTimeout(() => this.#stopPublishing.abort(shutdownError()), answerTimeoutMs);
-    // A session that still takes calls would be handed what is given back, again and again.
+    // A session that still takes calls would be handed what is requeued, again and again.
     if (session.redelivers) await settlesWithin(session.pause(), pauseTimeoutMs, this.#host.clock);
     this.#stopWaiting.abort(shutdownError());
     this.#stopCalls.abort(shutdownError());
@@ -267,7 +267,7 @@ export class Worker implements AsyncDisposable {
   }
 }
 
-/** Why calls are given up; answers have words of their own. */
+/** Why calls are cancelled; answers have words of their own. */
 function shutdownError(): Error {
   return new Error("the worker is shutting down");
 }

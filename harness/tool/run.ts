@@ -184,7 +184,7 @@ async function call(
   const onStatus = statusTeller(context);
   const outcome = await invoker.invoke(invocation, { signal, waitSignal: signal, log, onStatus });
   // Only our own signal makes the spine give up.
-  if (outcome.kind === "given-up") throw signal.reason;
+  if (outcome.kind === "cancelled") throw signal.reason;
   return {
     answer: decodeAnswer(encodeResponse(invocation.id, outcome)),
     cause: outcome.kind === "error" ? outcome.error.cause : undefined,

@@ -66,6 +66,11 @@ export interface OutboundMessage {
    */
   readonly isStatus?: boolean;
   /**
+   * Whether it is published again for a minute and a half while the broker refuses it for the time
+   * being. A session that reconnects does so.
+   */
+  readonly isRetried?: boolean;
+  /**
    * Seconds after which nobody needs it any more. Where a broker can forget a message without
    * keeping it as a dead letter, it does; others keep it as they keep every message.
    */

@@ -1,8 +1,10 @@
 /**
- * Keeps what we publish until a broker has confirmed it, across the loss of connections.
+ * Keeps what we publish until a broker has confirmed it, across the loss of connections and while
+ * the broker refuses it.
  */
 import { resentProperty } from "../protocol/request.ts";
 import type { Clock } from "../support/clock.ts";
+import { settlesWithin } from "../support/within.ts";
 import {
   BrokerError,
   type BrokerSession,
@@ -19,8 +21,20 @@ const maxHeldMessages = 1_000;
 /** Payload bytes that may wait for their confirmation. */
 const maxHeldBytes = 128 * 1024 * 1024;
 
+/** Attempts at the last of the delays. */
+const lateAttempts = 16;
+
+/**
+ * Milliseconds between attempts to publish a retried message, a minute and a half in all: a full
+ * queue is waited for.
+ */
+export const retryDelaysMs: readonly number[] = [
+  ...[250, 500, 1_000, 2_000, 4_000],
+  ...Array.from({ length: lateAttempts }, () => 5_000),
+];
+
 /** Milliseconds within which a session whose connection broke under a command says so. */
-const lossNoticeMs = 1_000;
+export const lossNoticeMs = 1_000;
 
 /** What of a session matters here. */
 type Outlet = Pick<BrokerSession, "publish" | "closed">;
@@ -41,22 +55,45 @@ interface Held {
  */
 export class Outbox {
   readonly #clock: Clock;
+  readonly #onRefused: (message: OutboundMessage, error: BrokerError) => void;
   /** Insertion order is sending order. */
   readonly #held = new Set<Held>();
   #heldBytes = 0;
   #session: Outlet | undefined;
   #closed: BrokerError | undefined;
+  readonly #end = Promise.withResolvers<void>();
 
-  constructor(clock: Clock) {
+  /** @param onRefused called before each wait for the next attempt */
+  constructor(
+    clock: Clock,
+    onRefused: (message: OutboundMessage, error: BrokerError) => void = () => undefined,
+  ) {
     this.#clock = clock;
+    this.#onRefused = onRefused;
   }
 
   /**
    * Resolves with what a broker said of the message. Rejects with the signal's reason, with a
    * BrokerError that trying again on another connection would not help, or with one that names the
-   * limit when too much is held already.
+   * limit when too much is held already. A retried message is rejected after its last attempt.
    */
-  publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
+  async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
+    const delays = (message.isRetried ? retryDelaysMs : []).values();
+    for (;;) {
+      try {
+        return await this.#publishOnce(message, signal);
+      } catch (error) {
+        const isPassing = error instanceof BrokerError && error.transient && !this.#closed;
+        const delayMs = isPassing ? delays.next().value : undefined;
+        if (delayMs === undefined) throw error;
+        this.#onRefused(message, error as BrokerError);
+        // Whatever ends it: the next attempt tells.
+        await settlesWithin(this.#end.promise, delayMs, this.#clock, signal);
+      }
+    }
+  }
+
+  #publishOnce(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (this.#closed) throw this.#closed;
@@ -96,6 +133,7 @@ export class Outbox {
   /** Gives up: what is held, and everything from now on, fails with `reason`. */
   close(reason: BrokerError): void {
     this.#closed = reason;
+    this.#end.resolve();
     for (const held of this.#held) held.settle(reason);
   }
 

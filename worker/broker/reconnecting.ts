@@ -108,7 +108,10 @@ class SupervisedSession implements ReconnectingSession {
     this.#dialler = dialler;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#outbox = new Outbox(this.#clock);
+    this.#outbox = new Outbox(this.#clock, ({ topic, payload }, error) => {
+      const facts = { err: error, topic, bytes: payload.byteLength };
+      options.log.warn(facts, "broker refuses a message");
+    });
     this.#desired = new Set(tools);
     // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;

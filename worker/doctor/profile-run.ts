@@ -205,7 +205,7 @@ export class ProfileRun implements AsyncDisposable {
   }
 
   #unenforced({ outcome }: Observation): readonly string[] {
-    const execution = outcome.kind === "given-up" ? undefined : outcome.execution;
+    const execution = outcome.kind === "cancelled" ? undefined : outcome.execution;
     return execution?.unenforced ?? this.#worker.backend.facts(this.#parts.profile).unenforced;
   }
 

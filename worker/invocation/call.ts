@@ -1,10 +1,10 @@
 /**
- * One call: from the bytes of its request to what it is answered, or to being given back.
+ * One call: from the bytes of its request to what it is answered, or to being requeued.
  */
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
 import type { ToolEntry, UnavailableTool } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import type { Answer, GivenUp, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import type { Answer, Cancelled, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import {
   type ReplyAddress,
   decodeRequest,
@@ -21,7 +21,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
 import type { Claimed } from "./claims/claims.ts";
-import { mayHandBack } from "./hand-back.ts";
+import { mayRequeue } from "./requeue.ts";
 import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
 import { requireRepeatable } from "./claims/redelivery.ts";
@@ -47,7 +47,7 @@ export interface CallParts {
   readonly log: Logger;
 }
 
-/** The three things that a worker gives up when it stops, one after the other. */
+/** What a worker cancels when it stops, one after the other. */
 export interface CallSignals {
   /** Calls that have no slot yet. */
   readonly wait: AbortSignal;
@@ -68,17 +68,14 @@ export interface Decision {
 const callIsOver = new Error("the call is over");
 
 /**
- * Runs the call of a delivery, unless it is refused. Returns what goes out for it, or undefined
- * when it is given back: the broker hands it to another worker, or here again. Never throws.
- *
- * @param refusal what the call is answered without being run, whatever it is
+ * Runs the call of a delivery. Returns what goes out for it, or undefined when it is requeued: the
+ * broker hands it to another worker, or here again. Never throws.
  */
 export async function runCall(
   parts: CallParts,
   delivery: Delivery,
   address: ReplyAddress,
   signals: CallSignals,
-  refusal: InvocationError | undefined,
   claimed: Claimed,
 ): Promise<Decision | undefined> {
   const startMs = parts.clock.monotonicMs();
@@ -87,53 +84,95 @@ export async function runCall(
   try {
     const document = await readDocument(delivery.payload, parts.largeRequests, signals.publish);
     id = readId(document);
-    if (refusal !== undefined) throw refusal;
     isQuestion = isProbe(document);
     if (isLeftToOthers(parts, delivery, claimed)) return undefined;
     const dated = withSendingTime(address, delivery, parts.session);
     const request = decodeRequest(document, dated, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, request);
-    const { answer, begun } = await invoke(parts, invocation, claimed, signals);
-    return answer && decided(id, answer, begun);
+    const { answer, started } = await invoke(parts, invocation, claimed, signals);
+    return answer && decided(id, answer, started);
   } catch (thrown) {
-    const error = refusal ?? asInvocationError(thrown);
+    const error = asInvocationError(thrown);
     if (isQuestion) parts.log.debug({ topic: delivery.topic }, "asked whether the tool is served");
-    else
-      parts.log.warn({ ...failureFacts(error), id, topic: delivery.topic }, "invocation refused");
-    const executionTimeMs = parts.clock.monotonicMs() - startMs;
-    return decided(id, { kind: "error", error, executionTimeMs }, false);
+    else logRefusal(parts, delivery, id, error);
+    return refused(parts, id, error, startMs);
   }
 }
 
+/** What a call is answered without being run. Never throws. */
+export async function refuseCall(
+  parts: CallParts,
+  delivery: Delivery,
+  error: InvocationError,
+  signals: CallSignals,
+): Promise<Decision> {
+  const startMs = parts.clock.monotonicMs();
+  const id = await requestId(parts, delivery, signals);
+  logRefusal(parts, delivery, id, error);
+  return refused(parts, id, error, startMs);
+}
+
+/** The id of a request, as far as it has one. Never throws. */
+export async function requestId(
+  { largeRequests }: Pick<CallParts, "largeRequests">,
+  { payload }: Pick<Delivery, "payload">,
+  signals: CallSignals,
+): Promise<string> {
+  try {
+    return readId(await readDocument(payload, largeRequests, signals.publish));
+  } catch {
+    return unknownId;
+  }
+}
+
+function logRefusal(
+  { log }: CallParts,
+  { topic }: Delivery,
+  id: string,
+  error: InvocationError,
+): void {
+  log.warn({ ...failureFacts(error), id, topic }, "invocation refused");
+}
+
+function refused(
+  { clock }: CallParts,
+  id: string,
+  error: InvocationError,
+  startMs: number,
+): Decision {
+  const executionTimeMs = clock.monotonicMs() - startMs;
+  return decided(id, { kind: "error", error, executionTimeMs }, false);
+}
+
 /**
- * Whether the call of a tool that this worker does not serve goes back: another worker may serve
- * it. That is so once, after which a tool of the manifest throws InvocationError:
+ * Whether the call of a tool that this worker does not serve is requeued: another worker may
+ * serve it. That is so once, after which a tool of the manifest throws InvocationError:
  * `TOOL_NOT_AVAILABLE` with the reason, or `NOT_REPEATED`.
  */
 function isLeftToOthers(
   parts: CallParts,
   delivery: Delivery,
-  { claim, mayHaveBegun }: Claimed,
+  { claim, mayHaveStarted }: Claimed,
 ): boolean {
   const name = parseInvokeTopic(parts.namespace, delivery.topic);
   if (name === undefined || parts.resolve(name) !== undefined) return false;
   const { entry, publicReason } = parts.unavailable(name) ?? {};
   const leavesNoDoubt = claim.isCertain || entry?.idempotent === true;
-  if (parts.session.redelivers && mayHandBack(delivery, leavesNoDoubt)) {
-    parts.log.info({ tool: name }, "call of a tool that is not served here handed back");
+  if (parts.session.redelivers && mayRequeue(delivery, leavesNoDoubt)) {
+    parts.log.info({ tool: name }, "call of a tool that is not served here was requeued");
     return true;
   }
   if (entry === undefined) return false;
-  requireRepeatable(entry, mayHaveBegun);
+  requireRepeatable(entry, mayHaveStarted);
   throw notAvailable(entry.name, publicReason);
 }
 
 /**
- * Callers may try again, with the same request, what has not begun and may succeed later: that has
+ * Callers may try again, with the same request, what has not started and may succeed later: that has
  * to be looked at.
  */
-function decided(id: string, answer: Answer, begun: boolean): Decision {
-  const mayTryAgain = !begun && answer.kind === "error" && answer.error.retryable;
+function decided(id: string, answer: Answer, started: boolean): Decision {
+  const mayTryAgain = !started && answer.kind === "error" && answer.error.retryable;
   return { reply: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
 }
 
@@ -149,7 +188,7 @@ async function invoke(
   invocation: Invocation,
   claimed: Claimed,
   signals: CallSignals,
-): Promise<{ readonly answer: Answer | undefined; readonly begun: boolean }> {
+): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
   log.info("invocation received");
   // A status that waits for the broker when the call is over must not follow its answer, or another
@@ -170,34 +209,34 @@ async function invoke(
   const statuses = await relay.finish();
   over.abort(callIsOver);
   const answer = answerOf(outcome, parts.session.redelivers, claimed.claim);
-  const { begun } = outcome;
-  logEnding(log, answer ?? outcome, begun, statuses);
-  return { answer, begun };
+  const { started } = outcome;
+  logEnding(log, answer ?? outcome, started, statuses);
+  return { answer, started };
 }
 
 /**
- * What a call is answered, or undefined when it is given back. A call that must not run twice is
- * not given back after it began, nor when the next worker could not know that it did not.
+ * What a call is answered, or undefined when it is requeued. A call that must not run twice is not
+ * requeued after it started, nor when the next worker could not know that it did not.
  */
 function answerOf(
   outcome: InvocationOutcome,
   redelivers: boolean,
   { isCertain }: Claimed["claim"],
 ): Answer | undefined {
-  if (outcome.kind !== "given-up") return outcome;
-  if (outcome.isElsewhere) return undefined;
-  if (redelivers && (outcome.mayRunAgain || (isCertain && !outcome.begun))) return undefined;
+  if (outcome.kind !== "cancelled") return outcome;
+  if (outcome.reason === "elsewhere") return undefined;
+  if (redelivers && (outcome.idempotent || (isCertain && !outcome.started))) return undefined;
   const { executionTimeMs } = outcome;
   return { kind: "error", error: stopped(outcome), executionTimeMs };
 }
 
-/** Agents try `TOOL_NOT_AVAILABLE` again on their own, which a tool that has begun must not be. */
-function stopped({ begun, mayRunAgain }: InvocationOutcome): InvocationError {
-  if (!begun) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
+/** Agents try `TOOL_NOT_AVAILABLE` again on their own, which must not happen to one that has started. */
+function stopped({ started, idempotent }: InvocationOutcome): InvocationError {
+  if (!started) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
   const message = "The tool was stopped because the worker is shutting down";
   return new InvocationError(
     "SANDBOX_FAILED",
-    mayRunAgain ? message : `${message}. Its manifest entry forbids to run the call again`,
+    idempotent ? message : `${message}. Its manifest entry forbids to run the call again`,
   );
 }
 
@@ -219,21 +258,26 @@ async function publishStatus(
   }
 }
 
-function logEnding(log: Logger, ending: Answer | GivenUp, begun: boolean, statuses: object): void {
+function logEnding(
+  log: Logger,
+  ending: Answer | Cancelled,
+  started: boolean,
+  statuses: object,
+): void {
   const facts = { durationMs: ending.executionTimeMs, statuses };
   switch (ending.kind) {
     case "success":
       log.info({ ...facts, artifacts: ending.createdArtifacts.length }, "invocation finished");
       break;
     case "timeout":
-      log.warn({ ...facts, begun, code: "SANDBOX_TIMEOUT" }, "invocation timed out");
+      log.warn({ ...facts, started, code: "SANDBOX_TIMEOUT" }, "invocation timed out");
       break;
     case "error":
       log.warn({ ...facts, ...failureFacts(ending.error) }, "invocation failed");
       log.debug({ err: ending.error }, "why the invocation failed");
       break;
-    case "given-up":
-      log.info({ ...facts, begun }, "invocation given back");
+    case "cancelled":
+      log.info({ ...facts, started }, "invocation requeued");
       break;
   }
 }

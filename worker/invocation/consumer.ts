@@ -32,7 +32,7 @@ export interface DrainReport {
   /** Answered, or refused. */
   readonly finished: number;
   /** Settled `failed`: another worker takes them, where the broker redelivers. */
-  readonly givenBack: number;
+  readonly requeued: number;
   /** Still unfinished at the deadline. */
   readonly abandoned: number;
 }
@@ -46,7 +46,7 @@ export class Consumer {
   readonly #inFlight = new Set<Promise<void>>();
   #requestBytes = 0;
   #finished = 0;
-  #givenBack = 0;
+  #requeued = 0;
   /**
    * Resolves when a delivery is done with. A race of those in flight would leave something behind
    * in the longest of them each time.
@@ -93,18 +93,18 @@ export class Consumer {
    */
   async drain(signal: AbortSignal): Promise<DrainReport> {
     // Counted, not subtracted: what the session had received before it was paused is still to come.
-    const [finishedBefore, givenBackBefore] = [this.#finished, this.#givenBack];
+    const [finishedBefore, requeuedBefore] = [this.#finished, this.#requeued];
     this.#lastPulled = Promise.all([this.#session.pause(), this.#pulling]);
     await endsOrAborts(this.settled(), signal);
     return {
       finished: this.#finished - finishedBefore,
-      givenBack: this.#givenBack - givenBackBefore,
+      requeued: this.#requeued - requeuedBefore,
       abandoned: this.#inFlight.size,
     };
   }
 
   /**
-   * Fulfils when nothing is in flight and, once a drain has begun, nothing more is to come. When
+   * Fulfils when nothing is in flight and, once a drain has started, nothing more is to come. When
    * the signal aborts it waits for nothing more to come.
    */
   async settled(signal?: AbortSignal): Promise<void> {
@@ -128,7 +128,7 @@ export class Consumer {
     const handled = this.#handle(delivery).then((settlement) => {
       this.#inFlight.delete(handled);
       this.#requestBytes -= byteLength;
-      if (settlement === "failed") this.#givenBack++;
+      if (settlement === "failed") this.#requeued++;
       else if (settlement !== undefined) this.#finished++;
       this.#oneEnded.resolve();
       this.#oneEnded = Promise.withResolvers();

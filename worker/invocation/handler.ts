@@ -1,16 +1,22 @@
 /**
- * One delivery to its settlement: looked up in the ledger, run, answered or given back, settled.
+ * One delivery to its settlement: looked up in the ledger, run, answered or requeued, settled.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import { type ReplyAddress, readId, readReplyAddress, unknownId } from "../protocol/request.ts";
+import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Answers, Recipient, Reply } from "./answers.ts";
-import { type CallParts, type CallSignals, type Decision, runCall } from "./call.ts";
-import { type CallClaim, type CallHistory, type Claims, NotBegunError } from "./claims/claims.ts";
+import {
+  type CallParts,
+  type CallSignals,
+  type Decision,
+  refuseCall,
+  requestId,
+  runCall,
+} from "./call.ts";
+import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
 import { type Ledger, callKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
-import { readDocument } from "./read-request.ts";
 
 /** What the handler works with. */
 export interface HandlerParts extends CallParts {
@@ -51,7 +57,7 @@ interface Ending {
  * cannot be answered is logged and settled.
  *
  * Every call with a usable reply topic is answered, and settled then, but for those that the worker
- * gives up: they go back to a broker that redelivers, unanswered, unless they must not run again. A
+ * cancels: a broker that redelivers requeues them, unanswered, unless they must not run again. A
  * call that was answered here and comes again does not run. It is answered the same, unless the
  * broker redelivered it and has confirmed the answer.
  */
@@ -122,27 +128,28 @@ async function handleNew(call: NewCall): Promise<Ending> {
   }
 }
 
-/** Undefined when the call goes back: the worker shuts down, or the broker has the call again. */
+/** Undefined when the call is requeued: the worker shuts down, or the broker has the call again. */
 async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHistory | undefined> {
   const signal = AbortSignal.any([signals.wait, signals.run]);
   try {
     // A worker that waits may be ended meanwhile, and another delivery may be the last.
     return await claim.history(signal, isNearlyLost(delivery));
   } catch (error) {
-    if (signal.aborted || error instanceof NotBegunError) return undefined;
+    if (signal.aborted || error instanceof NotStartedError) return undefined;
     throw error;
   }
 }
 
-/** Undefined when the call goes back, or is taken. */
+/** Undefined when the call is requeued, or taken. */
 async function run(
   { parts, delivery, address, signals, claim }: NewCall,
-  { runs, mayHaveBegun }: Extract<CallHistory, { kind: "open" }>,
+  { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
 ): Promise<Conclusion | undefined> {
   const poison = poisonOf(delivery, runs, parts.maxRuns);
-  const claimed = { claim, mayHaveBegun };
-  const decision = await runCall(parts, delivery, address, signals, poison, claimed);
-  return decision && { ...decision, isPoison: poison !== undefined };
+  if (poison !== undefined) {
+    return { ...(await refuseCall(parts, delivery, poison, signals)), isPoison: true };
+  }
+  return await runCall(parts, delivery, address, signals, { claim, mayHaveStarted });
 }
 
 /**
@@ -150,35 +157,19 @@ async function run(
  * large.
  */
 async function repeat(
-  { parts, delivery, address, signals, claim }: NewCall,
+  { parts, delivery, signals }: NewCall,
   { kind, answer }: Exclude<CallHistory, { kind: "open" }>,
-): Promise<Conclusion | undefined> {
-  if (answer !== undefined) {
-    const { topic, deliveryCount } = delivery;
-    parts.log.info({ topic, deliveryCount }, "call gets the answer that another worker kept");
-    const id = await requestId(parts, delivery, signals);
-    return { isFinal: true, isRepeated: kind === "answered", reply: { id, payload: answer } };
+): Promise<Conclusion> {
+  if (answer === undefined) {
+    const message = "The same request was answered before. The answer was too large to be kept";
+    const refusal = new InvocationError("NOT_REPEATED", message);
+    const { reply } = await refuseCall(parts, delivery, refusal, signals);
+    return { reply, isFinal: true, isRepeated: true };
   }
-  const refusal = new InvocationError(
-    "NOT_REPEATED",
-    "The same request was answered before. The answer was too large to be kept",
-  );
-  const claimed = { claim, mayHaveBegun: true };
-  const decision = await runCall(parts, delivery, address, signals, refusal, claimed);
-  return decision && { ...decision, isFinal: true, isRepeated: true };
-}
-
-async function requestId(
-  { largeRequests }: HandlerParts,
-  { payload }: Delivery,
-  signals: CallSignals,
-): Promise<string> {
-  try {
-    return readId(await readDocument(payload, largeRequests, signals.publish));
-  } catch {
-    // The answer goes out as it was kept.
-    return unknownId;
-  }
+  const { topic, deliveryCount } = delivery;
+  parts.log.info({ topic, deliveryCount }, "call gets the answer that another worker kept");
+  const id = await requestId(parts, delivery, signals);
+  return { isFinal: true, isRepeated: kind === "answered", reply: { id, payload: answer } };
 }
 
 async function answer(

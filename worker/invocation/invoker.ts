@@ -16,40 +16,31 @@ import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../starts/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { CallTooOld, requireFresh } from "./age.ts";
+import { CallTooOld } from "./age.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
-import { type Claimed, NotBegunError } from "./claims/claims.ts";
+import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./steps/collect.ts";
 import { Journal } from "./journal.ts";
-import {
-  type CallTimes,
-  type TimeBounds,
-  TimeLimitReached,
-  callTimes,
-  remainingLimitMs,
-} from "./limits.ts";
-import { requireRepeatable } from "./claims/redelivery.ts";
-import { type ResolveParts, notAvailable, resolveProfile, resolveTool } from "./steps/resolve.ts";
+import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
+import { type AdmitParts, admit } from "./steps/admit.ts";
+import { notAvailable } from "./steps/resolve.ts";
 import { logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
 import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
 
 /** What the invoker works with; `app.ts` wires it. */
-export interface InvokerParts extends ResolveParts, CapacityParts {
+export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
   readonly store: Pick<ArtifactStore, "open" | "save" | "deleteVersion">;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
-  readonly times: TimeBounds;
 }
 
 /** What a call may use while it runs. */
 export interface CallContext {
-  /**
-   * Aborts when the worker gives up on calls, whatever they are at; then the outcome is `given-up`.
-   */
+  /** Aborts when the worker cancels all calls. */
   readonly signal: AbortSignal;
-  /** Aborts when the worker gives up on calls that have no slot yet, with the same outcome. */
+  /** Aborts when the worker cancels calls that have no slot yet. */
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
   onStatus(text: string): void;
@@ -78,8 +69,8 @@ export function createInvoker(parts: InvokerParts): Invoker {
         context.log.warn({ ...ending.age, total: ++callsTooOld }, "call was too old when it came");
       }
       const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
-      const { execution, begun, mayRunAgain } = journal;
-      return { ...ending, executionTimeMs, execution, begun, mayRunAgain };
+      const { execution, started, idempotent } = journal;
+      return { ...ending, executionTimeMs, execution, started, idempotent };
     },
   };
 }
@@ -90,16 +81,16 @@ type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "create
 function endingBy(error: unknown, context: CallContext) {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
-  const isElsewhere = error instanceof NotBegunError;
-  if (isElsewhere || isGivenUp(error, context)) return { kind: "given-up", isElsewhere } as const;
+  if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;
+  if (isShutdown(error, context)) return { kind: "cancelled", reason: "shutdown" } as const;
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
 /**
- * Whether the worker's giving up made a run throw. What was found wrong with the call before that
- * is still its answer.
+ * Whether the worker's shutdown made a run throw. What was found wrong with the call before that is
+ * still its answer.
  */
-function isGivenUp(error: unknown, { signal, waitSignal }: CallContext): boolean {
+function isShutdown(error: unknown, { signal, waitSignal }: CallContext): boolean {
   if (signal.aborted && !(error instanceof InvocationError)) return true;
   return [signal, waitSignal].some(({ aborted, reason }) => aborted && hasCause(error, reason));
 }
@@ -115,13 +106,8 @@ async function run(
   journal: Journal,
 ): Promise<Success> {
   const { signal, log, onStatus, claimed } = context;
-  const mayHaveBegun = claimed?.mayHaveBegun ?? false;
-  const tool = resolveTool(parts, invocation.toolName, mayHaveBegun);
-  journal.resolved(tool);
-  requireRepeatable(tool, mayHaveBegun);
-  const profile = resolveProfile(parts, tool, invocation);
-  const times = callTimes(tool, invocation, parts.times);
-  requireFresh(times, invocation, parts.clock.nowMs());
+  const mayHaveStarted = claimed?.mayHaveStarted ?? false;
+  const { tool, profile, times } = await admit(parts, invocation, mayHaveStarted, journal);
 
   using _slot = await leaseSlot(parts, tool, times, context);
   await requireFreeDisk(parts);

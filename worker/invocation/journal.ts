@@ -11,20 +11,20 @@ import type { ToolSandbox } from "../starts/starts.ts";
 /** Filled in by the spine as it goes. */
 export class Journal {
   /** Whether the tool's process may have run. */
-  begun = false;
-  /** Whether the manifest lets the call run once more after it has begun, here or elsewhere. */
-  mayRunAgain = true;
+  started = false;
+  /** Whether the manifest lets the call run once more after it has started, here or elsewhere. */
+  idempotent = true;
   /** The sandbox that ran for it, when it has ended. */
   execution: ExecutionReport | undefined;
 
   /** To be called when the tool of the call is known. */
   resolved({ idempotent }: Pick<ToolEntry, "idempotent">): void {
-    this.mayRunAgain = idempotent;
+    this.idempotent = idempotent;
   }
 
   /** To be called right before the tool's process may run. */
   begin(): void {
-    this.begun = true;
+    this.started = true;
   }
 
   /** To be called when no process of the sandbox is alive. */

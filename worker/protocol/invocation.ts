@@ -107,20 +107,22 @@ interface AnswerFacts {
 }
 
 /**
- * A call that the worker gave up because it shuts down, or did not begin. The handler decides
- * whether and what it is answered.
+ * Why a call was cancelled. `shutdown`: the worker stops. `elsewhere`: another worker has the call,
+ * or gets it from the broker.
  */
-export interface GivenUp {
-  readonly kind: "given-up";
-  /** Whether another worker has the call, or gets it from the broker, without this one. */
-  readonly isElsewhere: boolean;
+export type CancelReason = "shutdown" | "elsewhere";
+
+/** A call that was not brought to its end. The handler decides whether and what it is answered. */
+export interface Cancelled {
+  readonly kind: "cancelled";
+  readonly reason: CancelReason;
   readonly executionTimeMs: number;
 }
 
 /** How a call ended. */
-export type InvocationOutcome = (Answer | GivenUp) & {
+export type InvocationOutcome = (Answer | Cancelled) & {
   /** Whether the tool's process may have run. */
-  readonly begun: boolean;
-  /** Whether the manifest lets the call run once more after it has begun, here or elsewhere. */
-  readonly mayRunAgain: boolean;
+  readonly started: boolean;
+  /** Whether the manifest lets the call run once more after it has started, here or elsewhere. */
+  readonly idempotent: boolean;
 };

@@ -102,9 +102,9 @@ export function describeSandboxes(
       await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
     }
 
-    const givenBack = "that is given back as soon as it was started leaves no process";
-    test(`${givenBack}, in 2 runs`, (context) => endsWhenGivenBack(context, 2));
-    test(`${givenBack}, in 10 runs`, { tags: "full" }, (context) => endsWhenGivenBack(context, 10));
+    const requeued = "that is given back as soon as it was started leaves no process";
+    test(`${requeued}, in 2 runs`, (context) => endsWhenGivenBack(context, 2));
+    test(`${requeued}, in 10 runs`, { tags: "full" }, (context) => endsWhenGivenBack(context, 10));
 
     async function leavesNothing(context: TestContext, runCount: number): Promise<void> {
       const backend = await open(context);

@@ -62,7 +62,7 @@ describe("a drain", () => {
       await vi.waitFor(() => expect(servedTopics(rig)).toEqual([]), patience);
       runs.finish();
       expect(await running).toMatchObject({ kind: "success", toolResult: { told: "done" } });
-      expect(await drained).toEqual({ finished: 1, givenBack: 0, abandoned: 0 });
+      expect(await drained).toEqual({ finished: 1, requeued: 0, abandoned: 0 });
     },
   );
 
@@ -71,7 +71,7 @@ describe("a drain", () => {
     await rig.broker[Symbol.asyncDispose]();
     expect(await rig.worker.drain(2 ** 31 - 1)).toEqual({
       finished: 0,
-      givenBack: 0,
+      requeued: 0,
       abandoned: 0,
     });
   });

@@ -42,7 +42,7 @@ describe("a worker that drains", () => {
     const drained = former.worker.drain(longMs);
     await runs.haveBegun("running", "waiting");
     runs.finish("running", "waiting");
-    expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 1, requeued: 1, abandoned: 0 });
     await answered("running", "waiting");
     for (const answer of answers.values()) expect(answer).toMatchObject([done]);
   });
@@ -59,7 +59,7 @@ describe("a worker that drains", () => {
       await startWorker(1);
       await runs.haveBegun("running", "waiting");
       runs.finish("running", "waiting");
-      expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
+      expect(await drained).toEqual({ finished: 1, requeued: 1, abandoned: 0 });
       await answered("running", "waiting");
       for (const answer of answers.values()) expect(answer).toMatchObject([done]);
     },
@@ -74,7 +74,7 @@ describe("a worker that drains", () => {
       await runs.haveBegun("running");
       const drained = former.worker.drain(longMs);
       runs.finish("running");
-      expect(await drained).toEqual({ finished: 1, givenBack: 1, abandoned: 0 });
+      expect(await drained).toEqual({ finished: 1, requeued: 1, abandoned: 0 });
       await former.worker[Symbol.asyncDispose]();
       await startWorker(1);
       await runs.haveBegun("running", "waiting");
@@ -91,12 +91,12 @@ describe("a worker that drains", () => {
       publish("repeatable", "call");
       await runs.haveBegun("call");
       await startWorker(2);
-      expect(await former.worker.drain(0)).toEqual({ finished: 0, givenBack: 0, abandoned: 1 });
+      expect(await former.worker.drain(0)).toEqual({ finished: 0, requeued: 0, abandoned: 1 });
       await runs.haveBegun("call", "call");
       runs.finish("call");
       await answered("call");
       expect(answers.get("call")).toMatchObject([done]);
-      expect(former.said()).toMatch(/"begun":true,"msg":"invocation given back"/);
+      expect(former.said()).toMatch(/"started":true,"msg":"invocation requeued"/);
     },
   );
 
@@ -112,7 +112,7 @@ describe("a worker that drains", () => {
     await runs.haveBegun("call", "later");
     runs.finish("later");
     await answered("call", "later");
-    expect(await other.worker.drain(longMs)).toMatchObject({ givenBack: 0, abandoned: 0 });
+    expect(await other.worker.drain(longMs)).toMatchObject({ requeued: 0, abandoned: 0 });
     expect(Object.fromEntries(answers)).toMatchObject({ call: [stoppedOnceOnly], later: [done] });
   });
 
@@ -127,7 +127,7 @@ describe("a worker that drains", () => {
     await runs.haveBegun("running", "running", "waiting");
     runs.finish("running", "waiting");
     await answered("running", "waiting");
-    expect(await other.worker.drain(longMs)).toMatchObject({ givenBack: 0, abandoned: 0 });
+    expect(await other.worker.drain(longMs)).toMatchObject({ requeued: 0, abandoned: 0 });
     for (const answer of answers.values()) expect(answer).toMatchObject([done]);
   });
 });
@@ -178,7 +178,7 @@ describe("a call that its worker gives up is run by another, and answered once, 
     const finishing = setInterval(() => runs.finish(), 20);
     onTestFinished(() => clearInterval(finishing));
     await answered("call");
-    expect(await next.worker.drain(longMs)).toMatchObject({ givenBack: 0, abandoned: 0 });
+    expect(await next.worker.drain(longMs)).toMatchObject({ requeued: 0, abandoned: 0 });
     expect(answers.get("call")).toMatchObject([done]);
     expect(runs.begun.length).toBeLessThanOrEqual(2);
   };

@@ -31,7 +31,7 @@ export interface BrokerPlace extends AsyncDisposable {
 const never = new AbortController().signal;
 const longMs = 600_000;
 const done = { kind: "success", toolResult: { told: "done" } };
-const nothingLeft = { givenBack: 0, abandoned: 0 };
+const nothingLeft = { requeued: 0, abandoned: 0 };
 
 /** Runs the promises on a broker. */
 export function describePromises(name: string, openPlace: () => Promise<BrokerPlace>): void {

@@ -18,7 +18,7 @@ import type { AnnouncingTool, StartedWorker } from "../../support/worker-place.t
 const never = new AbortController().signal;
 const longMs = 600_000;
 const done = { kind: "success", toolResult: { told: "done" } };
-const nothingLeft = { givenBack: 0, abandoned: 0 };
+const nothingLeft = { requeued: 0, abandoned: 0 };
 
 const says = ({ said }: StartedWorker, event: string): Promise<void> =>
   vi.waitFor(() => expect(said()).toContain(event), patience);

@@ -9,7 +9,7 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
-import { Outbox } from "../../../worker/broker/outbox.ts";
+import { Outbox, lossNoticeMs, retryDelaysMs } from "../../../worker/broker/outbox.ts";
 import { patience } from "../../support/patience.ts";
 import { HandClock } from "./hand-clock.ts";
 
@@ -127,6 +127,63 @@ describe("an outbox", () => {
     await new Promise(setImmediate);
     session.confirm();
     await publishing;
+  });
+
+  describe("with a message that is retried and that the broker refuses", () => {
+    const overloaded = new BrokerError("too much waits already", { transient: true });
+
+    /** A broker that refuses so many attempts. */
+    function refusing(attempts: number) {
+      const waits: number[] = [];
+      const refusals: string[] = [];
+      let tried = 0;
+      const clock = new HandClock();
+      const sleep = (ms: number): Promise<void> => (waits.push(ms), Promise.resolve());
+      const outbox = new Outbox(Object.assign(clock, { sleep }), (_, error) =>
+        refusals.push(error.message),
+      );
+      outbox.attach({
+        closed: new Promise(() => {}),
+        publish: () =>
+          tried++ < attempts ? Promise.reject(overloaded) : Promise.resolve("confirmed"),
+      });
+      return { outbox, refusals, delays: () => waits.filter((ms) => ms !== lossNoticeMs) };
+    }
+
+    const retried = { ...message("1"), isRetried: true };
+
+    test("publishes it again after growing delays, and reports each refusal", async () => {
+      const { outbox, refusals, delays } = refusing(2);
+      expect(await outbox.publish(retried, never)).toBe("confirmed");
+      expect(delays()).toEqual(retryDelaysMs.slice(0, 2));
+      expect(refusals).toEqual([overloaded.message, overloaded.message]);
+    });
+
+    test("rejects it after the last delay", async () => {
+      const { outbox, delays } = refusing(Infinity);
+      await expect(outbox.publish(retried, never)).rejects.toBe(overloaded);
+      expect(delays()).toEqual(retryDelaysMs);
+    });
+
+    test("rejects any other message at once", async () => {
+      const { outbox, delays } = refusing(1);
+      await expect(outbox.publish(message("1"), never)).rejects.toBe(overloaded);
+      expect(delays()).toEqual([]);
+    });
+
+    test("stops when it is closed, and when nobody waits for it any more", async () => {
+      const clock = new HandClock();
+      const session = new SlowSession();
+      const outbox = new Outbox(clock);
+      outbox.attach(session);
+      const [one, other] = [outbox.publish(retried, never), new AbortController()];
+      const aborted = outbox.publish(retried, other.signal);
+      other.abort(lost);
+      await expect(aborted).rejects.toBe(lost);
+      outbox.close(refused);
+      await expect(one).rejects.toBe(refused);
+      expect(clock.sleeping).toBe(0);
+    });
   });
 
   test("leaves neither listeners nor sleepers behind", async () => {

@@ -15,7 +15,7 @@ const programs = new URL("../../../attacks/", import.meta.url);
 const token = "0123456789abcdef";
 const attacks = new Map([...limitsAttacks, ...workerAttacks].map((attack) => [attack.id, attack]));
 
-const facts = { executionTimeMs: 10, execution: undefined, begun: true, mayRunAgain: false };
+const facts = { executionTimeMs: 10, execution: undefined, started: true, idempotent: false };
 
 function success(toolResult: JsonObject = {}): InvocationOutcome {
   return { kind: "success", toolResult, createdArtifacts: [], ...facts };

@@ -9,7 +9,7 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
-import { Answers, type Reply, retryDelaysMs } from "../../../worker/invocation/answers.ts";
+import { Answers, type Reply } from "../../../worker/invocation/answers.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 
 const topic = "reply/here";
@@ -37,20 +37,17 @@ async function publish(
       return said instanceof Error ? Promise.reject(said) : Promise.resolve(said);
     },
   };
-  /** What was waited for between attempts. */
-  const waits: number[] = [];
-  const sleep = async (ms: number) => void waits.push(ms);
   const log = createLogger("debug", new Writable({ write }));
-  const answers = new Answers(session, { sleep }, log);
+  const answers = new Answers(session, log);
   const published = await answers.publish({ topic }, reply, never);
-  return { published, sent, answers, waits, logged: logged.join("") };
+  return { published, sent, answers, logged: logged.join("") };
 }
 
 describe("the call of an answer is settled", () => {
   test("as accepted when the broker has it", async () => {
     const { published, sent, answers, logged } = await publish(["confirmed"]);
     expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: true } });
-    expect(sent).toEqual([{ topic, payload: reply.payload }]);
+    expect(sent).toEqual([{ topic, payload: reply.payload, isRetried: true }]);
     expect(answers.unroutable).toBe(0);
     expect(logged).toBe("");
   });
@@ -67,26 +64,17 @@ describe("the call of an answer is settled", () => {
     });
   });
 
-  test("as accepted when the broker has it in the end, after a rest between attempts", async () => {
-    const { published, sent, waits } = await publish([overloaded, overloaded, "confirmed"]);
-    expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: true } });
-    expect(sent).toHaveLength(3);
-    expect(waits).toEqual(retryDelaysMs.slice(0, 2));
-  });
-
-  test("as failed when the broker does not take it in several attempts, so that it comes again", async () => {
-    const says = [overloaded, ...retryDelaysMs.map(() => overloaded)];
-    const { published, sent, waits, logged } = await publish(says);
+  test.each([
+    ["the broker does not take it for long, so that it comes again", overloaded],
+    [
+      "the worker does not wait for the broker any longer",
+      new Error("the worker is shutting down"),
+    ],
+  ])("as failed when %s", async (_, error) => {
+    const { published, sent, logged } = await publish([error]);
     expect(published).toEqual({ settlement: "failed", reply });
-    expect(sent).toHaveLength(says.length);
-    expect(waits).toEqual(retryDelaysMs);
+    expect(sent).toHaveLength(1);
     expect(logged).toContain("answer could not be published");
-  });
-
-  test("as failed, at once, when the worker does not wait for the broker any longer", async () => {
-    const { published, sent, waits } = await publish([new Error("the worker is shutting down")]);
-    expect(published).toEqual({ settlement: "failed", reply });
-    expect([sent.length, waits.length]).toEqual([1, 0]);
   });
 
   test("as accepted when a short error is taken in the place of what never is", async () => {
@@ -113,8 +101,7 @@ describe("the call of an answer is settled", () => {
   });
 
   test("as failed when that is not taken now", async () => {
-    const says = [refused, overloaded, ...retryDelaysMs.map(() => overloaded)];
-    expect((await publish(says)).published.settlement).toBe("failed");
+    expect((await publish([refused, overloaded])).published.settlement).toBe("failed");
   });
 
   test("not at all when the session has ended, whatever the error says", async () => {

@@ -251,7 +251,7 @@ describe("a drain", () => {
     expect(await isSettled(drained)).toBe(false);
     // The one that was in hand.
     await handler.finish(1);
-    expect(await drained).toEqual({ finished: 6, givenBack: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 6, requeued: 0, abandoned: 0 });
     expect(consumer.inFlight).toBe(0);
     await running;
   });
@@ -264,7 +264,7 @@ describe("a drain", () => {
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
     session.end();
-    expect(await drained).toEqual({ finished: 0, givenBack: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 0, requeued: 0, abandoned: 0 });
   });
 
   test("waits for, and counts, what the session was just receiving when it was paused", async () => {
@@ -281,7 +281,7 @@ describe("a drain", () => {
     await handler.finish(1);
     expect(await isSettled(drained)).toBe(false);
     await handler.finish(1);
-    expect(await drained).toEqual({ finished: 2, givenBack: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 2, requeued: 0, abandoned: 0 });
   });
 
   test("waits for the session to stop its intake", async () => {
@@ -309,7 +309,7 @@ describe("a drain", () => {
     await handler.finish(2, "failed");
     await handler.finish(1, "left");
     deadline.abort();
-    expect(await drained).toEqual({ finished: 4, givenBack: 2, abandoned: inFlight - 7 });
+    expect(await drained).toEqual({ finished: 4, requeued: 2, abandoned: inFlight - 7 });
   });
 
   test("ends at its deadline also when the session does not stop", async () => {
@@ -323,7 +323,7 @@ describe("a drain", () => {
     const drained = consumer.drain(deadline.signal);
     expect(await isSettled(drained)).toBe(false);
     deadline.abort();
-    expect(await drained).toEqual({ finished: 0, givenBack: 0, abandoned: 0 });
+    expect(await drained).toEqual({ finished: 0, requeued: 0, abandoned: 0 });
     await consumer.settled(deadline.signal);
   });
 
@@ -331,7 +331,7 @@ describe("a drain", () => {
     const { consumer } = await startConsumer(1);
     expect(await consumer.drain(AbortSignal.abort())).toEqual({
       finished: 0,
-      givenBack: 0,
+      requeued: 0,
       abandoned: consumer.inFlight,
     });
   });

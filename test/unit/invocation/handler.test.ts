@@ -53,17 +53,17 @@ const success = {
   toolResult: { said: "hi" },
   createdArtifacts: [],
   executionTimeMs: 1,
-  begun: true,
-  mayRunAgain: true,
+  started: true,
+  idempotent: true,
 } as const;
 
-function givenUp(begun: boolean, mayRunAgain: boolean): InvocationOutcome {
-  return { kind: "given-up", isElsewhere: false, begun, mayRunAgain, executionTimeMs: 1 };
+function cancelled(started: boolean, idempotent: boolean): InvocationOutcome {
+  return { kind: "cancelled", reason: "shutdown", started, idempotent, executionTimeMs: 1 };
 }
 
-function failure(code: ErrorCode, begun: boolean): InvocationOutcome {
+function failure(code: ErrorCode, started: boolean): InvocationOutcome {
   const error = new InvocationError(code, "no");
-  return { kind: "error", error, begun, mayRunAgain: true, executionTimeMs: 1 };
+  return { kind: "error", error, started, idempotent: true, executionTimeMs: 1 };
 }
 
 interface Setting {
@@ -129,7 +129,7 @@ function newHandler(changes: Partial<Setting>) {
     resolve: (name) => (setting.unavailable.has(name) ? undefined : tool(name)),
     unavailable: (name) => setting.unavailable.get(name),
     ledger: new Ledger(systemClock),
-    answers: new Answers(session, clock, log),
+    answers: new Answers(session, log),
     claims: setting.claims,
     maxRuns: 100,
     invoker: {
@@ -177,19 +177,19 @@ const answerOf = (line: string | undefined): unknown =>
 
 describe("a call that the worker gives up goes back to the broker, unanswered,", () => {
   test.for([
-    ["before its tool began", givenUp(false, true)],
-    ["when its tool had begun and may run again", givenUp(true, true)],
+    ["before its tool began", cancelled(false, true)],
+    ["when its tool had begun and may run again", cancelled(true, true)],
   ] as const)("%s", async ([, outcome]) => {
     const { told, settlement, logged } = await handle({ outcome });
     expect(told).toEqual(["failed"]);
     expect(settlement).toBe("failed");
-    expect(logged).toContain("invocation given back");
+    expect(logged).toContain("invocation requeued");
   });
 });
 
 describe("a call that the worker gives up is answered and then accepted", () => {
   test("when its tool had begun and must not run again, with the reason", async () => {
-    const { told, settlement } = await handle({ outcome: givenUp(true, false) });
+    const { told, settlement } = await handle({ outcome: cancelled(true, false) });
     expect(answerOf(told[0])).toMatchObject({
       id: "7",
       error: {
@@ -206,14 +206,14 @@ describe("a call that the worker gives up is answered and then accepted", () => 
     [
       "TOOL_NOT_AVAILABLE, which agents try again,",
       "before its tool began",
-      givenUp(false, true),
+      cancelled(false, true),
       "TOOL_NOT_AVAILABLE",
       "The worker is shutting down",
     ],
     [
       "SANDBOX_FAILED",
       "once its tool had begun",
-      givenUp(true, true),
+      cancelled(true, true),
       "SANDBOX_FAILED",
       "The tool was stopped because the worker is shutting down",
     ],
@@ -228,7 +228,7 @@ describe("a call that the worker gives up is answered and then accepted", () => 
   );
 
   test("with TOOL_NOT_AVAILABLE before its tool began, when it must not run twice: the next worker could not know", async () => {
-    const { told } = await handle({ outcome: givenUp(false, false) });
+    const { told } = await handle({ outcome: cancelled(false, false) });
     expect(answerOf(told[0])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE" } });
     expect(told.slice(1)).toEqual(["accepted"]);
   });
@@ -425,7 +425,7 @@ describe("a call that is delivered again", () => {
   });
 
   test("after it was given back runs, and is none of the former delivery's", async () => {
-    const { deliver, told, runs } = newHandler({ outcome: givenUp(true, true) });
+    const { deliver, told, runs } = newHandler({ outcome: cancelled(true, true) });
     await deliver({}, "first ");
     await deliver(again, "second ");
     expect(told).toEqual(["first failed", "second failed"]);
@@ -437,8 +437,8 @@ describe("a call that is delivered again", () => {
     ["RESOURCE_EXHAUSTED before it began", "RESOURCE_EXHAUSTED", false, 2],
     ["RESOURCE_EXHAUSTED by what it returned", "RESOURCE_EXHAUSTED", true, 1],
     ["an error that is final", "ARTIFACT_ERROR", false, 1],
-  ] as const)("after %s runs %s", async ([, code, begun, expected]) => {
-    const { deliver, runs } = newHandler({ outcome: failure(code, begun) });
+  ] as const)("after %s runs %s", async ([, code, started, expected]) => {
+    const { deliver, runs } = newHandler({ outcome: failure(code, started) });
     await deliver();
     await deliver();
     expect(runs).toHaveLength(expected);
@@ -446,8 +446,8 @@ describe("a call that is delivered again", () => {
 
   test("is run with the word that it may have begun elsewhere, as far as nothing is known of it here", async () => {
     const { runs } = await handle({}, again);
-    expect(runs).toMatchObject([{ claimed: { mayHaveBegun: true } }]);
-    expect((await handle({})).runs).toMatchObject([{ claimed: { mayHaveBegun: false } }]);
+    expect(runs).toMatchObject([{ claimed: { mayHaveStarted: true } }]);
+    expect((await handle({})).runs).toMatchObject([{ claimed: { mayHaveStarted: false } }]);
   });
 });
 
@@ -519,7 +519,7 @@ describe("statuses", () => {
 
   test.for([
     ["its answer", success],
-    ["it was given back", givenUp(true, true)],
+    ["it was given back", cancelled(true, true)],
   ] as const)("of a call are out before %s", async ([, outcome]) => {
     const { told } = await handle({ outcome, statuses: ["one", "two"] });
     const texts = told.map((line) => /"status_text":"(\w+)"/.exec(line)?.[1] ?? "end");
@@ -528,7 +528,7 @@ describe("statuses", () => {
 
   test.for([
     ["its answer", success],
-    ["it was given back", givenUp(true, true)],
+    ["it was given back", cancelled(true, true)],
   ] as const)(
     "that the broker is slow with are called off before %s, and none comes after",
     async ([, outcome]) => {

@@ -102,7 +102,7 @@ describe("a late call for a tool that was removed", () => {
         retryable: true,
         message: "Tool 'gone' is not available on this worker",
       },
-      mayRunAgain: true,
+      idempotent: true,
     });
     expect(slots.inUse).toBe(0);
   });
@@ -119,7 +119,7 @@ describe("a late call for a tool that was removed", () => {
 
 describe("a call that was delivered before", () => {
   const claim = { isCertain: false, begin: () => Promise.resolve() };
-  const again: Partial<CallContext> = { claimed: { claim, mayHaveBegun: true } };
+  const again: Partial<CallContext> = { claimed: { claim, mayHaveStarted: true } };
 
   test("is answered NOT_REPEATED for a tool that must not run twice, and opens nothing", async () => {
     const slots = new Slots({ capacity: 1, maxWaiting: 0 });
@@ -130,8 +130,8 @@ describe("a call that was delivered before", () => {
     expect(await outcome).toMatchObject({
       kind: "error",
       error: { code: "NOT_REPEATED" },
-      begun: false,
-      mayRunAgain: false,
+      started: false,
+      idempotent: false,
     });
     expect(slots.inUse).toBe(0);
   });
@@ -145,7 +145,7 @@ describe("a call that was delivered before", () => {
         retryable: false,
         message: expect.stringContaining("'gone', which is not available") as string,
       },
-      begun: false,
+      started: false,
     });
   });
 
@@ -157,7 +157,7 @@ describe("a call that was delivered before", () => {
     const invoker = newInvoker({ resolve, scopeOf });
     expect(await invoker.invoke(invocation, { ...newCall().context, ...again })).toMatchObject({
       error: { code: "ARTIFACT_ERROR" },
-      mayRunAgain: true,
+      idempotent: true,
     });
   });
 });
@@ -179,7 +179,7 @@ describe("a stale call", () => {
     "that is older than %s is answered as timed out, and not run",
     async ([, timeout]) => {
       const ageMs = ((timeout ?? 60) + 10) * seconds;
-      expect(await outcomeAfter(ageMs, timeout)).toMatchObject({ kind: "timeout", begun: false });
+      expect(await outcomeAfter(ageMs, timeout)).toMatchObject({ kind: "timeout", started: false });
     },
   );
 
@@ -238,10 +238,10 @@ describe("a call that is given up", () => {
     ["every call", "all"],
     ["those without a slot", "waiting"],
   ] as const;
-  const neverBegun = { kind: "given-up", begun: false, mayRunAgain: false };
+  const neverBegun = { kind: "cancelled", started: false, idempotent: false };
 
   test.for(kinds)(
-    "with %s while it waits for one has not begun, and leaves the line",
+    "with %s while it waits for one has not started, and leaves the line",
     async ([, which]) => {
       const slots = new Slots({ capacity: 1, maxWaiting: 1 });
       using _taken = await slots.acquire(new AbortController().signal);

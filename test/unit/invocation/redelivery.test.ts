@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import {
-  mayHaveBegun,
+  mayHaveStarted,
   poisonOf,
   requireRepeatable,
 } from "../../../worker/invocation/claims/redelivery.ts";
@@ -20,13 +20,13 @@ describe("a call may have begun elsewhere", () => {
     [{ redelivered: false, deliveryCount: 2 }, true],
     [{ redelivered: true, deliveryCount: 5 }, true],
   ])("when the broker says either: %j", (delivery, expected) => {
-    expect(mayHaveBegun({ ...delivery, properties: {} })).toBe(expected);
+    expect(mayHaveStarted({ ...delivery, properties: {} })).toBe(expected);
   });
 
   test("when its sender has sent it before", () => {
     const first = { redelivered: false, deliveryCount: 1 };
-    expect(mayHaveBegun({ ...first, properties: { resent: "true" } })).toBe(true);
-    expect(mayHaveBegun({ ...first, properties: { resent: "false" } })).toBe(false);
+    expect(mayHaveStarted({ ...first, properties: { resent: "true" } })).toBe(true);
+    expect(mayHaveStarted({ ...first, properties: { resent: "false" } })).toBe(false);
   });
 });
 
@@ -66,7 +66,7 @@ describe("a call is poisoned", () => {
     expect(poisonOf(nth(9, 50), 4, 4)).toMatchObject({
       code: "POISONED",
       message:
-        "The call was begun 4 times and never answered: it is given up, and was not run this time",
+        "The call was started 4 times and never answered: it is given up, and was not run this time",
     });
   });
 

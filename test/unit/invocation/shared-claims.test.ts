@@ -11,7 +11,7 @@ import type { Mark } from "../../../worker/artifacts/marks.ts";
 import { StoreError } from "../../../worker/artifacts/store.ts";
 import type { Delivery } from "../../../worker/broker/broker.ts";
 import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
-import { NotBegunError } from "../../../worker/invocation/claims/claims.ts";
+import { NotStartedError } from "../../../worker/invocation/claims/claims.ts";
 import { callKey } from "../../../worker/invocation/claims/ledger.ts";
 import {
   goneMs,
@@ -131,7 +131,7 @@ describe("the first delivery of a call", () => {
     expect(await claim.history(never, false)).toEqual({
       kind: "open",
       runs: 0,
-      mayHaveBegun: false,
+      mayHaveStarted: false,
     });
     await claim.begin(repeatable, never);
     await claim.answered(reply);
@@ -153,7 +153,7 @@ describe("the first delivery of a call", () => {
     const { one, files } = await newGroup();
     for (const isRepeatable of [once, repeatable]) {
       using claim = one.open(key, first, lost);
-      await expect(claim.begin(isRepeatable, never)).rejects.toThrow(NotBegunError);
+      await expect(claim.begin(isRepeatable, never)).rejects.toThrow(NotStartedError);
       expect(claim.isTaken).toBe(false);
     }
     expect(await files()).toEqual([]);
@@ -179,7 +179,7 @@ describe("on a broker that replays, a repeatable call", () => {
     const resent = { ...again, properties: { resent: "true" } };
     const history = newWorker(true).open(key, resent, alive).history(never, false);
     await passUntil(history);
-    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
+    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveStarted: false });
   });
 });
 
@@ -189,7 +189,7 @@ describe("the same request in two workers", () => {
     using running = one.open(key, first, alive);
     await running.begin(once, never);
     using waiting = other.open(key, first, alive);
-    await expect(waiting.begin(once, never)).rejects.toThrow(NotBegunError);
+    await expect(waiting.begin(once, never)).rejects.toThrow(NotStartedError);
     expect(waiting.isTaken).toBe(true);
     const history = waiting.history(never, false);
     await running.answered(reply);
@@ -213,7 +213,7 @@ describe("a call that comes again", () => {
     const { one, passUntil } = await newGroup();
     const history = one.open(key, again, alive).history(never, false);
     const waitedMs = await passUntil(history);
-    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: false });
+    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveStarted: false });
     expect(waitedMs).toBeGreaterThanOrEqual(settlingMs);
     expect(waitedMs).toBeLessThanOrEqual(2 * settlingMs + lookMs);
   });
@@ -259,7 +259,7 @@ describe("a call that comes again", () => {
       const claim = worker.open(key, again, alive);
       const history = claim.history(never, false);
       const waitedMs = await passUntil(history);
-      expect(await history).toEqual({ kind: "open", runs, mayHaveBegun: runs > 0 });
+      expect(await history).toEqual({ kind: "open", runs, mayHaveStarted: runs > 0 });
       if (runs > 0) expect(waitedMs).toBeGreaterThanOrEqual(goneMs - lookMs);
       await passUntil(claim.begin(repeatable, never));
       await worker[Symbol.asyncDispose]();
@@ -287,7 +287,7 @@ describe("a call that comes again", () => {
       .history(never, false);
     isLost = true;
     await passUntil(history);
-    await expect(history).rejects.toThrow(NotBegunError);
+    await expect(history).rejects.toThrow(NotStartedError);
     const stop = new AbortController();
     const stopped = other.open(key, again, alive).history(stop.signal, false);
     const reason = new Error("stop");
@@ -310,7 +310,7 @@ test("a run whose worker is long gone is known to be so after some looks", async
 test("a call that came again while it waited for a slot is looked up before it begins", async () => {
   const { one, files } = await newGroup();
   using claim = one.open(key, first, { isLost: () => false, cameAgain: () => true });
-  await expect(claim.begin(repeatable, never)).rejects.toThrow(NotBegunError);
+  await expect(claim.begin(repeatable, never)).rejects.toThrow(NotStartedError);
   expect(claim.isTaken).toBe(true);
   expect(await files()).toEqual([]);
 });
@@ -331,7 +331,7 @@ test("an urgent look waits for nobody", async () => {
   using running = one.open(key, first, alive);
   await running.begin(once, never);
   const history = (): Promise<unknown> => other.open(key, again, alive).history(never, true);
-  expect(await history()).toEqual({ kind: "open", runs: 1, mayHaveBegun: true });
+  expect(await history()).toEqual({ kind: "open", runs: 1, mayHaveStarted: true });
   await running.answered(reply);
   expect(await history()).toEqual({ kind: "answered", answer: reply });
   expect(clock.slept).toEqual([]);
@@ -394,7 +394,7 @@ describe("the answer of a worker that lost the broker", () => {
     const { waiting, passUntil } = await endCutOff(payload);
     const history = waiting.history(never, false);
     await passUntil(history);
-    expect(await history).toEqual({ kind: "open", runs: 1, mayHaveBegun: true });
+    expect(await history).toEqual({ kind: "open", runs: 1, mayHaveStarted: true });
   });
 });
 
@@ -438,7 +438,7 @@ describe("without its store", () => {
     using claim = one.open(key, again, alive);
     const history = claim.history(never, false);
     await passUntil(history);
-    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveBegun: true });
+    expect(await history).toEqual({ kind: "open", runs: 0, mayHaveStarted: true });
     expect(logged.join("")).toContain("marks of a call could not be read");
     const begun = claim.begin(once, never);
     await passUntil(begun);

@@ -42,7 +42,7 @@ export function judge(
 
 /** How the call came to its sandbox, or undefined when none ran for it. */
 export function startSeen({ outcome }: Pick<Observation, "outcome">): StartKind | undefined {
-  return outcome.kind === "given-up" ? undefined : outcome.execution?.start;
+  return outcome.kind === "cancelled" ? undefined : outcome.execution?.start;
 }
 
 /** What is wrong with a call that had another start than it was to have. */

@@ -40,7 +40,7 @@ export class CallMarks {
     }
   }
 
-  /** Whether no other worker has begun this run, counted from 1. */
+  /** Whether no other worker has started this run, counted from 1. */
   begin(run: number): Promise<boolean> {
     return this.#use((marks, limited) => marks.create(this.#run(run), nothing, limited));
   }

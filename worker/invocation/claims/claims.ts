@@ -4,7 +4,7 @@
  */
 import type { Delivery } from "../../broker/broker.ts";
 import type { RunningEntry } from "./ledger.ts";
-import { mayHaveBegun } from "./redelivery.ts";
+import { mayHaveStarted } from "./redelivery.ts";
 
 /** What other workers did with a call. */
 export type CallHistory =
@@ -13,7 +13,7 @@ export type CallHistory =
       /** Runs that workers began and did not live to answer. */
       readonly runs: number;
       /** Whether the tool may have run. */
-      readonly mayHaveBegun: boolean;
+      readonly mayHaveStarted: boolean;
     }
   | {
       readonly kind: "answered";
@@ -29,7 +29,7 @@ export type CallHistory =
 
 /** A call that this worker handles. Disposing ends what keeps the claim alive. */
 export interface CallClaim extends Disposable {
-  /** Whether histories are facts: then a call without a begun run may go to any other worker. */
+  /** Whether histories are facts: then a call without a started run may go to any other worker. */
   readonly isCertain: boolean;
   /**
    * Whether another worker began the call after the history was read, so that it has to be read
@@ -37,13 +37,13 @@ export interface CallClaim extends Disposable {
    */
   readonly isTaken: boolean;
   /**
-   * Waits while another worker runs the call, unless it is urgent. Rejects with NotBegunError when
+   * Waits while another worker runs the call, unless it is urgent. Rejects with NotStartedError when
    * the broker has the call again, and with the signal's reason.
    */
   history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory>;
   /**
    * Claims the run; to be called right before the tool's process may run. Rejects with
-   * NotBegunError when the call is taken or the broker has it again, with StoreError, and with the
+   * NotStartedError when the call is taken or the broker has it again, with StoreError, and with the
    * signal's reason.
    */
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
@@ -62,7 +62,7 @@ export interface CallClaim extends Disposable {
 /** A call whose history was read. */
 export interface Claimed {
   readonly claim: Pick<CallClaim, "begin" | "isCertain">;
-  readonly mayHaveBegun: boolean;
+  readonly mayHaveStarted: boolean;
 }
 
 /** Makes the claims of one worker. Its owner disposes it after the last call. */
@@ -75,11 +75,11 @@ export interface Claims extends AsyncDisposable {
   ): CallClaim;
 }
 
-/** The call was not begun here: another worker runs it, or will get it from the broker. */
-export class NotBegunError extends Error {
+/** The call was not started here: another worker runs it, or will get it from the broker. */
+export class NotStartedError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "NotBegunError";
+    this.name = "NotStartedError";
   }
 }
 
@@ -92,10 +92,10 @@ export const guessedClaims: Claims = {
       Promise.resolve({
         kind: "open",
         runs: delivery.maxDeliveries === undefined ? 0 : delivery.deliveryCount - 1,
-        mayHaveBegun: mayHaveBegun(delivery),
+        mayHaveStarted: mayHaveStarted(delivery),
       }),
     begin: () =>
-      isLost() ? Promise.reject(new NotBegunError("the connection is lost")) : Promise.resolve(),
+      isLost() ? Promise.reject(new NotStartedError("the connection is lost")) : Promise.resolve(),
     isAnswered: () => Promise.resolve(false),
     answered: () => Promise.resolve(),
     release: () => Promise.resolve(),

@@ -15,10 +15,10 @@ const spareDeliveries = 1;
 type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
 
 /**
- * Whether somebody else had the call before, or has a copy of it, who may have begun it and is not
+ * Whether somebody else had the call before, or has a copy of it, who may have started it and is not
  * heard of.
  */
-export function mayHaveBegun(delivery: Pick<Delivery, keyof Count | "properties">): boolean {
+export function mayHaveStarted(delivery: Pick<Delivery, keyof Count | "properties">): boolean {
   return wasDelivered(delivery) || isResent(delivery);
 }
 
@@ -53,7 +53,7 @@ export function poisonOf(
   if (!isLast && runs < maxRuns) return undefined;
   const what = isLast
     ? `The call was delivered ${delivery.deliveryCount} times and never answered`
-    : `The call was begun ${runs} times and never answered`;
+    : `The call was started ${runs} times and never answered`;
   return new InvocationError("POISONED", `${what}: it is given up, and was not run this time`);
 }
 

@@ -6,9 +6,9 @@ import type { Delivery } from "../../broker/broker.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { CallMarks, type UseMarks } from "./call-marks.ts";
-import { type CallClaim, type CallHistory, NotBegunError } from "./claims.ts";
+import { type CallClaim, type CallHistory, NotStartedError } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
-import { isRedelivery, mayHaveBegun } from "./redelivery.ts";
+import { isRedelivery, mayHaveStarted } from "./redelivery.ts";
 
 /**
  * Milliseconds before the marks of a call that came again are read, and as many more by chance: its
@@ -50,7 +50,7 @@ export interface SharedClaimsParts {
 export interface ClaimKeeper {
   readonly parts: SharedClaimsParts;
   /** The claims whose runs are looked at. */
-  readonly begun: Set<SharedClaim>;
+  readonly started: Set<SharedClaim>;
   /** Waits after a stall of this process. Resolves to whether it waited. */
   prove(signal: AbortSignal): Promise<boolean>;
   readonly use: UseMarks;
@@ -89,13 +89,13 @@ export class SharedClaim implements CallClaim {
     this.#claims = claims;
     this.#marks = new CallMarks(call, claims.use);
     this.#entry = entry;
-    this.#isContested = mayHaveBegun(delivery);
+    this.#isContested = mayHaveStarted(delivery);
     const { mayReplay = false } = claims.parts;
     this.#mayBeReplayed = mayReplay && isRedelivery(delivery);
   }
 
   async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
-    if (!this.#isContested) return { kind: "open", runs: 0, mayHaveBegun: false };
+    if (!this.#isContested) return { kind: "open", runs: 0, mayHaveStarted: false };
     const { clock } = this.#claims.parts;
     const pauseMs = this.isTaken ? lookMs : settlingMs * (1 + Math.random());
     this.isTaken = false;
@@ -113,14 +113,14 @@ export class SharedClaim implements CallClaim {
         continue;
       }
       const { runs } = found;
-      if (found.stamp === undefined) return { kind: "open", runs, mayHaveBegun: false };
+      if (found.stamp === undefined) return { kind: "open", runs, mayHaveStarted: false };
       // Time in which nothing was looked at says nothing of the other worker.
       const nowMs = clock.monotonicMs();
       const now = `${runs} ${found.stamp}`;
       quietMs = now === seen ? quietMs + Math.min(nowMs - lookedMs, 2 * lookMs) : 0;
       [seen, lookedMs] = [now, nowMs];
       const isGone = quietMs >= quietEnoughMs && found.ageMs >= goneMs;
-      if (isUrgent || isGone) return { kind: "open", runs, mayHaveBegun: true };
+      if (isUrgent || isGone) return { kind: "open", runs, mayHaveStarted: true };
       await clock.sleep(lookMs, signal);
     }
   }
@@ -135,7 +135,7 @@ export class SharedClaim implements CallClaim {
       await this.#create();
       await this.#proveMarked(signal);
     }
-    this.#claims.begun.add(this);
+    this.#claims.started.add(this);
   }
 
   async isAnswered(payload: Uint8Array | undefined): Promise<boolean> {
@@ -143,7 +143,7 @@ export class SharedClaim implements CallClaim {
     this.#unpublished = payload;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
     // A connection that was lost just before the end: the answer waits for the next one.
-    if (this.#claims.begun.has(this)) await this.look(clock.monotonicMs());
+    if (this.#claims.started.has(this)) await this.look(clock.monotonicMs());
     if (this.#ownRun === undefined && !this.#isContested) return false;
     let answer: Uint8Array | undefined;
     await this.#claims.keep(async () => (answer = await this.#marks.answer()));
@@ -161,7 +161,7 @@ export class SharedClaim implements CallClaim {
   }
 
   async release(): Promise<void> {
-    this.#claims.begun.delete(this);
+    this.#claims.started.delete(this);
     await this.#looking;
     if (this.#isRepeatable) await this.#removeMark();
   }
@@ -183,7 +183,7 @@ export class SharedClaim implements CallClaim {
   }
 
   [Symbol.dispose](): void {
-    this.#claims.begun.delete(this);
+    this.#claims.started.delete(this);
   }
 
   async #keepAlive(nowMs: number): Promise<void> {
@@ -273,11 +273,11 @@ export class SharedClaim implements CallClaim {
   #take(): never {
     this.isTaken = true;
     this.#isContested = true;
-    throw new NotBegunError("another worker may run the call");
+    throw new NotStartedError("another worker may run the call");
   }
 
   #requireDelivery(): void {
-    if (this.#entry.isLost()) throw new NotBegunError("the connection of the call is lost");
+    if (this.#entry.isLost()) throw new NotStartedError("the connection of the call is lost");
   }
 }
 

@@ -50,7 +50,7 @@ export function openClaims(
 export class SharedClaims implements Claims, ClaimKeeper {
   readonly parts: SharedClaimsParts;
   /** The claims whose runs are looked at, until they are disposed. */
-  readonly begun = new Set<SharedClaim>();
+  readonly started = new Set<SharedClaim>();
   readonly #timer: NodeJS.Timeout;
   readonly #stopped = new AbortController();
   readonly #pending = new Set<Promise<void>>();
@@ -79,10 +79,10 @@ export class SharedClaims implements Claims, ClaimKeeper {
     const pausedMs = nowMs - this.#tickedMs;
     if (pausedMs > stallMs) {
       this.#provenMs = nowMs + settlingMs;
-      for (const claim of this.begun) claim.wait(pausedMs);
+      for (const claim of this.started) claim.wait(pausedMs);
     }
     this.#tickedMs = nowMs;
-    for (const claim of this.begun) void claim.look(nowMs);
+    for (const claim of this.started) void claim.look(nowMs);
     if (nowMs - this.#sweptMs < sweepMs) return;
     this.#sweptMs = nowMs;
     void this.keep(() => this.parts.marks.sweep(lifetimeMs, this.#stopped.signal));

@@ -4,16 +4,16 @@
 import type { Delivery } from "../broker/broker.ts";
 
 /**
- * Deliveries that a broker must allow: one is lost to the hand-back, one is for a run, and one for
+ * Deliveries that a broker must allow: one is lost to the requeue, one is for a run, and one for
  * a second, before `POISONED`.
  */
 const fewestDeliveries = 4;
 
 /**
- * Whether a call that was not begun may go back: once, since every delivery is counted, and only
+ * Whether a call that has not started may be requeued: once, since every delivery is counted, and only
  * where a second delivery does not keep it from running. An unlimited broker counts none.
  */
-export function mayHandBack(
+export function mayRequeue(
   {
     redelivered,
     deliveryCount,

@@ -1,0 +1,62 @@
+/**
+ * What a call has to pass before it takes a slot. A new check of calls is one more entry of the
+ * chain.
+ */
+import type { ToolEntry } from "../../manifest/manifest.ts";
+import type { Invocation } from "../../protocol/invocation.ts";
+import type { Profile } from "../../sandbox/profile.ts";
+import type { Clock } from "../../support/clock.ts";
+import { requireFresh } from "../age.ts";
+import { requireRepeatable } from "../claims/redelivery.ts";
+import type { Journal } from "../journal.ts";
+import { type CallTimes, type TimeBounds, callTimes } from "../limits.ts";
+import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
+
+/** What a call is admitted with. */
+export interface AdmitParts extends ResolveParts {
+  readonly times: TimeBounds;
+  readonly clock: Pick<Clock, "nowMs">;
+}
+
+/** A call with everything that its request names. */
+export interface AdmittedCall {
+  readonly invocation: Invocation;
+  readonly tool: ToolEntry;
+  readonly profile: Profile;
+  readonly times: CallTimes;
+}
+
+/** A call that is checked. */
+interface Candidate extends AdmittedCall {
+  /** Whether the tool may have run for it already. */
+  readonly mayHaveStarted: boolean;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+}
+
+/** Throws InvocationError or CallTooOld to refuse the call. */
+type AdmissionCheck = (call: Candidate) => void | Promise<void>;
+
+const chain: readonly AdmissionCheck[] = [
+  ({ tool, mayHaveStarted }) => requireRepeatable(tool, mayHaveStarted),
+  ({ times, invocation, nowMs }) => requireFresh(times, invocation, nowMs),
+];
+
+/**
+ * Admits a call. Throws InvocationError `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`,
+ * or CallTooOld.
+ */
+export async function admit(
+  parts: AdmitParts,
+  invocation: Invocation,
+  mayHaveStarted: boolean,
+  journal: Journal,
+): Promise<AdmittedCall> {
+  const tool = resolveTool(parts, invocation.toolName, mayHaveStarted);
+  journal.resolved(tool);
+  const profile = resolveProfile(parts, tool, invocation);
+  const times = callTimes(tool, invocation, parts.times);
+  const call = { invocation, tool, profile, times };
+  for (const check of chain) await check({ ...call, mayHaveStarted, nowMs: parts.clock.nowMs() });
+  return call;
+}
