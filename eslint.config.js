@@ -4,7 +4,12 @@
  */
 import { defineConfig, globalIgnores } from "eslint/config";
 import tseslint from "typescript-eslint";
-import { edgeMembers, forbiddenRooms, processEdges, rooms } from "./test/architecture/rooms.ts";
+import {
+  edgeMembers,
+  forbiddenFolders,
+  processEdges,
+  folderRanks,
+} from "./test/architecture/import-rules.ts";
 
 const configFiles = ["*.config.ts", "*.config.js"];
 
@@ -16,12 +21,12 @@ const noDefaultExport = {
   message: "Export by name.",
 };
 
-/** For each room but the topmost, the rooms that it must not import. */
-const importRules = Object.keys(rooms)
-  .map((room) => ({ room, forbidden: forbiddenRooms(room) }))
+/** For each folder but the topmost, the folders that it must not import. */
+const importRules = Object.keys(folderRanks)
+  .map((folder) => ({ folder, forbidden: forbiddenFolders(folder) }))
   .filter(({ forbidden }) => forbidden.length > 0)
-  .map(({ room, forbidden }) => ({
-    files: [`worker/${room}/**/*.ts`],
+  .map(({ folder, forbidden }) => ({
+    files: [`worker/${folder}/**/*.ts`],
     rules: {
       "no-restricted-imports": [
         "error",
@@ -29,7 +34,7 @@ const importRules = Object.keys(rooms)
           patterns: [
             {
               regex: `^(\\.\\./)+(${forbidden.join("|")})/`,
-              message: `Room ${room} imports rooms of a lower rank only; see test/architecture/rooms.ts.`,
+              message: `Folder ${folder} imports folders of a lower rank only; see test/architecture/import-rules.ts.`,
             },
           ],
         },

@@ -140,7 +140,7 @@ function onResult(workDir: string, tell: () => void): Disposable {
   return { [Symbol.dispose]: () => watcher.close() };
 }
 
-/** A call as the handler hands it to the spine. */
+/** A call as the handler hands it to the invoker. */
 function invocationOf(tool: BenchTool): Invocation {
   return {
     id: "bench",

@@ -1,10 +1,10 @@
 /**
  * Looks at the sandboxes that wait for calls.
  */
-import type { ShelfStats, Starts } from "../worker/starts/starts.ts";
+import type { PoolStats, Starts } from "../worker/starts/starts.ts";
 
 /** Tells what is going on with each tool, in this process or in another. */
-export type StockView = () => Promise<readonly ShelfStats[]>;
+export type StockView = () => Promise<readonly PoolStats[]>;
 
 /** Milliseconds between two looks: less than a sandbox takes to be made. */
 const lookEveryMs = 2;
@@ -12,14 +12,14 @@ const lookEveryMs = 2;
 const quietTimeoutMs = 60_000;
 
 /** What is going on with sandboxes of this process. */
-export function statsOf(starts: Starts | undefined): readonly ShelfStats[] {
+export function statsOf(starts: Starts | undefined): readonly PoolStats[] {
   return starts?.stats ?? [];
 }
 
 /** Calls of one tool so far that found a sandbox waiting. */
 export async function hitsOf(view: StockView, tool: string): Promise<number> {
-  const shelves = (await view()).filter((shelf) => shelf.tool === tool);
-  return shelves.reduce((sum, { hits }) => sum + hits, 0);
+  const pools = (await view()).filter((pool) => pool.tool === tool);
+  return pools.reduce((sum, { hits }) => sum + hits, 0);
 }
 
 /**
@@ -29,8 +29,8 @@ export async function hitsOf(view: StockView, tool: string): Promise<number> {
 export async function quiet(views: readonly StockView[]): Promise<void> {
   const lateMs = performance.now() + quietTimeoutMs;
   for (;;) {
-    const shelves = (await Promise.all(views.map((view) => view()))).flat();
-    const busy = shelves.filter(({ waiting, making, target }) => making > 0 || waiting < target);
+    const pools = (await Promise.all(views.map((view) => view()))).flat();
+    const busy = pools.filter(({ waiting, making, target }) => making > 0 || waiting < target);
     if (busy.length === 0) return;
     if (performance.now() > lateMs)
       throw new Error(`sandboxes that should wait do not: ${JSON.stringify(busy)}`);

@@ -4,8 +4,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { leanMemory } from "../harness/worker/worker-process.ts";
-import type { ShelfStats } from "../worker/starts/starts.ts";
-import { Slots } from "../worker/support/slots.ts";
+import type { PoolStats } from "../worker/starts/starts.ts";
+import { Semaphore } from "../worker/support/semaphore.ts";
 import type { Delays } from "./loop-delays.ts";
 
 /**
@@ -17,7 +17,7 @@ export type Question = "stats" | "delays";
 /** A worker that runs. Its owner disposes it. */
 export class WorkerProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
-  readonly #turns = new Slots({ capacity: 1, maxWaiting: Infinity });
+  readonly #turns = new Semaphore({ capacity: 1, maxWaiting: Infinity });
 
   private constructor(child: ChildProcess) {
     this.#child = child;
@@ -39,8 +39,8 @@ export class WorkerProcess implements AsyncDisposable {
   }
 
   /** What is going on with the sandboxes that wait. */
-  async stats(): Promise<readonly ShelfStats[]> {
-    return (await this.#ask("stats")) as readonly ShelfStats[];
+  async stats(): Promise<readonly PoolStats[]> {
+    return (await this.#ask("stats")) as readonly PoolStats[];
   }
 
   /** How long the event loop kept what was due waiting, since this was last asked. */

@@ -13,7 +13,7 @@ import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newId, newUuid } from "../worker/support/ids.ts";
-import { Slots } from "../worker/support/slots.ts";
+import { Semaphore } from "../worker/support/semaphore.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
@@ -118,8 +118,8 @@ export class Agent implements AsyncDisposable {
   readonly #calls: PendingCalls;
   /** Their lines are bounded by the calls that may wait for an answer. */
   readonly #sending = {
-    small: new Slots({ capacity: maxSending.small, maxWaiting: Infinity }),
-    large: new Slots({ capacity: maxSending.large, maxWaiting: Infinity }),
+    small: new Semaphore({ capacity: maxSending.small, maxWaiting: Infinity }),
+    large: new Semaphore({ capacity: maxSending.large, maxWaiting: Infinity }),
   };
 
   private constructor(

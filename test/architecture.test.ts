@@ -1,5 +1,5 @@
 /**
- * Holds the house to its plan: who imports whom, which package is known where, who may touch the
+ * Holds the code to its plan: who imports whom, which package is known where, who may touch the
  * process.
  */
 import { readFileSync } from "node:fs";
@@ -11,9 +11,9 @@ import {
   packageHomes,
   packageViolation,
   processEdges,
-  roomOf,
-  rooms,
-} from "./architecture/rooms.ts";
+  folderOf,
+  folderRanks,
+} from "./architecture/import-rules.ts";
 import {
   findCycles,
   packageOf,
@@ -25,6 +25,7 @@ import {
   root,
   type SourceFile,
 } from "./architecture/source-files.ts";
+import { retiredWordsIn } from "./architecture/words.ts";
 
 const worker = readSourceFiles("worker/**/*.ts");
 const harness = readSourceFiles("harness/**/*.ts");
@@ -98,7 +99,7 @@ describe("imports", () => {
 });
 
 describe("package.json", () => {
-  test("depends on the packages that have a place in the house, and no others", () => {
+  test("depends on the packages that have a home, and no others", () => {
     const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
     };
@@ -119,12 +120,16 @@ describe("files", () => {
     ).toEqual([]);
   });
 
-  test("belong to a room that has a rank", () => {
+  test("belong to a folder that has a rank", () => {
     expect(
       violations(worker, ({ path }) => {
-        const room = roomOf(path);
-        const isKnown = room === undefined || Object.hasOwn(rooms, room);
-        return [isKnown ? undefined : `: give room ${room} a rank in test/architecture/rooms.ts`];
+        const folder = folderOf(path);
+        const isKnown = folder === undefined || Object.hasOwn(folderRanks, folder);
+        return [
+          isKnown
+            ? undefined
+            : `: give folder ${folder} a rank in test/architecture/import-rules.ts`,
+        ];
       }),
     ).toEqual([]);
   });
@@ -155,6 +160,16 @@ describe("files", () => {
     ).toEqual([]);
   });
 
+  test("use the field's words", () => {
+    expect(
+      violations([...everything, ...readTexts("bench/**/*.ts")], ({ text }) =>
+        text
+          .split("\n")
+          .flatMap((line, index) => retiredWordsIn(line).map((word) => `:${index + 1}: ${word}`)),
+      ),
+    ).toEqual([]);
+  });
+
   test("are few enough in a folder to be found in its list", () => {
     const counts = Map.groupBy(everything, ({ path }) => dirname(path));
     const crowded = [...counts].filter(([, files]) => files.length > maxFilesInFolder);
@@ -180,12 +195,24 @@ describe("files", () => {
 });
 
 describe("the rules themselves", () => {
+  test("find retired words, in names too, and no parts of other words", () => {
+    expect(retiredWordsIn("const toolShelf = journal;")).toEqual([
+      "shelf: use pool",
+      "journal: use record",
+    ]);
+    expect(retiredWordsIn("new Slots(), hasBegun")).toEqual([
+      "Slots: use Semaphore",
+      "begun: use started",
+    ]);
+    expect(retiredWordsIn("shelfish defaultSlots ballot")).toEqual([]);
+  });
+
   test.each([
     ["worker/broker/open.ts", "worker/manifest/catalog.ts", /peers/],
     ["worker/protocol/topics.ts", "worker/telemetry/logger.ts", /peers/],
-    ["worker/support/slots.ts", "worker/protocol/errors.ts", /below/],
+    ["worker/support/semaphore.ts", "worker/protocol/errors.ts", /below/],
     ["worker/sandbox/backends.ts", "worker/runners/runner.ts", /below/],
-    ["worker/invocation/invoker.ts", "worker/app.ts", /wires the rooms together/],
+    ["worker/invocation/invoker.ts", "worker/app.ts", /wires the folders together/],
     ["worker/invocation/invoker.ts", "worker/artifacts/memory/store.ts", /adapters of artifacts/],
     ["worker/broker/amqp/broker.ts", "worker/broker/dev/wire.ts", /adapters of broker/],
     ["worker/protocol/topics.ts", "harness/agent.ts", /outside worker/],
@@ -208,7 +235,7 @@ describe("the rules themselves", () => {
     ["worker/app.ts", "worker/config/config.ts"],
     ["harness/cli.ts", "harness/demo/demo.ts"],
     ["harness/agent.ts", "worker/protocol/topics.ts"],
-    ["harness/tool/spine.ts", "worker/app.ts"],
+    ["harness/tool/local-invoker.ts", "worker/app.ts"],
     ["tool-runner/node/main.mjs", "tool-runner/node/context.mjs"],
   ])("%s may import %s", (importer, target) => {
     expect(importViolation(importer, target)).toBeUndefined();
@@ -218,7 +245,7 @@ describe("the rules themselves", () => {
     expect(packageViolation("worker/support/json/yaml-document.ts", "yaml")).toBeUndefined();
     expect(packageViolation("worker/config/config.ts", "zod")).toBeUndefined();
     expect(packageViolation("worker/broker/open.ts", "yaml")).toMatch(/worker\/support/);
-    expect(packageViolation("worker/broker/open.ts", "left-pad")).toMatch(/no room/);
+    expect(packageViolation("worker/broker/open.ts", "left-pad")).toMatch(/no folder/);
   });
 
   test("see every kind of import, and which of them are types", () => {

@@ -30,7 +30,7 @@ import { openStarts } from "./starts/open.ts";
 import type { Starts } from "./starts/starts.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
 import { newId } from "./support/ids.ts";
-import { Slots } from "./support/slots.ts";
+import { Semaphore } from "./support/semaphore.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
 /** What the process gives to everything that runs in it. */
@@ -128,12 +128,12 @@ export function wireInvoker(
   const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
   // Where the broker keeps calls, its prefetch limits bound what waits here.
   const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
-  const slots = new Map<string, Slots>();
+  const slots = new Map<string, Semaphore>();
   for (const [queue, capacity] of config.queues)
-    slots.set(queue, new Slots({ capacity, maxWaiting }));
+    slots.set(queue, new Semaphore({ capacity, maxWaiting }));
   // A DevBroker has no queues, and there a tool may name any.
-  const others = slots.values().next().value ?? new Slots({ capacity: 1, maxWaiting });
-  const slotsOf = (queue: string): Slots => slots.get(queue) ?? others;
+  const others = slots.values().next().value ?? new Semaphore({ capacity: 1, maxWaiting });
+  const slotsOf = (queue: string): Semaphore => slots.get(queue) ?? others;
   const resolving: ResolveParts = {
     resolve: (toolName) => catalog.resolve(toolName),
     profiles,

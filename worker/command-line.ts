@@ -227,7 +227,7 @@ async function runWorker(config: Config, host: Host, context: Context): Promise<
   const forced = await Promise.race([drained, second.promise]);
   if (typeof forced === "string") {
     log.warn({ signal: forced }, "stopped at once");
-    worker.hurry();
+    worker.shutdownNow();
     return exitCodeOf(new StoppedError(forced));
   }
   log.info(forced, "drained");

@@ -13,7 +13,7 @@ import { runnerArgs } from "./runners/runner.ts";
 import type { Profile } from "./sandbox/profile.ts";
 import { type ExitReport, SandboxError } from "./sandbox/sandbox.ts";
 import { ColdStarts } from "./starts/cold.ts";
-import { Slots } from "./support/slots.ts";
+import { Semaphore } from "./support/semaphore.ts";
 
 /** Milliseconds that a tool may take to load. */
 const loadTimeoutMs = 60_000;
@@ -51,7 +51,7 @@ export async function checkLoading(
   const { catalog, profiles } = foundation;
   const starts = new ColdStarts(foundation);
   const resolving = { resolve: () => undefined, profiles, defaultProfile: sandbox.defaultProfile };
-  const slots = new Slots({ capacity: sandbox.maxConcurrent, maxWaiting: Infinity });
+  const slots = new Semaphore({ capacity: sandbox.maxConcurrent, maxWaiting: Infinity });
   const found = await Promise.all(
     Array.from(catalog.manifest.tools.values(), async (tool) => {
       using _slot = await slots.acquire(signal);

@@ -12,12 +12,12 @@ import type { Invoker } from "./invocation/invoker.ts";
 import { Ledger } from "./invocation/claims/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
 import { openClaims } from "./invocation/claims/shared-claims.ts";
-import { Slots } from "./support/slots.ts";
+import { Semaphore } from "./support/semaphore.ts";
 
 /** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
 const maxParserThreads = 2;
 
-/** A consumer that has not begun, and what the caller disposes after its last call. */
+/** A consumer that has not started, and what the caller disposes after its last call. */
 export interface WiredConsumer extends AsyncDisposable {
   readonly consumer: Consumer;
 }
@@ -46,7 +46,7 @@ export function wireConsumer(
     log,
     answers: new Answers(session, log),
     topicTools: new TopicTools(namespace, log),
-    largeRequests: new Slots({ capacity: maxParserThreads, maxWaiting: Infinity }),
+    largeRequests: new Semaphore({ capacity: maxParserThreads, maxWaiting: Infinity }),
     resolve: (tool: string) => catalog.resolve(tool),
     unavailable: (tool: string) => catalog.unavailable(tool),
   };

@@ -142,7 +142,7 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Leaves answers little time to be published; to be followed by disposal. */
-  hurry(): void {
+  shutdownNow(): void {
     const giveUp = (): void =>
       this.#stopPublishing.abort(new Error("the worker was stopped at once"));
     setTimeout(giveUp, hurriedAnswerTimeoutMs).unref();
@@ -191,7 +191,7 @@ export class Worker implements AsyncDisposable {
     const missing: string[] = [];
     if (this.#state !== "running") missing.push(`worker is ${this.#state}`);
     if (this.#session?.connected !== true) missing.push("no broker connection");
-    missing.push(...(this.#session?.impediments ?? []));
+    missing.push(...(this.#session?.notReadyReasons ?? []));
     return missing;
   }
 

@@ -26,7 +26,7 @@ import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
 import { readProfiles } from "./profiles.ts";
-import { withCauses } from "./spine.ts";
+import { withCauses } from "./local-invoker.ts";
 
 /** The command line. */
 export interface ToolsOptions {

@@ -12,7 +12,7 @@ import {
   createMemoryBroker,
 } from "../fakes/memory-broker/broker.ts";
 import { FileMarks } from "../../worker/artifacts/filesystem/marks.ts";
-import { callKey } from "../../worker/invocation/claims/ledger.ts";
+import { deduplicationKey } from "../../worker/invocation/claims/ledger.ts";
 import { namespace } from "./rig.ts";
 import {
   type AnnouncingTool,
@@ -57,7 +57,7 @@ export class MemoryWorkers extends WorkerPlace {
   /** Leaves what a worker leaves that began the call and died. */
   async markBegun(tool: AnnouncingTool, name: string): Promise<void> {
     const { topic, request, replyTo } = this.callOf(tool, name);
-    const key = callKey({ topic, payload: request }, replyTo);
+    const key = deduplicationKey({ topic, payload: request }, replyTo);
     const marks = new FileMarks(join(this.base, "artifacts"));
     await mkdir(join(this.base, "artifacts"));
     const mark = `${Buffer.from(key, "base64").toString("hex")}.1`;

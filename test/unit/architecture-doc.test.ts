@@ -1,11 +1,11 @@
 /**
- * ARCHITECTURE.md and docs/extend.md show the house as it stands: folders at their ranks, and files
+ * ARCHITECTURE.md and docs/extend.md show the code as it stands: folders at their ranks, and files
  * that are there.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { rooms, topRank } from "../architecture/rooms.ts";
+import { folderRanks, topRank } from "../architecture/import-rules.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** More than that nobody reads. */
@@ -28,9 +28,9 @@ describe("ARCHITECTURE.md", () => {
       .filter((line) => /^\| \d \|/.test(line));
     const told = rows.slice(0, -1).flatMap((row) => {
       const [, rank, folders = ""] = row.split("|");
-      return codes(folders).map((room) => [room, Number(rank)] as const);
+      return codes(folders).map((folder) => [folder, Number(rank)] as const);
     });
-    expect(Object.fromEntries(told)).toEqual(rooms);
+    expect(Object.fromEntries(told)).toEqual(folderRanks);
     expect(rows.at(-1)).toMatch(new RegExp(`^\\| ${topRank} \\| the files directly in`));
   });
 

@@ -22,7 +22,7 @@ const callLine = Buffer.from("call\n");
 const line = Buffer.alloc(callLine.length);
 /** Characters of a reason, so that a line of six bytes for each has its room in 4 KiB. */
 const reasonMaxCharacters = 500;
-/** Milliseconds that what the import has begun may take to end. */
+/** Milliseconds that what the import has started may take to end. */
 const restMs = 1_000;
 /** A path where no file can be. */
 const nowhere = "/dev/null/none";

@@ -117,7 +117,7 @@ export interface BrokerSession extends AsyncDisposable {
    * What keeps every call from coming, or every answer from going, though there is a connection; in
    * words for an operator, as it is now. Missing where nothing is known of that.
    */
-  readonly impediments?: readonly string[];
+  readonly notReadyReasons?: readonly string[];
   /**
    * Messages of the served tools, pulled: the consumer sets the pace. Single consumer. Ends when
    * the session ends, and when it was paused and has nothing left to hand out.
@@ -176,7 +176,7 @@ export interface PrefetchPermits {
 }
 
 /** The calls of lost connections that still run in this worker. */
-export interface CarriedCalls {
+export interface UnsettledCalls {
   /** The permits of the next connection for a queue with this limit. */
   permitsOf(queue: string, limit: number): PrefetchPermits;
 }
@@ -196,12 +196,12 @@ export interface Broker {
   connect(
     tools: readonly string[],
     signal: AbortSignal,
-    carried?: CarriedCalls,
+    carried?: UnsettledCalls,
   ): Promise<BrokerSession>;
 }
 
 /**
- * A failure of the broker or of the connection to it. Never leaves the broker room's callers
+ * A failure of the broker or of the connection to it. Never leaves the broker's callers
  * unhandled.
  */
 export class BrokerError extends Error {

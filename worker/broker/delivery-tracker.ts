@@ -1,10 +1,10 @@
 /**
  * Counts the calls that go on although the connection that they came through is lost.
  */
-import type { CarriedCalls, Delivery, PrefetchPermits } from "./broker.ts";
+import type { UnsettledCalls, Delivery, PrefetchPermits } from "./broker.ts";
 
 /** Connections without a former one. */
-export const noCarriedCalls: CarriedCalls = {
+export const noUnsettledCalls: UnsettledCalls = {
   permitsOf: (_queue, limit) => ({ available: limit, onRelease: () => {} }),
 };
 
@@ -50,7 +50,7 @@ class QueuePermits implements PrefetchPermits {
  * connection count against the prefetch limit of the next one: a worker whose slots are taken would
  * prefetch calls that other workers can run.
  */
-export class DeliveryTracker implements CarriedCalls {
+export class DeliveryTracker implements UnsettledCalls {
   readonly #redelivers: boolean;
   /** Counts connections. */
   #connection = 0;

@@ -1,5 +1,5 @@
 /**
- * The little that the broker room needs of a logger.
+ * The little that brokers need of a logger.
  */
 
 /** Where adapters tell an operator what happened; a pino logger fits. */

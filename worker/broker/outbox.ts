@@ -34,7 +34,7 @@ export const retryDelaysMs: readonly number[] = [
 ];
 
 /** Milliseconds within which a session whose connection broke under a command says so. */
-export const lossNoticeMs = 1_000;
+const lossNoticeMs = 1_000;
 
 /** What of a session matters here. */
 type Outlet = Pick<BrokerSession, "publish" | "closed">;

@@ -15,13 +15,13 @@ import {
   type SessionEnd,
 } from "./broker.ts";
 import { DeliveryTracker } from "./delivery-tracker.ts";
-import { Dialler, type DiallerOptions } from "./dialler.ts";
+import { Connector, type ConnectorOptions } from "./connector.ts";
 import { LastingSubscription } from "./lasting-subscription.ts";
 import { reasonOf } from "./log.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
 /** How to reconnect, and who is told. */
-export interface ReconnectingOptions extends DiallerOptions {
+export interface ReconnectingOptions extends ConnectorOptions {
   /** Told whenever `connected` changes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
@@ -62,9 +62,9 @@ export function reconnecting(broker: Broker, options: ReconnectingOptions): Reco
   return {
     kind: broker.kind,
     async connect(tools, signal) {
-      const dialler = new Dialler(broker.kind, options);
-      const first = await dialler.dial(() => broker.connect(tools, signal), signal);
-      return new SupervisedSession(broker, dialler, options, first, tools);
+      const connector = new Connector(broker.kind, options);
+      const first = await connector.connect(() => broker.connect(tools, signal), signal);
+      return new SupervisedSession(broker, connector, options, first, tools);
     },
   };
 }
@@ -75,7 +75,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
   readonly #broker: Broker;
-  readonly #dialler: Dialler;
+  readonly #connector: Connector;
   readonly #options: ReconnectingOptions;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
@@ -99,13 +99,13 @@ class SupervisedSession implements ReconnectingSession {
 
   constructor(
     broker: Broker,
-    dialler: Dialler,
+    connector: Connector,
     options: ReconnectingOptions,
     first: BrokerSession,
     tools: readonly string[],
   ) {
     this.#broker = broker;
-    this.#dialler = dialler;
+    this.#connector = connector;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock, ({ topic, payload }, error) => {
@@ -127,8 +127,8 @@ class SupervisedSession implements ReconnectingSession {
     return this.#live !== undefined;
   }
 
-  get impediments(): readonly string[] {
-    return this.#live?.impediments ?? [];
+  get notReadyReasons(): readonly string[] {
+    return this.#live?.notReadyReasons ?? [];
   }
 
   async serve(toolName: string, signal: AbortSignal): Promise<void> {
@@ -241,8 +241,8 @@ class SupervisedSession implements ReconnectingSession {
 
   async #reconnect(livedMs: number): Promise<BrokerSession> {
     const { signal } = this.#stopping;
-    await this.#dialler.pauseAfterLoss(livedMs, signal);
-    return this.#dialler.dial(() => this.#attempt(signal), signal);
+    await this.#connector.pauseAfterLoss(livedMs, signal);
+    return this.#connector.connect(() => this.#attempt(signal), signal);
   }
 
   async #attempt(signal: AbortSignal): Promise<BrokerSession> {

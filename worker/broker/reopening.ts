@@ -40,7 +40,7 @@ export async function reopen(parts: ReopeningParts, cause: unknown): Promise<voi
   }
 }
 
-/** The impediment of a session that consumes none of its queues. */
+/** Why a session that consumes none of its queues is not ready. */
 export const withoutQueue = "no queue of the group can be consumed";
 
 /** A consumer of one queue. */

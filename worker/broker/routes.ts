@@ -3,7 +3,7 @@
  */
 import type { Clock } from "../support/clock.ts";
 import { createRepeatFilter } from "../support/repeat-filter.ts";
-import { Slots } from "../support/slots.ts";
+import { Semaphore } from "../support/semaphore.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import type { BrokerError, ToolPlacement } from "./broker.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
@@ -43,7 +43,7 @@ export class Routes {
   readonly #tools = new Map<string, string | undefined>();
   /** `queue tool` of what this session has removed for other workers. */
   readonly #withdrawn = new Set<string>();
-  readonly #slots = new Slots({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
+  readonly #slots = new Semaphore({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
   readonly #isNew: (text: string) => boolean;
   #isBroken = false;
   #watching: Promise<void> | undefined;

@@ -16,7 +16,7 @@ import { encodeResponse } from "../protocol/response.ts";
 import { encodeStatus } from "../protocol/status.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
-import type { Slots } from "../support/slots.ts";
+import type { Semaphore } from "../support/semaphore.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
@@ -42,7 +42,7 @@ export interface CallParts {
    * Turns for requests that are parsed by threads of their own, so that many of them do not become
    * many threads.
    */
-  readonly largeRequests: Slots;
+  readonly largeRequests: Semaphore;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -168,8 +168,8 @@ function isLeftToOthers(
 }
 
 /**
- * Callers may try again, with the same request, what has not started and may succeed later: that has
- * to be looked at.
+ * Callers may try again, with the same request, what has not started and may succeed later: that
+ * has to be looked at.
  */
 function decided(id: string, answer: Answer, started: boolean): Decision {
   const mayTryAgain = !started && answer.kind === "error" && answer.error.retryable;
@@ -230,7 +230,10 @@ function answerOf(
   return { kind: "error", error: stopped(outcome), executionTimeMs };
 }
 
-/** Agents try `TOOL_NOT_AVAILABLE` again on their own, which must not happen to one that has started. */
+/**
+ * Agents try `TOOL_NOT_AVAILABLE` again on their own, which must not happen to one that has
+ * started.
+ */
 function stopped({ started, idempotent }: InvocationOutcome): InvocationError {
   if (!started) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
   const message = "The tool was stopped because the worker is shutting down";

@@ -15,7 +15,7 @@ import {
   runCall,
 } from "./call.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
-import { type Ledger, callKey } from "./claims/ledger.ts";
+import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
 
 /** What the handler works with. */
@@ -72,7 +72,7 @@ export async function handleDelivery(
     parts.log.warn({ topic }, "message without a usable replyTo was dropped");
     return settle([delivery], "rejected", parts.log);
   }
-  const key = callKey(delivery, address.replyTo);
+  const key = deduplicationKey(delivery, address.replyTo);
   const known = parts.ledger.receive(key, delivery);
   switch (known.state) {
     case "running":
@@ -103,7 +103,7 @@ export async function handleDelivery(
  */
 export function runsHere(ledger: Pick<Ledger, "isRunning">, delivery: Delivery): boolean {
   const address = readReplyAddress(delivery.properties);
-  return address !== undefined && ledger.isRunning(callKey(delivery, address.replyTo));
+  return address !== undefined && ledger.isRunning(deduplicationKey(delivery, address.replyTo));
 }
 
 function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Recipient {

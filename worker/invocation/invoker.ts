@@ -1,5 +1,5 @@
 /**
- * The spine: one call from a checked request to its outcome, read from top to bottom.
+ * The invoker: one call from a checked request to its outcome, read from top to bottom.
  */
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
@@ -20,7 +20,7 @@ import { CallTooOld } from "./age.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
 import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./steps/collect.ts";
-import { Journal } from "./journal.ts";
+import { CallRecord } from "./call-record.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
 import { type AdmitParts, admit } from "./steps/admit.ts";
 import { notAvailable } from "./steps/resolve.ts";
@@ -60,8 +60,8 @@ export function createInvoker(parts: InvokerParts): Invoker {
   return {
     async invoke(invocation, context) {
       const startMs = parts.clock.monotonicMs();
-      const journal = new Journal();
-      const ending = await run(parts, invocation, context, journal).then(
+      const record = new CallRecord();
+      const ending = await run(parts, invocation, context, record).then(
         (success) => ({ kind: "success", ...success }) as const,
         (error: unknown) => endingBy(error, context),
       );
@@ -69,7 +69,7 @@ export function createInvoker(parts: InvokerParts): Invoker {
         context.log.warn({ ...ending.age, total: ++callsTooOld }, "call was too old when it came");
       }
       const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
-      const { execution, started, idempotent } = journal;
+      const { execution, started, idempotent } = record;
       return { ...ending, executionTimeMs, execution, started, idempotent };
     },
   };
@@ -103,11 +103,11 @@ async function run(
   parts: InvokerParts,
   invocation: Invocation,
   context: CallContext,
-  journal: Journal,
+  record: CallRecord,
 ): Promise<Success> {
   const { signal, log, onStatus, claimed } = context;
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
-  const { tool, profile, times } = await admit(parts, invocation, mayHaveStarted, journal);
+  const { tool, profile, times } = await admit(parts, invocation, mayHaveStarted, record);
 
   using _slot = await leaseSlot(parts, tool, times, context);
   await requireFreeDisk(parts);
@@ -127,7 +127,7 @@ async function run(
   await claimed?.claim.begin(tool.idempotent, signal);
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
-  journal.begin();
+  record.begin();
   const execution = await acquired.start();
   const { statusBytes } = profile.limits;
   status.bound(statusBytes, (peak) =>
@@ -143,7 +143,7 @@ async function run(
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
   output.finish();
-  journal.ended(profile, acquired, limitMs, report);
+  record.ended(profile, acquired, limitMs, report);
   log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
   if (cause === "time-limit") throw new TimeLimitReached();
 
@@ -155,9 +155,9 @@ async function run(
   const { store, clock } = parts;
   const collection = { store, scope, limits: profile.limits, clock, log };
   const checked = checkOutputs(await outputs.left(), result.outputs, collection);
-  requireAnswerable(invocation.id, result.value, checked, journal);
+  requireAnswerable(invocation.id, result.value, checked, record);
   const createdArtifacts = await saveOutputs(checked, collection, signal);
-  journal.collected(createdArtifacts);
+  record.collected(createdArtifacts);
   return { toolResult: result.value, createdArtifacts };
 }
 
@@ -169,12 +169,12 @@ function requireAnswerable(
   id: string,
   toolResult: JsonObject,
   outputs: readonly CheckedOutput[],
-  journal: Journal,
+  record: CallRecord,
 ): void {
   if (outputs.length === 0) return;
   const longest = Number.MAX_SAFE_INTEGER;
   const createdArtifacts = outputs.map((output) => ({ ...output, version: longest }));
-  const execution = journal.executionWith(outputs);
+  const execution = record.executionWith(outputs);
   const answer = { kind: "success", toolResult, createdArtifacts, execution } as const;
   requireSendable(id, { ...answer, executionTimeMs: longest });
 }

@@ -8,7 +8,7 @@ import { agentPatienceSeconds } from "../protocol/limits.ts";
 /** Milliseconds before the agent gives up that are kept for stopping the tool and answering. */
 const answerReserveMs = 5_000;
 
-/** Thrown inside the spine for a call whose time is over. */
+/** Thrown inside the invoker for a call whose time is over. */
 export class TimeLimitReached extends Error {}
 
 /** Times of a call, in milliseconds. */

@@ -8,7 +8,7 @@ import { maxMessageBytes } from "../protocol/limits.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import { decodeJson, offThreadAboveBytes } from "../support/json/json-decoder.ts";
 import { JsonError } from "../support/json/json.ts";
-import type { Slots } from "../support/slots.ts";
+import type { Semaphore } from "../support/semaphore.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
 /**
@@ -19,7 +19,7 @@ import type { Logger } from "../telemetry/logger.ts";
  */
 export async function readDocument(
   payload: Uint8Array,
-  largeRequests: Slots,
+  largeRequests: Semaphore,
   signal: AbortSignal,
 ): Promise<unknown> {
   if (payload.byteLength > maxMessageBytes) {

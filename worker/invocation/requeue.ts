@@ -10,8 +10,8 @@ import type { Delivery } from "../broker/broker.ts";
 const fewestDeliveries = 4;
 
 /**
- * Whether a call that has not started may be requeued: once, since every delivery is counted, and only
- * where a second delivery does not keep it from running. An unlimited broker counts none.
+ * Whether a call that has not started may be requeued: once, since every delivery is counted, and
+ * only where a second delivery does not keep it from running. An unlimited broker counts none.
  */
 export function mayRequeue(
   {

@@ -1,5 +1,5 @@
 /**
- * What the tool manifest says, as the rest of the house sees it (design document, section 6).
+ * What the tool manifest says, as the rest of the worker sees it (design document, section 6).
  */
 import { startKinds } from "../protocol/execution.ts";
 import type { NetworkMode } from "../protocol/operator-fields.ts";
@@ -66,8 +66,8 @@ export interface ToolEntry {
   /** Device files of the host that the tool may use, by their paths below /dev. */
   readonly devices: readonly string[];
   /**
-   * Whether a call that has begun may be handed to another worker, by one that shuts down or cannot
-   * publish the answer.
+   * Whether a call that has started may be handed to another worker, by one that shuts down or
+   * cannot publish the answer.
    */
   readonly idempotent: boolean;
   /** The queue of the worker group in which its calls wait. */

@@ -173,7 +173,7 @@ function commonShape(profile: ProfileSchema) {
       .boolean(flag)
       .nullish()
       .describe(
-        "Whether a call may run once more when its first run may have begun and was never answered. Default: true.",
+        "Whether a call may run once more when its first run may have started and was never answered. Default: true.",
       ),
     queue: z
       .string(queueName)

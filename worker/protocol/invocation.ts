@@ -1,5 +1,5 @@
 /**
- * What a valid call is, and what becomes of it: the two types that every room of the house shares.
+ * What a valid call is, and what becomes of it: the two types that every folder shares.
  */
 import type { JsonObject } from "../support/json/json.ts";
 import type { InvocationError } from "./errors.ts";

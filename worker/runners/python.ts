@@ -30,7 +30,7 @@ export interface PythonRunnerOptions extends PythonHostOptions {
   readonly backend: Pick<SandboxBackend, "share">;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
-  /** Of the same options, where it was begun before. */
+  /** Of the same options, where it was started before. */
   readonly prepared?: Promise<PreparedPython> | undefined;
 }
 

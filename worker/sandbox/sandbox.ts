@@ -194,7 +194,7 @@ export interface ParkedSandbox extends Omit<Sandbox, "start"> {
   readonly privateBytes: number;
   /**
    * Has the command take the call that lies in the work directory. May be called once. Throws
-   * SandboxError when it has ended; then the call may have begun only where the error says so.
+   * SandboxError when it has ended; then the call may have started only where the error says so.
    */
   wake(): Promise<Execution>;
 }

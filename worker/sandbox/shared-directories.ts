@@ -37,7 +37,7 @@ interface Copy {
 }
 
 /**
- * A look that has not begun yet; whoever asks until then shares it, since it will see what was
+ * A look that has not started yet; whoever asks until then shares it, since it will see what was
  * written before.
  */
 interface WaitingLook {

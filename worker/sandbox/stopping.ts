@@ -10,7 +10,7 @@ import type { ExitReport } from "./sandbox.ts";
 export interface Stoppable {
   readonly exited: Promise<ExitReport>;
   /** Fulfils when it is known, or given up to learn, whom signals have to go to. */
-  begun(): Promise<unknown>;
+  started(): Promise<unknown>;
   /** Asks the command to end. */
   terminate(): void;
   /** Kills everything. */
@@ -42,7 +42,7 @@ export class Stopping {
 
   async #stop(graceMs: number): Promise<ExitReport> {
     const { exited } = this.#command;
-    await this.#command.begun();
+    await this.#command.started();
     if (graceMs > 0) {
       this.#command.terminate();
       const over = Promise.race([exited, this.#graceOver.promise]);

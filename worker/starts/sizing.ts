@@ -17,11 +17,11 @@ export const burstHalfLifeMs = 60_000;
 export const idleAfterMs = 300_000;
 
 /** What is known of the calls of one tool. Times are milliseconds that never go back. */
-export class Arrivals {
+export class Demand {
   /** When the last calls came, the oldest first: those of the present burst, at most `maxWarm`. */
   readonly #burst: number[] = [];
-  readonly #largest = new Fading();
-  readonly #calls = new Fading();
+  readonly #largest = new Decay();
+  readonly #calls = new Decay();
   #lastMs = -Infinity;
 
   /**
@@ -51,7 +51,7 @@ export class Arrivals {
 }
 
 /** A number that halves again and again. */
-class Fading {
+class Decay {
   #value = 0;
   #atMs = 0;
 
@@ -66,7 +66,7 @@ class Fading {
 }
 
 /** What one tool asks of the memory that all share. */
-export interface Claim {
+export interface MemoryRequest {
   /** Sandboxes that the operator wants in any case. */
   readonly min: number;
   /** Sandboxes that should wait; not below `min`. */
@@ -83,19 +83,19 @@ export interface Claim {
 }
 
 /**
- * How many sandboxes each claim is granted, so that all together stay below `maxBytes`: first what
- * operators want in any case, then what calls ask for, and in both the most used tools first.
+ * How many sandboxes each request is granted, so that all together stay below `maxBytes`: first
+ * what operators want in any case, then what calls ask for, and in both the most used tools first.
  */
-export function allot(claims: readonly Claim[], maxBytes: number): readonly number[] {
-  const granted = claims.map(() => 0);
-  const byUse = claims.map((claim, index) => ({ claim, index }));
-  byUse.sort((a, b) => b.claim.use - a.claim.use);
+export function allocate(requests: readonly MemoryRequest[], maxBytes: number): readonly number[] {
+  const granted = requests.map(() => 0);
+  const byUse = requests.map((request, index) => ({ request, index }));
+  byUse.sort((a, b) => b.request.use - a.request.use);
   let freeBytes = maxBytes;
   for (const level of ["min", "wanted"] as const) {
-    for (const { claim, index } of byUse) {
+    for (const { request, index } of byUse) {
       let count = granted[index] ?? 0;
-      while (count < claim[level]) {
-        const bytes = claim.eachBytes + (count === 0 ? claim.baseBytes : 0);
+      while (count < request[level]) {
+        const bytes = request.eachBytes + (count === 0 ? request.baseBytes : 0);
         if (bytes > freeBytes) break;
         freeBytes -= bytes;
         count++;

@@ -27,7 +27,7 @@ export interface ToolSandbox extends AsyncDisposable {
  * What is going on with the waiting sandboxes of one tool under one profile, for logs and
  * measurements.
  */
-export interface ShelfStats {
+export interface PoolStats {
   readonly tool: string;
   readonly profile: string;
   /** How its sandboxes are made now; undefined when they cannot be before their calls. */
@@ -59,7 +59,7 @@ export interface WarmFailure {
  */
 export interface Starts extends AsyncDisposable {
   /** Of each tool that was called or has sandboxes that wait; nothing where none ever does. */
-  readonly stats: readonly ShelfStats[];
+  readonly stats: readonly PoolStats[];
   /**
    * A sandbox for one call; the caller owns it. Throws SandboxError; NotGrantedError for a tool
    * that may not have what it needs of the host any more; the signal's reason.

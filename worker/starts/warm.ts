@@ -7,13 +7,13 @@ import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { CodeVersions } from "./code/code-versions.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import { ColdStarts } from "./cold.ts";
-import { Endings } from "./endings.ts";
+import { Disposal } from "./disposal.ts";
 import { hostState } from "./code/host-state.ts";
 import { entryKey, profileKey } from "./keys.ts";
-import { Refills } from "./refills.ts";
-import { Shelf } from "./shelf.ts";
-import type { ShelfStats, Starts, ToolSandbox } from "./starts.ts";
-import type { SupplyParts } from "./supply.ts";
+import { PoolScheduler } from "./pool-scheduler.ts";
+import { ToolPool } from "./tool-pool.ts";
+import type { PoolStats, Starts, ToolSandbox } from "./starts.ts";
+import type { FactoryParts } from "./sandbox-factory.ts";
 import type { Waiting } from "./waiting.ts";
 import { waysOf } from "./ways.ts";
 
@@ -24,7 +24,7 @@ import { waysOf } from "./ways.ts";
 const stagingMs = 50;
 
 /** What warm starts are made with. */
-export interface WarmOptions extends Omit<SupplyParts, "endings" | "versions"> {
+export interface WarmOptions extends Omit<FactoryParts, "disposal" | "versions"> {
   /** Disposed with the starts. */
   readonly versions: CodeVersions;
   /** Bytes of memory for all sandboxes that wait, with templates. */
@@ -42,44 +42,44 @@ export interface WarmOptions extends Omit<SupplyParts, "endings" | "versions"> {
 export class WarmStarts implements Starts {
   readonly #options: WarmOptions;
   readonly #cold: ColdStarts;
-  readonly #parts: SupplyParts;
-  readonly #endings: Endings;
-  readonly #refills: Refills;
+  readonly #parts: FactoryParts;
+  readonly #disposal: Disposal;
+  readonly #scheduler: PoolScheduler;
   readonly #notice: CodeNotice;
   readonly #listening: Disposable;
   /** By the key of each tool that is served, and by that of a profile. */
-  readonly #shelves = new Map<string, Map<string, Shelf>>();
+  readonly #pools = new Map<string, Map<string, ToolPool>>();
 
   constructor(options: WarmOptions) {
     this.#options = options;
     this.#cold = new ColdStarts(options);
-    this.#endings = new Endings(options.log);
-    this.#parts = { ...options, endings: this.#endings };
-    this.#refills = new Refills({ ...options, shelves: () => this.#all() });
+    this.#disposal = new Disposal(options.log);
+    this.#parts = { ...options, disposal: this.#disposal };
+    this.#scheduler = new PoolScheduler({ ...options, pools: () => this.#all() });
     this.#notice = new CodeNotice(options);
     this.#listening = options.versions.onChange((runtime) => {
-      for (const shelf of this.#all())
-        if (shelf.entry.runtime === runtime) this.#retire(shelf, "tool code changed");
+      for (const pool of this.#all())
+        if (pool.entry.runtime === runtime) this.#retire(pool, "tool code changed");
       this.#notice.changed(runtime);
-      this.#refills.stir();
+      this.#scheduler.stir();
     });
   }
 
-  get stats(): readonly ShelfStats[] {
+  get stats(): readonly PoolStats[] {
     return [...this.#all()].map(({ stats }) => stats);
   }
 
   async acquire(entry: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox> {
     signal.throwIfAborted();
     await using held = new AsyncDisposableStack();
-    held.use(this.#refills.run());
+    held.use(this.#scheduler.run());
     const unstarted = held.use(this.#notice.begin(entry.runtime));
     const waiting = held.use(await this.#take(entry, profile, signal));
     const made =
       waiting === undefined
         ? held.use(await this.#cold.acquire(entry, profile, signal))
         : woken(waiting);
-    this.#refills.stirWithin(stagingMs);
+    this.#scheduler.stirWithin(stagingMs);
     const owned = held.move();
     return {
       kind: made.kind,
@@ -88,8 +88,8 @@ export class WarmStarts implements Starts {
       start: async () => {
         using _ = unstarted;
         const execution = await made.start();
-        // Not before: until its tool has begun, a call has no time to lose.
-        this.#refills.stir();
+        // Not before: until its tool has started, a call has no time to lose.
+        this.#scheduler.stir();
         return execution;
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -98,50 +98,50 @@ export class WarmStarts implements Starts {
 
   follow(tools: Iterable<ToolEntry>): void {
     const served = new Map([...tools].map((entry) => [entryKey(entry), entry]));
-    for (const [key, shelves] of this.#shelves) {
+    for (const [key, pools] of this.#pools) {
       const entry = served.get(key);
-      for (const shelf of shelves.values()) {
-        if (entry === undefined) this.#retire(shelf, "tool changed or is not served any more");
-        else this.#followWith(shelf, entry);
+      for (const pool of pools.values()) {
+        if (entry === undefined) this.#retire(pool, "tool changed or is not served any more");
+        else this.#followWith(pool, entry);
       }
-      if (entry === undefined) this.#shelves.delete(key);
+      if (entry === undefined) this.#pools.delete(key);
     }
     for (const [key, entry] of served) {
-      if (!this.#shelves.has(key)) this.#shelves.set(key, new Map());
-      if (entry.warm.min > 0) this.#shelfOf(entry, this.#options.profileOf(entry));
+      if (!this.#pools.has(key)) this.#pools.set(key, new Map());
+      if (entry.warm.min > 0) this.#poolOf(entry, this.#options.profileOf(entry));
     }
-    this.#refills.stir();
+    this.#scheduler.stir();
   }
 
   drain(): void {
-    this.#refills.close();
+    this.#scheduler.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listening[Symbol.dispose]();
     this.#notice[Symbol.dispose]();
-    for (const shelf of this.#all()) shelf.retire(new Error("the worker is shutting down"));
-    await this.#refills[Symbol.asyncDispose]();
-    await this.#endings.settled();
+    for (const pool of this.#all()) pool.retire(new Error("the worker is shutting down"));
+    await this.#scheduler[Symbol.asyncDispose]();
+    await this.#disposal.settled();
     await this.#options.versions[Symbol.asyncDispose]();
   }
 
   /** What was kept ready for the profile that the tool had is of no more use. */
-  #followWith(shelf: Shelf, entry: ToolEntry): void {
-    const isUsual = this.#isUsual(shelf, entry);
-    if (shelf.isUsual && !isUsual) this.#retire(shelf, "tool has another profile");
-    shelf.follow(entry, isUsual);
+  #followWith(pool: ToolPool, entry: ToolEntry): void {
+    const isUsual = this.#isUsual(pool, entry);
+    if (pool.isUsual && !isUsual) this.#retire(pool, "tool has another profile");
+    pool.follow(entry, isUsual);
   }
 
-  #isUsual({ profile }: Pick<Shelf, "profile">, entry: ToolEntry): boolean {
+  #isUsual({ profile }: Pick<ToolPool, "profile">, entry: ToolEntry): boolean {
     return profileKey(profile) === profileKey(this.#options.profileOf(entry));
   }
 
-  #retire(shelf: Shelf, reason: string): void {
-    const { tool, profile, waiting: count } = shelf.stats;
-    if (!shelf.isEmpty)
+  #retire(pool: ToolPool, reason: string): void {
+    const { tool, profile, waiting: count } = pool.stats;
+    if (!pool.isEmpty)
       this.#options.log.info({ tool, profile, count, reason }, "waiting sandboxes retired");
-    shelf.retire(new Error(reason));
+    pool.retire(new Error(reason));
   }
 
   /**
@@ -153,12 +153,12 @@ export class WarmStarts implements Starts {
     profile: Profile,
     signal: AbortSignal,
   ): Promise<Waiting | undefined> {
-    const shelf = this.#shelfOf(entry, profile);
-    if (shelf === undefined) return undefined;
-    shelf.arrive();
+    const pool = this.#poolOf(entry, profile);
+    if (pool === undefined) return undefined;
+    pool.arrive();
     try {
       const host = await hostState(this.#options.hostAccess, entry);
-      return await shelf.take(host, signal);
+      return await pool.take(host, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof NotGrantedError) throw error;
@@ -171,20 +171,20 @@ export class WarmStarts implements Starts {
    * Undefined for an entry that is not served any more, and for one whose calls start cold in any
    * case.
    */
-  #shelfOf(entry: ToolEntry, profile: Profile): Shelf | undefined {
-    const shelves = this.#shelves.get(entryKey(entry));
-    if (shelves === undefined || waysOf(entry, profile).length === 0) return undefined;
+  #poolOf(entry: ToolEntry, profile: Profile): ToolPool | undefined {
+    const pools = this.#pools.get(entryKey(entry));
+    if (pools === undefined || waysOf(entry, profile).length === 0) return undefined;
     const key = profileKey(profile);
-    const known = shelves.get(key);
+    const known = pools.get(key);
     if (known !== undefined) return known;
-    const shelf = new Shelf(this.#parts, entry, profile, () => this.#refills.stir());
-    shelf.follow(entry, this.#isUsual(shelf, entry));
-    shelves.set(key, shelf);
-    return shelf;
+    const pool = new ToolPool(this.#parts, entry, profile, () => this.#scheduler.stir());
+    pool.follow(entry, this.#isUsual(pool, entry));
+    pools.set(key, pool);
+    return pool;
   }
 
-  *#all(): Iterable<Shelf> {
-    for (const shelves of this.#shelves.values()) yield* shelves.values();
+  *#all(): Iterable<ToolPool> {
+    for (const pools of this.#pools.values()) yield* pools.values();
   }
 }
 

@@ -12,12 +12,12 @@ import {
   type Broker,
   BrokerError,
   type BrokerSession,
-  type CarriedCalls,
+  type UnsettledCalls,
   type OutboundMessage,
   type PublishOutcome,
 } from "../../../worker/broker/broker.ts";
-import { noCarriedCalls } from "../../../worker/broker/delivery-tracker.ts";
-import type { Weighed } from "../../../worker/broker/heard-messages.ts";
+import { noUnsettledCalls } from "../../../worker/broker/delivery-tracker.ts";
+import type { Weighed } from "../../../worker/broker/subscription-buffer.ts";
 import { stamped } from "../../../worker/broker/timestamp.ts";
 import { Queue, type Queued } from "./queue.ts";
 import { type Exchange, MemorySession } from "./session.ts";
@@ -85,7 +85,7 @@ class InProcessBroker implements MemoryBroker, Exchange {
   connect(
     tools: readonly string[],
     signal: AbortSignal,
-    carried: CarriedCalls = noCarriedCalls,
+    carried: UnsettledCalls = noUnsettledCalls,
   ): Promise<BrokerSession> {
     return new Promise((resolve) => {
       signal.throwIfAborted();

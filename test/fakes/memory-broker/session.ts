@@ -5,7 +5,7 @@ import {
   BrokerError,
   type BrokerSession,
   type BrokerSubscription,
-  type CarriedCalls,
+  type UnsettledCalls,
   type Delivery,
   type HeardMessage,
   type OutboundMessage,
@@ -14,7 +14,7 @@ import {
   type Settlement,
 } from "../../../worker/broker/broker.ts";
 import { defaultQueue as queue } from "../../../worker/protocol/queue-names.ts";
-import type { Weighed } from "../../../worker/broker/heard-messages.ts";
+import type { Weighed } from "../../../worker/broker/subscription-buffer.ts";
 import type { Queued } from "./queue.ts";
 import type { MemoryMessage, Subscription } from "./subscription.ts";
 
@@ -57,7 +57,7 @@ export class MemorySession implements BrokerSession {
   #isPaused = false;
   #awake = Promise.withResolvers<void>();
 
-  constructor(exchange: Exchange, carried: CarriedCalls) {
+  constructor(exchange: Exchange, carried: UnsettledCalls) {
     this.#exchange = exchange;
     const permits = carried.permitsOf(queue, exchange.maxUnsettled);
     this.#permits = permits.available;

@@ -3,7 +3,7 @@
  */
 import { topicMatches } from "../../../worker/protocol/topics.ts";
 import type { BrokerSubscription } from "../../../worker/broker/broker.ts";
-import { HeardMessages, type Weighed } from "../../../worker/broker/heard-messages.ts";
+import { SubscriptionBuffer, type Weighed } from "../../../worker/broker/subscription-buffer.ts";
 
 /** A message as the other side of the broker sees it. */
 export type MemoryMessage = Required<Weighed>;
@@ -22,7 +22,7 @@ export class Subscription<Heard extends Weighed>
   readonly #pattern: string;
   readonly #read: (message: MemoryMessage) => Heard;
   readonly #onEnd: () => void;
-  readonly #heard = new HeardMessages<Heard>();
+  readonly #heard = new SubscriptionBuffer<Heard>();
   #isEnded = false;
 
   /** `onEnd` is told when the subscription hears no more. */

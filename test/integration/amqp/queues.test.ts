@@ -102,7 +102,7 @@ describe("the queue of a group", () => {
     const answer = { topic: `${namespace}/answers`, payload: Buffer.from("answer") };
     expect(await session.publish(answer, never)).toBe("confirmed");
     expect((await heard()).payload).toBe("answer");
-    expect(session.impediments).toEqual([]);
+    expect(session.notReadyReasons).toEqual([]);
     await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
     expect(log.factsOf("queue cannot be consumed")).toMatchObject([
       { queue, reason: expect.stringContaining("its queue was removed") },

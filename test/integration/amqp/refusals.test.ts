@@ -44,7 +44,7 @@ describe("a further queue that is there with other arguments", () => {
       queue,
       reason: expect.stringMatching(/inequivalent arg.*delete it when it is empty/s),
     });
-    expect(session.impediments).toEqual([]);
+    expect(session.notReadyReasons).toEqual([]);
     await operator.channel.deleteQueue(queue);
     await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
     await peer.publish(invokeTopic(namespace, "heavy"), "2");
@@ -92,20 +92,20 @@ describe("the only queue", () => {
       const url = await addUser(node(), user, [".*", ".*", ".*"]);
       await using operator = await connectOperator(node().url);
       await using session = await amqpBroker({ url, namespace }).connect(["only"], never);
-      expect(session.impediments).toEqual([]);
+      expect(session.notReadyReasons).toEqual([]);
       const answer = { topic: `${namespace}/answers`, payload: Buffer.from("1") };
       expect(await session.publish(answer, never)).toBe("unroutable");
       await node().control("set_permissions", user, "^$", ".*", ".*");
       await operator.channel.deleteQueue(`${namespace}/q/sandbox/default`);
       await vi.waitFor(
-        () => expect(session.impediments).toEqual(["no queue of the group can be consumed"]),
+        () => expect(session.notReadyReasons).toEqual(["no queue of the group can be consumed"]),
         patience,
       );
       expect(await session.publish(answer, never)).toBe("unroutable");
       await node().control("set_permissions", user, ".*", ".*", ".*");
       // The routes are looked at every 15 seconds.
       const twoLooks = { ...patience, timeout: 60_000 };
-      await vi.waitFor(() => expect(session.impediments).toEqual([]), twoLooks);
+      await vi.waitFor(() => expect(session.notReadyReasons).toEqual([]), twoLooks);
     },
   );
 
@@ -118,7 +118,7 @@ describe("the only queue", () => {
     await operator.channel.deleteQueue(`${namespace}/q/sandbox/default`);
     const answer = { topic: `${namespace}/answers`, payload: Buffer.from("1") };
     expect(await session.publish(answer, never)).toBe("unroutable");
-    expect(session.impediments).toEqual([]);
+    expect(session.notReadyReasons).toEqual([]);
   });
 });
 

@@ -73,7 +73,7 @@ test("hosts that cannot be reached are passed over", async () => {
   const [closed] = await freePorts(1);
   const url = node().url.replace("@", `@127.0.0.1:${closed},`);
   await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
-  expect(session.impediments).toEqual([]);
+  expect(session.notReadyReasons).toEqual([]);
 });
 
 test("a host that refuses the login keeps nobody from the next one", async () => {
@@ -84,7 +84,7 @@ test("a host that refuses the login keeps nobody from the next one", async () =>
   await expect(alone).rejects.toMatchObject({ transient: false });
   const url = node().url.replace("@", `@127.0.0.1:${foreign.port},`);
   await using session = await amqpBroker({ url, namespace }).connect(["tool"], never);
-  expect(session.impediments).toEqual([]);
+  expect(session.notReadyReasons).toEqual([]);
 });
 
 /** Lets in by a mechanism only that nobody knows, which is a refusal for good. */
@@ -148,7 +148,7 @@ describe("what an operator removes is made again:", () => {
     clock.advance(routeCheckMs);
     await vi.waitFor(() => expect(log.events).toContain("exchange is missing"), patience);
     await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-    expect(session.impediments).toEqual([]);
+    expect(session.notReadyReasons).toEqual([]);
     const next = pull(session).next();
     publish("call");
     expect(textOf(await next)).toBe("call");
@@ -161,11 +161,11 @@ describe("what an operator removes is made again:", () => {
     await operator.channel.assertExchange(namespace, "fanout");
     clock.advance(routeCheckMs);
     const isNotReady = (): void =>
-      expect(session.impediments).toEqual(["exchange or bindings are missing"]);
+      expect(session.notReadyReasons).toEqual(["exchange or bindings are missing"]);
     await vi.waitFor(isNotReady, patience);
     await operator.channel.deleteExchange(namespace);
     clock.advance(routeCheckMs);
-    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+    await vi.waitFor(() => expect(session.notReadyReasons).toEqual([]), patience);
     expect(log.events).toContain("routes cannot be restored");
   });
 });

@@ -14,7 +14,7 @@ import {
   maxEntriesForNode,
   maxRemovalProcesses,
 } from "../../../worker/sandbox/work/tree-remover.ts";
-import { Slots } from "../../../worker/support/slots.ts";
+import { Semaphore } from "../../../worker/support/semaphore.ts";
 import { makeFiles } from "./many-files.ts";
 import { requireRoot, sandboxUid, temporaryDirectory } from "./sandbox-host.ts";
 
@@ -139,7 +139,7 @@ describe("trees", () => {
   });
 
   test("that are small do not wait for large ones", async () => {
-    const processes = new Slots({ capacity: 1, maxWaiting: 1 });
+    const processes = new Semaphore({ capacity: 1, maxWaiting: 1 });
     const place = await processes.acquire(new AbortController().signal);
     const remover = new TreeRemover(undefined, processes);
     const [large] = await makeTrees(1, 2 * maxEntriesForNode);

@@ -108,7 +108,7 @@ describe("a queue that cannot be consumed when the session opens", () => {
         delayMs: expect.any(Number) as number,
         reason: expect.stringMatching(reason) as string,
       });
-      expect(session.impediments).toEqual([]);
+      expect(session.notReadyReasons).toEqual([]);
       mend(place);
       await vi.waitFor(() => expect(log.events).toContain(consumed), patience);
       // One that an administrator made is subscribed by the worker.
@@ -193,7 +193,7 @@ describe("a tool that is added", () => {
     place.server.createQueue(defaultAddress, { accessType: "exclusive" });
     await expect(session.serve("echo", never)).rejects.toThrow("is exclusive");
     expect(place.server.queue(defaultAddress)?.consumers).toEqual([]);
-    expect(session.impediments).toEqual([]);
+    expect(session.notReadyReasons).toEqual([]);
     place.server.deleteQueue(defaultAddress);
     place.server.faults.subscribe = () => refusals.maxSubscriptions;
     await expect(session.serve("echo", never)).rejects.toThrow("Max Subscriptions");
@@ -256,15 +256,15 @@ describe("a queue that goes down while the session is up", () => {
   test("is an impediment while there is no other, and answers go out meanwhile", async () => {
     await using place = await openPlace({ clock });
     await using session = await place.broker.connect(["bad"], never);
-    expect(session.impediments).toEqual([]);
+    expect(session.notReadyReasons).toEqual([]);
     place.server.faults.bind = () => refusals.queueShutdown;
     place.server.unbindAll(defaultAddress, refusals.queueShutdown);
     const missing = ["no queue of the group can be consumed"];
-    await vi.waitFor(() => expect(session.impediments).toEqual(missing), patience);
+    await vi.waitFor(() => expect(session.notReadyReasons).toEqual(missing), patience);
     const answer = { topic: "t", payload: Buffer.from("1") };
     expect(await session.publish(answer, never)).toBe("confirmed");
     place.server.faults.bind = undefined;
-    await vi.waitFor(() => expect(session.impediments).toEqual([]), patience);
+    await vi.waitFor(() => expect(session.notReadyReasons).toEqual([]), patience);
     await expectServed(place, pull(session), "bad");
   });
 

@@ -13,7 +13,7 @@ import { openPythonRunner } from "../../../worker/runners/python.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { insidePaths } from "../../../worker/sandbox/sandbox.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
-import { holdMs } from "../../../worker/starts/shelf.ts";
+import { holdMs } from "../../../worker/starts/tool-pool.ts";
 import type { ToolSandbox } from "../../../worker/starts/starts.ts";
 import { WarmStarts } from "../../../worker/starts/warm.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -62,13 +62,13 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
     }),
   );
   starts.follow([entry]);
-  const shelf = () => starts.stats[0];
+  const pool = () => starts.stats[0];
   return {
     clock,
     acquire: () => starts.acquire(entry, profile, never),
-    shelf,
+    pool,
     untilWaiting: (count: number) =>
-      expect.poll(shelf, patience).toMatchObject({ waiting: count, making: 0 }),
+      expect.poll(pool, patience).toMatchObject({ waiting: count, making: 0 }),
   };
 }
 
@@ -111,11 +111,11 @@ describe("while calls follow each other without a gap", () => {
         came.push(sandbox.kind);
         await run(sandbox);
         const waiting = Math.max(0, count - came.length);
-        expect(scene.shelf()).toMatchObject({ waiting, making: 0 });
+        expect(scene.pool()).toMatchObject({ waiting, making: 0 });
         former = sandbox;
       }
       expect(came).toEqual(kinds);
-      expect(scene.shelf()).toMatchObject({ hits: count, misses: kinds.length - count });
+      expect(scene.pool()).toMatchObject({ hits: count, misses: kinds.length - count });
       await former?.[Symbol.asyncDispose]();
       await scene.untilWaiting(count);
     },
@@ -131,7 +131,7 @@ describe("while calls follow each other without a gap", () => {
       await using second = await scene.acquire();
       await run(first);
       await run(second);
-      expect(scene.shelf()).toMatchObject({ waiting: 0, making: 0 });
+      expect(scene.pool()).toMatchObject({ waiting: 0, making: 0 });
       for (const waiting of [1, 2]) {
         scene.clock.advance(holdMs.full[start]);
         await scene.untilWaiting(waiting);
@@ -142,7 +142,7 @@ describe("while calls follow each other without a gap", () => {
 
 describe("while sandboxes are made ahead that never get ready", () => {
   const making = (rig: Rig, name: string) =>
-    rig.worker.starts?.stats.find((shelf) => shelf.tool === name)?.making;
+    rig.worker.starts?.stats.find((pool) => pool.tool === name)?.making;
 
   test("a worker with one slot answers its calls", { tags: "full" }, async () => {
     const pool = { start: "pool", warm: { min: 1 } } as const;

@@ -122,7 +122,7 @@ describe("a worker that drains", () => {
     await runs.haveBegun("running");
     const other = await startWorker(2);
     void former.worker.drain(longMs);
-    former.worker.hurry();
+    former.worker.shutdownNow();
     await former.worker[Symbol.asyncDispose]();
     await runs.haveBegun("running", "running", "waiting");
     runs.finish("running", "waiting");

@@ -83,7 +83,7 @@ describe("a worker that is stopped at once", () => {
   test("is handed nothing of it in the middle of a drain either", { tags: "full" }, async () => {
     const { handedOut, worker } = await busyWorker(slowly);
     void worker.drain(600_000);
-    worker.hurry();
+    worker.shutdownNow();
     await worker[Symbol.asyncDispose]();
     expect(handedOut).toEqual(both);
   });
@@ -96,7 +96,7 @@ describe("a worker that is stopped at once", () => {
         await session.pause();
         await new Promise(() => undefined);
       });
-      worker.hurry();
+      worker.shutdownNow();
       await worker[Symbol.asyncDispose]();
       await workers.startWorker(2);
       await workers.runs.haveBegun("running", "running", "waiting");

@@ -1,5 +1,5 @@
 /**
- * Slots, waiting, deadlines and time limits.
+ * Semaphore, waiting, deadlines and time limits.
  */
 import { describe, expect, test, vi } from "vitest";
 import { DevClient } from "../../support/dev-client.ts";

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { Delivery, PrefetchPermits } from "../../../worker/broker/broker.ts";
-import { DeliveryTracker, noCarriedCalls } from "../../../worker/broker/delivery-tracker.ts";
+import { DeliveryTracker, noUnsettledCalls } from "../../../worker/broker/delivery-tracker.ts";
 
 /** The permits of a consumer that takes all that are released. */
 class Consumer {
@@ -170,6 +170,6 @@ describe("calls of a lost connection", () => {
 });
 
 test("the first connection has all permits", () => {
-  expect(noCarriedCalls.permitsOf("default", 5).available).toBe(5);
+  expect(noUnsettledCalls.permitsOf("default", 5).available).toBe(5);
   expect(new DeliveryTracker(true).permitsOf("default", 5).available).toBe(5);
 });

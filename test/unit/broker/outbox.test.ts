@@ -9,7 +9,7 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
-import { Outbox, lossNoticeMs, retryDelaysMs } from "../../../worker/broker/outbox.ts";
+import { Outbox, retryDelaysMs } from "../../../worker/broker/outbox.ts";
 import { patience } from "../../support/patience.ts";
 import { HandClock } from "./hand-clock.ts";
 
@@ -147,7 +147,8 @@ describe("an outbox", () => {
         publish: () =>
           tried++ < attempts ? Promise.reject(overloaded) : Promise.resolve("confirmed"),
       });
-      return { outbox, refusals, delays: () => waits.filter((ms) => ms !== lossNoticeMs) };
+      // Each comes after a wait for the session to say that it ended.
+      return { outbox, refusals, delays: () => waits.filter((_, index) => index % 2 === 1) };
     }
 
     const retried = { ...message("1"), isRetried: true };

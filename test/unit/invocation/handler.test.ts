@@ -21,7 +21,7 @@ import { Answers } from "../../../worker/invocation/answers.ts";
 import { type Claims, guessedClaims } from "../../../worker/invocation/claims/claims.ts";
 import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
-import { Ledger, callKey } from "../../../worker/invocation/claims/ledger.ts";
+import { Ledger, deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
 import { CallMarks, maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
 import { SharedClaims } from "../../../worker/invocation/claims/shared-claims.ts";
@@ -30,7 +30,7 @@ import { type ErrorCode, InvocationError } from "../../../worker/protocol/errors
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
-import { Slots } from "../../../worker/support/slots.ts";
+import { Semaphore } from "../../../worker/support/semaphore.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
 import { tool } from "../manifest/fixtures.ts";
@@ -140,7 +140,7 @@ function newHandler(changes: Partial<Setting>) {
         return setting.outcome;
       },
     },
-    largeRequests: new Slots({ capacity: 1, maxWaiting: 0 }),
+    largeRequests: new Semaphore({ capacity: 1, maxWaiting: 0 }),
     clock,
     log,
   };
@@ -596,7 +596,10 @@ describe("a call that another worker answered", () => {
 
   test("and lost the broker is answered with its answer, and neither runs nor fails", async () => {
     const { other, marks, answered } = await newClaims();
-    const key = callKey({ topic: invokeTopic(namespace, "echo"), payload: request }, replyTo);
+    const key = deduplicationKey(
+      { topic: invokeTopic(namespace, "echo"), payload: request },
+      replyTo,
+    );
     const call = Buffer.from(key, "base64").toString("hex");
     const kept = new CallMarks(call, (operation) => operation(marks, neverAborted));
     await kept.keepUnpublished(Buffer.from('{"kept":true}'));

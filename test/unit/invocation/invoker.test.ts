@@ -1,5 +1,5 @@
 /**
- * What the spine answers before anything is opened for a call.
+ * What the invoker answers before anything is opened for a call.
  */
 import { describe, expect, test, vi } from "vitest";
 import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
@@ -12,7 +12,8 @@ import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { Invocation } from "../../../worker/protocol/invocation.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
-import { Slots } from "../../../worker/support/slots.ts";
+import { Semaphore } from "../../../worker/support/semaphore.ts";
+import { patience } from "../../support/patience.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 
@@ -58,7 +59,7 @@ const tool: ToolEntry = {
 };
 
 function newInvoker(changes: Partial<InvokerParts>) {
-  const defaultSlots = new Slots({ capacity: 1, maxWaiting: 1 });
+  const defaultSlots = new Semaphore({ capacity: 1, maxWaiting: 1 });
   return createInvoker({
     resolve: () => tool,
     slotsOf: () => defaultSlots,
@@ -93,7 +94,7 @@ function newCall() {
 
 describe("a late call for a tool that was removed", () => {
   test("is answered TOOL_NOT_AVAILABLE, which agents try again elsewhere, and opens nothing", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 0 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 0 });
     const invoker = newInvoker({ resolve: () => undefined, slotsOf: () => slots });
     expect(await invoker.invoke(invocation, newCall().context)).toMatchObject({
       kind: "error",
@@ -122,7 +123,7 @@ describe("a call that was delivered before", () => {
   const again: Partial<CallContext> = { claimed: { claim, mayHaveStarted: true } };
 
   test("is answered NOT_REPEATED for a tool that must not run twice, and opens nothing", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 0 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 0 });
     const outcome = newInvoker({ slotsOf: () => slots }).invoke(invocation, {
       ...newCall().context,
       ...again,
@@ -184,7 +185,7 @@ describe("a stale call", () => {
   );
 
   test("takes no slot and does not wait for one", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
     using _taken = await slots.acquire(new AbortController().signal);
     const stale = { ...invocation, sentAtMs: systemClock.nowMs() - 100 * seconds };
     const outcome = await newInvoker({ slotsOf: () => slots }).invoke(stale, newCall().context);
@@ -217,11 +218,11 @@ describe("a stale call", () => {
 describe("the slot of a call", () => {
   test("is one of its tool's queue, whatever waits for those of others", async () => {
     const slots = {
-      default: new Slots({ capacity: 1, maxWaiting: 0 }),
-      heavy: new Slots({ capacity: 1, maxWaiting: 0 }),
+      default: new Semaphore({ capacity: 1, maxWaiting: 0 }),
+      heavy: new Semaphore({ capacity: 1, maxWaiting: 0 }),
     };
     using _taken = await slots.heavy.acquire(new AbortController().signal);
-    const slotsOf = (queue: string): Slots => slots[queue as keyof typeof slots];
+    const slotsOf = (queue: string): Semaphore => slots[queue as keyof typeof slots];
     const outcomeOf = (queue: string) =>
       newInvoker({ resolve: () => ({ ...tool, queue }), slotsOf }).invoke(
         invocation,
@@ -243,11 +244,11 @@ describe("a call that is given up", () => {
   test.for(kinds)(
     "with %s while it waits for one has not started, and leaves the line",
     async ([, which]) => {
-      const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+      const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
       using _taken = await slots.acquire(new AbortController().signal);
       const { context, giveUp } = newCall();
       const outcome = newInvoker({ slotsOf: () => slots }).invoke(invocation, context);
-      expect(slots.waiting).toBe(1);
+      await vi.waitFor(() => expect(slots.waiting).toBe(1), patience);
       giveUp[which]();
       expect(await outcome).toMatchObject(neverBegun);
       expect(slots.waiting).toBe(0);

@@ -7,7 +7,7 @@ import type { Reply } from "../../../worker/invocation/answers.ts";
 import {
   Ledger,
   type RunningEntry,
-  callKey,
+  deduplicationKey,
   maxDeliveriesOfCall,
   maxRememberedAnswers,
   maxRememberedBytes,
@@ -195,7 +195,7 @@ describe("an answer is remembered", () => {
 
 describe("two deliveries are of one call", () => {
   const of = (text: string, topic = "tool/echo", replyTo = "reply/1") =>
-    callKey({ topic, payload: Buffer.from(text) }, replyTo);
+    deduplicationKey({ topic, payload: Buffer.from(text) }, replyTo);
   const first = of('{"id":"1"}');
 
   test("when topic, reply topic and request are the same", () => {

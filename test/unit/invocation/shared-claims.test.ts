@@ -12,7 +12,7 @@ import { StoreError } from "../../../worker/artifacts/store.ts";
 import type { Delivery } from "../../../worker/broker/broker.ts";
 import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
 import { NotStartedError } from "../../../worker/invocation/claims/claims.ts";
-import { callKey } from "../../../worker/invocation/claims/ledger.ts";
+import { deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import {
   goneMs,
   lookMs,
@@ -115,7 +115,7 @@ const first: Delivery = {
   settle: () => Promise.resolve(),
 };
 const again: Delivery = { ...first, redelivered: true, deliveryCount: 2 };
-const key = callKey(first, "reply");
+const key = deduplicationKey(first, "reply");
 const alive = { isLost: () => false, cameAgain: () => false };
 /** The deliveries of a call whose connection is lost while it runs. */
 const lostAfterBegin = () => {

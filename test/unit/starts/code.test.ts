@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { noticeAfterMs } from "../../../worker/starts/code/code-notice.ts";
-import { settle } from "../../../worker/starts/supply.ts";
+import { settle } from "../../../worker/starts/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { run, setUp } from "./set-up.ts";
 
@@ -82,7 +82,7 @@ describe("when the code has changed", () => {
       scene.clock.advance(100);
       scene.versions.change("python");
       await scene.rest();
-      expect(scene.shelf()).toMatchObject({ waiting: 0, making: 0, hasTemplate: false });
+      expect(scene.pool()).toMatchObject({ waiting: 0, making: 0, hasTemplate: false });
       expect(scene.technology.open.size).toBe(0);
       await scene.starts[Symbol.asyncDispose]();
       expect(scene.technology.violations).toEqual([]);
@@ -214,7 +214,7 @@ describe("when a part of the host that a tool has is another one", () => {
     const scene = setUp(profile && { profile: restrictiveProfile });
     scene.starts.follow([own]);
     // To look at a device takes time that no clock of ours decides.
-    const untilWaiting = () => scene.until(() => expect(scene.shelf().waiting).toBe(1));
+    const untilWaiting = () => scene.until(() => expect(scene.pool().waiting).toBe(1));
     await untilWaiting();
     return { ...scene, untilWaiting };
   }

@@ -122,10 +122,10 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
       await using sandbox = await acquire(entry, more);
       return { kind: sandbox.kind, code: await run(sandbox) };
     },
-    /** What there is of the one shelf that there is. */
-    shelf: () => {
-      const [shelf] = starts.stats;
-      return shelf!;
+    /** What there is of the one pool that there is. */
+    pool: () => {
+      const [pool] = starts.stats;
+      return pool!;
     },
     until: (condition: () => void) => vi.waitFor(condition, { interval: 1 }),
   };

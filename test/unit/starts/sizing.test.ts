@@ -5,8 +5,8 @@ import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import { maxWarm } from "../../../worker/manifest/warm-field.ts";
 import {
-  Arrivals,
-  allot,
+  Demand,
+  allocate,
   burstHalfLifeMs,
   burstMs,
   idleAfterMs,
@@ -15,8 +15,8 @@ import {
 const bounds = { min: 0, max: 16 };
 
 /** Calls that came at these times, when a refill takes so long. */
-function arrivals(timesMs: readonly number[], refillMs = 0): Arrivals {
-  const all = new Arrivals();
+function demand(timesMs: readonly number[], refillMs = 0): Demand {
+  const all = new Demand();
   for (const atMs of timesMs) all.arrive(atMs, refillMs);
   return all;
 }
@@ -26,34 +26,34 @@ const times = (count: number, everyMs: number) =>
 
 describe("the number of sandboxes that should wait for a tool", () => {
   test("is the least that the operator wants while nobody calls", () => {
-    expect(arrivals([]).wanted(1_000, bounds)).toBe(0);
-    expect(arrivals([]).wanted(1_000, { min: 3, max: 16 })).toBe(3);
+    expect(demand([]).wanted(1_000, bounds)).toBe(0);
+    expect(demand([]).wanted(1_000, { min: 3, max: 16 })).toBe(3);
   });
 
   test("is one after a single call, until the tool is idle", () => {
-    const once = arrivals([0]);
+    const once = demand([0]);
     expect(once.wanted(0, bounds)).toBe(1);
     expect(once.wanted(idleAfterMs - 1, bounds)).toBe(1);
     expect(once.wanted(idleAfterMs, bounds)).toBe(0);
   });
 
   test("stays one for calls that come one by one", () => {
-    expect(arrivals(times(50, burstMs + 1)).wanted(50 * (burstMs + 1), bounds)).toBe(1);
+    expect(demand(times(50, burstMs + 1)).wanted(50 * (burstMs + 1), bounds)).toBe(1);
   });
 
   test("is half as many again as the largest burst had", () => {
-    expect(arrivals(times(4, 1)).wanted(4, bounds)).toBe(6);
-    expect(arrivals([...times(8, 1), 10_000]).wanted(10_000, bounds)).toBeGreaterThanOrEqual(10);
+    expect(demand(times(4, 1)).wanted(4, bounds)).toBe(6);
+    expect(demand([...times(8, 1), 10_000]).wanted(10_000, bounds)).toBeGreaterThanOrEqual(10);
   });
 
   test("counts as a burst what comes while a refill takes its time", () => {
     const everySecond = times(10, 1_000);
-    expect(arrivals(everySecond, 60).wanted(9_000, bounds)).toBe(1);
-    expect(arrivals(everySecond, 5_000).wanted(9_000, bounds)).toBe(9);
+    expect(demand(everySecond, 60).wanted(9_000, bounds)).toBe(1);
+    expect(demand(everySecond, 5_000).wanted(9_000, bounds)).toBe(9);
   });
 
   test("halves while bursts do not come again", () => {
-    const burst = arrivals(times(8, 1));
+    const burst = demand(times(8, 1));
     expect(burst.wanted(7, bounds)).toBe(12);
     expect(burst.wanted(7 + burstHalfLifeMs, bounds)).toBe(6);
     expect(burst.wanted(7 + 2 * burstHalfLifeMs, bounds)).toBe(3);
@@ -66,7 +66,7 @@ describe("the number of sandboxes that should wait for a tool", () => {
     fc.nat(10_000),
     fc.nat(2 * idleAfterMs),
   ])("never leaves the operator's bounds", (gapsMs, a, b, refillMs, laterMs) => {
-    const all = new Arrivals();
+    const all = new Demand();
     let nowMs = 0;
     for (const gapMs of gapsMs) all.arrive((nowMs += gapMs), refillMs);
     const own = { min: Math.min(a, b), max: Math.max(a, b) };
@@ -79,9 +79,9 @@ describe("the number of sandboxes that should wait for a tool", () => {
 
 describe("how much a tool is used", () => {
   test("is more for one that was called more, and for one that was called later", () => {
-    const [often, seldom] = [arrivals(times(10, 1_000)), arrivals([9_000])];
+    const [often, seldom] = [demand(times(10, 1_000)), demand([9_000])];
     expect(often.use(9_000)).toBeGreaterThan(seldom.use(9_000));
-    const [late, early] = [arrivals([60_000]), arrivals([0])];
+    const [late, early] = [demand([60_000]), demand([0])];
     expect(late.use(60_000)).toBeGreaterThan(early.use(60_000));
   });
 });
@@ -90,27 +90,27 @@ describe("the memory that all share", () => {
   const claim = { min: 0, wanted: 4, eachBytes: 10, baseBytes: 0, use: 1 };
 
   test("is enough for everybody where there is much", () => {
-    expect(allot([claim, claim], 80)).toEqual([4, 4]);
+    expect(allocate([claim, claim], 80)).toEqual([4, 4]);
   });
 
   test("goes to the most used tool first", () => {
-    expect(allot([claim, { ...claim, use: 2 }], 60)).toEqual([2, 4]);
+    expect(allocate([claim, { ...claim, use: 2 }], 60)).toEqual([2, 4]);
   });
 
   test("goes to what operators want in any case before it goes to what is used", () => {
-    expect(allot([{ ...claim, min: 2, use: 0 }, claim], 50)).toEqual([2, 3]);
+    expect(allocate([{ ...claim, min: 2, use: 0 }, claim], 50)).toEqual([2, 3]);
   });
 
   test("counts a template with the first sandbox that is made from it", () => {
     const withTemplate = { ...claim, baseBytes: 25 };
-    expect(allot([withTemplate], 34)).toEqual([0]);
-    expect(allot([withTemplate], 35)).toEqual([1]);
-    expect(allot([withTemplate], 55)).toEqual([3]);
+    expect(allocate([withTemplate], 34)).toEqual([0]);
+    expect(allocate([withTemplate], 35)).toEqual([1]);
+    expect(allocate([withTemplate], 55)).toEqual([3]);
   });
 
   test("does not keep a tool from its first sandbox whose size nobody knows", () => {
     expect(
-      allot(
+      allocate(
         [
           { ...claim, use: 2 },
           { ...claim, eachBytes: 0 },
@@ -133,7 +133,7 @@ describe("the memory that all share", () => {
   propertyTest.prop([fc.array(anyClaim, { maxLength: 8 }), fc.nat(2_000)])(
     "is never more than there is, and nobody gets more than wanted",
     (claims, maxBytes) => {
-      const granted = allot(claims, maxBytes);
+      const granted = allocate(claims, maxBytes);
       const takenBytes = claims.map(({ eachBytes, baseBytes }, index) =>
         granted[index]! > 0 ? granted[index]! * eachBytes + baseBytes : 0,
       );

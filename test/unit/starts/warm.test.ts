@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import type { StartMode, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { type AheadKind, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { holdMs } from "../../../worker/starts/shelf.ts";
+import { holdMs } from "../../../worker/starts/tool-pool.ts";
 import { idleAfterMs } from "../../../worker/starts/sizing.ts";
-import { missTimeoutMs } from "../../../worker/starts/supply.ts";
+import { missTimeoutMs } from "../../../worker/starts/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { anySignal, run, setUp, templateProfile } from "./set-up.ts";
 
@@ -27,9 +27,9 @@ describe("a call", () => {
     scene.starts.follow([entry]);
     expect(await scene.call(entry)).toEqual({ kind: "cold", code: "first" });
     await scene.rest();
-    expect(scene.shelf()).toMatchObject({ waiting: 1, making: 0, target: 1 });
+    expect(scene.pool()).toMatchObject({ waiting: 1, making: 0, target: 1 });
     expect(await scene.call(entry)).toEqual({ kind: "template", code: "first" });
-    expect(scene.shelf()).toMatchObject({ hits: 1, misses: 1 });
+    expect(scene.pool()).toMatchObject({ hits: 1, misses: 1 });
   });
 
   const modes: [StartMode, AheadKind, StartKind][] = [
@@ -93,7 +93,7 @@ describe("a call", () => {
     const kinds = Promise.all([scene.call(own), scene.call(own)]);
     await scene.pass(5);
     expect(await kinds).toMatchObject([{ kind: "template" }, { kind: "template" }]);
-    expect(scene.shelf()).toMatchObject({ hits: 2, misses: 2 });
+    expect(scene.pool()).toMatchObject({ hits: 2, misses: 2 });
   });
 
   test("does not wait long for a template that makes none", async () => {
@@ -165,11 +165,11 @@ describe("waiting sandboxes", () => {
     scene.starts.follow([entry]);
     await Promise.all(Array.from({ length: 4 }, () => scene.call(entry)));
     await scene.rest();
-    expect(scene.shelf()).toMatchObject({ waiting: 6, target: 6 });
+    expect(scene.pool()).toMatchObject({ waiting: 6, target: 6 });
     await scene.pass(1_000);
     const kinds = await Promise.all(Array.from({ length: 6 }, () => scene.call(entry)));
     expect(kinds.every(({ kind }) => kind === "template")).toBe(true);
-    expect(scene.shelf()).toMatchObject({ hits: 6 });
+    expect(scene.pool()).toMatchObject({ hits: 6 });
   });
 
   test("are more for a tool that takes long to load", async () => {
@@ -181,7 +181,7 @@ describe("waiting sandboxes", () => {
       await scene.call(entry);
       await scene.pass(1_000, 100);
     }
-    expect(scene.shelf().target).toBeGreaterThanOrEqual(4);
+    expect(scene.pool().target).toBeGreaterThanOrEqual(4);
   });
 
   test("are given back with their template when nobody has called for long", async () => {
@@ -207,7 +207,7 @@ describe("waiting sandboxes", () => {
     expect(scene.starts.stats).toMatchObject([{ tool: "seldom", waiting: 3 }]);
     await Promise.all(Array.from({ length: 3 }, () => scene.call(often)));
     await scene.rest();
-    const all = Object.fromEntries(scene.starts.stats.map((shelf) => [shelf.tool, shelf]));
+    const all = Object.fromEntries(scene.starts.stats.map((pool) => [pool.tool, pool]));
     expect(all).toMatchObject({ often: { waiting: 4, target: 4 }, seldom: { waiting: 1 } });
     expect(scene.technology.count("parked") * scene.technology.parkedBytes).toBeLessThanOrEqual(
       20 * 1024 * 1024,
@@ -281,9 +281,9 @@ describe("refills", () => {
       await using second = load === "full" ? await scene.acquire(own) : undefined;
       await second?.start();
       await scene.pass(ms - 1);
-      expect(scene.shelf()).toMatchObject({ waiting: load === "full" ? 0 : 1, making: 0 });
+      expect(scene.pool()).toMatchObject({ waiting: load === "full" ? 0 : 1, making: 0 });
       await scene.pass(1);
-      expect(scene.shelf().waiting).toBeGreaterThan(load === "full" ? 0 : 1);
+      expect(scene.pool().waiting).toBeGreaterThan(load === "full" ? 0 : 1);
     },
   );
 
@@ -297,11 +297,11 @@ describe("refills", () => {
     await using second = await scene.acquire(own);
     await Promise.all([first.start(), second.start()]);
     await scene.pass(holdMs.full.pool);
-    expect(scene.shelf()).toMatchObject({ waiting: 1 });
+    expect(scene.pool()).toMatchObject({ waiting: 1 });
     await scene.pass(holdMs.full.pool - 1);
-    expect(scene.shelf()).toMatchObject({ waiting: 1 });
+    expect(scene.pool()).toMatchObject({ waiting: 1 });
     await scene.pass(1);
-    expect(scene.shelf()).toMatchObject({ waiting: 2 });
+    expect(scene.pool()).toMatchObject({ waiting: 2 });
   });
 
   test("are made, too, while a call waits for its artifacts and its tool has not begun", async () => {
@@ -313,7 +313,7 @@ describe("refills", () => {
     await using call = await scene.acquire(own);
     expect(call.kind).toBe("template");
     await scene.pass(100);
-    expect(scene.shelf()).toMatchObject({ waiting: 1 });
+    expect(scene.pool()).toMatchObject({ waiting: 1 });
   });
 
   test("are made no more once no more calls are to come", async () => {
@@ -328,7 +328,7 @@ describe("refills", () => {
       expect(sandbox.kind).toBe(kind);
     }
     await scene.pass(60_000);
-    expect(scene.shelf()).toMatchObject({ waiting: 0, making: 0 });
+    expect(scene.pool()).toMatchObject({ waiting: 0, making: 0 });
   });
 
   test("are made as soon as no call runs", async () => {

@@ -23,10 +23,7 @@ def park(argv: "list[str]") -> int:
     """
     if len(argv) != 5:
         return unusable("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
-    _, _, module, tools_dir, args_file = argv
-    del argv[1:]
-    hide_parking(args_file)
-    channel = take_channel()
+    module, tools_dir, args_file, channel = take_parameters(argv)
     prepare(tools_dir)
     status = load(module, channel)
     if status is not None:
@@ -36,6 +33,17 @@ def park(argv: "list[str]") -> int:
     except Exception as error:
         refuse(channel, f"the runner cannot work after its import: {describe(error)}")
     return serve(channel, args_file)
+
+
+def take_parameters(argv: "list[str]") -> "tuple[str, str, str, int]":
+    """
+    Module, directory of tools, file of arguments and channel of a process that waits for calls,
+    which no module sees.
+    """
+    _, _, module, tools_dir, args_file = argv
+    del argv[1:]
+    hide_parking(args_file)
+    return module, tools_dir, args_file, take_channel()
 
 
 def load(module: str, channel: int) -> "int | None":

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from "../../support/clock.ts";
 import type {
   BrokerSession,
   BrokerSubscription,
-  CarriedCalls,
+  UnsettledCalls,
   OutboundMessage,
   PublishOutcome,
   SessionEnd,
@@ -16,7 +16,7 @@ import type {
 } from "../broker.ts";
 import { abortable } from "../../support/within.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";
-import { noCarriedCalls } from "../delivery-tracker.ts";
+import { noUnsettledCalls } from "../delivery-tracker.ts";
 import { type BrokerLog, reasonOf } from "../log.ts";
 import { openSome, withoutQueue } from "../reopening.ts";
 import { Routes, type RoutesParts } from "../routes.ts";
@@ -43,7 +43,7 @@ export async function openSession(
   options: SessionOptions,
   tools: readonly string[],
   signal: AbortSignal,
-  carried: CarriedCalls = noCarriedCalls,
+  carried: UnsettledCalls = noUnsettledCalls,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
   const open = async (purpose: ConnectionOptions["purpose"]): Promise<AmqpConnection> =>
@@ -143,7 +143,7 @@ class AmqpSession implements BrokerSession {
     options: SessionOptions,
     receiving: AmqpConnection,
     publishing: AmqpConnection,
-    carried: CarriedCalls,
+    carried: UnsettledCalls,
   ) {
     const { placement, queues, maxDeliveries, log, clock = systemClock } = options;
     const topology = new Topology(options);
@@ -184,7 +184,7 @@ class AmqpSession implements BrokerSession {
     this.#publisher = await Publisher.open(this.#publishing, exchange, this.#clock, signal);
   }
 
-  get impediments(): readonly string[] {
+  get notReadyReasons(): readonly string[] {
     const isServing = this.#consuming !== undefined && this.#pausing === undefined;
     const isWithoutQueue = isServing && !this.#consumers.some(({ isOpen }) => isOpen);
     return [
@@ -207,7 +207,7 @@ class AmqpSession implements BrokerSession {
   }
 
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
-    if (this.#publisher === undefined) throw new Error("the session has not begun");
+    if (this.#publisher === undefined) throw new Error("the session has not started");
     return this.#publisher.publish(message, signal);
   }
 

@@ -3,7 +3,7 @@
  */
 import type { Channel, ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
-import { HeardMessages } from "../heard-messages.ts";
+import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { toProperties } from "./messages.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
@@ -12,7 +12,7 @@ import { bindingKey, topicOf } from "./routing-keys.ts";
 export class AmqpSubscription implements BrokerSubscription {
   readonly #connection: AmqpConnection;
   readonly #channel: Channel;
-  readonly #heard = new HeardMessages<HeardMessage>();
+  readonly #heard = new SubscriptionBuffer<HeardMessage>();
   #isDisposed = false;
 
   private constructor(connection: AmqpConnection, channel: Channel) {

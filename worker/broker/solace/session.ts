@@ -8,14 +8,14 @@ import {
   BrokerError,
   type BrokerSession,
   type BrokerSubscription,
-  type CarriedCalls,
+  type UnsettledCalls,
   type OutboundMessage,
   type PublishOutcome,
   type SessionEnd,
   type ToolPlacement,
 } from "../broker.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";
-import { noCarriedCalls } from "../delivery-tracker.ts";
+import { noUnsettledCalls } from "../delivery-tracker.ts";
 import { openSome, withoutQueue } from "../reopening.ts";
 import { Routes } from "../routes.ts";
 import type { SolaceConfig } from "./config.ts";
@@ -47,7 +47,7 @@ export async function openSession(
   options: SolaceBrokerOptions,
   tools: readonly string[],
   signal: AbortSignal,
-  carried: CarriedCalls = noCarriedCalls,
+  carried: UnsettledCalls = noUnsettledCalls,
 ): Promise<BrokerSession> {
   await using stack = new AsyncDisposableStack();
   const connection = await SolaceConnection.open(options, signal);
@@ -71,7 +71,7 @@ class SolaceSession implements BrokerSession {
   #pausing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(connection: SolaceConnection, options: SolaceBrokerOptions, carried: CarriedCalls) {
+  constructor(connection: SolaceConnection, options: SolaceBrokerOptions, carried: UnsettledCalls) {
     const { placement, maxDeliveries, log, clock = systemClock } = options;
     const { ended } = connection;
     const queues = new Queues(options);
@@ -114,7 +114,7 @@ class SolaceSession implements BrokerSession {
     this.#connection.ended.throwIfAborted();
   }
 
-  get impediments(): readonly string[] {
+  get notReadyReasons(): readonly string[] {
     const isServing = this.#consuming !== undefined && this.#pausing === undefined;
     const isWithoutQueue = isServing && !this.#consumers.values().some(({ isOpen }) => isOpen);
     return isWithoutQueue ? [withoutQueue] : [];

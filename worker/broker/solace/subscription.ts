@@ -6,7 +6,7 @@ import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
 import { abortable } from "../../support/within.ts";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
-import { HeardMessages } from "../heard-messages.ts";
+import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { requestTimeoutMs } from "./library/library-session.ts";
 import { toTopic } from "./library/library.ts";
@@ -96,7 +96,7 @@ export class Audience {
 export class SolaceSubscription implements BrokerSubscription {
   readonly #sessionEnded: AbortSignal;
   readonly #leave: (self: SolaceSubscription) => Promise<void>;
-  readonly #heard = new HeardMessages<HeardMessage>();
+  readonly #heard = new SubscriptionBuffer<HeardMessage>();
   #isDisposed = false;
 
   /** `leave` is called once, when it is disposed of. */

@@ -37,14 +37,14 @@ export interface CallClaim extends Disposable {
    */
   readonly isTaken: boolean;
   /**
-   * Waits while another worker runs the call, unless it is urgent. Rejects with NotStartedError when
-   * the broker has the call again, and with the signal's reason.
+   * Waits while another worker runs the call, unless it is urgent. Rejects with NotStartedError
+   * when the broker has the call again, and with the signal's reason.
    */
   history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory>;
   /**
    * Claims the run; to be called right before the tool's process may run. Rejects with
-   * NotStartedError when the call is taken or the broker has it again, with StoreError, and with the
-   * signal's reason.
+   * NotStartedError when the call is taken or the broker has it again, with StoreError, and with
+   * the signal's reason.
    */
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
   /**

@@ -31,7 +31,7 @@ export const maxDeliveriesOfCall = 16;
  * some callers count from 1 whenever they start, and must not be given the answers to others'
  * calls, or to those of their former life.
  */
-export function callKey(
+export function deduplicationKey(
   { topic, payload }: Pick<Delivery, "topic" | "payload">,
   replyTo: string,
 ): string {

@@ -15,8 +15,8 @@ const spareDeliveries = 1;
 type Count = Pick<Delivery, "redelivered" | "deliveryCount">;
 
 /**
- * Whether somebody else had the call before, or has a copy of it, who may have started it and is not
- * heard of.
+ * Whether somebody else had the call before, or has a copy of it, who may have started it and is
+ * not heard of.
  */
 export function mayHaveStarted(delivery: Pick<Delivery, keyof Count | "properties">): boolean {
   return wasDelivered(delivery) || isResent(delivery);

@@ -8,14 +8,14 @@ import type { Profile } from "../../sandbox/profile.ts";
 import type { Clock } from "../../support/clock.ts";
 import { requireFresh } from "../age.ts";
 import { requireRepeatable } from "../claims/redelivery.ts";
-import type { Journal } from "../journal.ts";
+import type { CallRecord } from "../call-record.ts";
 import { type CallTimes, type TimeBounds, callTimes } from "../limits.ts";
 import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
 
 /** What a call is admitted with. */
 export interface AdmitParts extends ResolveParts {
   readonly times: TimeBounds;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Clock;
 }
 
 /** A call with everything that its request names. */
@@ -50,10 +50,10 @@ export async function admit(
   parts: AdmitParts,
   invocation: Invocation,
   mayHaveStarted: boolean,
-  journal: Journal,
+  record: CallRecord,
 ): Promise<AdmittedCall> {
   const tool = resolveTool(parts, invocation.toolName, mayHaveStarted);
-  journal.resolved(tool);
+  record.resolved(tool);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.times);
   const call = { invocation, tool, profile, times };

@@ -5,7 +5,7 @@ import { statfs } from "node:fs/promises";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Clock } from "../../support/clock.ts";
-import { type Slots, SlotsFullError } from "../../support/slots.ts";
+import { type Semaphore, SemaphoreFullError } from "../../support/semaphore.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
 
@@ -15,7 +15,7 @@ const maxDiskLookAgeMs = 200;
 /** What there is. */
 export interface CapacityParts {
   /** The slots of a queue. */
-  readonly slotsOf: (queue: string) => Slots;
+  readonly slotsOf: (queue: string) => Semaphore;
   readonly clock: Clock;
   /** The file system of work directories, which must have `minFreeDiskBytes` free. */
   readonly disk: FreeDisk;
@@ -53,7 +53,7 @@ export async function leaseSlot(
   try {
     return await slots.acquire(AbortSignal.any([...given, over]));
   } catch (error) {
-    if (error instanceof SlotsFullError) {
+    if (error instanceof SemaphoreFullError) {
       throw new InvocationError(
         "RESOURCE_EXHAUSTED",
         `The worker is busy: ${slots.capacity} calls run and ${error.maxWaiting} wait already`,

@@ -95,7 +95,7 @@ export class BwrapExecution implements Execution {
   readonly #report: StatusReport = {};
   readonly #totals: Totals | undefined;
   /** Fulfils when the sandbox's first process is known, or will never be. */
-  readonly #begun: Promise<void>;
+  readonly #started: Promise<void>;
   #startMs: number;
   /** From then on the numbers of the sandbox's processes may be other processes'. */
   #isGone = false;
@@ -108,8 +108,8 @@ export class BwrapExecution implements Execution {
     this.#clock = clock;
     this.#startMs = clock.monotonicMs();
     this.#totals = totals;
-    const { begun, ended } = readReport(report, this.#report, () => totals?.lookLast());
-    this.#begun = begun;
+    const { started, ended } = readReport(report, this.#report, () => totals?.lookLast());
+    this.#started = started;
     this.exited = this.#watch(ended);
     this.#stopping = new Stopping(
       {
@@ -117,7 +117,7 @@ export class BwrapExecution implements Execution {
         // A bubblewrap that is killed between the birth of the sandbox's first process and letting
         // it go leaves that process waiting for ever, so it is not touched before we know whom else
         // to kill.
-        begun: () => settlesWithin(begun, beginTimeoutMs, clock),
+        started: () => settlesWithin(started, beginTimeoutMs, clock),
         terminate: () => this.#terminate(),
         kill: () => this.#killAll(),
       },
@@ -150,7 +150,7 @@ export class BwrapExecution implements Execution {
 
   /** The command has nothing to do until `beginCall`, and is looked at less often. */
   async rest(): Promise<void> {
-    await this.#begun;
+    await this.#started;
     this.#totals?.rest();
   }
 
@@ -207,7 +207,7 @@ export class BwrapExecution implements Execution {
   async #watch(reported: Promise<void>): Promise<ExitReport> {
     try {
       using totals = this.#totals;
-      await this.#begun;
+      await this.#started;
       this.#begin();
       const exit = await this.#child.exited;
       await reported;

@@ -23,8 +23,8 @@ export interface StatusReport {
 }
 
 /**
- * Reads the report into `report`: `begun` when it names the first process or ends, `ended` when it
- * says how the command ended, or ends.
+ * Reads the report into `report`: `started` when it names the first process or ends, `ended` when
+ * it says how the command ended, or ends.
  *
  * @param onCommandEnded told at once when the command has ended, and the first process may still be
  *   there
@@ -33,8 +33,8 @@ export function readReport(
   stream: Readable,
   report: StatusReport,
   onCommandEnded: () => void,
-): { readonly begun: Promise<void>; readonly ended: Promise<void> } {
-  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+): { readonly started: Promise<void>; readonly ended: Promise<void> } {
+  const [started, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let readBytes = 0;
   let rest = "";
   stream.on("data", (chunk: Buffer) => {
@@ -43,21 +43,21 @@ export function readReport(
     const lines = (rest + chunk.toString("latin1")).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) readReportLine(line, report);
-    if (report.childPid !== undefined) begun.resolve();
+    if (report.childPid !== undefined) started.resolve();
     if (report.exitCode === undefined) return;
     onCommandEnded();
     // It is the last that is said.
     ended.resolve();
   });
   const finish = (): void => {
-    begun.resolve();
+    started.resolve();
     ended.resolve();
   };
   stream.once("close", finish);
   // Of a bubblewrap that ended before its options were written, while it was moved into a control
   // group.
   if (stream.closed) finish();
-  return { begun: begun.promise, ended: ended.promise };
+  return { started: started.promise, ended: ended.promise };
 }
 
 function readReportLine(line: string, report: StatusReport): void {

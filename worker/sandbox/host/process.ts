@@ -74,7 +74,7 @@ export class HostExecution implements Execution {
     this.#stopping = new Stopping(
       {
         exited: this.exited,
-        begun: () => Promise.resolve(),
+        started: () => Promise.resolve(),
         terminate: () => child.kill("SIGTERM"),
         kill: () => this.#killAll(),
       },

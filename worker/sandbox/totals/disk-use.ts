@@ -110,7 +110,7 @@ export class DiskWalk implements Disposable {
     return [this.#whole, this.#found];
   }
 
-  /** Whether it has begun and not come to its end: then it has descriptors open. */
+  /** Whether it has started and not come to its end: then it has descriptors open. */
   get isUnderWay(): boolean {
     return this.#walk !== undefined;
   }

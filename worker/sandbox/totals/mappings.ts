@@ -98,7 +98,7 @@ export class MappingsSearch implements Disposable {
     return this.#last.hasForeign || this.#found.hasForeign;
   }
 
-  /** Whether a search has begun and not ended. */
+  /** Whether a search has started and not ended. */
   get isUnderWay(): boolean {
     return this.#search !== undefined;
   }

@@ -119,7 +119,7 @@ export class Watched implements Disposable {
     return bytes > this.#left.bytes || files > this.#left.files;
   }
 
-  /** Whether a walk through its work directory has begun and goes on with the next look. */
+  /** Whether a walk through its work directory has started and goes on with the next look. */
   get isWalking(): boolean {
     return this.#sandbox.disk.isUnderWay;
   }

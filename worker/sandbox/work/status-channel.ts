@@ -8,7 +8,7 @@
 import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { promisify } from "node:util";
-import { FloodGate } from "./flood-gate.ts";
+import { ReadThrottle } from "./read-throttle.ts";
 import { StatusLines } from "./status-lines.ts";
 
 /**
@@ -23,7 +23,7 @@ const maxBytesPerTurn = 16 * 1024;
 const floodPause = { leastMs: 12, betweenMs: 4 };
 
 /** What the tools of this process wait for who flood: they all hold up one event loop. */
-const gate = new FloodGate(floodPause);
+const gate = new ReadThrottle(floodPause);
 
 /** Where every pipe is read into: what is in it is taken in the same turn. */
 const sharedChunk = Buffer.alloc(maxBytesPerTurn);

@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { open, opendir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { Slots } from "../../support/slots.ts";
+import { Semaphore } from "../../support/semaphore.ts";
 import { startSubprocess } from "../subprocess.ts";
 import { closeTree } from "./close-tree.ts";
 import { workDirNames } from "./work-dir.ts";
@@ -32,7 +32,7 @@ const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 
 /** Removes trees, large ones in a bounded number of processes. */
 export class TreeRemover {
-  readonly #processes: Slots;
+  readonly #processes: Semaphore;
   readonly #ownerId: number | undefined;
 
   /**
@@ -42,7 +42,7 @@ export class TreeRemover {
    */
   constructor(
     ownerId?: number,
-    processes = new Slots({ capacity: maxRemovalProcesses, maxWaiting: Infinity }),
+    processes = new Semaphore({ capacity: maxRemovalProcesses, maxWaiting: Infinity }),
   ) {
     this.#ownerId = ownerId;
     this.#processes = processes;

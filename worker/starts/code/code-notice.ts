@@ -20,7 +20,7 @@ export interface NoticeOptions {
 export class CodeNotice implements Disposable {
   readonly #options: NoticeOptions;
   /**
-   * Calls with a sandbox, or on their way to one, whose tool has not begun: they may have been
+   * Calls with a sandbox, or on their way to one, whose tool has not started: they may have been
    * given the code before.
    */
   readonly #unstarted = new Map<Runtime, Set<Promise<void>>>();
@@ -30,7 +30,7 @@ export class CodeNotice implements Disposable {
     this.#options = options;
   }
 
-  /** A call on its way, until its tool has begun or never will: then the answer is disposed. */
+  /** A call on its way, until its tool has started or never will: then the answer is disposed. */
   begin(runtime: Runtime): Disposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     const calls = this.#unstarted.get(runtime) ?? new Set();

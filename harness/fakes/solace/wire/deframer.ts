@@ -8,7 +8,7 @@ export class Deframer {
   /** What has come and is in no frame yet, in order. */
   readonly #chunks: Buffer[] = [];
   #sizeBytes = 0;
-  /** Length of the frame that has begun, once its prelude is there. */
+  /** Length of the frame that has started, once its prelude is there. */
   #wantedBytes: number | undefined;
 
   /**

@@ -10,7 +10,7 @@ import sys
 from .fork_mask import ForkMask
 from .fork_safety import close_inherited, why_not_to_fork
 from ..json_codec import decode
-from ..parked import hide_parking, load, refuse, say, take_channel
+from ..parked import load, refuse, say, take_parameters
 from ..protocol import describe
 from ..runner import prepare, unusable
 
@@ -25,10 +25,7 @@ def template(argv: "list[str]") -> int:
     """
     if len(argv) != 5:
         return unusable("usage: tool_runner --template MODULE TOOLS_DIR RUNNER_ARGS_FILE")
-    _, _, module, tools_dir, args_file = argv
-    del argv[1:]
-    hide_parking(args_file)
-    channel = take_channel()
+    module, tools_dir, args_file, channel = take_parameters(argv)
     own_descriptors = {0, 1, 2, channel}
     close_inherited(own_descriptors)
     orders = Orders(channel)

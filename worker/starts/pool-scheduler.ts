@@ -3,8 +3,8 @@
  * within the memory that all may take.
  */
 import type { Clock } from "../support/clock.ts";
-import type { Shelf } from "./shelf.ts";
-import { allot } from "./sizing.ts";
+import type { ToolPool } from "./tool-pool.ts";
+import { allocate } from "./sizing.ts";
 
 /**
  * Milliseconds between two looks at what waits, when nothing else happens: what is idle is given
@@ -18,7 +18,7 @@ const calledOff = new Error("the alarm was called off");
 /** What is decided by. */
 export interface RefillOptions {
   /** All there are now. */
-  readonly shelves: () => Iterable<Shelf>;
+  readonly pools: () => Iterable<ToolPool>;
   /** Bytes of memory for all that waits, with templates. */
   readonly maxBytes: number;
   /**
@@ -28,8 +28,8 @@ export interface RefillOptions {
   readonly clock: Clock;
 }
 
-/** Keeps shelves as full as they should be. Its owner disposes it after the last call. */
-export class Refills implements AsyncDisposable {
+/** Keeps pools as full as they should be. Its owner disposes it after the last call. */
+export class PoolScheduler implements AsyncDisposable {
   readonly #options: RefillOptions;
   readonly #making = new Set<Promise<void>>();
   #running = 0;
@@ -53,7 +53,7 @@ export class Refills implements AsyncDisposable {
     };
   }
 
-  /** Looks at all shelves soon: what happens at once is one reason. */
+  /** Looks at all pools soon: what happens at once is one reason. */
   stir(): void {
     if (this.#isStirred || this.#isClosed) return;
     this.#isStirred = true;
@@ -63,7 +63,7 @@ export class Refills implements AsyncDisposable {
     });
   }
 
-  /** Looks at all shelves within a time, if nothing has it look before. */
+  /** Looks at all pools within a time, if nothing has it look before. */
   stirWithin(ms: number): void {
     if (!this.#isClosed) this.#lookAt(this.#options.clock.monotonicMs() + ms);
   }
@@ -75,7 +75,7 @@ export class Refills implements AsyncDisposable {
   }
 
   /**
-   * Begins nothing more, and waits for what is being made: the shelves are to be retired before.
+   * Begins nothing more, and waits for what is being made: the pools are to be retired before.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
@@ -83,17 +83,17 @@ export class Refills implements AsyncDisposable {
   }
 
   #look(): void {
-    const shelves = [...this.#options.shelves()];
-    const targets = allot(
-      shelves.map((shelf) => shelf.claim()),
+    const pools = [...this.#options.pools()];
+    const targets = allocate(
+      pools.map((pool) => pool.request()),
       this.#options.maxBytes,
     );
-    for (const [index, shelf] of shelves.entries()) shelf.settle(targets[index] ?? 0);
+    for (const [index, pool] of pools.entries()) pool.settle(targets[index] ?? 0);
     const nowMs = this.#options.clock.monotonicMs();
     while (this.#making.size < this.#options.cpus) {
-      const neediest = shelves
-        .filter((shelf) => this.#dueMs(shelf) <= nowMs)
-        .reduce<Shelf | undefined>(
+      const neediest = pools
+        .filter((pool) => this.#dueMs(pool) <= nowMs)
+        .reduce<ToolPool | undefined>(
           (a, b) => (a === undefined || b.fill < a.fill ? b : a),
           undefined,
         );
@@ -101,18 +101,18 @@ export class Refills implements AsyncDisposable {
       this.#make(neediest);
     }
     // What is due already waits for one that is being made, whose end is told.
-    const later = shelves.map((shelf) => this.#dueMs(shelf)).filter((dueMs) => dueMs > nowMs);
-    const isTended = shelves.some((shelf) => !shelf.isEmpty);
+    const later = pools.map((pool) => this.#dueMs(pool)).filter((dueMs) => dueMs > nowMs);
+    const isTended = pools.some((pool) => !pool.isEmpty);
     this.#lookAt(Math.min(...later, isTended ? nowMs + tendEveryMs : Infinity));
   }
 
-  #dueMs(shelf: Shelf): number {
+  #dueMs(pool: ToolPool): number {
     const { cpus } = this.#options;
-    return shelf.dueMs(this.#running === 0 ? "none" : this.#running < cpus ? "some" : "full");
+    return pool.dueMs(this.#running === 0 ? "none" : this.#running < cpus ? "some" : "full");
   }
 
-  #make(shelf: Shelf): void {
-    const making = shelf.refill();
+  #make(pool: ToolPool): void {
+    const making = pool.refill();
     this.#making.add(making);
     void making.then(() => {
       this.#making.delete(making);

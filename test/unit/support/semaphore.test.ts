@@ -4,13 +4,13 @@
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { Slots, SlotsFullError } from "../../../worker/support/slots.ts";
+import { Semaphore, SemaphoreFullError } from "../../../worker/support/semaphore.ts";
 
 const never = new AbortController().signal;
 
 describe("slots", () => {
   test("are leased at once while some are free", async () => {
-    const slots = new Slots({ capacity: 2, maxWaiting: 0 });
+    const slots = new Semaphore({ capacity: 2, maxWaiting: 0 });
     using _first = await slots.acquire(never);
     using _second = await slots.acquire(never);
     expect(slots.inUse).toBe(2);
@@ -18,7 +18,7 @@ describe("slots", () => {
   });
 
   test("go to those who wait in the order in which they asked", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 10 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 10 });
     const first = await slots.acquire(never);
     const order: number[] = [];
     const waiting = [1, 2, 3, 4].map(async (number) => {
@@ -33,7 +33,7 @@ describe("slots", () => {
   });
 
   test("are not handed to a newcomer before those who wait", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 10 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 10 });
     const first = await slots.acquire(never);
     const waiter = slots.acquire(never);
     first[Symbol.dispose]();
@@ -44,12 +44,12 @@ describe("slots", () => {
   });
 
   test("refuse at once when the line is full, and say how long the line is", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
     using _lease = await slots.acquire(never);
     const leaving = new AbortController();
     const waiting = slots.acquire(leaving.signal);
     await expect(slots.acquire(never)).rejects.toThrow(
-      expect.objectContaining({ name: "SlotsFullError", maxWaiting: 1 }),
+      expect.objectContaining({ name: "SemaphoreFullError", maxWaiting: 1 }),
     );
     leaving.abort();
     await expect(waiting).rejects.toThrow();
@@ -60,13 +60,13 @@ describe("slots", () => {
   });
 
   test("with no room in line refuse whoever would have to wait", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 0 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 0 });
     using _lease = await slots.acquire(never);
-    await expect(slots.acquire(never)).rejects.toThrow(SlotsFullError);
+    await expect(slots.acquire(never)).rejects.toThrow(SemaphoreFullError);
   });
 
   test("let go of somebody who stops waiting, with the reason why, and of nobody else", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 2 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 2 });
     const lease = await slots.acquire(never);
     const impatient = new AbortController();
     const reason = new Error("waited long enough");
@@ -81,14 +81,14 @@ describe("slots", () => {
   });
 
   test("are not leased to somebody who has given up before asking", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
     const reason = new Error("gone");
     await expect(slots.acquire(AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(slots.inUse).toBe(0);
   });
 
   test("stay leased when the signal aborts after the lease was given", async () => {
-    const slots = new Slots({ capacity: 1, maxWaiting: 1 });
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
     const first = await slots.acquire(never);
     const later = new AbortController();
     const second = slots.acquire(later.signal);
@@ -99,7 +99,7 @@ describe("slots", () => {
   });
 
   test("are given back once, however often a lease is disposed", async () => {
-    const slots = new Slots({ capacity: 2, maxWaiting: 0 });
+    const slots = new Semaphore({ capacity: 2, maxWaiting: 0 });
     const lease = await slots.acquire(never);
     using _other = await slots.acquire(never);
     lease[Symbol.dispose]();
@@ -127,14 +127,14 @@ class Request {
   lease: Disposable | undefined;
   fate: "pending" | "leased" | "aborted" | "refused" = "pending";
 
-  constructor(slots: Slots) {
+  constructor(slots: Semaphore) {
     slots.acquire(this.#abort.signal).then(
       (lease) => {
         this.lease = lease;
         this.fate = "leased";
       },
       (error: unknown) => {
-        this.fate = error instanceof SlotsFullError ? "refused" : "aborted";
+        this.fate = error instanceof SemaphoreFullError ? "refused" : "aborted";
       },
     );
   }
@@ -148,7 +148,7 @@ describe("slots, whatever happens to them", () => {
   propertyTest.prop([fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 5 }), steps])(
     "never lease more than there are, refuse nobody who fits, and keep the line's order",
     async (capacity, maxWaiting, happenings) => {
-      const slots = new Slots({ capacity, maxWaiting });
+      const slots = new Semaphore({ capacity, maxWaiting });
       let line: Request[] = [];
       let holders: Request[] = [];
       for (const { kind, which } of happenings) {

@@ -3,12 +3,12 @@
  */
 
 /** Every place is taken and the line is full. */
-export class SlotsFullError extends Error {
+export class SemaphoreFullError extends Error {
   readonly maxWaiting: number;
 
   constructor(maxWaiting: number) {
     super(`all slots are taken and ${maxWaiting} are waiting already`);
-    this.name = "SlotsFullError";
+    this.name = "SemaphoreFullError";
     this.maxWaiting = maxWaiting;
   }
 }
@@ -18,7 +18,7 @@ interface Waiter {
 }
 
 /** A fair, bounded, abortable semaphore whose leases are given back by `await using`. */
-export class Slots {
+export class Semaphore {
   readonly capacity: number;
   readonly maxWaiting: number;
   #inUse = 0;
@@ -47,13 +47,14 @@ export class Slots {
 
   /**
    * Waits for a lease. The caller owns it and disposes it; disposing twice is harmless. Rejects at
-   * once with SlotsFullError when the line is full, and with the signal's reason when it aborts.
+   * once with SemaphoreFullError when the line is full, and with the signal's reason when it
+   * aborts.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
     const lease = this.tryAcquire();
     if (lease !== undefined) return lease;
-    if (this.#waiters.size >= this.maxWaiting) throw new SlotsFullError(this.maxWaiting);
+    if (this.#waiters.size >= this.maxWaiting) throw new SemaphoreFullError(this.maxWaiting);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         grant: () => {

@@ -4,7 +4,7 @@
 import type { Logger } from "../telemetry/logger.ts";
 
 /** Everything that is being given back. */
-export class Endings {
+export class Disposal {
   readonly #log: Pick<Logger, "warn">;
   readonly #pending = new Set<Promise<void>>();
 

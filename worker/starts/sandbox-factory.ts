@@ -7,7 +7,7 @@ import { SandboxError } from "../sandbox/sandbox.ts";
 import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { Endings } from "./endings.ts";
+import type { Disposal } from "./disposal.ts";
 import { limited } from "./limited.ts";
 import { type AheadParts, type Owner, openTemplate, parkPooled } from "./making.ts";
 import type { SharedTemplate } from "./shared-template.ts";
@@ -39,17 +39,17 @@ export const settle = { firstMs: 200, lastMs: 1_600 } as const;
 const aloneAfterPauses = 5;
 
 /** What supplies share. */
-export interface SupplyParts extends AheadParts {
+export interface FactoryParts extends AheadParts {
   readonly clock: Clock;
   /** From 0 inclusive to 1 exclusive. */
   readonly random: () => number;
   readonly log: Logger;
-  readonly endings: Endings;
+  readonly disposal: Disposal;
 }
 
 /** The supply of one tool. Its owner retires it when it is not needed any more. */
-export class Supply {
-  readonly #parts: SupplyParts;
+export class SandboxFactory {
+  readonly #parts: FactoryParts;
   readonly #owner: Owner;
   readonly #ways: readonly AheadKind[];
   readonly #log: Logger;
@@ -66,12 +66,12 @@ export class Supply {
   #retiredAtMs = -Infinity;
   #settleMs: number = settle.firstMs;
   /** Whether anything was made of the present code, or was to be. */
-  #hasBegun = false;
+  #hasStarted = false;
 
   /**
    * @param onChanged told when a sandbox may be made at another time than before; it must not throw
    */
-  constructor(parts: SupplyParts, owner: Owner, onChanged: () => void) {
+  constructor(parts: FactoryParts, owner: Owner, onChanged: () => void) {
     this.#parts = parts;
     this.#owner = owner;
     this.#ways = waysOf(owner.entry, owner.profile);
@@ -115,7 +115,7 @@ export class Supply {
    */
   async make(): Promise<Waiting | undefined> {
     const { clock } = this.#parts;
-    this.#hasBegun = true;
+    this.#hasStarted = true;
     return this.#attempt(readyTimeoutMs, undefined, async (signal) => {
       if (this.way === undefined) return undefined;
       if (this.way === "pool") return parkPooled(this.#parts, this.#owner, signal);
@@ -143,7 +143,7 @@ export class Supply {
     const template = this.#template;
     this.#template = undefined;
     if (template !== undefined)
-      this.#parts.endings.end({ [Symbol.asyncDispose]: () => template.retire() });
+      this.#parts.disposal.end({ [Symbol.asyncDispose]: () => template.retire() });
   }
 
   /** Ends the template and what is being made, and forgets what is known of the code. */
@@ -158,10 +158,10 @@ export class Supply {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs - this.#retiredAtMs > aloneAfterPauses * this.#settleMs) {
       this.#settleMs = settle.firstMs;
-    } else if (this.#hasBegun) {
+    } else if (this.#hasStarted) {
       this.#settleMs = Math.min(2 * this.#settleMs, settle.lastMs);
     }
-    this.#hasBegun = false;
+    this.#hasStarted = false;
     this.#retiredAtMs = nowMs;
     this.#notBeforeMs = nowMs + this.#settleMs;
   }
@@ -178,7 +178,7 @@ export class Supply {
     signal: AbortSignal | undefined,
     make: (signal: AbortSignal) => Promise<Waiting | undefined>,
   ): Promise<Waiting | undefined> {
-    const { clock, endings } = this.#parts;
+    const { clock, disposal } = this.#parts;
     const { way } = this;
     const generation = this.#generation.signal;
     const whole = signal === undefined ? generation : AbortSignal.any([signal, generation]);
@@ -187,7 +187,7 @@ export class Supply {
       if (waiting !== undefined) this.#failure = undefined;
       if (waiting === undefined && way !== undefined) this.#stepDown(way, undefined);
       if (!whole.aborted) return waiting;
-      if (waiting !== undefined) endings.end(waiting);
+      if (waiting !== undefined) disposal.end(waiting);
     } catch (error) {
       if (!whole.aborted && way !== undefined) this.#failed(way, error);
     }

@@ -1,13 +1,13 @@
 /**
- * The rooms of the house and who may import whom, as data: read by the architecture test and by
+ * The folders of the worker and who may import whom, as data: read by the architecture test and by
  * eslint.config.js.
  */
 
 /**
- * A room imports rooms of a lower rank only; rooms of one rank are peers and never import each
- * other.
+ * A folder imports folders of a lower rank only; folders of one rank are peers and never import
+ * each other.
  */
-export const rooms: Readonly<Record<string, number>> = {
+export const folderRanks: Readonly<Record<string, number>> = {
   support: 0,
   protocol: 1,
   telemetry: 1,
@@ -24,11 +24,11 @@ export const rooms: Readonly<Record<string, number>> = {
   doctor: 6,
 };
 
-/** The files directly in worker/ wire the rooms together and may import them all. */
+/** The files directly in worker/ wire the folders together and may import them all. */
 export const topRank = 7;
 
 /**
- * Folders of these rooms are adapters, one technology each, loaded by the files named here only,
+ * Their folders are adapters, one technology each, loaded by the files named here only,
  * but for plain folders.
  */
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
@@ -37,7 +37,7 @@ export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["worker/sandbox/backends.ts", "worker/app.ts"],
 };
 
-/** Folders that hold parts of their room, as many as would not be found in one list. */
+/** Plain folders, which hold as many as would not be found in one list. */
 export const plainFolders: readonly string[] = [
   "worker/sandbox/cgroup/",
   "worker/sandbox/proc/",
@@ -150,31 +150,34 @@ export function importViolation(importer: string, target: string): string | unde
 /** What is wrong with `importer` importing the npm package `name`, or undefined when it is fine. */
 export function packageViolation(importer: string, name: string): string | undefined {
   const homes = packageHomes[name];
-  if (homes === undefined) return "no room is its home; give it one in test/architecture/rooms.ts";
+  if (homes === undefined)
+    return "no folder is its home; give it one in test/architecture/import-rules.ts";
   return isWithin(importer, homes) ? undefined : `it is known in ${homes.join(", ")} only`;
 }
 
-/** The rooms that `room` must not import. */
-export function forbiddenRooms(room: string): readonly string[] {
-  const rank = rooms[room] ?? topRank;
-  return Object.keys(rooms).filter((other) => other !== room && (rooms[other] ?? 0) >= rank);
+/** The folders that `folder` must not import. */
+export function forbiddenFolders(folder: string): readonly string[] {
+  const rank = folderRanks[folder] ?? topRank;
+  return Object.keys(folderRanks).filter(
+    (other) => other !== folder && (folderRanks[other] ?? 0) >= rank,
+  );
 }
 
-/** The room of a file of the worker; undefined for the files directly in worker/. */
-export function roomOf(file: string): string | undefined {
-  const [, room, ...rest] = file.split("/");
-  return rest.length === 0 ? undefined : room;
+/** The folder of a file of the worker; undefined for the files directly in worker/. */
+export function folderOf(file: string): string | undefined {
+  const [, folder, ...rest] = file.split("/");
+  return rest.length === 0 ? undefined : folder;
 }
 
 function workerViolation(importer: string, target: string): string | undefined {
   if (topFolder(target) !== "worker") return "the worker imports nothing from outside worker/";
-  const from = roomOf(importer);
-  const to = roomOf(target);
+  const from = folderOf(importer);
+  const to = folderOf(target);
   if (from !== undefined) {
-    if (to === undefined) return `room ${from} imports a file that wires the rooms together`;
-    if (forbiddenRooms(from).includes(to)) {
-      return rooms[from] === rooms[to]
-        ? `${from} and ${to} are peers; they meet in a room above them`
+    if (to === undefined) return `folder ${from} imports a file that wires the folders together`;
+    if (forbiddenFolders(from).includes(to)) {
+      return folderRanks[from] === folderRanks[to]
+        ? `${from} and ${to} are peers; they meet in a folder above them`
         : `${from} is below ${to}`;
     }
   }
@@ -182,16 +185,16 @@ function workerViolation(importer: string, target: string): string | undefined {
 }
 
 /**
- * Refuses a step into an adapter's folder by anyone but its neighbours in there and the room's
+ * Refuses a step into an adapter's folder by anyone but its neighbours in there and the folder's
  * loader.
  */
 function adapterViolation(importer: string, target: string): string | undefined {
-  const [, room = "", adapter, file] = target.split("/");
-  const loaders = adapterLoaders[room];
+  const [, folder = "", adapter, file] = target.split("/");
+  const loaders = adapterLoaders[folder];
   if (loaders === undefined || file === undefined || loaders.includes(importer)) return undefined;
   if (isWithin(target, plainFolders)) return undefined;
-  if (importer.startsWith(`worker/${room}/${adapter}/`)) return undefined;
-  return `adapters of ${room} are loaded by ${loaders.join(" and ")} only`;
+  if (importer.startsWith(`worker/${folder}/${adapter}/`)) return undefined;
+  return `adapters of ${folder} are loaded by ${loaders.join(" and ")} only`;
 }
 
 function topFolder(file: string): string {

@@ -49,7 +49,7 @@ const variableOf: Partial<Record<SandboxSetting, string>> = {
 const passedOn = [...Object.values(variableOf), "SANDBOX_UID", profilesVariable];
 
 /** What is to be run, and where. */
-export interface SpineOptions {
+export interface LocalInvokerOptions {
   readonly target: Target;
   readonly profile: string;
   /** Names of our own environment variables that the tool may see. */
@@ -63,8 +63,8 @@ export interface SpineOptions {
   readonly debug: DebugOptions | undefined;
 }
 
-/** An open spine. Its owner disposes it. */
-export interface Spine extends AsyncDisposable {
+/** An open local. Its owner disposes it. */
+export interface LocalInvoker extends AsyncDisposable {
   readonly invoker: Invoker;
   /** Of the caller, in memory. */
   readonly artifacts: CallArtifacts;
@@ -75,7 +75,10 @@ export interface Spine extends AsyncDisposable {
  * Opens it. Throws UsageError for what the options or the environment say, CommandError for what
  * the host refuses.
  */
-export async function openSpine(options: SpineOptions, context: Context): Promise<Spine> {
+export async function openLocalInvoker(
+  options: LocalInvokerOptions,
+  context: Context,
+): Promise<LocalInvoker> {
   const { target, caller, home, observer } = options;
   const manifestPath = join(home, "manifest.yaml");
   await writeFile(manifestPath, manifestText(options));
@@ -109,7 +112,7 @@ function profilesToDebug(name: string): Profiles {
 }
 
 /** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */
-function manifestText({ target, profile, env }: SpineOptions): string {
+function manifestText({ target, profile, env }: LocalInvokerOptions): string {
   const { runtime, module, callable } = target;
   const entry = {
     runtime,
@@ -124,7 +127,7 @@ function manifestText({ target, profile, env }: SpineOptions): string {
 function readSettings(
   { runtime, toolsDir }: Target,
   manifestPath: string,
-  { programs, home, debug }: SpineOptions,
+  { programs, home, debug }: LocalInvokerOptions,
   own: Environment,
 ): Config {
   try {

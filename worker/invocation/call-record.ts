@@ -8,8 +8,8 @@ import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
 import type { ToolSandbox } from "../starts/starts.ts";
 
-/** Filled in by the spine as it goes. */
-export class Journal {
+/** Filled in by the invoker as it goes. */
+export class CallRecord {
   /** Whether the tool's process may have run. */
   started = false;
   /** Whether the manifest lets the call run once more after it has started, here or elsewhere. */

@@ -17,7 +17,7 @@ const maxWaitingBytes = 64 * 1024 * 1024;
 export type Weighed = Pick<OutboundMessage, "topic" | "payload" | "properties">;
 
 /** Messages in order, for a single consumer. Its owner tells it when no more are to come. */
-export class HeardMessages<Message extends Weighed>
+export class SubscriptionBuffer<Message extends Weighed>
   implements AsyncIterable<Message>, Pick<BrokerSubscription, "dropped">, Disposable
 {
   readonly #waiting: Message[] = [];

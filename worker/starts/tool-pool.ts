@@ -4,9 +4,9 @@
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
-import { Arrivals, type Claim } from "./sizing.ts";
-import type { ShelfStats } from "./starts.ts";
-import { Supply, type SupplyParts } from "./supply.ts";
+import { Demand, type MemoryRequest } from "./sizing.ts";
+import type { PoolStats } from "./starts.ts";
+import { SandboxFactory, type FactoryParts } from "./sandbox-factory.ts";
 import { type Waiting, isSame } from "./waiting.ts";
 
 /** What calls leave of the processors: all, some, or none. */
@@ -27,15 +27,15 @@ export const holdMs: Readonly<Record<Load, Readonly<Record<AheadKind, number>>>>
 const refillWeight = 0.3;
 
 /**
- * A shelf. Its owner retires it when it is not needed any more; what is taken from it belongs to
+ * A pool. Its owner retires it when it is not needed any more; what is taken from it belongs to
  * who took it.
  */
-export class Shelf {
+export class ToolPool {
   readonly profile: Profile;
-  readonly #parts: SupplyParts;
-  readonly #supply: Supply;
+  readonly #parts: FactoryParts;
+  readonly #factory: SandboxFactory;
   readonly #onChanged: () => void;
-  readonly #arrivals = new Arrivals();
+  readonly #demand = new Demand();
   /** The oldest first. */
   readonly #waiting = new Set<Waiting>();
   #entry: ToolEntry;
@@ -48,16 +48,16 @@ export class Shelf {
   #refillMs: number | undefined;
   #eachBytes = 0;
   #baseBytes = 0;
-  /** Since when there are too few, or when the last was begun of those that are made. */
+  /** Since when there are too few, or when the last was started of those that are made. */
   #lacksSinceMs = 0;
 
   /** @param onChanged told when there may be something to do for it; it must not throw */
-  constructor(parts: SupplyParts, entry: ToolEntry, profile: Profile, onChanged: () => void) {
+  constructor(parts: FactoryParts, entry: ToolEntry, profile: Profile, onChanged: () => void) {
     this.profile = profile;
     this.#parts = parts;
     this.#entry = entry;
     this.#onChanged = onChanged;
-    this.#supply = new Supply(parts, { entry, profile }, onChanged);
+    this.#factory = new SandboxFactory(parts, { entry, profile }, onChanged);
   }
 
   get entry(): ToolEntry {
@@ -85,28 +85,28 @@ export class Shelf {
   }
 
   get isEmpty(): boolean {
-    return this.#waiting.size === 0 && !this.#supply.hasTemplate;
+    return this.#waiting.size === 0 && !this.#factory.hasTemplate;
   }
 
-  get stats(): ShelfStats {
+  get stats(): PoolStats {
     return {
       tool: this.#entry.name,
       profile: this.profile.name,
-      way: this.#supply.way,
-      hasTemplate: this.#supply.hasTemplate,
+      way: this.#factory.way,
+      hasTemplate: this.#factory.hasTemplate,
       waiting: this.#waiting.size,
       making: this.#making,
       target: this.#target,
       hits: this.#hits,
       misses: this.#misses,
       privateBytes: this.#privateBytes(),
-      failure: this.#supply.failure,
+      failure: this.#factory.failure,
     };
   }
 
   /** To be told of each call, before it takes a sandbox. */
   arrive(): void {
-    this.#arrivals.arrive(this.#nowMs(), this.#refillMs ?? 0);
+    this.#demand.arrive(this.#nowMs(), this.#refillMs ?? 0);
   }
 
   /**
@@ -130,21 +130,21 @@ export class Shelf {
       return waiting;
     }
     this.#misses++;
-    return this.#supply.makeNow(present, signal);
+    return this.#factory.makeNow(present, signal);
   }
 
-  /** What it asks of the memory that all shelves share. */
-  claim(): Claim {
+  /** What it asks of the memory that all pools share. */
+  request(): MemoryRequest {
     const nowMs = this.#nowMs();
     const { min, max } = this.#entry.warm;
-    const canWait = this.#supply.way !== undefined;
+    const canWait = this.#factory.way !== undefined;
     const bounds = { min: canWait && this.#isUsual ? min : 0, max: canWait ? max : 0 };
     return {
       min: bounds.min,
-      wanted: this.#arrivals.wanted(nowMs, bounds),
+      wanted: this.#demand.wanted(nowMs, bounds),
       eachBytes: this.#eachBytes,
       baseBytes: this.#baseBytes,
-      use: this.#arrivals.use(nowMs),
+      use: this.#demand.use(nowMs),
     };
   }
 
@@ -156,7 +156,7 @@ export class Shelf {
     const isLast = target === 0 && !this.isEmpty;
     this.#end(surplus);
     if (!isLast) return;
-    this.#supply.giveBack();
+    this.#factory.giveBack();
     this.#parts.log.info(
       { ...this.#facts(), count: surplus.length },
       "waiting sandboxes given back",
@@ -165,7 +165,7 @@ export class Shelf {
 
   /** When to make one, on the monotonic clock; Infinity when none is lacking. */
   dueMs(load: Load): number {
-    const { way, maxAtOnce, notBeforeMs } = this.#supply;
+    const { way, maxAtOnce, notBeforeMs } = this.#factory;
     if (way === undefined || !this.#lacks() || this.#making >= maxAtOnce) return Infinity;
     return Math.max(notBeforeMs, this.#lacksSinceMs + holdMs[load][way]);
   }
@@ -175,7 +175,7 @@ export class Shelf {
     const beganMs = this.#nowMs();
     this.#making++;
     this.#lacksSinceMs = beganMs;
-    const waiting = await this.#supply.make();
+    const waiting = await this.#factory.make();
     this.#making--;
     if (waiting === undefined) return;
     const tookMs = this.#nowMs() - beganMs;
@@ -193,14 +193,14 @@ export class Shelf {
    */
   retire(reason: Error): void {
     this.#end(this.#waiting);
-    this.#supply.retire(reason);
+    this.#factory.retire(reason);
     this.#eachBytes = 0;
     this.#baseBytes = 0;
   }
 
   #keep(waiting: Waiting): void {
     this.#eachBytes = Math.max(this.#eachBytes, waiting.parked.privateBytes);
-    this.#baseBytes = this.#supply.templateBytes;
+    this.#baseBytes = this.#factory.templateBytes;
     this.#waiting.add(waiting);
     waiting.onLost(() => this.#lose(waiting));
     if (waiting.isLost) this.#lose(waiting);
@@ -208,7 +208,7 @@ export class Shelf {
 
   #lose(waiting: Waiting): void {
     this.#end([waiting]);
-    this.#supply.lost(waiting.kind);
+    this.#factory.lost(waiting.kind);
     this.#onChanged();
   }
 
@@ -217,7 +217,7 @@ export class Shelf {
     for (const waiting of some) {
       this.#waiting.delete(waiting);
       waiting.onLost(() => undefined);
-      this.#parts.endings.end(waiting);
+      this.#parts.disposal.end(waiting);
     }
   }
 
@@ -232,7 +232,7 @@ export class Shelf {
 
   #privateBytes(): number {
     const waiting = [...this.#waiting].reduce((sum, { parked }) => sum + parked.privateBytes, 0);
-    return waiting + this.#supply.templateBytes;
+    return waiting + this.#factory.templateBytes;
   }
 
   #facts(): { readonly tool: string; readonly profile: string } {

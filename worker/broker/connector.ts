@@ -14,7 +14,7 @@ import { type BrokerLog, reasonOf } from "./log.ts";
 const steadyMs = 10_000;
 
 /** How patiently to try. */
-export interface DiallerOptions {
+export interface ConnectorOptions {
   /** Attempts per outage, the first connection included; 0 tries for ever. */
   readonly maxAttempts: number;
   /** Bounds of the delay between attempts. */
@@ -25,14 +25,14 @@ export interface DiallerOptions {
 }
 
 /** Tries until it gets through. */
-export class Dialler {
+export class Connector {
   readonly #kind: string;
-  readonly #options: DiallerOptions;
+  readonly #options: ConnectorOptions;
   readonly #clock: Clock;
   #delays: Generator<number, never, void>;
   #hasConnected = false;
 
-  constructor(kind: string, options: DiallerOptions) {
+  constructor(kind: string, options: ConnectorOptions) {
     this.#kind = kind;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
@@ -44,7 +44,7 @@ export class Dialler {
    * refusal is final only before the first connection: what the broker accepted once, it may accept
    * again.
    */
-  async dial<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async connect<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const broker = this.#kind;
     const isNews = createRepeatFilter(this.#clock);
     for (let attempt = 1; ; attempt++) {

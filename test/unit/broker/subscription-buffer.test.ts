@@ -2,7 +2,7 @@
  * What waits for a listener: in order, and never too much.
  */
 import { describe, expect, test } from "vitest";
-import { HeardMessages } from "../../../worker/broker/heard-messages.ts";
+import { SubscriptionBuffer } from "../../../worker/broker/subscription-buffer.ts";
 
 const mebibyte = 1024 * 1024;
 const message = (topic: string, sizeBytes = 0, properties = {}) => ({
@@ -12,7 +12,7 @@ const message = (topic: string, sizeBytes = 0, properties = {}) => ({
 });
 
 /** The topics of what waits, once nothing more is to come. */
-async function topicsOf(heard: HeardMessages<ReturnType<typeof message>>): Promise<string[]> {
+async function topicsOf(heard: SubscriptionBuffer<ReturnType<typeof message>>): Promise<string[]> {
   heard.end();
   const topics: string[] = [];
   for await (const { topic } of heard) topics.push(topic);
@@ -21,7 +21,7 @@ async function topicsOf(heard: HeardMessages<ReturnType<typeof message>>): Promi
 
 describe("messages that nobody pulls", () => {
   test("are kept in order, and of too many the oldest go", async () => {
-    const heard = new HeardMessages<ReturnType<typeof message>>();
+    const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     for (let n = 0; n < 10_002; n++) heard.offer(message(`${n}`));
     expect(heard.dropped).toBe(2);
     const topics = await topicsOf(heard);
@@ -29,14 +29,14 @@ describe("messages that nobody pulls", () => {
   });
 
   test("are kept up to 64 MiB of payloads", async () => {
-    const heard = new HeardMessages<ReturnType<typeof message>>();
+    const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     for (let n = 0; n < 8; n++) heard.offer(message(`${n}`, 10 * mebibyte));
     expect(heard.dropped).toBe(2);
     expect(await topicsOf(heard)).toEqual(["2", "3", "4", "5", "6", "7"]);
   });
 
   test("are kept up to as many characters of topics and properties", () => {
-    const heard = new HeardMessages<ReturnType<typeof message>>();
+    const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     const text = "x".repeat(10 * mebibyte);
     for (let n = 0; n < 4; n++) heard.offer(message(text, 0, { [text]: "" }));
     expect(heard.dropped).toBe(1);
@@ -45,14 +45,14 @@ describe("messages that nobody pulls", () => {
   });
 
   test("are one at least, however large it is", async () => {
-    const heard = new HeardMessages<ReturnType<typeof message>>();
+    const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     for (const topic of ["former", "last"]) heard.offer(message(topic, 65 * mebibyte));
     expect(heard.dropped).toBe(1);
     expect(await topicsOf(heard)).toEqual(["last"]);
   });
 
   test("take no room any more once they are pulled", async () => {
-    const heard = new HeardMessages<ReturnType<typeof message>>();
+    const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     const pulling = heard[Symbol.asyncIterator]();
     for (let n = 0; n < 20; n++) {
       heard.offer(message(`${n}`, 60 * mebibyte));
@@ -62,7 +62,7 @@ describe("messages that nobody pulls", () => {
   });
 
   test("are forgotten when they are disposed of, and no more are taken", async () => {
-    const heard = new HeardMessages<ReturnType<typeof message>>();
+    const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     heard.offer(message("before"));
     heard[Symbol.dispose]();
     heard.offer(message("after"));

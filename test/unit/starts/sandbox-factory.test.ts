@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { calmMs, readyTimeoutMs, retry } from "../../../worker/starts/supply.ts";
+import { calmMs, readyTimeoutMs, retry } from "../../../worker/starts/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { setUp } from "./set-up.ts";
 
@@ -136,9 +136,9 @@ describe("a tool that cannot be made ready now", () => {
   test("is given up when it hangs in its import, and others have their turn", async () => {
     const scene = await tried(({ technology }) => (technology.loadMs = Infinity));
     await using _ = scene.starts;
-    expect(scene.shelf()).toMatchObject({ making: 1 });
+    expect(scene.pool()).toMatchObject({ making: 1 });
     await scene.pass(readyTimeoutMs);
-    expect(scene.shelf()).toMatchObject({ making: 0 });
+    expect(scene.pool()).toMatchObject({ making: 0 });
     expect(scene.lines.find(({ msg }) => msg === "warm start failed")).toMatchObject({
       err: { message: `not ready after ${readyTimeoutMs} ms` },
     });
@@ -149,10 +149,10 @@ describe("a template that ends", () => {
   test("takes its waiting sandboxes along, and another one comes after a pause", async () => {
     const scene = await tried(() => undefined);
     await using _ = scene.starts;
-    expect(scene.shelf()).toMatchObject({ waiting: 1, hasTemplate: true });
+    expect(scene.pool()).toMatchObject({ waiting: 1, hasTemplate: true });
     scene.technology.crash("template");
     await scene.rest();
-    expect(scene.shelf()).toMatchObject({ waiting: 0, hasTemplate: false });
+    expect(scene.pool()).toMatchObject({ waiting: 0, hasTemplate: false });
     expect(scene.technology.open.size).toBe(0);
     expect(await scene.call(entry)).toMatchObject({ kind: "cold" });
     expect(scene.lines.find(({ msg }) => msg === "warm start failed")).toMatchObject({
@@ -172,7 +172,7 @@ describe("a template that ends", () => {
     await scene.pass(5);
     scene.technology.crash("template");
     await scene.pass(5);
-    expect(scene.shelf()).toMatchObject({ waiting: 0, making: 0 });
+    expect(scene.pool()).toMatchObject({ waiting: 0, making: 0 });
     expect(scene.technology.open.size).toBe(0);
   });
 

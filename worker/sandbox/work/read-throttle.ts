@@ -10,7 +10,7 @@ export interface FloodPause {
 }
 
 /** Gives one turn after the other. */
-export class FloodGate {
+export class ReadThrottle {
   readonly #pause: FloodPause;
   /** When the last turn that was given out begins. */
   #lastTurnMs = -Infinity;
