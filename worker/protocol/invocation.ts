@@ -112,7 +112,10 @@ interface AnswerFacts {
  */
 export type CancelReason = "shutdown" | "elsewhere";
 
-/** A call that was not brought to its end. The handler decides whether and what it is answered. */
+/**
+ * A call that was not brought to its end. The handler decides whether and what it is answered. A
+ * call that ran out of time is none: it has its answer.
+ */
 export interface Cancelled {
   readonly kind: "cancelled";
   readonly reason: CancelReason;
