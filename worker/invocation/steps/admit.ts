@@ -15,7 +15,7 @@ import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
 /** What a call is admitted with. */
 export interface AdmitParts extends ResolveParts {
   readonly times: TimeBounds;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Clock;
 }
 
 /** A call with everything that its request names. */
