@@ -31,6 +31,7 @@ import type { Starts } from "./starts/starts.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
 import { newId } from "./support/ids.ts";
 import { Semaphore } from "./support/semaphore.ts";
+import { logEvent } from "./telemetry/log-event.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
 /** What the process gives to everything that runs in it. */
@@ -229,11 +230,11 @@ function openBackend(
 export function logAdvice(config: Config, { log }: Host, foundation: Foundation): void {
   for (const { name, state, finding, remedy } of checksOf(foundation)) {
     const facts = { part: "sandbox", check: name, state, finding, remedy };
-    if (state !== "held") log.info(facts, "check not held");
+    if (state !== "held") logEvent(log, "sandbox.check_not_held", facts);
   }
   if (!isRoot()) return;
   const advice = "start the worker as an ordinary user, who needs no capability";
-  log.info({ sandboxUid: config.sandbox.uid, advice }, "root is not needed");
+  logEvent(log, "worker.root_not_needed", { sandboxUid: config.sandbox.uid, advice });
 }
 
 /** What was tried on this host for any of the profiles, once. */
@@ -253,8 +254,8 @@ function backendOptions(config: Config, host: Host) {
     clock: host.clock,
     newId,
     onRemoveFailed: (error: unknown) =>
-      log.warn({ err: error }, "work directory could not be removed"),
-    onGuardLost: (error: unknown) => log.warn({ err: error }, "guard of sandboxes lost"),
+      logEvent(log, "work_directory.remove_failed", { err: error }),
+    onGuardLost: (error: unknown) => logEvent(log, "sandbox.guard_lost", { err: error }),
   };
 }
 

@@ -8,6 +8,8 @@ import { type Config, type Environment, readConfig, readSandboxConfig } from "./
 import { doctorUsage, readDoctorOptions } from "./doctor/command-line.ts";
 import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./exit.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
+import type { FactsOf } from "./telemetry/events.ts";
+import { logEvent } from "./telemetry/log-event.ts";
 import { createLogger, logDestination } from "./telemetry/logger.ts";
 import { describeVariables } from "./config/variables.ts";
 import { Worker } from "./worker.ts";
@@ -213,24 +215,23 @@ async function runWorker(config: Config, host: Host, context: Context): Promise<
   ]);
   if (cause !== undefined) {
     const isForeseen = exitCodeOf(cause.error) !== exit.software;
-    const facts = isForeseen ? { reason: explain(cause.error) } : { err: cause.error };
-    log.fatal(facts, "worker cannot go on");
+    const facts: FactsOf<"worker.failed"> = isForeseen
+      ? { reason: explain(cause.error) }
+      : { err: cause.error };
+    logEvent(log, "worker.failed", facts);
     // Also what the broker holds for this worker already is answered.
     await worker.drain(0);
     return exitCodeOf(cause.error);
   }
-  log.info(
-    { drainTimeoutSeconds: config.drainTimeoutSeconds },
-    "draining; a second signal stops at once",
-  );
+  logEvent(log, "worker.draining", { drainTimeoutSeconds: config.drainTimeoutSeconds });
   const drained = worker.drain(config.drainTimeoutSeconds * 1000);
   const forced = await Promise.race([drained, second.promise]);
   if (typeof forced === "string") {
-    log.warn({ signal: forced }, "stopped at once");
+    logEvent(log, "worker.stopped_at_once", { signal: forced });
     worker.shutdownNow();
     return exitCodeOf(new StoppedError(forced));
   }
-  log.info(forced, "drained");
+  logEvent(log, "worker.drained", forced);
   return exit.ok;
 }
 

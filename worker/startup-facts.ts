@@ -5,12 +5,13 @@ import type { Foundation } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
+import type { FactsOf } from "./telemetry/events.ts";
 
 /**
  * What an operator wants to see at start: names, topics, store, and what sandboxes are on this
  * host.
  */
-export function startupFacts(config: Config, foundation: Foundation): object {
+export function startupFacts(config: Config, foundation: Foundation): FactsOf<"worker.ready"> {
   const { backend, store, runners, catalog, profiles } = foundation;
   const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));
   return {

@@ -15,6 +15,7 @@ import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./starts/starts.ts";
 import { settlesWithin } from "./support/within.ts";
 import { startHealthServer } from "./telemetry/health.ts";
+import { logEvent } from "./telemetry/log-event.ts";
 import { wireConsumer } from "./wire-consumer.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
@@ -108,13 +109,13 @@ export class Worker implements AsyncDisposable {
       await this.#startHealth();
       const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
       if (foundation.store.kind === "memory") {
-        this.#host.log.warn("artifacts are kept in this process: no agent can see what tools save");
+        logEvent(this.#host.log, "artifacts.in_memory");
       }
       await this.#connect(foundation, signal);
       this.#state = "running";
       this.#hasStarted = true;
       logAdvice(this.#config, this.#host, foundation);
-      this.#host.log.info(startupFacts(this.#config, foundation), "worker ready");
+      logEvent(this.#host.log, "worker.ready", startupFacts(this.#config, foundation));
       warmTools(foundation);
     } catch (error) {
       await this[Symbol.asyncDispose]();

@@ -3,6 +3,7 @@
  * the worker's own stack.
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
+import type { EventName } from "../../worker/telemetry/events.ts";
 import {
   type LogEntry,
   readLogEntry,
@@ -27,8 +28,12 @@ export interface DevLogOptions {
   readonly onReady?: (facts: JsonObject) => void;
 }
 
+/** Events that are shown in a way of their own. */
+const ready: EventName = "worker.ready";
+const output: EventName = "tool.output";
+const failureCause: EventName = "call.failure_cause";
 /** After it, what a tool prints is shown no more. */
-const outputLimit = "tool prints too much for the log";
+const outputLimit: EventName = "tool.output_limit_reached";
 
 /** Shows a worker's log. */
 export class DevLog {
@@ -52,13 +57,13 @@ export class DevLog {
   /** Shows a line. */
   take(line: string): void {
     const entry = readLogEntry(line);
-    if (entry?.event === "worker ready") this.#onReady(entry.members);
+    if (entry?.event === ready) this.#onReady(entry.members);
     if (entry === undefined) showText(line, this.#screen);
-    else if (entry.event === "tool output") this.#showOutput(entry);
+    else if (entry.event === output) this.#showOutput(entry);
     else if (this.#isShown(entry) || entry.event === outputLimit)
       showEntry(entry, this.#screen, this.#isShown({ level: "debug" }));
     // The line before says that the call failed; these are the tool's own words.
-    else if (entry.event === "why the invocation failed") showProblem(entry, this.#screen, false);
+    else if (entry.event === failureCause) showProblem(entry, this.#screen, false);
   }
 
   #isShown({ level }: Pick<LogEntry, "level">): boolean {

@@ -51,7 +51,7 @@ function choose(text: string, options: ChoiceOptions): BrokerChoice {
 function lossTeller(err: Screen): BrokerLog {
   return {
     info: () => undefined,
-    warn: (facts, event) => err.line(printable([event, ...reasonIn(facts)].join(": "))),
+    warn: (facts, message) => err.line(printable([message, ...reasonIn(facts)].join(": "))),
   };
 }
 

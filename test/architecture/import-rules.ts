@@ -62,6 +62,7 @@ export const harnessMayImport: readonly string[] = [
   "worker/artifacts/open.ts",
   "worker/artifacts/scope.ts",
   "worker/artifacts/store.ts",
+  "worker/telemetry/events.ts",
   "worker/telemetry/pretty-log.ts",
   "worker/config/config.ts",
   "worker/config/secret-files.ts",

@@ -123,8 +123,11 @@ describe("a session", () => {
     await using session = await brokerAt(server.port, warnings).connect(["echo"], never);
     expect(textOf(await pull(session).next())).toBe("2");
     expect(warnings).toEqual([
-      { reason: "the line is not a JSON object" },
-      { reason: "the user properties are not valid JSON at character 1" },
+      { event: "message.unreadable", reason: "the line is not a JSON object" },
+      {
+        event: "message.unreadable",
+        reason: "the user properties are not valid JSON at character 1",
+      },
     ]);
   });
 
@@ -139,7 +142,9 @@ describe("a session", () => {
     const warnings: unknown[] = [];
     await using session = await brokerAt(server.port, warnings).connect(["echo"], never);
     expect(textOf(await pull(session).next())).toBe("2");
-    expect(warnings).toEqual([{ reason: `the line has ${maxAnswerBytes + 1} bytes` }]);
+    expect(warnings).toEqual([
+      { event: "message.unreadable", reason: `the line has ${maxAnswerBytes + 1} bytes` },
+    ]);
   });
 
   test("reads a message of 10 MiB that the server has blown up with escapes", async () => {

@@ -132,6 +132,8 @@ describe("a subscription", () => {
     const heard = await hear(subscription).next();
     expect(heard).toMatchObject({ topic: "ns/control/x", properties: {} });
     expect(textOf(heard)).toBe("1");
-    expect(warnings).toEqual([{ reason: "the line is not a JSON object" }]);
+    expect(warnings).toEqual([
+      { event: "message.unreadable", reason: "the line is not a JSON object" },
+    ]);
   });
 });

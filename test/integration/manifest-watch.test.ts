@@ -409,6 +409,7 @@ describe("the catalog", () => {
         level: "info",
         event: "manifest loaded",
         facts: {
+          event: "manifest.loaded",
           revision: catalog.manifest.revision,
           tools: 2,
           added: ["c"],
@@ -445,7 +446,11 @@ describe("the catalog", () => {
       expect(logged.at(-1)).toEqual({
         level: "error",
         event: "manifest not usable, last good one kept",
-        facts: { err: expect.any(ManifestError), revision: good.revision },
+        facts: {
+          event: "manifest.unusable",
+          err: expect.any(ManifestError),
+          revision: good.revision,
+        },
       });
     }, waiting);
     expect(catalog.manifest).toBe(good);
@@ -487,7 +492,7 @@ describe("the catalog", () => {
     expect(logged[0]).toEqual({
       level: "warn",
       event: "manifest has warnings",
-      facts: { warnings },
+      facts: { event: "manifest.has_warnings", warnings },
     });
     expect(catalog.warnings).toEqual(warnings);
   });
@@ -566,7 +571,7 @@ describe("the catalog", () => {
       expect(logged.at(-1)).toEqual({
         level: "error",
         event: "manifest no longer followed",
-        facts: { err: broken },
+        facts: { event: "manifest.follow_failed", err: broken },
       });
     });
   });
@@ -590,7 +595,11 @@ describe("the catalog", () => {
       expect(logged.at(-1)).toEqual({
         level: "warn",
         event: "tool not served",
-        facts: { tool: "packed", reason: 'package "p" is not installed' },
+        facts: {
+          event: "tool.not_served",
+          tool: "packed",
+          reason: 'package "p" is not installed',
+        },
       });
     });
 

@@ -23,12 +23,14 @@ export function timesTheWork(small: () => void, large: () => void): number {
     for (let time = 0; time < times; time++) work();
     return threadCpuMs() - beganMs;
   };
-  let times = 1;
-  while (cpuMsOf(small, times) < measurableMs) times *= 2;
-  let least = Infinity;
-  for (let round = 0; round < rounds; round++)
-    least = Math.min(least, cpuMsOf(large, times) / cpuMsOf(small, times));
-  return least;
+  const ratios: number[] = [];
+  for (let times = 1; ratios.length < rounds;) {
+    const smallMs = cpuMsOf(small, times);
+    // Asked in each round: what is compiled or collected makes a first one dear.
+    if (smallMs < measurableMs) times *= 2;
+    else ratios.push(cpuMsOf(large, times) / smallMs);
+  }
+  return Math.min(...ratios);
 }
 
 /** Milliseconds between two looks of a {@link LoopWatch}. */

@@ -58,6 +58,7 @@ import { maxLineBytes } from "../../worker/sandbox/work/status-lines.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { defaultJsonLimits, isJsonObject } from "../../worker/support/json/json.ts";
+import { events } from "../../worker/telemetry/events.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -250,10 +251,11 @@ describe("a table has what the code has:", () => {
   });
 
   test("the log events in docs/operate.md", () => {
-    const documented = tableOf("docs/operate.md", "Log").map((row) => cellsOf(row).slice(0, 2));
-    expect(
-      documented.map(([event, level]) => `${level}: ${event!.replaceAll("`", "")}`).sort(),
-    ).toEqual(logEvents().sort());
+    const rows = Object.entries(events).map(
+      ([name, { level, message, meaning }]) =>
+        `| \`${name}\` | ${level} | \`${message}\` | ${meaning} |`,
+    );
+    expect(tableOf("docs/operate.md", "Log")).toEqual(rows);
   });
 
   test("the context in docs/write-a-python-tool.md", () => {
@@ -272,29 +274,6 @@ describe("a table has what the code has:", () => {
     }
   });
 });
-
-/** `level: event` of every log call in the worker. */
-function logEvents(): string[] {
-  const events = globSync("worker/**/*.ts", { cwd: root }).flatMap((path) => {
-    const source = read(path);
-    return [...source.matchAll(/\blog\.(debug|info|warn|error|fatal)\(/g)].map((call) => {
-      const args = untilClosed(source.slice(call.index + call[0].length));
-      const event = [...args.matchAll(/"((?:[^"\\]|\\.)*)"/g)].at(-1)?.[1];
-      return `${call[1]}: ${event}`;
-    });
-  });
-  return [...new Set(events)];
-}
-
-/** The text up to the parenthesis that closes one opened before it. */
-function untilClosed(text: string): string {
-  let depth = 1;
-  for (let index = 0; index < text.length; index++) {
-    if (text[index] === "(") depth++;
-    if (text[index] === ")" && --depth === 0) return text.slice(0, index);
-  }
-  return text;
-}
 
 describe("a sentence says the number that the code has:", () => {
   test.for([

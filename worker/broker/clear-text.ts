@@ -1,6 +1,7 @@
 /**
  * Connections that anybody on their way can read.
  */
+import { logEvent } from "../telemetry/log-event.ts";
 import type { BrokerLog } from "./log.ts";
 
 /** Whether a host, as a URL spells it, is this machine: what goes there is on no way. */
@@ -13,8 +14,5 @@ export function isLoopback(host: string): boolean {
  * password in it.
  */
 export function warnOfClearText(log: BrokerLog, host: string): void {
-  log.warn(
-    { host },
-    "broker connection is not encrypted: credentials and calls can be read on their way",
-  );
+  logEvent(log, "broker.connection_unencrypted", { host });
 }

@@ -4,6 +4,7 @@
 import { backoffDelays } from "../support/backoff.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { createRepeatFilter } from "../support/repeat-filter.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import { BrokerError } from "./broker.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 
@@ -51,7 +52,7 @@ export class Connector {
       try {
         const opened = await open();
         this.#hasConnected = true;
-        this.#options.log.info({ broker, attempt }, "broker connected");
+        logEvent(this.#options.log, "broker.connected", { broker, attempt });
         return opened;
       } catch (error) {
         signal.throwIfAborted();
@@ -59,7 +60,12 @@ export class Connector {
         const delayMs = Math.round(this.#delays.next().value);
         const reason = reasonOf(error);
         if (isNews(reason)) {
-          this.#options.log.warn({ broker, attempt, delayMs, reason }, "broker not reached");
+          logEvent(this.#options.log, "broker.connect_failed", {
+            broker,
+            attempt,
+            delayMs,
+            reason,
+          });
         }
         await this.#clock.sleep(delayMs, signal);
       }

@@ -2,10 +2,13 @@
  * The little that brokers need of a logger.
  */
 
-/** Where adapters tell an operator what happened; a pino logger fits. */
+/**
+ * Where adapters tell an operator what happened; a pino logger fits. The name of the event is the
+ * fact `event`.
+ */
 export interface BrokerLog {
-  info(facts: object, event: string): void;
-  warn(facts: object, event: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
 }
 
 /**

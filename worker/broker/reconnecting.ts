@@ -4,6 +4,7 @@
  */
 import { type Clock, systemClock } from "../support/clock.ts";
 import { abortable } from "../support/within.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import {
   type Broker,
   BrokerError,
@@ -110,7 +111,7 @@ class SupervisedSession implements ReconnectingSession {
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock, ({ topic, payload }, error) => {
       const facts = { err: error, topic, bytes: payload.byteLength };
-      options.log.warn(facts, "broker refuses a message");
+      logEvent(options.log, "broker.message_refused", facts);
     });
     this.#desired = new Set(tools);
     // All sessions of one broker are alike in this.
@@ -230,7 +231,7 @@ class SupervisedSession implements ReconnectingSession {
         await session[Symbol.asyncDispose]();
         this.#stopping.signal.throwIfAborted();
         const facts = { broker: this.#broker.kind, reason: reasonOf(cause) };
-        this.#options.log.warn(facts, "broker connection lost");
+        logEvent(this.#options.log, "broker.connection_lost", facts);
         session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
       }
     } catch (error) {

@@ -4,6 +4,7 @@
  */
 import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 
 /** Bounds of the delay between two attempts. */
@@ -27,11 +28,11 @@ export async function reopen(parts: ReopeningParts, cause: unknown): Promise<voi
   let failure = cause;
   for (const delay of backoffDelays({ ...reopenBackoff, random: Math.random })) {
     const delayMs = Math.round(delay);
-    log.warn({ queue, delayMs, reason: reasonOf(failure) }, "queue cannot be consumed");
+    logEvent(log, "queue.consume_refused", { queue, delayMs, reason: reasonOf(failure) });
     try {
       await clock.sleep(delayMs, signal);
       await open();
-      log.info({ queue }, "queue is consumed again");
+      logEvent(log, "queue.consume_resumed", { queue });
       return;
     } catch (error) {
       if (signal.aborted) return;

@@ -5,6 +5,7 @@ import type { Clock } from "../support/clock.ts";
 import { createRepeatFilter } from "../support/repeat-filter.ts";
 import { Semaphore } from "../support/semaphore.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { BrokerError, ToolPlacement } from "./broker.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 
@@ -135,7 +136,7 @@ export class Routes {
 
   #logRefused(tool: string, error: BrokerError): void {
     if (this.#isNew(error.message))
-      this.#parts.log.warn({ tool, err: error }, "tool could not be routed");
+      logEvent(this.#parts.log, "tool.route_refused", { tool, err: error });
   }
 
   async #routeEach(isMeant: (tool: string) => boolean, signal: AbortSignal): Promise<void> {
@@ -193,14 +194,14 @@ export class Routes {
         const isLeft = (tool: string): boolean => !this.#withdrawn.has(`${queue} ${tool}`);
         await this.#withdrawFrom(queue, placement.foreignTools().filter(isLeft), ended);
       }
-      if (this.#isBroken) log.info({}, "routes are restored");
+      if (this.#isBroken) logEvent(log, "routes.restored");
       this.#isBroken = false;
     } catch (error) {
       if (ended.aborted) return;
       this.#isBroken = true;
       const reason = reasonOf(error);
       // The tools' own lines have the same reason.
-      if (this.#isNew(`all: ${reason}`)) log.warn({ reason }, "routes cannot be restored");
+      if (this.#isNew(`all: ${reason}`)) logEvent(log, "routes.restore_failed", { reason });
     }
   }
 }

@@ -11,6 +11,7 @@ import {
 } from "../protocol/announcement.ts";
 import { workersTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { Conflicts } from "./conflicts.ts";
 
@@ -76,7 +77,7 @@ export class GroupWatch implements AsyncDisposable {
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#parts;
-    if (!this.#isFailing) log.warn({ err: error }, "other workers cannot be watched");
+    if (!this.#isFailing) logEvent(log, "group.watch_failed", { err: error });
     this.#isFailing = true;
     await clock.sleep(announceMs, signal).catch(() => undefined);
   }
@@ -105,7 +106,7 @@ export class GroupWatch implements AsyncDisposable {
     const { conflicts } = this;
     for (const conflict of conflicts) {
       if (this.#reported.includes(conflict)) continue;
-      this.#parts.log.error({ conflict }, "another worker makes calls run twice");
+      logEvent(this.#parts.log, "group.conflict", { conflict });
     }
     this.#reported = conflicts;
   }

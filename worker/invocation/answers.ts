@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { BrokerError, type BrokerSession, type Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import { encodeResponse } from "../protocol/response.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
 /** An answer as it is published. */
@@ -78,7 +79,7 @@ export class Answers {
       return { settlement: "accepted", reply: { ...reply, isDelivered } };
     } catch (error) {
       const bytes = payload.byteLength;
-      this.#log.error({ err: error, topic, bytes }, "answer could not be published");
+      logEvent(this.#log, "answer.publish_failed", { err: error, topic, bytes });
       if (await this.#hasEnded()) return { settlement: undefined, reply };
       const isFinal = error instanceof BrokerError && !error.transient;
       return { settlement: isFinal ? "rejected" : "failed", reply };
@@ -87,7 +88,7 @@ export class Answers {
 
   #countUnroutable(topic: string): void {
     this.#unroutable++;
-    this.#log.warn({ topic, unroutable: this.#unroutable }, "nobody was there for an answer");
+    logEvent(this.#log, "answer.unroutable", { topic, unroutable: this.#unroutable });
   }
 
   /**

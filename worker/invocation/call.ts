@@ -17,6 +17,7 @@ import { encodeStatus } from "../protocol/status.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Semaphore } from "../support/semaphore.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Reply } from "./answers.ts";
@@ -26,7 +27,7 @@ import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
 import { requireRepeatable } from "./claims/redelivery.ts";
 import { notAvailable } from "./steps/resolve.ts";
-import { StatusRelay } from "./steps/status-relay.ts";
+import { type RelayReport, StatusRelay } from "./steps/status-relay.ts";
 
 /** What calls are handled with. */
 export interface CallParts {
@@ -93,7 +94,7 @@ export async function runCall(
     return answer && decided(id, answer, started);
   } catch (thrown) {
     const error = asInvocationError(thrown);
-    if (isQuestion) parts.log.debug({ topic: delivery.topic }, "asked whether the tool is served");
+    if (isQuestion) logEvent(parts.log, "tool.probed", { topic: delivery.topic });
     else logRefusal(parts, delivery, id, error);
     return refused(parts, id, error, startMs);
   }
@@ -131,7 +132,7 @@ function logRefusal(
   id: string,
   error: InvocationError,
 ): void {
-  log.warn({ ...failureFacts(error), id, topic }, "invocation refused");
+  logEvent(log, "call.refused", { ...failureFacts(error), id, topic });
 }
 
 function refused(
@@ -159,7 +160,7 @@ function isLeftToOthers(
   const { entry, publicReason } = parts.unavailable(name) ?? {};
   const leavesNoDoubt = claim.isCertain || entry?.idempotent === true;
   if (parts.session.redelivers && mayRequeue(delivery, leavesNoDoubt)) {
-    parts.log.info({ tool: name }, "call of a tool that is not served here was requeued");
+    logEvent(parts.log, "call.requeued_unserved", { tool: name });
     return true;
   }
   if (entry === undefined) return false;
@@ -190,7 +191,7 @@ async function invoke(
   signals: CallSignals,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
-  log.info("invocation received");
+  logEvent(log, "call.received");
   // A status that waits for the broker when the call is over must not follow its answer, or another
   // worker's.
   const over = new AbortController();
@@ -256,7 +257,7 @@ async function publishStatus(
     const payload = encodeStatus(taskId, text, clock.nowMs());
     await session.publish({ topic: statusTo, payload, isStatus: true }, signal);
   } catch (error) {
-    log.debug({ err: error }, "status could not be published");
+    logEvent(log, "status.publish_failed", { err: error });
     throw error;
   }
 }
@@ -265,22 +266,22 @@ function logEnding(
   log: Logger,
   ending: Answer | Cancelled,
   started: boolean,
-  statuses: object,
+  statuses: RelayReport,
 ): void {
   const facts = { durationMs: ending.executionTimeMs, statuses };
   switch (ending.kind) {
     case "success":
-      log.info({ ...facts, artifacts: ending.createdArtifacts.length }, "invocation finished");
+      logEvent(log, "call.finished", { ...facts, artifacts: ending.createdArtifacts.length });
       break;
     case "timeout":
-      log.warn({ ...facts, started, code: "SANDBOX_TIMEOUT" }, "invocation timed out");
+      logEvent(log, "call.timed_out", { ...facts, started, code: "SANDBOX_TIMEOUT" });
       break;
     case "error":
-      log.warn({ ...facts, ...failureFacts(ending.error) }, "invocation failed");
-      log.debug({ err: ending.error }, "why the invocation failed");
+      logEvent(log, "call.failed", { ...facts, ...failureFacts(ending.error) });
+      logEvent(log, "call.failure_cause", { err: ending.error });
       break;
     case "cancelled":
-      log.info({ ...facts, started }, "invocation requeued");
+      logEvent(log, "call.requeued", { ...facts, started });
       break;
   }
 }
@@ -288,6 +289,9 @@ function logEnding(
 /**
  * What of a failure may stand in the log above debug: of the tool's own text nothing but the code.
  */
-function failureFacts(error: InvocationError): object {
+function failureFacts(error: InvocationError): {
+  readonly code: string;
+  readonly err?: InvocationError;
+} {
   return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
 }

@@ -4,6 +4,7 @@
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Answers, Recipient, Reply } from "./answers.ts";
 import {
@@ -69,17 +70,17 @@ export async function handleDelivery(
   const { topic, deliveryCount } = delivery;
   const address = readReplyAddress(delivery.properties);
   if (address === undefined) {
-    parts.log.warn({ topic }, "message without a usable replyTo was dropped");
+    logEvent(parts.log, "message.reply_to_missing", { topic });
     return settle([delivery], "rejected", parts.log);
   }
   const key = deduplicationKey(delivery, address.replyTo);
   const known = parts.ledger.receive(key, delivery);
   switch (known.state) {
     case "running":
-      parts.log.info({ topic, deliveryCount }, "call was delivered again while it runs");
+      logEvent(parts.log, "call.redelivered_while_running", { topic, deliveryCount });
       return undefined;
     case "answered": {
-      parts.log.info({ topic, deliveryCount }, "call was delivered again after its answer");
+      logEvent(parts.log, "call.redelivered_after_answer", { topic, deliveryCount });
       const isKnown = known.reply.isDelivered === true && isRedelivery(delivery);
       if (isKnown) return settle([delivery], "accepted", parts.log);
       const to = recipientOf(delivery, address);
@@ -117,7 +118,7 @@ async function handleNew(call: NewCall): Promise<Ending> {
     if (history === undefined) return { settlement: "failed" };
     if (history.kind === "answered" && isRedelivery(delivery)) {
       const { topic, deliveryCount } = delivery;
-      parts.log.info({ topic, deliveryCount }, "call was answered by another worker");
+      logEvent(parts.log, "call.answered_elsewhere", { topic, deliveryCount });
       return { settlement: "accepted" };
     }
     const decision = await (history.kind === "open" ? run(call, history) : repeat(call, history));
@@ -167,7 +168,7 @@ async function repeat(
     return { reply, isFinal: true, isRepeated: true };
   }
   const { topic, deliveryCount } = delivery;
-  parts.log.info({ topic, deliveryCount }, "call gets the answer that another worker kept");
+  logEvent(parts.log, "call.kept_answer_sent", { topic, deliveryCount });
   const id = await requestId(parts, delivery, signals);
   return { isFinal: true, isRepeated: kind === "answered", reply: { id, payload: answer } };
 }
@@ -208,6 +209,6 @@ async function settleOne(delivery: Delivery, outcome: Settlement, log: Logger): 
   try {
     await delivery.settle(outcome);
   } catch (error) {
-    log.warn({ err: error, topic: delivery.topic, outcome }, "delivery could not be settled");
+    logEvent(log, "delivery.settle_failed", { err: error, topic: delivery.topic, outcome });
   }
 }

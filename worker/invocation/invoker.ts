@@ -15,6 +15,7 @@ import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../starts/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CallTooOld } from "./age.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
@@ -66,7 +67,7 @@ export function createInvoker(parts: InvokerParts): Invoker {
         (error: unknown) => endingBy(error, context),
       );
       if (ending.kind === "timeout" && "age" in ending) {
-        context.log.warn({ ...ending.age, total: ++callsTooOld }, "call was too old when it came");
+        logEvent(context.log, "call.too_old", { ...ending.age, total: ++callsTooOld });
       }
       const executionTimeMs = Math.round(parts.clock.monotonicMs() - startMs);
       const { execution, started, idempotent } = record;
@@ -117,7 +118,7 @@ async function run(
   const { sandbox, kind } = acquired;
   const { workDir } = sandbox;
   const { preloaded, references } = invocation;
-  log.debug({ preloaded: preloaded.size, references: references.size }, "staging inputs");
+  logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
   const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const args = runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes);
@@ -135,16 +136,16 @@ async function run(
   );
   const { backend, enforcement, unenforced } = sandbox;
   const facts = { profile: profile.name, backend, start: kind, limitMs, enforcement, unenforced };
-  log.info(facts, "tool started");
+  logEvent(log, "tool.started", facts);
   if (unenforced.includes("isolation")) {
-    log.warn({ profile: profile.name, backend }, "tool runs without isolation");
+    logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
   }
   const output = logOutput(execution, log);
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
   output.finish();
   record.ended(profile, acquired, limitMs, report);
-  log.debug({ report, droppedStatusLines: status.droppedLines }, "tool process ended");
+  logEvent(log, "tool.ended", { report, droppedStatusLines: status.droppedLines });
   if (cause === "time-limit") throw new TimeLimitReached();
 
   const exceeded =

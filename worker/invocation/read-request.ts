@@ -9,7 +9,7 @@ import { parseInvokeTopic } from "../protocol/topics.ts";
 import { decodeJson, offThreadAboveBytes } from "../support/json/json-decoder.ts";
 import { JsonError } from "../support/json/json.ts";
 import type { Semaphore } from "../support/semaphore.ts";
-import type { Logger } from "../telemetry/logger.ts";
+import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 
 /**
  * The request as a document. Throws InvocationError `RESOURCE_EXHAUSTED` for one that is too large,
@@ -51,10 +51,10 @@ const maxLoggedName = 100;
  */
 export class TopicTools {
   readonly #namespace: string;
-  readonly #log: Pick<Logger, "warn">;
+  readonly #log: EventLog<"warn">;
   readonly #warned = new Set<string>();
 
-  constructor(namespace: string, log: Pick<Logger, "warn">) {
+  constructor(namespace: string, log: EventLog<"warn">) {
     this.#namespace = namespace;
     this.#log = log;
   }
@@ -72,7 +72,7 @@ export class TopicTools {
     if (!this.#warned.has(tool) && this.#warned.size < maxWarnedTools) {
       this.#warned.add(tool);
       const facts = { tool, named: toolName.slice(0, maxLoggedName) };
-      this.#log.warn(facts, "request names another tool than its topic, which counts");
+      logEvent(this.#log, "request.tool_name_differs", facts);
     }
     return Object.freeze({ ...invocation, toolName: tool });
   }

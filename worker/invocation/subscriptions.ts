@@ -3,6 +3,7 @@
  */
 import type { BrokerSession } from "../broker/broker.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
 /** Milliseconds until tools that could not be served or left are tried again. */
@@ -94,7 +95,7 @@ export class Subscriptions implements Disposable {
       await this.#session[action](tool, signal);
     } catch (error) {
       signal.throwIfAborted();
-      this.#log.warn({ err: error, tool, action }, "subscription could not be changed");
+      logEvent(this.#log, "subscription.change_failed", { err: error, tool, action });
       return false;
     }
     if (queue === undefined) this.#served.delete(tool);

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../support/clock.ts";
 import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
+import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import { type AdmitTool, withoutRefused } from "./availability.ts";
 import { diffManifests } from "./diff.ts";
 import {
@@ -23,11 +24,7 @@ import { type FileState, readFileState, watchFile } from "./watch.ts";
 export const recheckMs = 60_000;
 
 /** Where the catalog tells an operator what happened; a pino logger fits. */
-export interface ManifestLog {
-  info(facts: object, event: string): void;
-  warn(facts: object, event: string): void;
-  error(facts: object, event: string): void;
-}
+export type ManifestLog = EventLog<"info" | "warn" | "error">;
 
 /** What a catalog is opened with. */
 export interface CatalogOptions {
@@ -192,7 +189,7 @@ class FileCatalog implements ToolCatalog {
       await Promise.all([this.#followFile(known), this.#retryRefused()]);
     } catch (error) {
       if (this.#closing.signal.aborted) return;
-      this.#options.log.error({ err: error }, "manifest no longer followed");
+      logEvent(this.#options.log, "manifest.follow_failed", { err: error });
       throw error;
     }
   }
@@ -200,7 +197,7 @@ class FileCatalog implements ToolCatalog {
   async #followFile(known: FileState): Promise<void> {
     const { path, clock, log, hints = true, intervals = {} } = this.#options;
     const onHintsLost = (error: unknown): void =>
-      log.warn({ err: error }, "file events lost, manifest is polled");
+      logEvent(log, "manifest.file_events_lost", { err: error });
     const options = { ...intervals, clock, known, hints, onHintsLost };
     for await (const state of watchFile(path, options, this.#closing.signal)) {
       await this.#alone(() => this.#load(state));
@@ -224,7 +221,7 @@ class FileCatalog implements ToolCatalog {
       const parsed = parseState(state, this.#options);
       if (!this.#isUsable) {
         this.#isUsable = true;
-        log.info({ revision: parsed.manifest.revision }, "manifest usable again");
+        logEvent(log, "manifest.usable_again", { revision: parsed.manifest.revision });
       }
       logWarnings(log, linesOf(parsed.warnings, this.#options));
       await this.#serve(parsed);
@@ -232,7 +229,7 @@ class FileCatalog implements ToolCatalog {
       if (!(error instanceof ManifestError)) throw error;
       this.#isUsable = false;
       const { revision } = this.#manifest;
-      log.error({ err: error, revision }, "manifest not usable, last good one kept");
+      logEvent(log, "manifest.unusable", { err: error, revision });
     }
   }
 
@@ -264,7 +261,7 @@ function linesOf(problems: readonly FileProblem[], { path }: CatalogOptions): re
 }
 
 function logWarnings(log: ManifestLog, warnings: readonly string[]): void {
-  if (warnings.length > 0) log.warn({ warnings }, "manifest has warnings");
+  if (warnings.length > 0) logEvent(log, "manifest.has_warnings", { warnings });
 }
 
 function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void {
@@ -272,11 +269,11 @@ function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void
   const change = diffManifests(before, manifest);
   if (change !== undefined || revision !== before.revision) {
     const { added = [], removed = [], changed = [] } = change ?? {};
-    log.info({ revision, tools: tools.size, added, removed, changed }, "manifest loaded");
+    logEvent(log, "manifest.loaded", { revision, tools: tools.size, added, removed, changed });
   }
   for (const [tool, { reason, queue }] of unavailable) {
     if (before.unavailable.get(tool)?.reason === reason) continue;
-    if (queue === undefined) log.warn({ tool, reason }, "tool not served");
-    else log.info({ tool, queue }, "tool left to workers of its queue");
+    if (queue === undefined) logEvent(log, "tool.not_served", { tool, reason });
+    else logEvent(log, "tool.left_to_queue", { tool, queue });
   }
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
 /** Files of one module's cache; each module that it imports has up to three. */
@@ -177,11 +178,11 @@ export class CompileCaches implements AsyncDisposable {
     try {
       await run(module, (left) => keep(left, made.directory), this.#closing.signal);
       await this.#replace(module, cache, made);
-      log.debug({ module }, "module compiled ahead");
+      logEvent(log, "module.compiled", { module });
     } catch (error) {
       await this.#giveBack(made);
       if (!(error instanceof NothingLeftError)) this.#retryLater(cache);
-      log.debug({ module, err: error }, "module could not be compiled ahead");
+      logEvent(log, "module.compile_failed", { module, err: error });
     }
   }
 
@@ -203,7 +204,7 @@ export class CompileCaches implements AsyncDisposable {
   async #giveBack(filled: Filled): Promise<void> {
     if (--filled.users > 0) return;
     await rm(filled.directory, { recursive: true, force: true }).catch((error: unknown) =>
-      this.#options.log.warn({ err: error }, "compiled code could not be removed"),
+      logEvent(this.#options.log, "compiled_code.remove_failed", { err: error }),
     );
   }
 }

@@ -1,14 +1,14 @@
 /**
  * Gives things back in the background, and lets their owner wait for it.
  */
-import type { Logger } from "../telemetry/logger.ts";
+import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 
 /** Everything that is being given back. */
 export class Disposal {
-  readonly #log: Pick<Logger, "warn">;
+  readonly #log: EventLog<"warn">;
   readonly #pending = new Set<Promise<void>>();
 
-  constructor(log: Pick<Logger, "warn">) {
+  constructor(log: EventLog<"warn">) {
     this.#log = log;
   }
 
@@ -28,7 +28,7 @@ export class Disposal {
     try {
       await resource[Symbol.asyncDispose]();
     } catch (error) {
-      this.#log.warn({ err: error }, "waiting sandbox could not be given back");
+      logEvent(this.#log, "sandbox.give_back_failed", { err: error });
     }
   }
 }

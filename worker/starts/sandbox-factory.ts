@@ -6,6 +6,7 @@ import type { AheadKind } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Disposal } from "./disposal.ts";
 import { limited } from "./limited.ts";
@@ -232,8 +233,8 @@ export class SandboxFactory {
     this.giveBack();
     const facts = { way, next: this.way ?? "cold" };
     // What the language cannot do at all is no news to anybody.
-    if (error === undefined) this.#log.debug(facts, "way of starting not known here");
-    else this.#log.info({ ...facts, err: error }, "tool unfit for this way of starting");
+    if (error === undefined) logEvent(this.#log, "warm_start.unknown", facts);
+    else logEvent(this.#log, "warm_start.unfit", { ...facts, err: error });
     this.#onChanged();
   }
 
@@ -246,7 +247,7 @@ export class SandboxFactory {
     this.#failure = { attempts: (this.#failure?.attempts ?? 0) + 1, error };
     this.#notBeforeMs = nowMs + this.#delays.next().value;
     const retryMs = Math.round(this.#notBeforeMs - nowMs);
-    this.#log.warn({ way, retryMs, err: error }, "warm start failed");
+    logEvent(this.#log, "warm_start.failed", { way, retryMs, err: error });
     this.#onChanged();
   }
 

@@ -4,6 +4,7 @@
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { AheadKind, Profile } from "../sandbox/profile.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import { Demand, type MemoryRequest } from "./sizing.ts";
 import type { PoolStats } from "./starts.ts";
 import { SandboxFactory, type FactoryParts } from "./sandbox-factory.ts";
@@ -157,10 +158,7 @@ export class ToolPool {
     this.#end(surplus);
     if (!isLast) return;
     this.#factory.giveBack();
-    this.#parts.log.info(
-      { ...this.#facts(), count: surplus.length },
-      "waiting sandboxes given back",
-    );
+    logEvent(this.#parts.log, "sandbox.given_back", { ...this.#facts(), count: surplus.length });
   }
 
   /** When to make one, on the monotonic clock; Infinity when none is lacking. */
@@ -184,7 +182,7 @@ export class ToolPool {
     this.#keep(waiting);
     const { kind } = waiting;
     const facts = { ...this.#facts(), way: kind, tookMs: Math.round(tookMs) };
-    this.#parts.log.debug({ ...facts, waiting: this.#waiting.size }, "sandbox waits for a call");
+    logEvent(this.#parts.log, "sandbox.waiting", { ...facts, waiting: this.#waiting.size });
   }
 
   /**

@@ -4,6 +4,7 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { CodeVersions } from "./code/code-versions.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import { ColdStarts } from "./cold.ts";
@@ -140,7 +141,7 @@ export class WarmStarts implements Starts {
   #retire(pool: ToolPool, reason: string): void {
     const { tool, profile, waiting: count } = pool.stats;
     if (!pool.isEmpty)
-      this.#options.log.info({ tool, profile, count, reason }, "waiting sandboxes retired");
+      logEvent(this.#options.log, "sandbox.retired", { tool, profile, count, reason });
     pool.retire(new Error(reason));
   }
 
@@ -162,7 +163,7 @@ export class WarmStarts implements Starts {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof NotGrantedError) throw error;
-      this.#options.log.warn({ tool: entry.name, err: error }, "warm start failed");
+      logEvent(this.#options.log, "warm_start.failed", { tool: entry.name, err: error });
       return undefined;
     }
   }

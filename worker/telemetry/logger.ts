@@ -6,7 +6,7 @@ import { type DestinationStream, type Logger as PinoLogger, pino } from "pino";
 import { prettyDestination } from "./pretty-log.ts";
 
 /**
- * A logger. Events, not sentences about code; keys are camelCase with units; errors go under `err`.
+ * A logger, written to by `logEvent` alone. Keys are camelCase with units; errors go under `err`.
  */
 export type Logger = PinoLogger;
 

@@ -1,5 +1,5 @@
 /**
- * The log for people: a line of JSON becomes a line of time, level, event and facts. Long texts
+ * The log for people: a line of JSON becomes a line of time, level, message and facts. Long texts
  * stand below it, and so does everything long that belongs to a warning.
  */
 import type { Writable } from "node:stream";
@@ -26,7 +26,7 @@ const maxShownCharacters = 10_000;
 const idDigits = 8;
 
 /** Members of a log line that have a place of their own, or that tell people nothing. */
-const placed: ReadonlySet<string> = new Set(["time", "level", "msg", "err", "part"]);
+const placed: ReadonlySet<string> = new Set(["time", "level", "event", "msg", "err", "part"]);
 
 const styles: Readonly<Record<string, Style>> = {
   debug: "dim",
@@ -40,7 +40,9 @@ const styles: Readonly<Record<string, Style>> = {
 export interface LogEntry {
   readonly time: string;
   readonly level: string;
-  readonly event: string;
+  /** The name of the event in the catalogue; undefined for a line without one. */
+  readonly event: string | undefined;
+  readonly message: string;
   readonly members: JsonObject;
 }
 
@@ -73,7 +75,7 @@ export function showText(line: string, screen: Screen): void {
  *   worker's and no tool's
  */
 export function showEntry(entry: LogEntry, screen: Screen, isVerbose: boolean): void {
-  const { level, event, time, members } = entry;
+  const { level, message, time, members } = entry;
   const isQuiet = level === "info" || level === "debug";
   const facts = Object.entries(members)
     .filter(([name, value]) => !placed.has(name) && !isEmpty(value))
@@ -87,7 +89,7 @@ export function showEntry(entry: LogEntry, screen: Screen, isVerbose: boolean): 
   const words = [
     screen.paint("dim", time),
     screen.paint(styles[level] ?? "dim", level.padEnd(5)),
-    printable(event),
+    printable(message),
     ...inline.map((fact) => screen.paint("dim", printable(`${fact.name}=${quoted(fact)}`))),
   ];
   screen.line(words.join(" "));
@@ -107,12 +109,13 @@ export function showProblem({ members }: LogEntry, screen: Screen, withStack: bo
 export function readLogEntry(line: string): LogEntry | undefined {
   const members = parse(line);
   if (members === undefined) return undefined;
-  const { time, level, msg } = members;
+  const { time, level, event, msg } = members;
   if (typeof time !== "string" || typeof level !== "string") return undefined;
   return {
     time: new Date(time).toTimeString().slice(0, "hh:mm:ss".length),
     level,
-    event: typeof msg === "string" ? msg : "",
+    event: typeof event === "string" ? event : undefined,
+    message: typeof msg === "string" ? msg : "",
     members,
   };
 }

@@ -63,7 +63,12 @@ describe("the queue of a group", () => {
     expect(log.told).toEqual([
       {
         event: "queue takes smaller messages than calls may be",
-        facts: { queue: defaultAddress, maxMessageBytes: 10_000_000, needed: 12_000_000 },
+        facts: {
+          event: "queue.message_size_too_small",
+          queue: defaultAddress,
+          maxMessageBytes: 10_000_000,
+          needed: 12_000_000,
+        },
       },
     ]);
   });

@@ -402,7 +402,10 @@ describe("a queue that does not count deliveries", () => {
     }
     expect(counts).toEqual([1, 2, 2]);
     expect(log.told.filter(({ event }) => event.includes("deliveryCountEnabled"))).toEqual([
-      { event: expect.stringMatching(/^queue does not tell/), facts: { queue: defaultAddress } },
+      {
+        event: expect.stringMatching(/^queue does not tell/),
+        facts: { event: "queue.delivery_count_missing", queue: defaultAddress },
+      },
     ]);
   });
 });

@@ -66,7 +66,7 @@ describe("a connection without TLS", () => {
 
   test("to another machine is warned of, without its password", () => {
     expect(warnings("amqp://me:hush@rabbit.example.com/tools")).toEqual([
-      { host: "amqp://rabbit.example.com:5672/tools" },
+      { event: "broker.connection_unencrypted", host: "amqp://rabbit.example.com:5672/tools" },
     ]);
   });
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { DevLog } from "../../../harness/dev/dev-log.ts";
+import { logEvent } from "../../../worker/telemetry/log-event.ts";
 import { showLogLine } from "../../../worker/telemetry/pretty-log.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
 import { OutputView } from "../../../harness/tool/debug/output-view.ts";
@@ -32,12 +33,17 @@ function shown(write: (log: Logger) => void): string {
 }
 
 describe("a line of the log", () => {
-  test("has the time, the level, the event, and facts as one writes them", () => {
+  test("has the time, the level, the message, and facts as one writes them", () => {
     const text = shown((log) =>
       log.info({ tool: "echo", durationMs: 12, names: ["a"], path: "a b" }, "invocation finished"),
     );
     expect(text).toMatch(/^\d\d:\d\d:\d\d info {2}invocation finished /);
     expect(text).toContain(' tool=echo durationMs=12 names=["a"] path="a b"\n');
+  });
+
+  test("has the sentence of an event and not its name", () => {
+    const text = shown((log) => logEvent(log, "module.compiled", { module: "a.ts" }));
+    expect(text).toMatch(/^\S+ debug module compiled ahead module=a\.ts\n$/);
   });
 
   test("leaves no fact of a warning out, however long, and of other lines large structures only", () => {
@@ -89,14 +95,13 @@ describe("the log of harness dev", () => {
   test("has what a tool prints at every level, and what it says of its failure", () => {
     const write = (log: Logger): void => {
       const ofTool = log.child({ tool: "words" });
-      ofTool.debug({ stream: "stdout", text: "\u001b[2Jin /tools/python/x" }, "tool output");
-      ofTool.debug(
-        { stream: "stderr", text: '  File "/tools/python/a.py", line 1' },
-        "tool output",
-      );
-      ofTool.debug({ stream: "stderr", text: "at f (file:///tools/node/a.ts:1:2)" }, "tool output");
-      log.warn({ code: "TOOL_ERROR" }, "invocation failed");
-      log.debug({ err: new Error("No text") }, "why the invocation failed");
+      const print = (stream: string, text: string): void =>
+        logEvent(ofTool, "tool.output", { stream, text });
+      print("stdout", "\u001b[2Jin /tools/python/x");
+      print("stderr", '  File "/tools/python/a.py", line 1');
+      print("stderr", "at f (file:///tools/node/a.ts:1:2)");
+      logEvent(log, "call.failed", { code: "TOOL_ERROR" });
+      logEvent(log, "call.failure_cause", { err: new Error("No text") });
       log.debug("something else");
     };
     const output = [

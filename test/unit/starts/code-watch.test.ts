@@ -184,7 +184,7 @@ describe("code that is followed", () => {
     expect(lines).toEqual(
       [false, false, false, true].map((isSettled, index) => ({
         level: "debug",
-        facts: { runtime: "python", version: index + 1, isSettled },
+        facts: { event: "code.changed", runtime: "python", version: index + 1, isSettled },
         text: "tool code changed",
       })),
     );
@@ -266,7 +266,7 @@ describe("code that cannot be looked at", () => {
     expect(watch.versionOf("python")).toBe(2);
     const warning = {
       level: "warn",
-      facts: { runtime: "python", path: tools, code: "ENOENT" },
+      facts: { event: "code.unreadable", runtime: "python", path: tools, code: "ENOENT" },
       text: "tool code cannot be looked at",
     };
     expect(warnings()).toEqual([warning]);

@@ -3,6 +3,7 @@
  */
 import type { Channel, ChannelModel, ConfirmChannel } from "amqplib";
 import { abortable } from "../../support/within.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { commandFailure, textOf } from "./failures.ts";
@@ -211,8 +212,8 @@ export class AmqpConnection implements AsyncDisposable {
 
   #setBlocked(isBlocked: boolean, reason?: string): void {
     this.#isBlocked = isBlocked;
-    if (isBlocked) this.#log.warn({ reason }, "broker takes no messages");
-    else this.#log.info({}, "broker takes messages again");
+    if (isBlocked) logEvent(this.#log, "broker.blocked", { reason });
+    else logEvent(this.#log, "broker.unblocked");
   }
 
   #finish(end: SessionEnd): boolean {

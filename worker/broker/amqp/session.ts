@@ -5,6 +5,7 @@
  */
 import type { Channel } from "amqplib";
 import { type Clock, systemClock } from "../../support/clock.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type {
   BrokerSession,
   BrokerSubscription,
@@ -118,7 +119,7 @@ function routing(
         await connection.onChannel(`find the exchange ${exchange}`, check, signal);
       } catch (error) {
         if (!isNotFound(error)) throw error;
-        log.warn({ reason: reasonOf(error) }, "exchange is missing");
+        logEvent(log, "exchange.missing", { reason: reasonOf(error) });
       }
       await connection.onChannel(`declare the exchange ${exchange}`, declare, signal);
     },

@@ -3,6 +3,7 @@
  * if that is its task.
  */
 import { newId } from "../../support/ids.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { DevConnection } from "./connection.ts";
@@ -61,7 +62,7 @@ export async function receive(
       case "TIMEOUT":
         return undefined;
       case "UNREADABLE":
-        log.warn({ reason: answer.reason }, "unreadable message skipped");
+        logEvent(log, "message.unreadable", { reason: answer.reason });
         break;
       case "ERROR":
         // Whatever the broker has against a RECEIVE it will have against the next one.

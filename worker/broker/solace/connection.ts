@@ -5,6 +5,7 @@
  */
 import solace from "solclientjs";
 import { abortable } from "../../support/within.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { parseSolaceHosts } from "./address.ts";
@@ -192,10 +193,10 @@ export class SolaceConnection implements AsyncDisposable {
       session.on(down, (event: unknown) => this.lose(lost(event)));
     }
     session.on(events.VIRTUALROUTER_NAME_CHANGED, (event: solace.SessionEvent) =>
-      this.#log.info({ router: textOf(event) }, "broker is another one now"),
+      logEvent(this.#log, "broker.failed_over", { router: textOf(event) }),
     );
     session.on(events.REPUBLISHING_UNACKED_MESSAGES, (event: solace.SessionEvent) =>
-      this.#log.warn({ reason: textOf(event) }, "broker may get messages twice"),
+      logEvent(this.#log, "broker.messages_resent", { reason: textOf(event) }),
     );
     // One of these listeners threw: what it should have done is not done.
     session.on("error", (error: unknown) => this.lose(lost(error)));

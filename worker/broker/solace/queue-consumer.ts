@@ -3,6 +3,7 @@
  */
 import type solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
 import type { DeliveryBuffer } from "../delivery-buffer.ts";
 import type { BrokerLog } from "../log.ts";
@@ -152,7 +153,7 @@ export class QueueConsumer {
     const payload = payloadOf(message);
     if (payload === undefined) {
       const facts = { queue: flow.queue, topic: topicOf(message) };
-      this.#options.log.warn(facts, "message rejected that is neither binary nor text");
+      logEvent(this.#options.log, "message.unsupported_type", facts);
       flow.settle(message, "rejected");
       void this.#tidy(flow);
       return;
@@ -212,7 +213,7 @@ export class QueueConsumer {
   #lose(flow: Flow, cause: BrokerError): void {
     if (!this.#flows.delete(flow) || this.#over.aborted) return;
     if (isReplay(cause)) {
-      this.#options.log.warn({ queue: flow.queue }, "broker replays calls");
+      logEvent(this.#options.log, "queue.replayed", { queue: flow.queue });
       this.#replayedAtMs = this.#options.clock.nowMs();
     }
     if (this.isOpen) this.#regulate();
@@ -233,10 +234,7 @@ export class QueueConsumer {
     if (count !== undefined) return count;
     if (!this.#isReported) {
       this.#isReported = true;
-      this.#options.log.warn(
-        { queue },
-        "queue does not tell how often it has delivered a call, so none is POISONED; have its deliveryCountEnabled set",
-      );
+      logEvent(this.#options.log, "queue.delivery_count_missing", { queue });
     }
     return message.isRedelivered() ? 2 : 1;
   }

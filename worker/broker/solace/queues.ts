@@ -17,6 +17,7 @@ import solace from "solclientjs";
 import { maxMessageBytes } from "../../protocol/limits.ts";
 import { groupQueue } from "../../protocol/queue-names.ts";
 import { invokeTopic } from "../../protocol/topics.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
@@ -94,10 +95,11 @@ export class Queues {
       await flow.attract(topic, signal);
     } catch (error) {
       if (!this.#isFirstRefusal(error, topic)) return;
-      this.#options.log.warn(
-        { queue: flow.queue, topic, err: error },
-        "broker lets nobody but its administrator subscribe the queue; calls come if it is subscribed",
-      );
+      logEvent(this.#options.log, "queue.subscribe_refused", {
+        queue: flow.queue,
+        topic,
+        err: error,
+      });
     }
   }
 
@@ -107,10 +109,7 @@ export class Queues {
       await flow.repel(this.#topicOf(toolName), signal);
     } catch (error) {
       if (!this.#isFirstRefusal(error, flow.queue)) return;
-      this.#options.log.warn(
-        { queue: flow.queue, err: error },
-        "broker lets nobody but its administrator unsubscribe the queue; calls come twice if another queue has the tool too",
-      );
+      logEvent(this.#options.log, "queue.unsubscribe_refused", { queue: flow.queue, err: error });
     }
   }
 
@@ -173,7 +172,7 @@ export class Queues {
     } catch (error) {
       throw isNotPermitted(error) ? missing(queue, (error as BrokerError).cause) : error;
     }
-    this.#options.log.info({ queue }, "queue made");
+    logEvent(this.#options.log, "queue.created", { queue });
   }
 
   #compareLimit(flow: Flow): void {
@@ -184,19 +183,21 @@ export class Queues {
       : maxDeliveries;
     this.#toldLimits.set(flow.queue, limit);
     if (limit === told) return;
-    log.warn(
-      { queue: flow.queue, maxDeliveries: limit ?? "unlimited", configured: maxDeliveries },
-      "queue has another limit of deliveries than configured",
-    );
+    logEvent(log, "queue.delivery_limit_differs", {
+      queue: flow.queue,
+      maxDeliveries: limit ?? "unlimited",
+      configured: maxDeliveries,
+    });
   }
 
   #compareSize({ queue, facts: { maxMessageBytes: limit } }: Flow): void {
     if (limit >= messageBytes || this.#toldSizes.has(queue)) return;
     this.#toldSizes.add(queue);
-    this.#options.log.warn(
-      { queue, maxMessageBytes: limit, needed: messageBytes },
-      "queue takes smaller messages than calls may be",
-    );
+    logEvent(this.#options.log, "queue.message_size_too_small", {
+      queue,
+      maxMessageBytes: limit,
+      needed: messageBytes,
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 import type { MarkStore } from "../../artifacts/marks.ts";
 import type { Delivery } from "../../broker/broker.ts";
 import type { Clock } from "../../support/clock.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { CallMarks, type UseMarks } from "./call-marks.ts";
 import { type CallClaim, type CallHistory, NotStartedError } from "./claims.ts";
@@ -213,7 +214,7 @@ export class SharedClaim implements CallClaim {
       isOwn = await this.#marks.begin(run);
     } catch (error) {
       if (!this.#isRepeatable) throw error;
-      log.warn({ err: error }, "mark of a call could not be kept");
+      logEvent(log, "mark.write_failed", { err: error });
       return;
     }
     if (!isOwn) this.#take();
@@ -264,7 +265,7 @@ export class SharedClaim implements CallClaim {
       return { kind: "open", runs, stamp: last?.stamp, ageMs: last?.ageMs ?? 0 };
     } catch (error) {
       signal.throwIfAborted();
-      this.#claims.parts.log.warn({ err: error }, "marks of a call could not be read");
+      logEvent(this.#claims.parts.log, "mark.read_failed", { err: error });
       return { kind: "open", runs: this.#runs, stamp: "unknown", ageMs: Infinity };
     }
   }

@@ -10,6 +10,7 @@ import { StoreError } from "../../artifacts/store.ts";
 import type { BrokerSession, Delivery } from "../../broker/broker.ts";
 import { abortable } from "../../support/within.ts";
 import { storeIdMark } from "../../artifacts/marks.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { noteEnding } from "./call-marks.ts";
 import { type Claims, guessedClaims } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
@@ -125,7 +126,7 @@ export class SharedClaims implements Claims, ClaimKeeper {
       () => undefined,
       (error: unknown) => {
         if (this.#stopped.signal.aborted) return;
-        this.parts.log.warn({ err: error }, "mark of a call could not be kept");
+        logEvent(this.parts.log, "mark.write_failed", { err: error });
       },
     );
     this.#pending.add(kept);

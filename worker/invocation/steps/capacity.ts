@@ -6,6 +6,7 @@ import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type Semaphore, SemaphoreFullError } from "../../support/semaphore.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
 
@@ -49,7 +50,7 @@ export async function leaseSlot(
   if (free !== undefined) return free;
   // Not the agent's own deadline: the answer must still find it waiting.
   const over = AbortSignal.timeout(waitMs);
-  log.debug({ running: slots.inUse, waiting: slots.waiting }, "no slot is free");
+  logEvent(log, "call.no_free_slot", { running: slots.inUse, waiting: slots.waiting });
   try {
     return await slots.acquire(AbortSignal.any([...given, over]));
   } catch (error) {

@@ -16,6 +16,7 @@ import type { LeftFile, LeftOutputs, WorkDir } from "../../sandbox/work/work-dir
 import type { Clock } from "../../support/clock.ts";
 import { isDeceptive } from "../../support/text/deceptive.ts";
 import { settlesWithin } from "../../support/within.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { OutputNotes } from "./result.ts";
 
@@ -88,10 +89,7 @@ export function checkOutputs(
 ): readonly CheckedOutput[] {
   if (skipped.length > 0) {
     const { length: count } = skipped;
-    log.warn(
-      { count, names: skipped.slice(0, maxLoggedNames) },
-      "outputs that are not regular files were left out",
-    );
+    logEvent(log, "outputs.left_out", { count, names: skipped.slice(0, maxLoggedNames) });
   }
   checkSizes(files, limits.fileSizeBytes);
   return files.map(({ name, handle, sizeBytes }) => {
@@ -207,10 +205,11 @@ async function takeBack(
   const versions = [...staying].map(
     ({ output, artifact }) => `${quote(output.filename)} version ${artifact.version}`,
   );
-  log.error(
-    { err: failures[0], count: staying.size, versions: versions.slice(0, maxLoggedNames) },
-    "outputs of a failed call stay in the store",
-  );
+  logEvent(log, "outputs.not_deleted", {
+    err: failures[0],
+    count: staying.size,
+    versions: versions.slice(0, maxLoggedNames),
+  });
 }
 
 /** What the store refuses becomes an answer; everything else stays as it is. */

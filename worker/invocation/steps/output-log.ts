@@ -3,6 +3,7 @@
  */
 import type { Execution, OutputListener } from "../../sandbox/sandbox.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 
 /**
@@ -49,7 +50,7 @@ class LoggedStream {
     for (const text of this.#lines.take(chunk)) this.#say(text);
     if (this.#bytes <= maxLoggedBytes) return;
     const facts = { stream: this.#stream, maxLoggedBytes };
-    this.#log.debug(facts, "tool prints too much for the log");
+    logEvent(this.#log, "tool.output_limit_reached", facts);
   }
 
   finish(): void {
@@ -58,6 +59,6 @@ class LoggedStream {
   }
 
   #say(text: string): void {
-    this.#log.debug({ stream: this.#stream, text }, "tool output");
+    logEvent(this.#log, "tool.output", { stream: this.#stream, text });
   }
 }

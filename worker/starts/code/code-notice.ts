@@ -3,7 +3,7 @@
  */
 import type { Runtime } from "../../manifest/manifest.ts";
 import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../telemetry/logger.ts";
+import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 import type { CodeVersions } from "./code-versions.ts";
 
 /** Milliseconds after a change in which another one makes one notice of both. */
@@ -13,7 +13,7 @@ export const noticeAfterMs = 500;
 export interface NoticeOptions {
   readonly versions: Pick<CodeVersions, "versionOf">;
   readonly clock: Pick<Clock, "sleep">;
-  readonly log: Pick<Logger, "info">;
+  readonly log: EventLog<"info">;
 }
 
 /** Gives notice of changes. Its owner disposes it, after which it gives none. */
@@ -63,6 +63,6 @@ export class CodeNotice implements Disposable {
     await Promise.all(before);
     // A later change gives notice of this one, too.
     if (signal.aborted || versions.versionOf(runtime) !== version) return;
-    log.info({ runtime, version }, "tool code changed; calls that begin now run the new code");
+    logEvent(log, "code.in_force", { runtime, version });
   }
 }

@@ -5,7 +5,7 @@
 import type { Runtime } from "../../manifest/manifest.ts";
 import type { CodeSource, ToolRunner } from "../../runners/runner.ts";
 import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../telemetry/logger.ts";
+import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 import { ChangeHints } from "./change-hints.ts";
 import { type CodeLook, type LookFailure, lookAtCode } from "./code-look.ts";
 import type { CodeVersions } from "./code-versions.ts";
@@ -31,7 +31,7 @@ const recentMs = 2_000;
 export interface CodeWatchOptions {
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "sources">>;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "debug" | "warn">;
+  readonly log: EventLog<"debug" | "warn">;
   /** Milliseconds between two looks; {@link pollMs} unless a test is in a hurry. */
   readonly pollMs?: number;
   /**
@@ -108,14 +108,14 @@ export class CodeWatch implements CodeVersions {
     const beganMs = clock.nowMs();
     let known = await looks.first(signal);
     let isSettled = known.fingerprint !== undefined && known.lastChangeMs < beganMs - recentMs;
-    log.debug({ runtime, isSettled }, "tool code is followed");
+    logEvent(log, "code.followed", { runtime, isSettled });
     for (;;) {
       const found = await looks.next(isSettled, signal);
       const isSame = found.fingerprint !== undefined && found.fingerprint === known.fingerprint;
       known = found;
       if (isSame && isSettled) continue;
       isSettled = isSame;
-      log.debug({ runtime, version: this.#tell(runtime), isSettled }, "tool code changed");
+      logEvent(log, "code.changed", { runtime, version: this.#tell(runtime), isSettled });
     }
   }
 
@@ -147,7 +147,7 @@ class Looks implements Disposable {
     this.#sources = sources;
     this.#options = options;
     this.#hints = new ChangeHints((error) =>
-      options.log.warn({ err: error, runtime }, "file events lost, tool code is polled"),
+      logEvent(options.log, "code.file_events_lost", { err: error, runtime }),
     );
   }
 
@@ -185,10 +185,7 @@ class Looks implements Disposable {
   #report(failure: LookFailure | undefined): void {
     const name = failure === undefined ? undefined : `${failure.code} ${failure.path}`;
     if (name !== undefined && name !== this.#told)
-      this.#options.log.warn(
-        { runtime: this.#runtime, ...failure },
-        "tool code cannot be looked at",
-      );
+      logEvent(this.#options.log, "code.unreadable", { runtime: this.#runtime, ...failure });
     this.#told = name;
   }
 

@@ -4,6 +4,7 @@
 import solace from "solclientjs";
 import { systemClock } from "../../../support/clock.ts";
 import { createRepeatFilter } from "../../../support/repeat-filter.ts";
+import { logEvent } from "../../../telemetry/log-event.ts";
 import type { BrokerLog } from "../../log.ts";
 
 /** Characters of a library message that are logged: some of them quote whole lines of its code. */
@@ -25,7 +26,7 @@ export function library(log: BrokerLog): typeof solace {
   const isNews = createRepeatFilter(systemClock);
   const warn = (...words: readonly unknown[]): void => {
     const message = words.map(String).join(" ").slice(0, maxLogCharacters);
-    if (isNews(message)) log.warn({ message }, "solclientjs");
+    if (isNews(message)) logEvent(log, "broker.library_message", { message });
   };
   const ignore = (): void => {};
   solace.SolclientFactory.init({

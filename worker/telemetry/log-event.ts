@@ -1,0 +1,24 @@
+/**
+ * The one way into the log: by an event of the catalogue.
+ */
+import { type EventName, type FactsOf, type FieldOf, type LevelOf, events } from "./events.ts";
+import type { EventLevel } from "./events/event.ts";
+
+/** Where events of some levels go; a pino logger fits. */
+export type EventLog<Level extends EventLevel = EventLevel> = {
+  readonly [Each in Level]: (facts: object, message: string) => void;
+};
+
+/**
+ * Logs an event at its level: its name as the fact `event`, its sentence as the message.
+ *
+ * @param facts fields of the event, and no others
+ */
+export function logEvent<Name extends EventName, Facts extends FactsOf<Name>>(
+  log: EventLog<LevelOf<Name>>,
+  event: Name,
+  facts?: Facts & Readonly<Record<Exclude<keyof Facts, FieldOf<Name>>, never>>,
+): void {
+  const level: LevelOf<Name> = events[event]["level"];
+  log[level]({ event, ...facts }, events[event].message);
+}
