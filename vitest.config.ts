@@ -2,8 +2,10 @@
  * The test projects, in groups that run one after the other: what a quick look wants first runs
  * first.
  */
+import { readFileSync } from "node:fs";
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/longest-first.ts";
+import { promisePrefix, promiseTables } from "./test/promise-tags.ts";
 import { PlainCountReporter, fullTag } from "./test/reporter.ts";
 
 // Tests start Node some hundred times, half of which is compiling: Node keeps what came of it.
@@ -30,6 +32,10 @@ interface Project {
   /** Groups run in this order; the files of a group run together, whichever project they are of. */
   readonly group: number;
 }
+
+const promises = promiseTables(
+  readFileSync(new URL("SECURITY.md", import.meta.url), "utf8"),
+).flat();
 
 const publishedTests = "test/full/published/**/*.test.ts";
 
@@ -80,6 +86,10 @@ export default defineConfig({
         name: fullTag,
         description: "takes over 3 s, or is a race, a flood, a restart: npm run test:full",
       },
+      ...promises.map((id) => ({
+        name: `${promisePrefix}${id}`,
+        description: `tries to break the promise ${id} of SECURITY.md`,
+      })),
     ],
     projects: Object.entries(projects).map(toConfiguration),
   },

@@ -3,8 +3,8 @@
  * and a list of what was skipped and why.
  *
  * Everything that makes a run fail is counted as failed: a file that did not load, a hook that
- * threw, an unhandled error, a test that never ended. Tests that a tag leaves to the other run are
- * not counted.
+ * threw, an unhandled error, a test that never ended. Tests that `--tagsFilter TAG` or
+ * `--tagsFilter '!TAG'` leaves out are not counted.
  */
 import type {
   Reporter,
@@ -24,8 +24,8 @@ const maxShown = 10;
 const quickTestMs = 3_000;
 
 export class PlainCountReporter implements Reporter {
-  #runsFull = false;
-  #leavesFull = false;
+  /** Tags that a test of this run has and, after a `!`, that it does not have. */
+  #filter: readonly string[] = [];
   readonly #timed: { readonly ms: number; readonly title: string }[] = [];
   #passed = 0;
   #failed = 0;
@@ -33,9 +33,7 @@ export class PlainCountReporter implements Reporter {
   readonly #skipped = new Map<string, number>();
 
   onInit(vitest: Vitest): void {
-    const filter = vitest.config.tagsFilter ?? [];
-    this.#runsFull = filter.includes(fullTag);
-    this.#leavesFull = filter.includes(`!${fullTag}`);
+    this.#filter = (vitest.config.tagsFilter ?? []).filter((one) => /^!?[\w-]+$/.test(one));
     // Nothing prints after the exit handlers, and they run for a run that broke off, too.
     if (!vitest.config.watch) process.once("exit", (code) => this.#end(code));
   }
@@ -49,8 +47,7 @@ export class PlainCountReporter implements Reporter {
     const suites = [module, ...module.children.allSuites()];
     this.#failed += suites.filter((suite) => suite.errors().length > 0).length;
     for (const test of module.children.allTests()) {
-      const isFull = test.tags.includes(fullTag);
-      if (isFull ? this.#leavesFull : this.#runsFull) continue;
+      if (this.#leavesOut(test.tags)) continue;
       const result = test.result();
       const ms = test.diagnostic()?.duration ?? 0;
       this.#timed.push({ ms, title: `${test.module.relativeModuleId}: ${test.fullName}` });
@@ -58,6 +55,12 @@ export class PlainCountReporter implements Reporter {
       else if (result.state === "skipped") this.#countSkipped(test, result.note);
       else this.#failed += 1;
     }
+  }
+
+  #leavesOut(tags: readonly string[]): boolean {
+    return this.#filter.some((one) =>
+      one.startsWith("!") ? tags.includes(one.slice(1)) : !tags.includes(one),
+    );
   }
 
   #countSkipped(test: TestCase, note: string | undefined): void {
@@ -84,7 +87,8 @@ export class PlainCountReporter implements Reporter {
   #slowest(): readonly string[] {
     const slowest = this.#timed.toSorted((one, other) => other.ms - one.ms).slice(0, maxShown);
     return slowest.map(({ ms, title }) => {
-      const advice = this.#leavesFull && ms > quickTestMs ? " (slow: npm run test:full?)" : "";
+      const isQuickRun = this.#filter.includes(`!${fullTag}`);
+      const advice = isQuickRun && ms > quickTestMs ? " (slow: npm run test:full?)" : "";
       return `${(ms / 1_000).toFixed(1).padStart(6)} s ${title}${advice}`;
     });
   }

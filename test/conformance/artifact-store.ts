@@ -218,25 +218,29 @@ function describeSavingAndOpening(create: Create): void {
 }
 
 function describeScopes(create: Create): void {
-  test("scopes, users and sessions do not see each other's artifacts", async () => {
-    await using store = await create();
-    const scope = newScope();
-    const others = [
-      { ...scope, root: `${scope.root}-b` },
-      { ...scope, userId: "user-43" },
-      { ...scope, sessionId: `${scope.sessionId}-b` },
-    ];
-    await saveText(store, scope, "report.csv", "mine");
+  test(
+    "scopes, users and sessions do not see each other's artifacts",
+    { tags: "promise-C5" },
+    async () => {
+      await using store = await create();
+      const scope = newScope();
+      const others = [
+        { ...scope, root: `${scope.root}-b` },
+        { ...scope, userId: "user-43" },
+        { ...scope, sessionId: `${scope.sessionId}-b` },
+      ];
+      await saveText(store, scope, "report.csv", "mine");
 
-    for (const other of others) {
-      await expectRefusal(
-        store.open(other, { filename: "report.csv", version: undefined }, never),
-        "not-found",
-      );
-      expect(await saveText(store, other, "report.csv", "theirs")).toMatchObject({ version: 0 });
-    }
-    expect(await readText(store, scope, "report.csv")).toBe("mine");
-  });
+      for (const other of others) {
+        await expectRefusal(
+          store.open(other, { filename: "report.csv", version: undefined }, never),
+          "not-found",
+        );
+        expect(await saveText(store, other, "report.csv", "theirs")).toMatchObject({ version: 0 });
+      }
+      expect(await readText(store, scope, "report.csv")).toBe("mine");
+    },
+  );
 
   test("a user: artifact is seen in every session of the user and by nobody else", async () => {
     await using store = await create();
@@ -374,15 +378,19 @@ function describeNames(create: Create): void {
     },
   );
 
-  test("whatever names are tried, each is refused or a place of its own", async () => {
-    await using store = await create();
-    await fc.assert(
-      fc.asyncProperty(fc.array(address, { minLength: 2, maxLength: 8 }), async (addresses) => {
-        await expectPlacesOfTheirOwn(store, newScope().root, addresses);
-      }),
-      { numRuns: 60 },
-    );
-  });
+  test(
+    "whatever names are tried, each is refused or a place of its own",
+    { tags: "promise-C5" },
+    async () => {
+      await using store = await create();
+      await fc.assert(
+        fc.asyncProperty(fc.array(address, { minLength: 2, maxLength: 8 }), async (addresses) => {
+          await expectPlacesOfTheirOwn(store, newScope().root, addresses);
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
 }
 
 async function expectRefusedEverywhere(
@@ -514,18 +522,22 @@ function describeDeleting(create: Create): void {
     expect(await saveText(store, scope, "a.txt", "three")).toMatchObject({ version: 3 });
   });
 
-  test("a version that is gone is not deleted again, nor what has its number since", async () => {
-    await using store = await create();
-    const scope = newScope();
-    const saved = await saveText(store, scope, "a.txt", "ours");
-    await store.deleteVersion(scope, "a.txt", saved, never);
+  test(
+    "a version that is gone is not deleted again, nor what has its number since",
+    { tags: "promise-C6" },
+    async () => {
+      await using store = await create();
+      const scope = newScope();
+      const saved = await saveText(store, scope, "a.txt", "ours");
+      await store.deleteVersion(scope, "a.txt", saved, never);
 
-    expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(false);
-    await saveText(store, scope, "a.txt", "ours");
-    expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(false);
+      expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(false);
+      await saveText(store, scope, "a.txt", "ours");
+      expect(await store.deleteVersion(scope, "a.txt", saved, never)).toBe(false);
 
-    expect(await readText(store, scope, "a.txt", 0)).toBe("ours");
-  });
+      expect(await readText(store, scope, "a.txt", 0)).toBe("ours");
+    },
+  );
 
   test("twenty savers of one name of whom ten delete theirs leave the other ten", async () => {
     await using store = await create();
@@ -550,22 +562,26 @@ function describeDeleting(create: Create): void {
 }
 
 function describeConcurrency(create: Create): void {
-  test("twenty savers of one name all succeed, with versions of their own", async () => {
-    await using store = await create();
-    const scope = newScope();
-    const contents = Array.from({ length: 20 }, (_, i) => `saver ${i} `.repeat(1 + i * 50));
+  test(
+    "twenty savers of one name all succeed, with versions of their own",
+    { tags: "promise-C6" },
+    async () => {
+      await using store = await create();
+      const scope = newScope();
+      const contents = Array.from({ length: 20 }, (_, i) => `saver ${i} `.repeat(1 + i * 50));
 
-    const saved = await Promise.all(
-      contents.map((content) => saveText(store, scope, "report.csv", content)),
-    );
+      const saved = await Promise.all(
+        contents.map((content) => saveText(store, scope, "report.csv", content)),
+      );
 
-    const versions = saved.map(({ version }) => version);
-    expect(versions.toSorted((a, b) => a - b)).toEqual([...Array(20).keys()]);
-    expect(await store.versions(scope, "report.csv", never)).toEqual([...Array(20).keys()]);
-    for (const [i, version] of versions.entries()) {
-      expect(await readText(store, scope, "report.csv", version)).toBe(contents[i]);
-    }
-  });
+      const versions = saved.map(({ version }) => version);
+      expect(versions.toSorted((a, b) => a - b)).toEqual([...Array(20).keys()]);
+      expect(await store.versions(scope, "report.csv", never)).toEqual([...Array(20).keys()]);
+      for (const [i, version] of versions.entries()) {
+        expect(await readText(store, scope, "report.csv", version)).toBe(contents[i]);
+      }
+    },
+  );
 
   test("a source is opened afresh for every save, and every stream is used up", async () => {
     await using store = await create();

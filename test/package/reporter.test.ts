@@ -17,7 +17,7 @@ beforeEach(() => {
   writeFileSync(
     join(directory, "vitest.config.ts"),
     `import { PlainCountReporter } from ${JSON.stringify(join(root, "test", "reporter.ts"))};
-     const tags = [{ name: "full" }];
+     const tags = [{ name: "full" }, { name: "of-two" }];
      export default { test: { reporters: ["default", new PlainCountReporter()], tags } };`,
   );
 });
@@ -52,10 +52,11 @@ test("a run that passes ends with its counts", async () => {
 test.for([
   ["!full", ["one"]],
   ["full", ["two"]],
+  ["of-two", ["two"]],
 ] as const)("with %s, tests that a tag leaves to the other run are not counted", async (row) => {
   const [filter, expected] = row;
   const { lines } = await runTests(
-    { "a.test.ts": `test("one", () => {}); test("two", { tags: "full" }, () => {});` },
+    { "a.test.ts": `test("one", () => {}); test("two", { tags: ["full", "of-two"] }, () => {});` },
     "--tagsFilter",
     filter,
   );

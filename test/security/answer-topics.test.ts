@@ -38,6 +38,7 @@ async function setUp(place: string) {
 
 test.each(["tool", "other"])(
   "an answer and a status that are sent where the calls of the tool %s come from are none",
+  { tags: "promise-B4" },
   async (name) => {
     const place = invokeTopic(namespace, name);
     const { rig, call } = await setUp(place);
@@ -48,14 +49,18 @@ test.each(["tool", "other"])(
   },
 );
 
-test("answers and statuses have no property that their caller chose", async () => {
-  const place = responseTopic(namespace, "caller", "call");
-  const { call, messages } = await setUp(place);
-  await call({ replyTo: place, statusTo: place, userId: "u", authToken: "t", [namespace]: "p" });
-  const names: string[] = [];
-  for await (const { userProperties } of messages) {
-    names.push(...Object.keys(userProperties));
-    if (names.length >= 2) break;
-  }
-  expect(names).toEqual(["timestamp", "timestamp"]);
-});
+test(
+  "answers and statuses have no property that their caller chose",
+  { tags: "promise-B4" },
+  async () => {
+    const place = responseTopic(namespace, "caller", "call");
+    const { call, messages } = await setUp(place);
+    await call({ replyTo: place, statusTo: place, userId: "u", authToken: "t", [namespace]: "p" });
+    const names: string[] = [];
+    for await (const { userProperties } of messages) {
+      names.push(...Object.keys(userProperties));
+      if (names.length >= 2) break;
+    }
+    expect(names).toEqual(["timestamp", "timestamp"]);
+  },
+);

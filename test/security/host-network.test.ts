@@ -50,49 +50,53 @@ async function makeCertificates(base: string) {
   return { key: await readFile(key), cert: await readFile(certificate), trusted };
 }
 
-test("standard reaches an HTTPS server by the host's certificates and hosts file; restrictive does not", async (context) => {
-  if (process.getuid?.() !== 0) context.skip("needs root to give the worker another /etc/hosts");
-  await using owned = new AsyncDisposableStack();
-  const base = await reachableDirectory();
-  owned.defer(() => rm(base, { recursive: true, force: true }));
-  const { key, cert, trusted } = await makeCertificates(base);
-  const hosts = join(base, "hosts");
-  await writeFile(hosts, `127.0.0.1 localhost ${hostName}\n`);
+test(
+  "standard reaches an HTTPS server by the host's certificates and hosts file; restrictive does not",
+  { tags: "promise-S14" },
+  async (context) => {
+    if (process.getuid?.() !== 0) context.skip("needs root to give the worker another /etc/hosts");
+    await using owned = new AsyncDisposableStack();
+    const base = await reachableDirectory();
+    owned.defer(() => rm(base, { recursive: true, force: true }));
+    const { key, cert, trusted } = await makeCertificates(base);
+    const hosts = join(base, "hosts");
+    await writeFile(hosts, `127.0.0.1 localhost ${hostName}\n`);
 
-  await using server = createServer({ key, cert }, (_request, response) =>
-    response.end("over TLS"),
-  );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `https://${hostName}:${(server.address() as AddressInfo).port}/`;
+    await using server = createServer({ key, cert }, (_request, response) =>
+      response.end("over TLS"),
+    );
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `https://${hostName}:${(server.address() as AddressInfo).port}/`;
 
-  const broker = owned.use(await startDevBroker());
-  const manifestPath = join(base, "manifest.yaml");
-  const https_get = { function: "https_get" };
-  await writeFile(
-    manifestPath,
-    manifestText({ https_get, offline: { ...https_get, sandbox_profile: "restrictive" } }),
-  );
-  const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${trusted} /etc/ssl/certs && exec "$@"`;
-  const prefix = ["unshare", "--mount", "bash", "-c", mounts, "bash"];
-  const worker = owned.use(
-    new WorkerProcess(workerEnvironment(broker, base, manifestPath, fixtureTools), [], prefix),
-  );
-  await worker.says("worker ready");
-  const agent = owned.use(
-    await Agent.connect(
-      { host: broker.host, port: broker.port, namespace },
-      AbortSignal.timeout(30_000),
-    ),
-  );
+    const broker = owned.use(await startDevBroker());
+    const manifestPath = join(base, "manifest.yaml");
+    const https_get = { function: "https_get" };
+    await writeFile(
+      manifestPath,
+      manifestText({ https_get, offline: { ...https_get, sandbox_profile: "restrictive" } }),
+    );
+    const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${trusted} /etc/ssl/certs && exec "$@"`;
+    const prefix = ["unshare", "--mount", "bash", "-c", mounts, "bash"];
+    const worker = owned.use(
+      new WorkerProcess(workerEnvironment(broker, base, manifestPath, fixtureTools), [], prefix),
+    );
+    await worker.says("worker ready");
+    const agent = owned.use(
+      await Agent.connect(
+        { host: broker.host, port: broker.port, namespace },
+        AbortSignal.timeout(30_000),
+      ),
+    );
 
-  expect(await agent.call({ tool: "https_get", args: { url } })).toMatchObject({
-    kind: "success",
-    toolResult: { status: 200, body: "over TLS" },
-  });
-  expect(await agent.call({ tool: "offline", args: { url } })).toMatchObject({
-    kind: "error",
-    code: "EXECUTION_ERROR",
-    message: expect.stringContaining("URLError"),
-  });
-});
+    expect(await agent.call({ tool: "https_get", args: { url } })).toMatchObject({
+      kind: "success",
+      toolResult: { status: 200, body: "over TLS" },
+    });
+    expect(await agent.call({ tool: "offline", args: { url } })).toMatchObject({
+      kind: "error",
+      code: "EXECUTION_ERROR",
+      message: expect.stringContaining("URLError"),
+    });
+  },
+);

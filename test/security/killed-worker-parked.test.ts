@@ -124,26 +124,34 @@ const isLeft = async ({ watch }: Worker, count: "some" | "none"): Promise<void> 
   else expect(processes).not.toEqual([]);
 };
 
-describe("of a worker that is killed, no parked sandbox is left a moment later,", () => {
-  const leavesNone = async (step: string): Promise<void> => {
-    const worker = await steps[step]!();
+describe(
+  "of a worker that is killed, no parked sandbox is left a moment later,",
+  { tags: "promise-E6" },
+  () => {
+    const leavesNone = async (step: string): Promise<void> => {
+      const worker = await steps[step]!();
+      await isLeft(worker, "some");
+      await kill(worker.child);
+      await vi.waitFor(() => isLeft(worker, "none"), patience);
+    };
+    const usual = "while it waits";
+    const others = Object.keys(steps).filter((step) => step !== usual);
+    test.for([usual])("%s", leavesNone);
+    test.for(others)("%s", { tags: "full" }, leavesNone);
+  },
+);
+
+test(
+  "a parked sandbox ends with its worker, also when nobody is left to end it",
+  { tags: "promise-E6" },
+  async () => {
+    const worker = await waits();
     await isLeft(worker, "some");
+    const guard = await guardOf(worker.child);
+    // A worker that is not stopped may start another guard before it is killed.
+    worker.child.kill("SIGSTOP");
+    process.kill(guard, "SIGKILL");
     await kill(worker.child);
     await vi.waitFor(() => isLeft(worker, "none"), patience);
-  };
-  const usual = "while it waits";
-  const others = Object.keys(steps).filter((step) => step !== usual);
-  test.for([usual])("%s", leavesNone);
-  test.for(others)("%s", { tags: "full" }, leavesNone);
-});
-
-test("a parked sandbox ends with its worker, also when nobody is left to end it", async () => {
-  const worker = await waits();
-  await isLeft(worker, "some");
-  const guard = await guardOf(worker.child);
-  // A worker that is not stopped may start another guard before it is killed.
-  worker.child.kill("SIGSTOP");
-  process.kill(guard, "SIGKILL");
-  await kill(worker.child);
-  await vi.waitFor(() => isLeft(worker, "none"), patience);
-});
+  },
+);

@@ -63,19 +63,23 @@ describe("between two calls", () => {
   });
   afterAll(() => rig[Symbol.asyncDispose]());
 
-  test("nothing passes that the earlier one left in files, shared memory or message queues", async () => {
-    expect(await rig.call("leaves_notes")).toMatchObject({
-      kind: "success",
-      // There is none to leave anything in.
-      toolResult: { queue: false },
-    });
-    expect(await rig.call("finds_notes")).toMatchObject({
-      kind: "success",
-      toolResult: { found: [] },
-    });
-  });
+  test(
+    "nothing passes that the earlier one left in files, shared memory or message queues",
+    { tags: "promise-C1" },
+    async () => {
+      expect(await rig.call("leaves_notes")).toMatchObject({
+        kind: "success",
+        // There is none to leave anything in.
+        toolResult: { queue: false },
+      });
+      expect(await rig.call("finds_notes")).toMatchObject({
+        kind: "success",
+        toolResult: { found: [] },
+      });
+    },
+  );
 
-  test("that run at once, neither finds what the other holds", async () => {
+  test("that run at once, neither finds what the other holds", { tags: "promise-C4" }, async () => {
     const { whole, start, rest } = newSecret();
     const held = Promise.withResolvers<string>();
     const call = { tool: "holds", args: { secret: whole }, toolConfig: { token: whole } };
@@ -90,104 +94,120 @@ describe("between two calls", () => {
     }
   });
 
-  test("that run at once, one that kills every process it can leaves the other alone", async () => {
-    const running = rig.call("sleeps", { seconds: 1.5 });
-    await vi.waitFor(() => expect(sleepHasStarted(rig)).toBe(true), patience);
-    expect(await rig.call("kills_everybody")).toMatchObject({ toolResult: { killed: true } });
-    expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 1.5 } });
-  });
+  test(
+    "that run at once, one that kills every process it can leaves the other alone",
+    { tags: "promise-C4" },
+    async () => {
+      const running = rig.call("sleeps", { seconds: 1.5 });
+      await vi.waitFor(() => expect(sleepHasStarted(rig)).toBe(true), patience);
+      expect(await rig.call("kills_everybody")).toMatchObject({ toolResult: { killed: true } });
+      expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 1.5 } });
+    },
+  );
 
-  test("of two users or two sessions, neither gets the other's artifacts", async () => {
-    const bytes = Buffer.from("for one user's eyes");
-    const source = { sizeBytes: bytes.byteLength, open: () => Readable.from([bytes]) };
-    const signal = new AbortController().signal;
-    for (const filename of ["secret.txt", "user:secret.txt"]) {
-      await rig.store.save(rig.scope, filename, source, { mimeType: "text/plain" }, signal);
-    }
-    const read = (filename: string, userId: string, sessionId: string) =>
-      rig.call(
-        "reads",
-        {},
-        {
-          userId,
-          sessionId,
-          references: new Map([["input_file", { filename, version: undefined }]]),
-        },
-      );
-    const own = { inputs: { input_file: { text: "for one user's eyes" } } };
-    expect(await read("secret.txt", "user-42", "web-1")).toMatchObject({ toolResult: own });
-    expect(await read("user:secret.txt", "user-42", "web-2")).toMatchObject({ toolResult: own });
-    const strangers = [
-      ["secret.txt", "user-42", "web-2"],
-      ["secret.txt", "user-43", "web-1"],
-      ["user:secret.txt", "user-43", "web-1"],
-      ["secret.txt", "other/user-42", "web-1"],
-      ["../user-42/web-1/secret.txt", "user-43", "web-1"],
-      ["../web-1/secret.txt", "user-42", "web-2"],
-    ] as const;
-    for (const [filename, userId, sessionId] of strangers) {
-      expect(await read(filename, userId, sessionId)).toMatchObject({
-        kind: "error",
-        code: "ARTIFACT_ERROR",
-      });
-    }
-  });
+  test(
+    "of two users or two sessions, neither gets the other's artifacts",
+    { tags: "promise-C5" },
+    async () => {
+      const bytes = Buffer.from("for one user's eyes");
+      const source = { sizeBytes: bytes.byteLength, open: () => Readable.from([bytes]) };
+      const signal = new AbortController().signal;
+      for (const filename of ["secret.txt", "user:secret.txt"]) {
+        await rig.store.save(rig.scope, filename, source, { mimeType: "text/plain" }, signal);
+      }
+      const read = (filename: string, userId: string, sessionId: string) =>
+        rig.call(
+          "reads",
+          {},
+          {
+            userId,
+            sessionId,
+            references: new Map([["input_file", { filename, version: undefined }]]),
+          },
+        );
+      const own = { inputs: { input_file: { text: "for one user's eyes" } } };
+      expect(await read("secret.txt", "user-42", "web-1")).toMatchObject({ toolResult: own });
+      expect(await read("user:secret.txt", "user-42", "web-2")).toMatchObject({ toolResult: own });
+      const strangers = [
+        ["secret.txt", "user-42", "web-2"],
+        ["secret.txt", "user-43", "web-1"],
+        ["user:secret.txt", "user-43", "web-1"],
+        ["secret.txt", "other/user-42", "web-1"],
+        ["../user-42/web-1/secret.txt", "user-43", "web-1"],
+        ["../web-1/secret.txt", "user-42", "web-2"],
+      ] as const;
+      for (const [filename, userId, sessionId] of strangers) {
+        expect(await read(filename, userId, sessionId)).toMatchObject({
+          kind: "error",
+          code: "ARTIFACT_ERROR",
+        });
+      }
+    },
+  );
 });
 
 describe("of the host", () => {
-  test("a tool finds no variable and no command line, where the worker has secrets in its environment", async () => {
-    const { whole, start, rest } = newSecret();
-    await using owned = new AsyncDisposableStack();
-    const base = await reachableDirectory();
-    owned.defer(() => rm(base, { recursive: true, force: true }));
-    const broker = owned.use(await startDevBroker());
-    const manifestPath = join(base, "manifest.yaml");
-    const tools = { searches: hostile("searches", { sandbox_profile: "permissive" }) };
-    await writeFile(manifestPath, manifestText(tools));
-    const environment = {
-      ...workerEnvironment(broker, base, manifestPath, fixtureTools),
-      AWS_SECRET_ACCESS_KEY: whole,
-      // A path of the host that bubblewrap is told: a part of the secret, too.
-      SANDBOX_WORK_DIR: join(base, whole),
-    };
-    const worker = owned.use(new WorkerProcess(environment));
-    await worker.says("worker ready");
-    const agent = owned.use(
-      await Agent.connect(
-        { host: broker.host, port: broker.port, namespace },
-        AbortSignal.timeout(30_000),
-      ),
-    );
-    expect(await agent.call({ tool: "searches", args: { start, rest } })).toMatchObject({
-      kind: "success",
-      toolResult: { found: [] },
-    });
-  });
+  test(
+    "a tool finds no variable and no command line, where the worker has secrets in its environment",
+    { tags: "promise-S11" },
+    async () => {
+      const { whole, start, rest } = newSecret();
+      await using owned = new AsyncDisposableStack();
+      const base = await reachableDirectory();
+      owned.defer(() => rm(base, { recursive: true, force: true }));
+      const broker = owned.use(await startDevBroker());
+      const manifestPath = join(base, "manifest.yaml");
+      const tools = { searches: hostile("searches", { sandbox_profile: "permissive" }) };
+      await writeFile(manifestPath, manifestText(tools));
+      const environment = {
+        ...workerEnvironment(broker, base, manifestPath, fixtureTools),
+        AWS_SECRET_ACCESS_KEY: whole,
+        // A path of the host that bubblewrap is told: a part of the secret, too.
+        SANDBOX_WORK_DIR: join(base, whole),
+      };
+      const worker = owned.use(new WorkerProcess(environment));
+      await worker.says("worker ready");
+      const agent = owned.use(
+        await Agent.connect(
+          { host: broker.host, port: broker.port, namespace },
+          AbortSignal.timeout(30_000),
+        ),
+      );
+      expect(await agent.call({ tool: "searches", args: { start, rest } })).toMatchObject({
+        kind: "success",
+        toolResult: { found: [] },
+      });
+    },
+  );
 
-  test("a tool reaches no socket in the file system, and under restrictive no abstract one", async () => {
-    await using owned = new AsyncDisposableStack();
-    const base = await reachableDirectory();
-    owned.defer(() => rm(base, { recursive: true, force: true }));
-    const path = join(base, "host.sock");
-    const abstract = `str-test-${randomBytes(8).toString("hex")}`;
-    for (const address of [path, `\0${abstract}`]) {
-      const server = owned.use(createServer((socket) => socket.destroy()));
-      server.listen(address);
-      await once(server, "listening");
-    }
-    await chmod(path, 0o777);
-    await using rig = await startRig({
-      tools: {
-        connects: hostile("connects", { sandbox_profile: "permissive" }),
-        connects_restrictive: hostile("connects", { sandbox_profile: "restrictive" }),
-      },
-    });
-    const outcome = async (tool: string, address: string) => {
-      const answer = await rig.call(tool, { path: address });
-      return answer.kind === "success" ? answer.toolResult["outcome"] : answer;
-    };
-    expect(await outcome("connects", path)).toBe("ENOENT");
-    expect(await outcome("connects_restrictive", path)).toBe("ENOENT");
-    expect(await outcome("connects_restrictive", `@${abstract}`)).toBe("ECONNREFUSED");
-  });
+  test(
+    "a tool reaches no socket in the file system, and under restrictive no abstract one",
+    { tags: "promise-S14" },
+    async () => {
+      await using owned = new AsyncDisposableStack();
+      const base = await reachableDirectory();
+      owned.defer(() => rm(base, { recursive: true, force: true }));
+      const path = join(base, "host.sock");
+      const abstract = `str-test-${randomBytes(8).toString("hex")}`;
+      for (const address of [path, `\0${abstract}`]) {
+        const server = owned.use(createServer((socket) => socket.destroy()));
+        server.listen(address);
+        await once(server, "listening");
+      }
+      await chmod(path, 0o777);
+      await using rig = await startRig({
+        tools: {
+          connects: hostile("connects", { sandbox_profile: "permissive" }),
+          connects_restrictive: hostile("connects", { sandbox_profile: "restrictive" }),
+        },
+      });
+      const outcome = async (tool: string, address: string) => {
+        const answer = await rig.call(tool, { path: address });
+        return answer.kind === "success" ? answer.toolResult["outcome"] : answer;
+      };
+      expect(await outcome("connects", path)).toBe("ENOENT");
+      expect(await outcome("connects_restrictive", path)).toBe("ENOENT");
+      expect(await outcome("connects_restrictive", `@${abstract}`)).toBe("ECONNREFUSED");
+    },
+  );
 });

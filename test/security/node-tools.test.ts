@@ -129,6 +129,7 @@ describe("a Node tool", () => {
 
   testPerProfile(
     "finds nothing of the worker in any environment, and of its program's place the program alone, under %s",
+    { tags: "promise-S12" },
     async (profile) => {
       const view = await result<{
         env: Record<string, string>;
@@ -160,6 +161,7 @@ describe("a Node tool", () => {
 
   testPerProfile(
     "changes neither its tools, the runner, its program nor its compiled code, under %s",
+    { tags: "promise-S13" },
     async (profile) => {
       const places = [
         "/tools",
@@ -184,7 +186,7 @@ describe("a Node tool", () => {
     },
   );
 
-  testPerProfile("does all that tools do under %s", async (profile) => {
+  testPerProfile("does all that tools do under %s", { tags: "promise-S19" }, async (profile) => {
     expect(await result(`run_${profile}`)).toEqual({
       thread: "said7",
       child: 7,
@@ -193,7 +195,7 @@ describe("a Node tool", () => {
     });
   });
 
-  test("gets compiled code of its own module only", async () => {
+  test("gets compiled code of its own module only", { tags: "promise-C2" }, async () => {
     const own = await result<{ files: string[] }>("cached");
     const other = await result<{ files: string[] }>("other_cached");
     expect(own.files.length).toBeGreaterThan(5);
@@ -204,21 +206,29 @@ describe("a Node tool", () => {
     expect(names(other.files).difference(names(own.files)).size).toBe(difference.size);
   });
 
-  test("finds nothing that the run which compiled it has left, nor an earlier call", async () => {
-    for (let call = 0; call < 2; call++) {
-      expect(await result("leaves_word")).toEqual({ found: [], cached: true });
-    }
-  });
+  test(
+    "finds nothing that the run which compiled it has left, nor an earlier call",
+    { tags: "promise-C2" },
+    async () => {
+      for (let call = 0; call < 2; call++) {
+        expect(await result("leaves_word")).toEqual({ found: [], cached: true });
+      }
+    },
+  );
 
-  test("is ended when all its processes together hold more than its profile allows", async () => {
-    expect(await rig.call("children", { count: 2 })).toMatchObject({
-      kind: "error",
-      code: "EXECUTION_ERROR",
-      message: "Tool needs more memory than its sandbox may use",
-    });
-  });
+  test(
+    "is ended when all its processes together hold more than its profile allows",
+    { tags: "promise-E1" },
+    async () => {
+      expect(await rig.call("children", { count: 2 })).toMatchObject({
+        kind: "error",
+        code: "EXECUTION_ERROR",
+        message: "Tool needs more memory than its sandbox may use",
+      });
+    },
+  );
 
-  test("opens no debugger on the host's network by a signal", async () => {
+  test("opens no debugger on the host's network by a signal", { tags: "promise-S13" }, async () => {
     expect(await result("signals")).toEqual({ debugger: null, other: true });
   });
 });

@@ -5,22 +5,26 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { startRig } from "../support/rig.ts";
 
-test("a call ends with its own processes, also when another one holds its output open", async () => {
-  await using rig = await startRig({
-    tools: { holds: { function: "holds" }, gives: { function: "gives_output_away" } },
-  });
-  const name = `str-test-${randomUUID()}`;
-  const ready = Promise.withResolvers<void>();
-  const options = { onStatus: () => ready.resolve() };
-  const holding = rig.agent.call(
-    { tool: "holds", args: { name, seconds: 600 }, timeoutSeconds: 600 },
-    options,
-  );
-  // It is stopped with the rig; what it then answers is nobody's.
-  holding.catch(() => undefined);
-  await ready.promise;
-  expect(await rig.call("gives", { name })).toMatchObject({
-    kind: "success",
-    toolResult: { given: 2 },
-  });
-});
+test(
+  "a call ends with its own processes, also when another one holds its output open",
+  { tags: "promise-E5" },
+  async () => {
+    await using rig = await startRig({
+      tools: { holds: { function: "holds" }, gives: { function: "gives_output_away" } },
+    });
+    const name = `str-test-${randomUUID()}`;
+    const ready = Promise.withResolvers<void>();
+    const options = { onStatus: () => ready.resolve() };
+    const holding = rig.agent.call(
+      { tool: "holds", args: { name, seconds: 600 }, timeoutSeconds: 600 },
+      options,
+    );
+    // It is stopped with the rig; what it then answers is nobody's.
+    holding.catch(() => undefined);
+    await ready.promise;
+    expect(await rig.call("gives", { name })).toMatchObject({
+      kind: "success",
+      toolResult: { given: 2 },
+    });
+  },
+);

@@ -79,7 +79,7 @@ function resultOf(answer: CallResult): Record<string, unknown> {
 }
 
 describe("a tool with a mount", () => {
-  test("can change nothing in it, also under permissive", async () => {
+  test("can change nothing in it, also under permissive", { tags: "promise-S23" }, async () => {
     const before = await stat(join(base, "allowed/one/data.txt"));
     const refused = { open: "EROFS", chmod: "EROFS", rename: "EROFS", remove: "EROFS" };
     expect(resultOf(await rig.call("writes", { path: "/data/data.txt" }))).toMatchObject(refused);
@@ -92,16 +92,20 @@ describe("a tool with a mount", () => {
     expect(await readFile(join(base, "allowed/one/data.txt"), "utf8")).toBe("data");
   });
 
-  test("is not led elsewhere by a link that is exchanged after it was served", async () => {
-    const path = "/data/data.txt";
-    expect(resultOf(await rig.call("reads", { path }))).toEqual({ text: "data" });
-    await exchange(join(base, "secret"));
-    const answer = await rig.call("reads", { path });
-    expect(answer).toMatchObject({ kind: "error", code: "TOOL_NOT_AVAILABLE" });
-    expect(JSON.stringify(answer)).not.toContain(base);
-    await exchange(join(base, "allowed/one"));
-    expect(resultOf(await rig.call("reads", { path }))).toEqual({ text: "data" });
-  });
+  test(
+    "is not led elsewhere by a link that is exchanged after it was served",
+    { tags: "promise-S23" },
+    async () => {
+      const path = "/data/data.txt";
+      expect(resultOf(await rig.call("reads", { path }))).toEqual({ text: "data" });
+      await exchange(join(base, "secret"));
+      const answer = await rig.call("reads", { path });
+      expect(answer).toMatchObject({ kind: "error", code: "TOOL_NOT_AVAILABLE" });
+      expect(JSON.stringify(answer)).not.toContain(base);
+      await exchange(join(base, "allowed/one"));
+      expect(resultOf(await rig.call("reads", { path }))).toEqual({ text: "data" });
+    },
+  );
 
   async function exchange(target: string): Promise<void> {
     await symlink(target, join(base, "allowed/next"));
@@ -109,48 +113,61 @@ describe("a tool with a mount", () => {
   }
 });
 
-test("a tool that wants of the host what the operator does not allow is not served", () => {
-  const refused = rig.logLines
-    .map((line) => JSON.parse(line) as Record<string, string>)
-    .filter(({ msg }) => msg === "tool not served")
-    .map(({ tool: name, reason }) => [name, reason]);
-  expect(Object.fromEntries(refused)).toEqual({
-    kernel_log: "/dev/kmsg is not allowed by SANDBOX_ALLOWED_DEVICES",
-    secret: `${join(base, "secret")} is not allowed by SANDBOX_ALLOWED_MOUNTS`,
-    climbs: `${base} is not allowed by SANDBOX_ALLOWED_MOUNTS`,
-  });
-});
+test(
+  "a tool that wants of the host what the operator does not allow is not served",
+  { tags: "promise-S23" },
+  () => {
+    const refused = rig.logLines
+      .map((line) => JSON.parse(line) as Record<string, string>)
+      .filter(({ msg }) => msg === "tool not served")
+      .map(({ tool: name, reason }) => [name, reason]);
+    expect(Object.fromEntries(refused)).toEqual({
+      kernel_log: "/dev/kmsg is not allowed by SANDBOX_ALLOWED_DEVICES",
+      secret: `${join(base, "secret")} is not allowed by SANDBOX_ALLOWED_MOUNTS`,
+      climbs: `${base} is not allowed by SANDBOX_ALLOWED_MOUNTS`,
+    });
+  },
+);
 
 describe("a request", () => {
   const tight = { memory: 200 * MiB, open_files: 50, has_network: false };
 
   test.each(["restrictive", "standard", "permissive"])(
     "for %s widens nothing that the manifest says of the tool",
+    { tags: "promise-S21" },
     async (profile) => {
       expect(resultOf(await rig.call("tight", {}, { profile }))).toMatchObject(tight);
     },
   );
 
-  test("for restrictive takes away what the manifest adds to a profile, and keeps what it takes", async () => {
-    expect(resultOf(await rig.call("open"))).toMatchObject({
-      ...{ memory: 900 * MiB, open_files: 50, has_network: true },
-    });
-    expect(resultOf(await rig.call("open", {}, { profile: "restrictive" }))).toMatchObject({
-      ...{ memory: 512 * MiB, open_files: 50, has_network: false },
-    });
-  });
+  test(
+    "for restrictive takes away what the manifest adds to a profile, and keeps what it takes",
+    { tags: "promise-S21" },
+    async () => {
+      expect(resultOf(await rig.call("open"))).toMatchObject({
+        ...{ memory: 900 * MiB, open_files: 50, has_network: true },
+      });
+      expect(resultOf(await rig.call("open", {}, { profile: "restrictive" }))).toMatchObject({
+        ...{ memory: 512 * MiB, open_files: 50, has_network: false },
+      });
+    },
+  );
 });
 
-test("an isolated tool finds no other module, neither its source nor its compiled code", async () => {
-  const compiledResult = async (name: string) =>
-    vi.waitFor(
-      async () => {
-        const result = resultOf(await rig.call(name, { text: marker }));
-        expect(result).toMatchObject({ isCompiled: true });
-        return result;
-      },
-      { timeout: 30_000, interval: 200 },
-    );
-  expect(await compiledResult("together")).toMatchObject({ sources: true, compiled: true });
-  expect(await compiledResult("alone")).toMatchObject({ sources: false, compiled: false });
-});
+test(
+  "an isolated tool finds no other module, neither its source nor its compiled code",
+  { tags: "promise-S24" },
+  async () => {
+    const compiledResult = async (name: string) =>
+      vi.waitFor(
+        async () => {
+          const result = resultOf(await rig.call(name, { text: marker }));
+          expect(result).toMatchObject({ isCompiled: true });
+          return result;
+        },
+        { timeout: 30_000, interval: 200 },
+      );
+    expect(await compiledResult("together")).toMatchObject({ sources: true, compiled: true });
+    expect(await compiledResult("alone")).toMatchObject({ sources: false, compiled: false });
+  },
+);

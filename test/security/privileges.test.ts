@@ -39,25 +39,30 @@ describe("a tool", () => {
     return answer.toolResult;
   }
 
-  testPerProfile("has no capability and can gain none under %s", async (profile) => {
-    const nobody = {
-      Uid: "65534\t65534\t65534\t65534",
-      Gid: "65534\t65534\t65534\t65534",
-      Groups: "",
-      CapInh: none,
-      CapPrm: none,
-      CapEff: none,
-      CapBnd: none,
-      CapAmb: none,
-      NoNewPrivs: "1",
-    };
-    // bubblewrap's own process in there could be made to do what it may do, so it must not be able
-    // to do more.
-    expect(await result(`privileges_${profile}`)).toEqual({ self: nobody, "1": nobody });
-  });
+  testPerProfile(
+    "has no capability and can gain none under %s",
+    { tags: "promise-S4" },
+    async (profile) => {
+      const nobody = {
+        Uid: "65534\t65534\t65534\t65534",
+        Gid: "65534\t65534\t65534\t65534",
+        Groups: "",
+        CapInh: none,
+        CapPrm: none,
+        CapEff: none,
+        CapBnd: none,
+        CapAmb: none,
+        NoNewPrivs: "1",
+      };
+      // bubblewrap's own process in there could be made to do what it may do, so it must not be
+      // able to do more.
+      expect(await result(`privileges_${profile}`)).toEqual({ self: nobody, "1": nobody });
+    },
+  );
 
   testPerProfile(
     "can make no namespace, mount or device and lift no limit under %s",
+    { tags: "promise-S4" },
     async (profile) => {
       const outcomes = await result(`attempts_${profile}`);
       expect(Object.keys(outcomes).length).toBeGreaterThan(20);
@@ -65,24 +70,32 @@ describe("a tool", () => {
     },
   );
 
-  test("runs on the host as a user without privileges, also when the worker is root", async (context) => {
-    if (process.getuid?.() !== 0) context.skip("needs a worker that is root");
-    const running = rig.call("sleeps", { seconds: 4 });
-    const users = await vi.waitFor(async () => {
-      const found = await usersOfSandboxes(rig);
-      expect(found.length).toBeGreaterThan(0);
-      return found;
-    }, patience);
-    expect(new Set(users)).toEqual(new Set([String(rig.config.sandbox.uid)]));
-    expect(await running).toMatchObject({ kind: "success" });
-  });
+  test(
+    "runs on the host as a user without privileges, also when the worker is root",
+    { tags: "promise-S6" },
+    async (context) => {
+      if (process.getuid?.() !== 0) context.skip("needs a worker that is root");
+      const running = rig.call("sleeps", { seconds: 4 });
+      const users = await vi.waitFor(async () => {
+        const found = await usersOfSandboxes(rig);
+        expect(found.length).toBeGreaterThan(0);
+        return found;
+      }, patience);
+      expect(new Set(users)).toEqual(new Set([String(rig.config.sandbox.uid)]));
+      expect(await running).toMatchObject({ kind: "success" });
+    },
+  );
 
-  test("that holds the first process of its sandbox is ended at its time limit all the same", async () => {
-    expect(await rig.call("stops_first_process", {}, { timeoutSeconds: 1 })).toMatchObject({
-      kind: "timed-out",
-    });
-    expect(await usersOfSandboxes(rig)).toEqual([]);
-  });
+  test(
+    "that holds the first process of its sandbox is ended at its time limit all the same",
+    { tags: "promise-E4" },
+    async () => {
+      expect(await rig.call("stops_first_process", {}, { timeoutSeconds: 1 })).toMatchObject({
+        kind: "timed-out",
+      });
+      expect(await usersOfSandboxes(rig)).toEqual([]);
+    },
+  );
 });
 
 /**

@@ -61,38 +61,42 @@ describe("a sandbox", () => {
   const look = (profile: string, args = {}) => result<View>(`looks_around_${profile}`, args);
 
   describePerProfile("of profile %s", (profile) => {
-    test("runs as nobody, in namespaces of its own, with nothing inherited", async () => {
-      const view = await look(profile);
-      expect(view.uid).toBe(65534);
-      expect(view.hostname).toBe("sandbox");
-      // bubblewrap's first process and the runner; a worker on the host would be there by another
-      // number.
-      expect(view.processes).toEqual([1, 2]);
-      // What this test's own process inherited is closed by worker/main.ts alone (see
-      // process.test.ts).
-      const inherited = inheritableDescriptors();
-      const own = Object.entries(view.descriptors).filter(
-        ([number]) => !inherited.includes(Number(number)),
-      );
-      expect(Object.fromEntries(own)).toEqual({
-        "0": "/dev/null",
-        "1": "socket",
-        "2": "socket",
-        "3": "/sandbox/work/status.pipe",
-      });
-      expect(Object.keys(view.env).sort()).toEqual([
-        "HOME",
-        "LANG",
-        "PATH",
-        "PWD",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONPATH",
-        "TMPDIR",
-        "_SAM_SANDBOX_LIGHT",
-      ]);
-    });
+    test(
+      "runs as nobody, in namespaces of its own, with nothing inherited",
+      { tags: "promise-S3" },
+      async () => {
+        const view = await look(profile);
+        expect(view.uid).toBe(65534);
+        expect(view.hostname).toBe("sandbox");
+        // bubblewrap's first process and the runner; a worker on the host would be there by another
+        // number.
+        expect(view.processes).toEqual([1, 2]);
+        // What this test's own process inherited is closed by worker/main.ts alone (see
+        // process.test.ts).
+        const inherited = inheritableDescriptors();
+        const own = Object.entries(view.descriptors).filter(
+          ([number]) => !inherited.includes(Number(number)),
+        );
+        expect(Object.fromEntries(own)).toEqual({
+          "0": "/dev/null",
+          "1": "socket",
+          "2": "socket",
+          "3": "/sandbox/work/status.pipe",
+        });
+        expect(Object.keys(view.env).sort()).toEqual([
+          "HOME",
+          "LANG",
+          "PATH",
+          "PWD",
+          "PYTHONDONTWRITEBYTECODE",
+          "PYTHONPATH",
+          "TMPDIR",
+          "_SAM_SANDBOX_LIGHT",
+        ]);
+      },
+    );
 
-    test("shows no file of the host that is not on the list", async () => {
+    test("shows no file of the host that is not on the list", { tags: "promise-S7" }, async () => {
       const paths = [
         "/",
         "/root",
@@ -126,34 +130,38 @@ describe("a sandbox", () => {
       expect(view.paths["/proc/1/environ"]).not.toContain("hidden");
     });
 
-    test("lets nothing be written but the work directory and private temporary directories", async () => {
-      const outside = [
-        "/file",
-        "/usr/file",
-        "/etc/file",
-        "/dev/file",
-        "/tools/python/file",
-        "/sandbox/file",
-        "/sandbox/runner/file",
-      ];
-      const inside = [
-        "/sandbox/work/file",
-        "/sandbox/work/output/file",
-        "/tmp/file",
-        "/dev/shm/file",
-        "/dev/null",
-      ];
-      const { paths } = await result<{ paths: Record<string, string> }>(`writes_${profile}`, {
-        paths: [...outside, ...inside, "/var/file"],
-      });
-      for (const path of outside)
-        expect(`${path} ${paths[path]}`).toMatch(/OSError|PermissionError/);
-      for (const path of inside) expect(`${path} ${paths[path]}`).toBe(`${path} written`);
-      expect(paths["/var/file"]).toBe(profile === "permissive" ? "written" : "FileNotFoundError");
-    });
+    test(
+      "lets nothing be written but the work directory and private temporary directories",
+      { tags: "promise-S8" },
+      async () => {
+        const outside = [
+          "/file",
+          "/usr/file",
+          "/etc/file",
+          "/dev/file",
+          "/tools/python/file",
+          "/sandbox/file",
+          "/sandbox/runner/file",
+        ];
+        const inside = [
+          "/sandbox/work/file",
+          "/sandbox/work/output/file",
+          "/tmp/file",
+          "/dev/shm/file",
+          "/dev/null",
+        ];
+        const { paths } = await result<{ paths: Record<string, string> }>(`writes_${profile}`, {
+          paths: [...outside, ...inside, "/var/file"],
+        });
+        for (const path of outside)
+          expect(`${path} ${paths[path]}`).toMatch(/OSError|PermissionError/);
+        for (const path of inside) expect(`${path} ${paths[path]}`).toBe(`${path} written`);
+        expect(paths["/var/file"]).toBe(profile === "permissive" ? "written" : "FileNotFoundError");
+      },
+    );
   });
 
-  test("has the limits of its profile", async () => {
+  test("has the limits of its profile", { tags: "promise-S15" }, async () => {
     const views = await Promise.all(profiles.map((profile) => look(profile)));
     expect(views.map((view) => view.limits)).toEqual([
       {
@@ -186,7 +194,7 @@ describe("a sandbox", () => {
     expect(views[1]!.cpus).toBeLessThanOrEqual(2);
   });
 
-  test("stops a fork bomb of its own, per sandbox", async () => {
+  test("stops a fork bomb of its own, per sandbox", { tags: "promise-S15" }, async () => {
     const [one, other] = await Promise.all([
       result<{ forked: number }>("forks_restrictive"),
       result<{ forked: number }>("forks_restrictive"),
@@ -197,7 +205,7 @@ describe("a sandbox", () => {
     }
   });
 
-  test("bounds what fits into its memory-backed directories", async () => {
+  test("bounds what fits into its memory-backed directories", { tags: "promise-S15" }, async () => {
     for (const directory of ["/tmp", "/dev/shm"]) {
       const filled = await result<{ megabytes: number; error: string }>("fills_restrictive", {
         path: `${directory}/fill`,
@@ -209,23 +217,27 @@ describe("a sandbox", () => {
     }
   });
 
-  test("has no network under restrictive, and the host's under standard and permissive", async () => {
-    await using server = createServer((socket) => socket.end());
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as { port: number };
-    const views = await Promise.all(
-      profiles.map((profile) => look(profile, { connect: ["127.0.0.1", port] })),
-    );
-    expect(views.map((view) => view.connect)).toEqual([
-      expect.stringMatching(/Error/),
-      "connected",
-      "connected",
-    ]);
-    expect(views[0]!.interfaces).toEqual(["lo"]);
-  });
+  test(
+    "has no network under restrictive, and the host's under standard and permissive",
+    { tags: "promise-S14" },
+    async () => {
+      await using server = createServer((socket) => socket.end());
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as { port: number };
+      const views = await Promise.all(
+        profiles.map((profile) => look(profile, { connect: ["127.0.0.1", port] })),
+      );
+      expect(views.map((view) => view.connect)).toEqual([
+        expect.stringMatching(/Error/),
+        "connected",
+        "connected",
+      ]);
+      expect(views[0]!.interfaces).toEqual(["lo"]);
+    },
+  );
 
-  test("reads /etc under permissive only", async () => {
+  test("reads /etc under permissive only", { tags: "promise-S7" }, async () => {
     const views = await Promise.all(
       profiles.map((profile) => look(profile, { paths: ["/etc/passwd"] })),
     );
@@ -236,25 +248,33 @@ describe("a sandbox", () => {
     ]);
   });
 
-  test("sees the worker's variables that its manifest entry names, and no others", async () => {
-    const { env } = await result<View>("allowed");
-    expect(env["RIG_ALLOWED"]).toBe("shown");
-    expect(env).not.toHaveProperty("RIG_UNSET");
-    expect(Object.values(env)).not.toContain("hidden");
-  });
+  test(
+    "sees the worker's variables that its manifest entry names, and no others",
+    { tags: "promise-S11" },
+    async () => {
+      const { env } = await result<View>("allowed");
+      expect(env["RIG_ALLOWED"]).toBe("shown");
+      expect(env).not.toHaveProperty("RIG_UNSET");
+      expect(Object.values(env)).not.toContain("hidden");
+    },
+  );
 
   test("imports modules that stand beside the tool's", async () => {
     expect(await result("sibling")).toEqual({ greeting: "hello from beside" });
   });
 
-  test("keeps a request from widening: restrictive always tightens, standard lowers nothing, permissive gives nothing", async () => {
-    const limitOf = async (tool: string, profile: string) => {
-      const answer = await rig.call(tool, {}, { profile });
-      return ((answer as { toolResult?: unknown }).toolResult as View).limits["RLIMIT_NOFILE"];
-    };
-    expect(await limitOf("looks_around_permissive", "standard")).toBe(1024);
-    expect(await limitOf("looks_around_permissive", "restrictive")).toBe(128);
-    expect(await limitOf("allowed", "permissive")).toBe(512);
-    expect(await limitOf("allowed", "standard")).toBe(512);
-  });
+  test(
+    "keeps a request from widening: restrictive always tightens, standard lowers nothing, permissive gives nothing",
+    { tags: "promise-S21" },
+    async () => {
+      const limitOf = async (tool: string, profile: string) => {
+        const answer = await rig.call(tool, {}, { profile });
+        return ((answer as { toolResult?: unknown }).toolResult as View).limits["RLIMIT_NOFILE"];
+      };
+      expect(await limitOf("looks_around_permissive", "standard")).toBe(1024);
+      expect(await limitOf("looks_around_permissive", "restrictive")).toBe(128);
+      expect(await limitOf("allowed", "permissive")).toBe(512);
+      expect(await limitOf("allowed", "standard")).toBe(512);
+    },
+  );
 });

@@ -154,17 +154,22 @@ describe("a tool", () => {
   describe("meets the filter:", () => {
     beforeEach((context) => context.skip(!isFilteredArch(arch), `there is none for ${arch}`));
 
-    testPerProfile("is refused every call of the list under %s", async (profile) => {
-      expect(Object.keys(refused).length).toBeGreaterThan(45);
-      expect(await attempt("makes", profile)).toEqual({
-        ...allOf(Object.keys(refused), "EPERM"),
-        ...allOf(Object.keys(unknown), "ENOSYS"),
-        ...allOf(Object.keys(unfit), "EINVAL"),
-      });
-    });
+    testPerProfile(
+      "is refused every call of the list under %s",
+      { tags: ["promise-S5", "promise-S20"] },
+      async (profile) => {
+        expect(Object.keys(refused).length).toBeGreaterThan(45);
+        expect(await attempt("makes", profile)).toEqual({
+          ...allOf(Object.keys(refused), "EPERM"),
+          ...allOf(Object.keys(unknown), "ENOSYS"),
+          ...allOf(Object.keys(unfit), "EINVAL"),
+        });
+      },
+    );
 
     testPerProfile(
       "has no descriptors of a thread, no notes of others' reading and no huge pages under %s",
+      { tags: "promise-C4" },
       async (profile) => {
         expect(await attempt("asks_for_more", profile)).toEqual({
           "a thread with descriptors of its own": "EPERM",
@@ -182,33 +187,45 @@ describe("a tool", () => {
       },
     );
 
-    testPerProfile("holds no memory that no bound counts under %s", async (profile) => {
-      expect(await attempt("hides_memory", profile)).toEqual(allOf(waysToHideMemory, "ENOSYS"));
-    });
+    testPerProfile(
+      "holds no memory that no bound counts under %s",
+      { tags: "promise-S19" },
+      async (profile) => {
+        expect(await attempt("hides_memory", profile)).toEqual(allOf(waysToHideMemory, "ENOSYS"));
+      },
+    );
 
     testPerProfile("clones no namespace under %s", async (profile) => {
       expect(await attempt("clones", profile)).toEqual(allOf(Object.keys(namespaceFlags), "EPERM"));
     });
 
-    testPerProfile("has sockets of four families and no others under %s", async (profile) => {
-      const found = await attempt<Record<string, Record<string, string>>>("opens_sockets", profile);
-      const notRefused = (call: string) =>
-        Object.entries(found[call]!)
-          .filter(([, outcome]) => outcome !== "EAFNOSUPPORT")
-          .map(([family]) => Number(family));
-      const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
-      expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socket")));
-      expect(found["socket"]).toMatchObject({ 1: "done", 2: "done" });
-      expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socketpair")));
-      expect(found["socketpair"]).toMatchObject({ 1: "done" });
-      const protocols = Object.entries(found["netlink"]!);
-      expect(protocols.filter(([, outcome]) => outcome !== "EPROTONOSUPPORT")).toEqual([
-        ["0", "done"],
-      ]);
-    });
+    testPerProfile(
+      "has sockets of four families and no others under %s",
+      { tags: "promise-S5" },
+      async (profile) => {
+        const found = await attempt<Record<string, Record<string, string>>>(
+          "opens_sockets",
+          profile,
+        );
+        const notRefused = (call: string) =>
+          Object.entries(found[call]!)
+            .filter(([, outcome]) => outcome !== "EAFNOSUPPORT")
+            .map(([family]) => Number(family));
+        const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
+        expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socket")));
+        expect(found["socket"]).toMatchObject({ 1: "done", 2: "done" });
+        expect(Object.values(families)).toEqual(expect.arrayContaining(notRefused("socketpair")));
+        expect(found["socketpair"]).toMatchObject({ 1: "done" });
+        const protocols = Object.entries(found["netlink"]!);
+        expect(protocols.filter(([, outcome]) => outcome !== "EPROTONOSUPPORT")).toEqual([
+          ["0", "done"],
+        ]);
+      },
+    );
 
     testPerProfile(
       "has the kernel make no programs and no memory of its own by options under %s",
+      { tags: "promise-S18" },
       async (profile) => {
         expect(await attempt("sets_options", profile)).toEqual({
           "slots for futexes": "EINVAL",
@@ -235,6 +252,7 @@ describe("a tool", () => {
 
     test.each(withTerminals)(
       "types into no terminal, not even its own, under %s",
+      { tags: "promise-S5" },
       async (profile) => {
         expect(await attempt("types_into_terminal", profile)).toEqual({
           TIOCSTI: "EPERM",
@@ -256,6 +274,7 @@ describe("a tool", () => {
 
     testPerProfile(
       "is killed when it calls by another table of numbers under %s",
+      { tags: "promise-S5" },
       async (profile, context) => {
         context.skip(arch !== "x64", `${arch} has one table`);
         expect(await attempt("calls_otherwise", profile)).toEqual({
@@ -266,23 +285,31 @@ describe("a tool", () => {
       },
     );
 
-    testPerProfile("shares it with every process of its sandbox under %s", async (profile) => {
-      const found = await result(toolName("filters", profile));
-      // bubblewrap's own process, the runner and the tool's child.
-      expect(Object.keys(found)).toEqual(expect.arrayContaining(["1", "2"]));
-      expect(Object.keys(found)).toHaveLength(3);
-      expect(new Set(Object.values(found))).toEqual(new Set(["2"]));
-    });
+    testPerProfile(
+      "shares it with every process of its sandbox under %s",
+      { tags: "promise-S5" },
+      async (profile) => {
+        const found = await result(toolName("filters", profile));
+        // bubblewrap's own process, the runner and the tool's child.
+        expect(Object.keys(found)).toEqual(expect.arrayContaining(["1", "2"]));
+        expect(Object.keys(found)).toHaveLength(3);
+        expect(new Set(Object.values(found))).toEqual(new Set(["2"]));
+      },
+    );
 
-    testPerProfile("leaves no key for a later call under %s", async (profile) => {
-      expect(await leaveAndFind((tool, args) => result(toolName(tool, profile), args))).toEqual(
-        noKeys,
-      );
-    });
+    testPerProfile(
+      "leaves no key for a later call under %s",
+      { tags: "promise-C3" },
+      async (profile) => {
+        expect(await leaveAndFind((tool, args) => result(toolName(tool, profile), args))).toEqual(
+          noKeys,
+        );
+      },
+    );
 
     test(
       "finds and leaves none in the worker's session keyring either",
-      { tags: "full" },
+      { tags: ["full", "promise-C3"] },
       async (context) => {
         const control = await foundOutside();
         context.skip(control === "no keyring", "the host gives this process no keyring");
@@ -294,74 +321,82 @@ describe("a tool", () => {
       },
     );
 
-    test("and without it the kernel would have answered", { tags: "full" }, async (context) => {
-      const bare = await bareSandbox(rig, context);
+    test(
+      "and without it the kernel would have answered",
+      { tags: ["full", "promise-S5", "promise-S18", "promise-S19"] },
+      async (context) => {
+        const bare = await bareSandbox(rig, context);
 
-      const made = await bare("makes");
-      const answered = Object.keys(made).filter((name) => made[name] !== "EPERM");
-      expect(answered).toEqual(expect.arrayContaining(openToEverybody));
-      const missing = Object.keys(unknown).filter((name) => made[name] === "ENOSYS");
-      // Of the calls that the kernel may lack these are some that it may be told to lack.
-      expect(["memfd_secret", ...memoryNodeCalls]).toEqual(expect.arrayContaining(missing));
-      expect(Object.keys(unfit).map((name) => made[name])).toEqual(
-        Object.keys(unfit).map(() => "EBADF"),
-      );
-      expect(await bare("asks_for_more")).toMatchObject({
-        "a thread with descriptors of its own": "EINVAL",
-        "descriptors of its own": "done",
-        "notes of others' reading": "done",
-        // There is none to give back.
-        "a lease": "EAGAIN",
-      });
-      expect(await bare("hides_memory")).toMatchObject({
-        "an unmapped file in memory": "held",
-        "shared memory of System V": "held",
-        "a message queue of System V": "held",
-        "semaphores of System V": "held",
-      });
+        const made = await bare("makes");
+        const answered = Object.keys(made).filter((name) => made[name] !== "EPERM");
+        expect(answered).toEqual(expect.arrayContaining(openToEverybody));
+        const missing = Object.keys(unknown).filter((name) => made[name] === "ENOSYS");
+        // Of the calls that the kernel may lack these are some that it may be told to lack.
+        expect(["memfd_secret", ...memoryNodeCalls]).toEqual(expect.arrayContaining(missing));
+        expect(Object.keys(unfit).map((name) => made[name])).toEqual(
+          Object.keys(unfit).map(() => "EBADF"),
+        );
+        expect(await bare("asks_for_more")).toMatchObject({
+          "a thread with descriptors of its own": "EINVAL",
+          "descriptors of its own": "done",
+          "notes of others' reading": "done",
+          // There is none to give back.
+          "a lease": "EAGAIN",
+        });
+        expect(await bare("hides_memory")).toMatchObject({
+          "an unmapped file in memory": "held",
+          "shared memory of System V": "held",
+          "a message queue of System V": "held",
+          "semaphores of System V": "held",
+        });
 
-      expect(Object.values(await bare("clones"))).not.toContain("EPERM");
-      // A packet socket needs a capability.
-      expect(await bare("opens_sockets")).toMatchObject({
-        socket: { 17: "EPERM" },
-        // Generic netlink.
-        netlink: { 16: "done" },
-      });
-      expect(await bare("sets_options")).toMatchObject({
-        // Kernels before 6.16 know none.
-        "slots for futexes": expect.stringMatching(/^(done|EINVAL)$/),
-        "a filter": "done",
-        "a filter by its own call": "done",
-        "a filter with a descriptor": "done",
-        "to be hidden": "done",
-        "a program of a socket": "done",
-        "pages as they are": "done",
-        // It knows none of that name, or none at all.
-        "another protocol": expect.stringMatching(/^(ENOENT|ENOTCONN|EPERM)$/),
-        "in part without sums": expect.stringMatching(/^(done|EPROTONOSUPPORT)$/),
-      });
-      expect(await bare("types_into_terminal")).toMatchObject({
-        // Hosts with dev.tty.legacy_tiocsti 0 refuse it by themselves.
-        TIOCSTI: expect.stringMatching(/^(done|EIO)$/),
-        "TIOCSTI with a bit above": "ENOTTY",
-        TIOCLINUX: "ENOTTY",
-        TIOCSETD: "done",
-      });
-      expect(await bare("changes_personality")).toMatchObject({ ADDR_NO_RANDOMIZE: "done" });
-      if (arch === "x64") expect(await bare("calls_otherwise")).toMatchObject({ x32: "went on" });
-    });
+        expect(Object.values(await bare("clones"))).not.toContain("EPERM");
+        // A packet socket needs a capability.
+        expect(await bare("opens_sockets")).toMatchObject({
+          socket: { 17: "EPERM" },
+          // Generic netlink.
+          netlink: { 16: "done" },
+        });
+        expect(await bare("sets_options")).toMatchObject({
+          // Kernels before 6.16 know none.
+          "slots for futexes": expect.stringMatching(/^(done|EINVAL)$/),
+          "a filter": "done",
+          "a filter by its own call": "done",
+          "a filter with a descriptor": "done",
+          "to be hidden": "done",
+          "a program of a socket": "done",
+          "pages as they are": "done",
+          // It knows none of that name, or none at all.
+          "another protocol": expect.stringMatching(/^(ENOENT|ENOTCONN|EPERM)$/),
+          "in part without sums": expect.stringMatching(/^(done|EPROTONOSUPPORT)$/),
+        });
+        expect(await bare("types_into_terminal")).toMatchObject({
+          // Hosts with dev.tty.legacy_tiocsti 0 refuse it by themselves.
+          TIOCSTI: expect.stringMatching(/^(done|EIO)$/),
+          "TIOCSTI with a bit above": "ENOTTY",
+          TIOCLINUX: "ENOTTY",
+          TIOCSETD: "done",
+        });
+        expect(await bare("changes_personality")).toMatchObject({ ADDR_NO_RANDOMIZE: "done" });
+        if (arch === "x64") expect(await bare("calls_otherwise")).toMatchObject({ x32: "went on" });
+      },
+    );
   });
 
-  testPerProfile("opens pseudo terminals where the profile %s has them", async (profile) => {
-    const has = withTerminals.includes(profile);
-    expect(await result(toolName("opens_terminal", profile))).toEqual({
-      "/dev": has ? ["ptmx", "pts"] : [],
-      "/dev/ptmx": has ? "opened" : "ENOENT",
-      "/dev/pts/ptmx": has ? "opened" : "ENOENT",
-    });
-  });
+  testPerProfile(
+    "opens pseudo terminals where the profile %s has them",
+    { tags: "promise-S20" },
+    async (profile) => {
+      const has = withTerminals.includes(profile);
+      expect(await result(toolName("opens_terminal", profile))).toEqual({
+        "/dev": has ? ["ptmx", "pts"] : [],
+        "/dev/ptmx": has ? "opened" : "ENOENT",
+        "/dev/pts/ptmx": has ? "opened" : "ENOENT",
+      });
+    },
+  );
 
-  testPerProfile("does all that tools do under %s", async (profile) => {
+  testPerProfile("does all that tools do under %s", { tags: "promise-S5" }, async (profile) => {
     const hasHostNetwork = builtInProfiles.get(profile)!.network === "host";
     const done = await result<Record<string, unknown>>(toolName("works", profile));
     expect(done).toEqual({

@@ -63,69 +63,81 @@ beforeEach((context) =>
 );
 
 describePerProfile("a call in a child of a template under %s", (profile) => {
-  test("is and has what a call in a sandbox of its own is and has", async (context) => {
-    const { host, template } = await open(context, { profile });
-    const { result } = await host.call<Look>(template, "look");
-    const cold = (await host.call<Look>(undefined, "look")).result;
-    const { [templateDir]: cover, ...mounts } = result.mounts;
-    // What hides the template's directory; nothing fits into it.
-    expect(cover).toEqual(["ro,nosuid,nodev,noexec,relatime", "tmpfs"]);
-    expect({
-      ...result,
-      mounts: points(mounts),
-      descriptors: ownDescriptors(result),
-    }).toEqual({ ...cold, mounts: points(cold.mounts), descriptors: ownDescriptors(cold) });
-    expect(result.status).toMatchObject({ CapBnd: "0000000000000000", Seccomp: "2" });
-  });
+  test(
+    "is and has what a call in a sandbox of its own is and has",
+    { tags: "promise-W6" },
+    async (context) => {
+      const { host, template } = await open(context, { profile });
+      const { result } = await host.call<Look>(template, "look");
+      const cold = (await host.call<Look>(undefined, "look")).result;
+      const { [templateDir]: cover, ...mounts } = result.mounts;
+      // What hides the template's directory; nothing fits into it.
+      expect(cover).toEqual(["ro,nosuid,nodev,noexec,relatime", "tmpfs"]);
+      expect({
+        ...result,
+        mounts: points(mounts),
+        descriptors: ownDescriptors(result),
+      }).toEqual({ ...cold, mounts: points(cold.mounts), descriptors: ownDescriptors(cold) });
+      expect(result.status).toMatchObject({ CapBnd: "0000000000000000", Seccomp: "2" });
+    },
+  );
 
-  test("finds nothing of what earlier calls have left wherever they can", async (context) => {
-    const { host, template } = await open(context, { profile });
-    // It was there before they ran.
-    await using waiting = await template.park(never);
-    for (let count = 1; count <= 5; count++) {
-      const left = await host.call<object>(template, "leave", { count });
-      const { result } = await host.call<object>(undefined, "leave", { count });
-      expect(left).toMatchObject({ result, error: undefined });
-      const places = expect.arrayContaining(["/tmp", "/dev/shm", "/sandbox/work"]);
-      expect(left).toMatchObject({ result: { written: places } });
-    }
-    expect(await host.call(template, "find")).toMatchObject(nothingFound);
-    const execution = await host.wake(waiting, "find");
-    expect(await execution.exited).toMatchObject({ exitCode: 0 });
-    const left = await waiting.workDir.openLeft("result.json");
-    await using handle = left!.handle;
-    expect(JSON.parse(await handle.readFile("utf8"))).toMatchObject({ result: { found: [] } });
-  });
+  test(
+    "finds nothing of what earlier calls have left wherever they can",
+    { tags: "promise-W2" },
+    async (context) => {
+      const { host, template } = await open(context, { profile });
+      // It was there before they ran.
+      await using waiting = await template.park(never);
+      for (let count = 1; count <= 5; count++) {
+        const left = await host.call<object>(template, "leave", { count });
+        const { result } = await host.call<object>(undefined, "leave", { count });
+        expect(left).toMatchObject({ result, error: undefined });
+        const places = expect.arrayContaining(["/tmp", "/dev/shm", "/sandbox/work"]);
+        expect(left).toMatchObject({ result: { written: places } });
+      }
+      expect(await host.call(template, "find")).toMatchObject(nothingFound);
+      const execution = await host.wake(waiting, "find");
+      expect(await execution.exited).toMatchObject({ exitCode: 0 });
+      const left = await waiting.workDir.openLeft("result.json");
+      await using handle = left!.handle;
+      expect(JSON.parse(await handle.readFile("utf8"))).toMatchObject({ result: { found: [] } });
+    },
+  );
 
-  test("reaches neither the template nor other children", async (context) => {
-    const { host, template } = await open(context, { profile });
-    await using other = await template.park(never);
-    const name = basename(other.workDir.path);
-    expect((await host.call(template, "attack", { name })).result).toEqual({
-      "the template's directory": [],
-      "to make a file there": "EROFS",
-      "another's work directory": "ENOENT",
-      "the same by the first process": "ENOENT",
-      "the same by its directory": "ENOENT",
-      "the socket": "ENOENT",
-      "what the first process has open": ["socket"],
-      "to open that": ["ENXIO"],
-      "to take that": "EPERM",
-      "to unmount": "EPERM",
-      "to mount": "EPERM",
-      "a user namespace": "EPERM",
-      "its namespaces of old": "EPERM",
-      "more namespaces": "EROFS",
-      "to change what runs": "EROFS",
-      "to write to what runs": expect.stringMatching(/^(EACCES|EROFS)$/),
-      "to trace": "EPERM",
-      "other processes": ["1", "its own"],
-      "children of the first": ["its own"],
-      "parent of the first": "0",
-      "pids beyond": [],
-    });
-    expect(await isAsGoodAsNew(host, template)).toBe(true);
-  });
+  test(
+    "reaches neither the template nor other children",
+    { tags: "promise-W3" },
+    async (context) => {
+      const { host, template } = await open(context, { profile });
+      await using other = await template.park(never);
+      const name = basename(other.workDir.path);
+      expect((await host.call(template, "attack", { name })).result).toEqual({
+        "the template's directory": [],
+        "to make a file there": "EROFS",
+        "another's work directory": "ENOENT",
+        "the same by the first process": "ENOENT",
+        "the same by its directory": "ENOENT",
+        "the socket": "ENOENT",
+        "what the first process has open": ["socket"],
+        "to open that": ["ENXIO"],
+        "to take that": "EPERM",
+        "to unmount": "EPERM",
+        "to mount": "EPERM",
+        "a user namespace": "EPERM",
+        "its namespaces of old": "EPERM",
+        "more namespaces": "EROFS",
+        "to change what runs": "EROFS",
+        "to write to what runs": expect.stringMatching(/^(EACCES|EROFS)$/),
+        "to trace": "EPERM",
+        "other processes": ["1", "its own"],
+        "children of the first": ["its own"],
+        "parent of the first": "0",
+        "pids beyond": [],
+      });
+      expect(await isAsGoodAsNew(host, template)).toBe(true);
+    },
+  );
 });
 
 testPerProfile(
@@ -177,28 +189,36 @@ describe("a template", () => {
     attackRounds(context, 1));
   test(
     "makes children as good as its first one after 60 calls that attack it",
-    { tags: "full" },
+    { tags: ["full", "promise-W2"] },
     (context) => attackRounds(context, 10),
   );
 
-  test("and its other children live on when a call kills all that it can", async (context) => {
-    const { host, template } = await open(context);
-    await using other = await template.park(never);
-    const killer = await host.call(template, "kill_all");
-    expect(killer).toMatchObject({ report: { exitCode: 0 }, result: { alive: true } });
-    const { report } = await host.call(template, "kill_group");
-    expect(report).toMatchObject({ signal: "SIGKILL" });
-    const execution = await host.wake(other, "find");
-    expect(await execution.exited).toMatchObject({ exitCode: 0 });
-    expect(await host.call(template, "find")).toMatchObject(nothingFound);
-  });
+  test(
+    "and its other children live on when a call kills all that it can",
+    { tags: "promise-W3" },
+    async (context) => {
+      const { host, template } = await open(context);
+      await using other = await template.park(never);
+      const killer = await host.call(template, "kill_all");
+      expect(killer).toMatchObject({ report: { exitCode: 0 }, result: { alive: true } });
+      const { report } = await host.call(template, "kill_group");
+      expect(report).toMatchObject({ signal: "SIGKILL" });
+      const execution = await host.wake(other, "find");
+      expect(await execution.exited).toMatchObject({ exitCode: 0 });
+      expect(await host.call(template, "find")).toMatchObject(nothingFound);
+    },
+  );
 
-  test("has no first process that a call could overwrite", async (context) => {
-    const { host, template } = await open(context);
-    const { result } = await host.call(template, "write_first", { pattern: "neighbour" });
-    expect(result).toEqual({ changed: 0, error: expect.stringContaining("Read-only") });
-    expect(await host.call(template, "find")).toMatchObject(nothingFound);
-  });
+  test(
+    "has no first process that a call could overwrite",
+    { tags: "promise-W3" },
+    async (context) => {
+      const { host, template } = await open(context);
+      const { result } = await host.call(template, "write_first", { pattern: "neighbour" });
+      expect(result).toEqual({ changed: 0, error: expect.stringContaining("Read-only") });
+      expect(await host.call(template, "find")).toMatchObject(nothingFound);
+    },
+  );
 
   const pretences = async (context: TestContext, times: number): Promise<void> => {
     const { host, template } = await open(context);
@@ -219,31 +239,35 @@ describe("a template", () => {
     pretences(context, 10),
   );
 
-  test("has the worker signal nobody else, whatever its module has said of its children", async (context) => {
-    const foreign = spawn("/usr/bin/sleep", ["100"]);
-    onTestFinished(() => void foreign.kill("SIGKILL"));
-    const ends = vi.fn<() => void>();
-    foreign.once("exit", ends);
-    // Of its first process, before it has made the runner: on the first of the four connections it
-    // reports.
-    const source = [
-      "import os",
-      "fork = os.fork",
-      "def lie():",
-      "    report = min(int(name) for name in os.listdir('/proc/self/fd') if int(name) > 3)",
-      `    os.write(report, b'{"child-pid": ${foreign.pid}}\\n')`,
-      "    return fork()",
-      "os.fork = lie",
-      "def run():",
-      "    return {}",
-    ].join("\n");
-    const host = await openTemplateHost(context, { files: { "tool.py": `${source}\n` } });
-    await using template = await host.openTemplate();
-    for (let count = 0; count < 3; count++)
-      expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 } });
-    expect(ends).not.toHaveBeenCalled();
-    expect(foreign.kill(0)).toBe(true);
-  });
+  test(
+    "has the worker signal nobody else, whatever its module has said of its children",
+    { tags: "promise-W4" },
+    async (context) => {
+      const foreign = spawn("/usr/bin/sleep", ["100"]);
+      onTestFinished(() => void foreign.kill("SIGKILL"));
+      const ends = vi.fn<() => void>();
+      foreign.once("exit", ends);
+      // Of its first process, before it has made the runner: on the first of the four connections
+      // it reports.
+      const source = [
+        "import os",
+        "fork = os.fork",
+        "def lie():",
+        "    report = min(int(name) for name in os.listdir('/proc/self/fd') if int(name) > 3)",
+        `    os.write(report, b'{"child-pid": ${foreign.pid}}\\n')`,
+        "    return fork()",
+        "os.fork = lie",
+        "def run():",
+        "    return {}",
+      ].join("\n");
+      const host = await openTemplateHost(context, { files: { "tool.py": `${source}\n` } });
+      await using template = await host.openTemplate();
+      for (let count = 0; count < 3; count++)
+        expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 } });
+      expect(ends).not.toHaveBeenCalled();
+      expect(foreign.kill(0)).toBe(true);
+    },
+  );
 
   test("shares no terminals among its children", async (context) => {
     const { host, template } = await open(context, { profile: "permissive" });
@@ -271,7 +295,7 @@ describe("a template", () => {
     draws(context, 2));
   test(
     "has no two of 50 children draw alike from any generator that its import has drawn from",
-    { tags: "full" },
+    { tags: ["full", "promise-W1"] },
     (context) => draws(context, 10),
   );
 });

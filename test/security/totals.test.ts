@@ -66,10 +66,14 @@ describe("a tool of several processes, each of which is within its own limits,",
       peak: expect.any(Number) as number,
     });
   };
-  test.for(usual)("that takes %s is ended, and the answer says for what", isEnded);
+  test.for(usual)(
+    "that takes %s is ended, and the answer says for what",
+    { tags: "promise-E1" },
+    isEnded,
+  );
   test.for(slow)("that takes %s is ended as well", { tags: "full" }, isEnded);
 
-  test("stays on the processors that it was given", async (context) => {
+  test("stays on the processors that it was given", { tags: "promise-S15" }, async (context) => {
     const answer = await rig.call("places_itself");
     if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
     const { before, asked, after } = answer.toolResult;

@@ -8,13 +8,20 @@ import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 const widest = "permissive";
 const others = [...builtInProfiles.keys()].filter((name) => name !== widest);
 
+type Run = (profile: string, context: TestContext) => Promise<void>;
+
+interface Options {
+  readonly tags: string | readonly string[];
+}
+
 /** @param name with `%s` for the profile */
-export function testPerProfile(
-  name: string,
-  run: (profile: string, context: TestContext) => Promise<void>,
-): void {
-  test.for([widest])(name, run);
-  test.for(others)(name, { tags: "full" }, run);
+export function testPerProfile(name: string, run: Run): void;
+export function testPerProfile(name: string, options: Options, run: Run): void;
+export function testPerProfile(name: string, ...rest: [Run] | [Options, Run]): void {
+  const [options, run] = rest.length === 1 ? [{ tags: [] }, rest[0]] : rest;
+  const tags = [options.tags].flat();
+  test.for([widest])(name, { tags }, run);
+  test.for(others)(name, { tags: ["full", ...tags] }, run);
 }
 
 /** @param name with `%s` for the profile */

@@ -295,6 +295,7 @@ describe("a broker", () => {
 
   test.each(["http://broker", "tcp://str:secret@broker"])(
     "that is Solace is refused with the host %s, and not a word of it",
+    { tags: "promise-B1" },
     (SOLACE_HOST) => {
       expect(problemsOf({ SAM_NAMESPACE, SOLACE_HOST })).toEqual([
         expect.stringMatching(/^SOLACE_HOST: what is set is not accepted; accepted: `host:port`/),
@@ -302,7 +303,7 @@ describe("a broker", () => {
     },
   );
 
-  test("is refused without a word of its password", () => {
+  test("is refused without a word of its password", { tags: "promise-B1" }, () => {
     const problems = problemsOf({ SAM_NAMESPACE, AMQP_URL: "http://worker:secret@rabbit" });
     expect(problems).toEqual([
       expect.stringMatching(/^AMQP_URL: what is set is not accepted; accepted: `amqp:/),

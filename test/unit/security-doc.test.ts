@@ -1,96 +1,94 @@
 /**
- * SECURITY.md keeps its word: every promise in it names tests that are there.
+ * SECURITY.md keeps its word: every promise in it has tests, which have its id as a tag.
  */
-import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
+import { promisePrefix, promiseTables } from "../promise-tags.ts";
 
 const root = join(import.meta.dirname, "../..");
-const markdown = readFileSync(join(root, "SECURITY.md"), "utf8");
+const tables = promiseTables(readFileSync(join(root, "SECURITY.md"), "utf8"));
+const ids = tables.flat();
 
-/** A test that a promise names: `path`: "words of its name". */
-interface Citation {
-  readonly path: string;
-  readonly name: string;
+/** The ids of promises that tests of a source have as tags. */
+function taggedIds(source: string): readonly string[] {
+  return [...source.matchAll(/\btags: (\[[^\]]*\]|"[^"]*")/g)].flatMap(([, tags = ""]) =>
+    [...tags.matchAll(/"([^"]*)"/g)]
+      .map(([, tag = ""]) => tag)
+      .filter((tag) => tag.startsWith(promisePrefix))
+      .map((tag) => tag.slice(promisePrefix.length)),
+  );
 }
 
-interface PromiseRow {
-  readonly promise: string;
-  readonly citations: readonly Citation[];
-}
-
-/** The rows of every table whose columns are promise, how and test. */
-function promiseRows(text: string): readonly PromiseRow[] {
-  const rows: PromiseRow[] = [];
-  let isInTable = false;
-  for (const line of text.split("\n")) {
-    if (!line.startsWith("|")) isInTable = false;
-    if (isInTable && !/^\|[-|]+$/.test(line)) rows.push(readRow(line));
-    if (line === "| Promise | How | Test |") isInTable = true;
-  }
-  return rows;
-}
-
-function readRow(line: string): PromiseRow {
-  const [promise = "", , tests = ""] = line.slice(1, -1).split("|");
-  const citations = tests.split("<br>").map((cell) => {
-    const [, path, name] = /^`(test\/\S+\.ts)`: "(.+)"$/.exec(cell.trim()) ?? [];
-    if (path === undefined || name === undefined) throw new Error(`unreadable: ${cell}`);
-    return { path, name };
-  });
-  return { promise: promise.trim(), citations };
-}
-
-/**
- * Whether a test of the file has these words in its name: on the line of the test, or in the list
- * that it is for.
- */
-function hasTest(source: string, words: string): boolean {
-  return source.split("\n").some((line) => {
-    const at = line.indexOf(words);
-    return at !== -1 && /^\s*((test|describe)\w*\b.*|\]\)\(|\[)?["`]/.test(line.slice(0, at));
+/** The ids that are wrong: those of a table have a letter of its own, and numbers that rise. */
+function wrongIds(all: readonly (readonly string[])[]): readonly string[] {
+  const letters = new Set<string>();
+  return all.flatMap((row) => {
+    const letter = row[0]?.[0] ?? "";
+    const isOwn = !letters.has(letter);
+    letters.add(letter);
+    let last = 0;
+    return row.filter((id) => {
+      const number = id.startsWith(letter) && /^[A-Z][1-9]\d*$/.test(id) ? Number(id.slice(1)) : 0;
+      const isRight = isOwn && number > last;
+      if (isRight) last = number;
+      return !isRight;
+    });
   });
 }
 
-const rows = promiseRows(markdown);
-const citations = rows.flatMap((row) => row.citations);
+const idsByFile = new Map(
+  globSync("test/**/*.ts", { cwd: root })
+    .filter((path) => path !== relative(root, import.meta.filename))
+    .map((path) => [path, taggedIds(readFileSync(join(root, path), "utf8"))] as const),
+);
+const tagged = new Set([...idsByFile.values()].flat());
 
 describe("the promises of SECURITY.md", () => {
-  test("are found, and each names a test", () => {
-    expect(rows.length).toBeGreaterThan(25);
-    for (const { promise, citations: named } of rows) {
-      expect(`${promise} ${named.length}`).toMatch(/\w.* [1-9]$/);
-    }
+  test("are found, and their ids are unique and in order", () => {
+    expect(ids.length).toBeGreaterThan(25);
+    expect(wrongIds(tables)).toEqual([]);
   });
 
-  test.each(citations)('name a test that is there: $path: "$name"', ({ path, name }) => {
-    expect(existsSync(join(root, path))).toBe(true);
-    expect(hasTest(readFileSync(join(root, path), "utf8"), name)).toBe(true);
+  test("have tests", () => {
+    expect(ids.filter((id) => !tagged.has(id))).toEqual([]);
   });
 
-  test("name every file of test/security", () => {
-    const cited = new Set(citations.map(({ path }) => path));
-    const files = readdirSync(join(root, "test/security")).map((name) => `test/security/${name}`);
-    expect(files.filter((file) => file.endsWith(".test.ts") && !cited.has(file))).toEqual([]);
+  test("are all that tags of tests name", () => {
+    expect([...tagged].filter((id) => !ids.includes(id))).toEqual([]);
+  });
+
+  test("have tests in every file of test/security", () => {
+    const files = [...idsByFile].filter(([path]) => /^test\/security\/.*\.test\.ts$/.test(path));
+    expect(files).not.toEqual([]);
+    expect(files.filter(([, named]) => named.length === 0)).toEqual([]);
   });
 });
 
 describe("the check itself", () => {
-  test("finds names of tests, and of the cases of a list, and no other text", () => {
-    expect(hasTest('  test("is kept in", () => {', "is kept in")).toBe(true);
-    expect(hasTest("  test.each(tools)(`${name} is kept in`, () => {", "is kept in")).toBe(true);
-    expect(hasTest('    "of profile %s is kept in",', "is kept in")).toBe(true);
-    expect(hasTest('    ["for another tool", 1],', "for another tool")).toBe(true);
-    expect(hasTest('  ])("is kept in", () => {', "is kept in")).toBe(true);
-    expect(hasTest("  // a tool is kept in", "is kept in")).toBe(false);
-    expect(hasTest("const kept = is kept in;", "is kept in")).toBe(false);
+  test("finds the tags of promises, and no others", () => {
+    expect(taggedIds('test("a", { tags: "promise-A1" }, run)')).toEqual(["A1"]);
+    expect(taggedIds('{ tags: ["full", "promise-A1",\n "promise-B2"], timeout: 1 }')).toEqual([
+      "A1",
+      "B2",
+    ]);
+    expect(taggedIds('describe("promise-A1", { tags: "full" }, run)')).toEqual([]);
+    expect(taggedIds("// the promise-A1 is kept in")).toEqual([]);
   });
 
-  test("refuses a promise without a test that can be read", () => {
-    const table = ["| Promise | How | Test |", "|---|---|---|"];
-    expect(() => promiseRows([...table, "| p | h | soon |"].join("\n"))).toThrow(/unreadable/);
-    expect(promiseRows([...table, '| p | h | `test/a.ts`: "b" |', "", "| q |"].join("\n"))).toEqual(
-      [{ promise: "p", citations: [{ path: "test/a.ts", name: "b" }] }],
-    );
+  test("reads the ids of tables of promises, and of no others", () => {
+    const head = "| Id | Promise | How |\n|---|---|---|\n";
+    const limits = "| What | Effect | Mitigation |\n|---|---|---|\n| w | e | m |\n";
+    const text = `${limits}\n${head}| A1 | p | h |\n| A2 | p | h |\n\n${limits}\n${head}| B1 | p | h |\n`;
+    expect(promiseTables(text)).toEqual([["A1", "A2"], ["B1"]]);
+  });
+
+  test("refuses ids that are taken, not in order, of another section or no ids", () => {
+    expect(wrongIds([["A1", "A2", "A10"], ["B2"]])).toEqual([]);
+    expect(wrongIds([["A1", "A1", "A2"]])).toEqual(["A1"]);
+    expect(wrongIds([["A2", "A1", "A3"]])).toEqual(["A1"]);
+    expect(wrongIds([["A1", "B2"]])).toEqual(["B2"]);
+    expect(wrongIds([["A1"], ["B1"], ["A2"]])).toEqual(["A2"]);
+    expect(wrongIds([["A1", "", "A02", "a3"]])).toEqual(["", "A02", "a3"]);
   });
 });

@@ -35,6 +35,7 @@ describe("the sandboxes that tools get by themselves", () => {
     ["standard", ["cold", "template", "import"]],
   ])(
     "hold what is promised, and let tools work, under %s",
+    { tags: "promise-W6", timeout: 300_000 },
     async (profile, starts) => {
       const plans: number[] = [];
       const report = await attackHere({
@@ -52,7 +53,6 @@ describe("the sandboxes that tools get by themselves", () => {
         starts.filter((start) => start !== "import").map((start) => [start, true]),
       );
     },
-    300_000,
   );
 });
 

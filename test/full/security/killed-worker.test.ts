@@ -80,39 +80,43 @@ const points = [
   ["when its mounts are made", "mounted"],
 ] as const;
 
-describe("of a worker that is killed while a sandbox is made, nothing is left a moment later,", () => {
-  test.for(points)("%s", async ([, point]) => {
-    await kill(await workerHeldAt(point));
-    await nothingIsLeft();
-    expect(steps.runs.begun).toEqual([]);
-  });
-
-  test("not even a tool that has begun because its worker was still dying", async () => {
-    for (let attempt = 1; steps.runs.begun.length === 0; attempt++) {
-      expect(attempt).toBeLessThanOrEqual(maxAttempts);
-      const worker = await workerHeldAt("mounted");
-      const guard = await guardOf(worker);
-      process.kill(guard, "SIGSTOP");
-      // For the tool's side there is a worker as long as somebody reads the pipe.
-      await using _reader = await openStatusPipes();
-      const first = (await steps.watch.processes()).find(({ isInside }) => isInside)!;
-      const bubblewrap = await parentOf(first.pid);
-      await kill(worker);
-      // A parent that is still dying would take along who asks for that now.
-      await vi.waitFor(
-        async () => expect(await parentOf(first.pid)).not.toBe(bubblewrap),
-        patience,
-      );
-      await steps.sandboxes.release();
-      await vi.waitFor(async () => {
-        const isGone = (await steps.watch.processes()).length === 0;
-        expect(isGone || steps.runs.begun.length > 0).toBe(true);
-      }, patience);
-      process.kill(guard, "SIGCONT");
+describe(
+  "of a worker that is killed while a sandbox is made, nothing is left a moment later,",
+  { tags: "promise-E6" },
+  () => {
+    test.for(points)("%s", async ([, point]) => {
+      await kill(await workerHeldAt(point));
       await nothingIsLeft();
-    }
-  });
-});
+      expect(steps.runs.begun).toEqual([]);
+    });
+
+    test("not even a tool that has begun because its worker was still dying", async () => {
+      for (let attempt = 1; steps.runs.begun.length === 0; attempt++) {
+        expect(attempt).toBeLessThanOrEqual(maxAttempts);
+        const worker = await workerHeldAt("mounted");
+        const guard = await guardOf(worker);
+        process.kill(guard, "SIGSTOP");
+        // For the tool's side there is a worker as long as somebody reads the pipe.
+        await using _reader = await openStatusPipes();
+        const first = (await steps.watch.processes()).find(({ isInside }) => isInside)!;
+        const bubblewrap = await parentOf(first.pid);
+        await kill(worker);
+        // A parent that is still dying would take along who asks for that now.
+        await vi.waitFor(
+          async () => expect(await parentOf(first.pid)).not.toBe(bubblewrap),
+          patience,
+        );
+        await steps.sandboxes.release();
+        await vi.waitFor(async () => {
+          const isGone = (await steps.watch.processes()).length === 0;
+          expect(isGone || steps.runs.begun.length > 0).toBe(true);
+        }, patience);
+        process.kill(guard, "SIGCONT");
+        await nothingIsLeft();
+      }
+    });
+  },
+);
 
 describe("of a worker that is killed together with its guard while a sandbox is made,", () => {
   /**
@@ -143,14 +147,18 @@ describe("of a worker that is killed together with its guard while a sandbox is 
     }
   }
 
-  test.for(points)("the next worker leaves nothing, %s", async ([, point]) => {
-    await leaveOneAt(point);
-    await steps.sandboxes.forget();
-    await steps.startWorker();
-    expect(steps.runs.begun).toEqual([]);
-  });
+  test.for(points)(
+    "the next worker leaves nothing, %s",
+    { tags: "promise-E6" },
+    async ([, point]) => {
+      await leaveOneAt(point);
+      await steps.sandboxes.forget();
+      await steps.startWorker();
+      expect(steps.runs.begun).toEqual([]);
+    },
+  );
 
-  test("no tool begins, though its sandbox comes about", async () => {
+  test("no tool begins, though its sandbox comes about", { tags: "promise-E6" }, async () => {
     await leaveOneAt("mounted");
     await steps.sandboxes.release();
     await nothingIsLeft();
@@ -158,26 +166,30 @@ describe("of a worker that is killed together with its guard while a sandbox is 
   });
 });
 
-describe("of a worker that is killed no tool goes on, and the next one leaves no directory of it,", () => {
-  test.for(Object.entries(callSteps))("when a call %s", async ([, bringTo]) => {
-    const worker = await steps.startWorker();
-    await bringTo(steps, worker);
-    await kill(worker);
-    await nothingIsLeft();
-    steps.outlet.release();
-    await steps.startWorker();
-  });
-
-  test("at any time in the first milliseconds of a sandbox", async () => {
-    let worker = await steps.startWorker();
-    for (const delayMs of [0, 2, 4, 7, 12, 20]) {
-      await steps.call(`after ${delayMs} ms`);
-      await worker.says("tool started");
-      // Spreads the kills over the making of the sandbox; nothing is waited for.
-      await sleep(delayMs);
+describe(
+  "of a worker that is killed no tool goes on, and the next one leaves no directory of it,",
+  { tags: "promise-E6" },
+  () => {
+    test.for(Object.entries(callSteps))("when a call %s", async ([, bringTo]) => {
+      const worker = await steps.startWorker();
+      await bringTo(steps, worker);
       await kill(worker);
       await nothingIsLeft();
-      worker = await steps.startWorker();
-    }
-  });
-});
+      steps.outlet.release();
+      await steps.startWorker();
+    });
+
+    test("at any time in the first milliseconds of a sandbox", async () => {
+      let worker = await steps.startWorker();
+      for (const delayMs of [0, 2, 4, 7, 12, 20]) {
+        await steps.call(`after ${delayMs} ms`);
+        await worker.says("tool started");
+        // Spreads the kills over the making of the sandbox; nothing is waited for.
+        await sleep(delayMs);
+        await kill(worker);
+        await nothingIsLeft();
+        worker = await steps.startWorker();
+      }
+    });
+  },
+);

@@ -25,25 +25,29 @@ const fixtures = new URL("../../fixtures/packages/", import.meta.url).pathname;
 // On one processor, as `restrictive` has it, numpy starts no threads.
 const profile = "restrictive";
 
-test("no two of 50 children draw alike from any generator of popular packages", async (context) => {
-  const host = await openHost(context, {
-    files: {},
-    profile,
-    toolsFrom: fixtures,
-    module: "package_generators",
-    packages: await pypiPackages(context, packages),
-  });
-  await using template = await host.openTemplate();
-  const drawn: Draw[] = [];
-  for (let count = 0; count < 50; count++) {
-    const { result } = await host.call<Draws>(template, "tell");
-    if (count === 0) drawn.push(result.imported);
-    drawn.push(result.drawn);
-  }
-  expect(drawn).toHaveLength(51);
-  expect(Object.keys(drawn[0]!).length).toBeGreaterThan(30);
-  expect(alike(drawn)).toEqual({});
-});
+test(
+  "no two of 50 children draw alike from any generator of popular packages",
+  { tags: "promise-W1" },
+  async (context) => {
+    const host = await openHost(context, {
+      files: {},
+      profile,
+      toolsFrom: fixtures,
+      module: "package_generators",
+      packages: await pypiPackages(context, packages),
+    });
+    await using template = await host.openTemplate();
+    const drawn: Draw[] = [];
+    for (let count = 0; count < 50; count++) {
+      const { result } = await host.call<Draws>(template, "tell");
+      if (count === 0) drawn.push(result.imported);
+      drawn.push(result.drawn);
+    }
+    expect(drawn).toHaveLength(51);
+    expect(Object.keys(drawn[0]!).length).toBeGreaterThan(30);
+    expect(alike(drawn)).toEqual({});
+  },
+);
 
 test("a call that does nothing touches little of what pandas has loaded", async (context) => {
   const source =
@@ -60,7 +64,7 @@ test("a call that does nothing touches little of what pandas has loaded", async 
   expect(report.usage.peakMemoryBytes ?? 0).toBeLessThan(16 * 1024 * 1024);
 });
 
-describe("there is no template of a module that holds", () => {
+describe("there is no template of a module that holds", { tags: "promise-W1" }, () => {
   test.for([
     ["a bit generator that numpy does not know", "held = randomgen.Xoshiro256()", "Xoshiro256"],
     ["a seed sequence", "held = numpy.random.SeedSequence()", "a SeedSequence"],

@@ -40,7 +40,7 @@ const heldAt =
     await steps.watch.reaches(point);
   };
 
-describe("SIGTERM, with no time to finish anything, when a call", () => {
+describe("SIGTERM, with no time to finish anything, when a call", { tags: "promise-E6" }, () => {
   const notBegun = "TOOL_NOT_AVAILABLE";
   const begun = "SANDBOX_FAILED";
   const finished = "success";

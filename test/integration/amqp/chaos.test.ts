@@ -12,7 +12,7 @@ const node = useOwnRabbitMQ();
 
 test(
   "every call is answered, and none runs twice that must not, whoever is killed meanwhile",
-  { tags: "full", timeout: 300_000 },
+  { tags: ["full", "promise-B5"], timeout: 300_000 },
   async () => {
     expectPromisesKept(await makeChaos(chaosRabbitMQ(node()), newNamespace(), littleChaos));
   },

@@ -121,7 +121,7 @@ test(
 
 test(
   "a worker without the permission to declare its queues ends at once and says why",
-  { tags: "full" },
+  { tags: ["full", "promise-B1"] },
   async () => {
     const url = await addUser(node(), "serves-nothing", ["^none$", ".*", ".*"]);
     await using worker = new WorkerProcess({

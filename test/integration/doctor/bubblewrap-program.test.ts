@@ -72,11 +72,15 @@ describe("a worker that is root", () => {
     context.skip(!isRoot, "needs root");
   }
 
-  test("refuses a program that the user of sandboxes owns", async (context) => {
-    requireRoot(context);
-    const program = await copyOf(sandboxUid, 0);
-    expect(await consult(program)).toEqual(refusal(program, sandboxUid));
-  });
+  test(
+    "refuses a program that the user of sandboxes owns",
+    { tags: "promise-S9" },
+    async (context) => {
+      requireRoot(context);
+      const program = await copyOf(sandboxUid, 0);
+      expect(await consult(program)).toEqual(refusal(program, sandboxUid));
+    },
+  );
 
   test("refuses one that this user may write to", async (context) => {
     requireRoot(context);
@@ -111,11 +115,15 @@ describe("a worker that is an ordinary user", () => {
     return isRoot ? ordinaryUid : process.getuid!();
   }
 
-  test("refuses a program of its own, which tools reach as well", async (context) => {
-    const uid = await requireUser(context);
-    const program = await copyOf(uid, 0);
-    expect(await consultAsUser(program)).toEqual(refusal(program, uid));
-  });
+  test(
+    "refuses a program of its own, which tools reach as well",
+    { tags: "promise-S9" },
+    async (context) => {
+      const uid = await requireUser(context);
+      const program = await copyOf(uid, 0);
+      expect(await consultAsUser(program)).toEqual(refusal(program, uid));
+    },
+  );
 
   test(
     "accepts a script of its own that starts a program of root's: tools do not get to it",

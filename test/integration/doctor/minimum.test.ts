@@ -53,7 +53,7 @@ describe("a worker", () => {
 
   test(
     "does not start without user namespaces, whatever it asks for",
-    { tags: "full" },
+    { tags: ["full", "promise-R4"] },
     async (context) => {
       const prefix = await hostWithout("user namespaces", context);
       for (const minimum of [undefined, "proc", "cgroups"]) {
@@ -68,7 +68,7 @@ describe("a worker", () => {
 
   test(
     "names each check that is not held, with its remedy, and starts when it is not asked for",
-    { tags: "full" },
+    { tags: ["full", "promise-R4"] },
     async (context) => {
       const prefix = await hostWithout("network namespaces", context);
       await using refused = await start(prefix);
@@ -155,20 +155,24 @@ test.each(["none", "all", " ", "proc;seccomp", "proc,,seccomp"])(
   },
 );
 
-test("a sandbox that fails when the worker runs already is SANDBOX_FAILED, with bubblewrap's words in the log", async () => {
-  const base = await reachableDirectory();
-  const bwrapBin = join(base, "bwrap");
-  const order = join(base, "fail");
-  const script = `#!/bin/sh\n[ ! -e ${order} ] || exec /usr/bin/bwrap --no-such-option\nexec /usr/bin/bwrap "$@"\n`;
-  await writeFile(bwrapBin, script, { mode: 0o755 });
-  await using rig = await startRig({
-    tools: { well: { function: "well" } },
-    environment: { SANDBOX_BWRAP_BIN: bwrapBin },
-  });
-  expect(await rig.call("well")).toMatchObject({ kind: "success" });
-  await writeFile(order, "");
-  expect(await rig.call("well")).toMatchObject({ kind: "error", code: "SANDBOX_FAILED" });
-  const logged = rig.logLines.filter((line) => line.includes("invocation failed"));
-  expect(logged.join("\n")).toMatch(/bwrap: Unknown option --no-such-option/);
-  await rm(base, { recursive: true, force: true });
-});
+test(
+  "a sandbox that fails when the worker runs already is SANDBOX_FAILED, with bubblewrap's words in the log",
+  { tags: "promise-R4" },
+  async () => {
+    const base = await reachableDirectory();
+    const bwrapBin = join(base, "bwrap");
+    const order = join(base, "fail");
+    const script = `#!/bin/sh\n[ ! -e ${order} ] || exec /usr/bin/bwrap --no-such-option\nexec /usr/bin/bwrap "$@"\n`;
+    await writeFile(bwrapBin, script, { mode: 0o755 });
+    await using rig = await startRig({
+      tools: { well: { function: "well" } },
+      environment: { SANDBOX_BWRAP_BIN: bwrapBin },
+    });
+    expect(await rig.call("well")).toMatchObject({ kind: "success" });
+    await writeFile(order, "");
+    expect(await rig.call("well")).toMatchObject({ kind: "error", code: "SANDBOX_FAILED" });
+    const logged = rig.logLines.filter((line) => line.includes("invocation failed"));
+    expect(logged.join("\n")).toMatch(/bwrap: Unknown option --no-such-option/);
+    await rm(base, { recursive: true, force: true });
+  },
+);

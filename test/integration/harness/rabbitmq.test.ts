@@ -108,7 +108,7 @@ describe("the harness", () => {
     );
   });
 
-  test("does not repeat a password that is refused", async () => {
+  test("does not repeat a password that is refused", { tags: "promise-B1" }, async () => {
     const broker = node().url.replace("guest:guest", "guest:s3cret");
     const { exitCode, stderr } = await runCli(["listen", "--broker", broker]);
     expect(exitCode).toBe(1);

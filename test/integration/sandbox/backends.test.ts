@@ -104,15 +104,19 @@ describe("the backends of a worker", () => {
 });
 
 describe("a profile that asks for the backend host", () => {
-  test("is refused where that is not allowed, before anything is opened", async () => {
-    const base = await temporaryDirectory();
-    const opening = openBackends(options(base, [standard, debug], { allowUnsafe: false }));
-    await expect(opening).rejects.toMatchObject({
-      setting: "allowUnsafe",
-      message: expect.stringContaining("the backend host of the profile debug isolates nothing"),
-    });
-    expect(await readdir(base)).toEqual([]);
-  });
+  test(
+    "is refused where that is not allowed, before anything is opened",
+    { tags: "promise-S1" },
+    async () => {
+      const base = await temporaryDirectory();
+      const opening = openBackends(options(base, [standard, debug], { allowUnsafe: false }));
+      await expect(opening).rejects.toMatchObject({
+        setting: "allowUnsafe",
+        message: expect.stringContaining("the backend host of the profile debug isolates nothing"),
+      });
+      expect(await readdir(base)).toEqual([]);
+    },
+  );
 
   test("is refused when it comes with a call, where no other one was allowed", async (context) => {
     await requireBubblewrap(context);
@@ -121,7 +125,7 @@ describe("a profile that asks for the backend host", () => {
     await expect(acquiring).rejects.toMatchObject({ setting: "allowUnsafe" });
   });
 
-  test("is never restrictive, whatever is allowed", async () => {
+  test("is never restrictive, whatever is allowed", { tags: "promise-S1" }, async () => {
     const base = await temporaryDirectory();
     const refusal = "the profile restrictive is never run without isolation";
     await expect(openBackends(options(base, [tightButOpen]))).rejects.toThrow(refusal);

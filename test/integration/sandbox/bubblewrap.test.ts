@@ -240,8 +240,11 @@ describe("when a command is reported as ended", () => {
     }
   }
 
-  test("because it was stopped, nothing of it lives any more either", (context) =>
-    endsStopped(context, 2));
+  test(
+    "because it was stopped, nothing of it lives any more either",
+    { tags: "promise-E5" },
+    (context) => endsStopped(context, 2),
+  );
   test("because it was stopped, the same, in 10 runs", { tags: "full" }, (context) =>
     endsStopped(context, 10),
   );

@@ -139,11 +139,12 @@ describe.each([
   const usual: readonly string[] = ["open", "mapped"];
   test.for(memory.filter(([what]) => usual.includes(what)))(
     "that holds too much of others' memory is ended for it: %s",
+    { tags: "promise-S17" },
     isEndedForMemory,
   );
   test.for(memory.filter(([what]) => !usual.includes(what)))(
     "that holds too much of others' memory is ended for it: %s",
-    { tags: "full" },
+    { tags: ["full", "promise-S17"] },
     isEndedForMemory,
   );
 
@@ -157,6 +158,7 @@ describe.each([
     ],
   ] as const)(
     "that holds a file of others' work directories is ended for too much disk: %s",
+    { tags: "promise-S17" },
     async ([, keep], context) => {
       const held = await hold(context, withoutCgroups, {
         limits: { diskBytes: 30 * MiB },
@@ -176,6 +178,7 @@ describe.each([
     ["as its own", "os.fchdir(descriptor); os.close(descriptor)"],
   ] as const)(
     "that holds others' work directory is ended, since nobody counts what is in there: %s",
+    { tags: "promise-S17" },
     async ([, keep], context) => {
       const { files } = standard.limits;
       const held = await hold(context, withoutCgroups, {
@@ -193,10 +196,13 @@ describe.each([
     },
   );
 
-  test("that hides what it has open by a program that it cannot read is ended", async (context) => {
-    const backend = await open(context, withoutCgroups);
-    await using sandbox = await acquire(backend, { diskBytes: 20 * MiB });
-    const hides = `
+  test(
+    "that hides what it has open by a program that it cannot read is ended",
+    { tags: "promise-S17" },
+    async (context) => {
+      const backend = await open(context, withoutCgroups);
+      await using sandbox = await acquire(backend, { diskBytes: 20 * MiB });
+      const hides = `
 import os, shutil
 shutil.copy("/usr/bin/sleep", "/tmp/sleep")
 os.chmod("/tmp/sleep", 0o111)
@@ -206,15 +212,19 @@ with open("file", "wb", buffering=0) as file:
     os.set_inheritable(file.fileno(), True)
     os.execv("/tmp/sleep", ["sleep", "30"])
 `;
-    // Nothing is hidden from root.
-    const limit = isRoot ? "diskBytes" : "files";
-    expect(await runPython(sandbox, hides)).toMatchObject({ exceeded: { limit } });
-  });
+      // Nothing is hidden from root.
+      const limit = isRoot ? "diskBytes" : "files";
+      expect(await runPython(sandbox, hides)).toMatchObject({ exceeded: { limit } });
+    },
+  );
 
-  test("that holds files of its own and of the host, in many ways, goes on", async (context) => {
-    const backend = await open(context, withoutCgroups);
-    await using sandbox = await acquire(backend);
-    const honest = `
+  test(
+    "that holds files of its own and of the host, in many ways, goes on",
+    { tags: "promise-S17" },
+    async (context) => {
+      const backend = await open(context, withoutCgroups);
+      await using sandbox = await acquire(backend);
+      const honest = `
 import mmap, os, subprocess, sys, tempfile, time
 kept = [open("/usr/bin/env", "rb"), tempfile.TemporaryFile(), tempfile.NamedTemporaryFile(dir="/dev/shm")]
 kept.append(tempfile.TemporaryFile(dir="output"))
@@ -232,12 +242,13 @@ os.chdir("/tmp")
 child.wait()
 print("went on")
 `;
-    expect(await runPython(sandbox, honest)).toMatchObject({
-      exitCode: 0,
-      stdout: { text: "went on\n" },
-      stderr: { text: "" },
-    });
-  });
+      expect(await runPython(sandbox, honest)).toMatchObject({
+        exitCode: 0,
+        stdout: { text: "went on\n" },
+        stderr: { text: "" },
+      });
+    },
+  );
 
   async function isNotCharged(
     startMode: "template" | "cold",

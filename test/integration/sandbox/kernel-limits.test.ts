@@ -41,26 +41,35 @@ describe("a tool", () => {
     expect(await say(context, script, "permissive")).toBe("1000\n");
   });
 
-  test("has nothing of its memory in a core dump, and cannot change that", async (context) => {
-    const script =
-      "echo 0x33 2> /dev/null > /proc/self/coredump_filter; cat /proc/self/coredump_filter";
-    expect(await say(context, script, "permissive")).toBe("00000000\n");
-  });
+  test(
+    "has nothing of its memory in a core dump, and cannot change that",
+    { tags: "promise-S16" },
+    async (context) => {
+      const script =
+        "echo 0x33 2> /dev/null > /proc/self/coredump_filter; cat /proc/self/coredump_filter";
+      expect(await say(context, script, "permissive")).toBe("00000000\n");
+    },
+  );
 
-  test("has no message queues, few timers, little locked memory and no priority", async (context) => {
-    const said = await say(context, `/usr/bin/python3 -c '${attempts}'`);
-    expect(said.trim().split("\n")).toEqual([
-      "queue EMFILE",
-      `timers ${fixedLimits.sigpending.bound}`,
-      "locks a key done",
-      "locks a megabyte ENOMEM",
-      "real time EPERM",
-      "nice EACCES",
-    ]);
-  });
+  test(
+    "has no message queues, few timers, little locked memory and no priority",
+    { tags: "promise-S10" },
+    async (context) => {
+      const said = await say(context, `/usr/bin/python3 -c '${attempts}'`);
+      expect(said.trim().split("\n")).toEqual([
+        "queue EMFILE",
+        `timers ${fixedLimits.sigpending.bound}`,
+        "locks a key done",
+        "locks a megabyte ENOMEM",
+        "real time EPERM",
+        "nice EACCES",
+      ]);
+    },
+  );
 
   test.for([...builtInProfiles.keys()])(
     "has these limits for good under %s",
+    { tags: "promise-S10" },
     async (profile, context) => {
       const output = ["--noheadings", "--raw", "--output", "RESOURCE,SOFT,HARD"].join(" ");
       const said = await say(context, `/usr/bin/prlimit ${output}`, profile);

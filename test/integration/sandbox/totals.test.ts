@@ -94,23 +94,30 @@ describe.each([
   }
 
   describe("is ended, with all its processes, when", () => {
-    test("one or several of them together hold too much memory", async (context) => {
-      const backend = await backendFor(context);
-      for (const hold of [
-        `held = b"x" * (180 << 20)`,
-        `in_processes(4, lambda number: held.append(b"x" * (45 << 20)))`,
-      ]) {
-        const program = `marker, held = "str-totals-memory", []\n${hold}\ntime.sleep(linger)`;
-        const report = await runBeyond(backend, program, { limits: little });
-        expect(report).toMatchObject(endedFor("memoryBytes", little.memoryBytes));
-        expect(report.usage.peakMemoryBytes).toBeGreaterThanOrEqual(little.memoryBytes * 0.95);
-        expect(await processesWith("str-totals-memory")).toEqual([]);
-      }
-    });
+    test(
+      "one or several of them together hold too much memory",
+      { tags: "promise-E1" },
+      async (context) => {
+        const backend = await backendFor(context);
+        for (const hold of [
+          `held = b"x" * (180 << 20)`,
+          `in_processes(4, lambda number: held.append(b"x" * (45 << 20)))`,
+        ]) {
+          const program = `marker, held = "str-totals-memory", []\n${hold}\ntime.sleep(linger)`;
+          const report = await runBeyond(backend, program, { limits: little });
+          expect(report).toMatchObject(endedFor("memoryBytes", little.memoryBytes));
+          expect(report.usage.peakMemoryBytes).toBeGreaterThanOrEqual(little.memoryBytes * 0.95);
+          expect(await processesWith("str-totals-memory")).toEqual([]);
+        }
+      },
+    );
 
-    test("they hold too much memory, and their first threads have ended", async (context) => {
-      const backend = await backendFor(context);
-      const program = `
+    test(
+      "they hold too much memory, and their first threads have ended",
+      { tags: "promise-E1" },
+      async (context) => {
+        const backend = await backendFor(context);
+        const program = `
 held = []
 def hold():
     held.append(b"x" * (45 << 20))
@@ -120,10 +127,11 @@ def leave(number):
     exit_thread = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
     ctypes.CDLL(None).syscall(exit_thread, 0)
 in_processes(4, leave)`;
-      expect(await runBeyond(backend, program, { limits: little })).toMatchObject(
-        endedFor("memoryBytes", little.memoryBytes),
-      );
-    });
+        expect(await runBeyond(backend, program, { limits: little })).toMatchObject(
+          endedFor("memoryBytes", little.memoryBytes),
+        );
+      },
+    );
 
     test("they keep memory that is on no process's account", async (context) => {
       const backend = await backendFor(context);
@@ -153,14 +161,18 @@ time.sleep(linger)`;
       );
     });
 
-    test("they use too much processor time together", { tags: "full" }, async (context) => {
-      const backend = await backendFor(context);
-      const report = await runBeyond(backend, "in_processes(3, lambda number: spin(1))", {
-        limits: { cpuSeconds: 2 },
-      });
-      expect(report).toMatchObject(endedFor("cpuSeconds", 2));
-      expect(report.exceeded!.peak).toBeGreaterThan(2);
-    });
+    test(
+      "they use too much processor time together",
+      { tags: ["full", "promise-E1"] },
+      async (context) => {
+        const backend = await backendFor(context);
+        const report = await runBeyond(backend, "in_processes(3, lambda number: spin(1))", {
+          limits: { cpuSeconds: 2 },
+        });
+        expect(report).toMatchObject(endedFor("cpuSeconds", 2));
+        expect(report.exceeded!.peak).toBeGreaterThan(2);
+      },
+    );
 
     test("one of them uses up its own", async (context) => {
       const backend = await backendFor(context);
@@ -180,6 +192,7 @@ time.sleep(linger)`;
 
     test.for(waysToHold)(
       "they put too much into files without a name, %s",
+      { tags: "promise-E1" },
       async ([, then], context) => {
         const backend = await backendFor(context);
         const program = `
@@ -200,6 +213,7 @@ in_processes(4, hold)`;
 
     test.for(["output", "/tmp", "/dev/shm"])(
       "they make too many files in %s, though nothing is in them",
+      { tags: "promise-E1" },
       async (directory, context) => {
         const backend = await backendFor(context);
         const limits = { files: 1_000 };
@@ -254,7 +268,7 @@ in_processes(4, hold)`;
       expect(await run(backend, program, { limits })).toMatchObject(wentOn);
     });
 
-    test("processes share what they were forked with", async (context) => {
+    test("processes share what they were forked with", { tags: "promise-E2" }, async (context) => {
       const backend = await backendFor(context);
       const program = `
 held = b"x" * (75 << 20)
@@ -367,7 +381,7 @@ in_processes(3, work)`;
     });
   });
 
-  test("stays on its CPUs, whatever it asks for", async (context) => {
+  test("stays on its CPUs, whatever it asks for", { tags: "promise-S15" }, async (context) => {
     const backend = await backendFor(context);
     const { enforcement } = backend.facts(restrictiveProfile);
     context.skip(enforcement.cpus !== "kernel", "there is no filter on this architecture");

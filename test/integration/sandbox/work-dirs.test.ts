@@ -276,7 +276,7 @@ describe("what a tool left", () => {
     ],
   ];
 
-  test.each(impostors)("is none when it is %s", async (_name, make) => {
+  test.each(impostors)("is none when it is %s", { tags: "promise-O1" }, async (_name, make) => {
     const { workDirs, workDir, output } = await newWorkDir();
     const before = await openDescriptors();
     await make(join(workDir.path, "result.json"), workDirs.root);
@@ -330,7 +330,7 @@ describe("what a tool left", () => {
     expect(skipped).toHaveLength(1_000);
   });
 
-  test("under a name that is no text is skipped", async () => {
+  test("under a name that is no text is skipped", { tags: "promise-O1" }, async () => {
     const { workDir, output } = await newWorkDir();
     await run("python3", [
       "-c",
@@ -447,25 +447,29 @@ const hostileTrees = [
 ] as const;
 
 describe("a tree that a tool left", () => {
-  test.each(hostileTrees)("is removed when it is %s", async (_name, program) => {
-    const base = await temporaryDirectory();
-    const failures: unknown[] = [];
-    const workDirs = await openWorkDirs(base, failures);
-    const witness = join(base, "witness");
-    await writeFile(witness, "untouched");
-    const workDir = await workDirs.take();
-    const identity = sandboxUid === undefined ? {} : { uid: sandboxUid, gid: sandboxUid };
-    await run("python3", ["-I", "-c", program, workDir.path], {
-      ...identity,
-      env: { PATH: "/usr/bin" },
-      cwd: "/",
-    });
-    await workDir[Symbol.asyncDispose]();
-    await workDirs[Symbol.asyncDispose]();
-    expect(failures).toEqual([]);
-    expect(await readdir(base)).toEqual(["witness"]);
-    expect(await readFile(witness, "utf8")).toBe("untouched");
-  });
+  test.each(hostileTrees)(
+    "is removed when it is %s",
+    { tags: "promise-E7" },
+    async (_name, program) => {
+      const base = await temporaryDirectory();
+      const failures: unknown[] = [];
+      const workDirs = await openWorkDirs(base, failures);
+      const witness = join(base, "witness");
+      await writeFile(witness, "untouched");
+      const workDir = await workDirs.take();
+      const identity = sandboxUid === undefined ? {} : { uid: sandboxUid, gid: sandboxUid };
+      await run("python3", ["-I", "-c", program, workDir.path], {
+        ...identity,
+        env: { PATH: "/usr/bin" },
+        cwd: "/",
+      });
+      await workDir[Symbol.asyncDispose]();
+      await workDirs[Symbol.asyncDispose]();
+      expect(failures).toEqual([]);
+      expect(await readdir(base)).toEqual(["witness"]);
+      expect(await readFile(witness, "utf8")).toBe("untouched");
+    },
+  );
 
   async function isRemoved([, program]: (typeof hostileTrees)[number], context: TestContext) {
     if (isRoot) requireOtherUser(context);
@@ -535,27 +539,31 @@ describe("a tree that a tool left", () => {
     expect(await exists(join(path, "output/of root/file"))).toBe(true);
   });
 
-  test("and that cannot be removed at first is removed as soon as it can be, and told of once", async (context) => {
-    requireOtherUser(context);
-    const base = await temporaryDirectory();
-    await chown(base, 60_002, 60_002);
-    const worker = new OtherWorker(60_002);
-    await worker.open(base);
-    const path = (await worker.say("take")).slice("took ".length);
-    await mkdir(join(path, "output/of root"));
-    await writeFile(join(path, "output/of root/file"), "x");
-    expect(await worker.say("dispose")).toBe("disposed");
-    await vi.waitFor(async () => {
-      // What it tells comes with its answers.
-      await worker.say("take");
+  test(
+    "and that cannot be removed at first is removed as soon as it can be, and told of once",
+    { tags: "promise-E7" },
+    async (context) => {
+      requireOtherUser(context);
+      const base = await temporaryDirectory();
+      await chown(base, 60_002, 60_002);
+      const worker = new OtherWorker(60_002);
+      await worker.open(base);
+      const path = (await worker.say("take")).slice("took ".length);
+      await mkdir(join(path, "output/of root"));
+      await writeFile(join(path, "output/of root/file"), "x");
+      expect(await worker.say("dispose")).toBe("disposed");
+      await vi.waitFor(async () => {
+        // What it tells comes with its answers.
+        await worker.say("take");
+        expect(worker.unremovable).toHaveLength(1);
+      }, patience);
+      await rm(join(path, "output/of root"), { recursive: true });
+      await vi.waitFor(async () => expect(await exists(path)).toBe(false), patience);
+      expect(await worker.say("close")).toBe("closed");
       expect(worker.unremovable).toHaveLength(1);
-    }, patience);
-    await rm(join(path, "output/of root"), { recursive: true });
-    await vi.waitFor(async () => expect(await exists(path)).toBe(false), patience);
-    expect(await worker.say("close")).toBe("closed");
-    expect(worker.unremovable).toHaveLength(1);
-    expect(await readdir(base)).toEqual([]);
-  });
+      expect(await readdir(base)).toEqual([]);
+    },
+  );
 });
 
 describe("the directory of a worker that is gone", () => {
@@ -600,33 +608,37 @@ describe("the directory of a worker that is gone", () => {
     expect(await exists(abandoned)).toBe(false);
   });
 
-  test("is all that is swept: nothing else in a directory that is shared is touched", async () => {
-    const base = await temporaryDirectory();
-    const outside = await temporaryDirectory();
-    await writeFile(join(outside, "precious"), "x");
-    const longAgo = new Date(Date.now() - 3_600_000);
-    const directories = [
-      "data",
-      "worker-",
-      "worker-1",
-      `worker-${"g".repeat(24)}`,
-      `worker-${"A".repeat(24)}`,
-      `worker-${newId()}0`,
-      `xworker-${newId()}`,
-      `data/worker-${newId()}`,
-    ];
-    for (const name of directories) await mkdir(join(base, name));
-    const file = `worker-${newId()}`;
-    const leadsOutside = `worker-${newId()}`;
-    await writeFile(join(base, file), "x");
-    await symlink(outside, join(base, leadsOutside));
-    for (const name of [...directories, file]) await utimes(join(base, name), longAgo, longAgo);
-    await openWorkDirs(base);
-    for (const name of directories) expect(await exists(join(base, name)), name).toBe(true);
-    expect(await exists(join(base, file))).toBe(true);
-    expect((await lstat(join(base, leadsOutside))).isSymbolicLink()).toBe(true);
-    expect(await exists(join(outside, "precious"))).toBe(true);
-  });
+  test(
+    "is all that is swept: nothing else in a directory that is shared is touched",
+    { tags: "promise-E7" },
+    async () => {
+      const base = await temporaryDirectory();
+      const outside = await temporaryDirectory();
+      await writeFile(join(outside, "precious"), "x");
+      const longAgo = new Date(Date.now() - 3_600_000);
+      const directories = [
+        "data",
+        "worker-",
+        "worker-1",
+        `worker-${"g".repeat(24)}`,
+        `worker-${"A".repeat(24)}`,
+        `worker-${newId()}0`,
+        `xworker-${newId()}`,
+        `data/worker-${newId()}`,
+      ];
+      for (const name of directories) await mkdir(join(base, name));
+      const file = `worker-${newId()}`;
+      const leadsOutside = `worker-${newId()}`;
+      await writeFile(join(base, file), "x");
+      await symlink(outside, join(base, leadsOutside));
+      for (const name of [...directories, file]) await utimes(join(base, name), longAgo, longAgo);
+      await openWorkDirs(base);
+      for (const name of directories) expect(await exists(join(base, name)), name).toBe(true);
+      expect(await exists(join(base, file))).toBe(true);
+      expect((await lstat(join(base, leadsOutside))).isSymbolicLink()).toBe(true);
+      expect(await exists(join(outside, "precious"))).toBe(true);
+    },
+  );
 
   test("is swept once by several workers that start at the same time", async () => {
     const base = await temporaryDirectory();

@@ -99,7 +99,7 @@ describe("a login", () => {
     { password: "s€cret".repeat(30) },
     { vpn: "v".repeat(33) },
     { oauthToken: "token of a host without TLS" },
-  ])("with what the library cannot use is not tried: %j", async (given) => {
+  ])("with what the library cannot use is not tried: %j", { tags: "promise-B3" }, async (given) => {
     const broker = solaceBroker({ host: "127.0.0.1:1", namespace, ...given });
     const refusal = broker.connect([], never);
     await expect(refusal).rejects.toMatchObject({
@@ -114,7 +114,7 @@ describe("a login", () => {
     ["tcps://broker.example.com, tcp://other", true],
     ["tcps://broker.example.com", false],
     ["127.0.0.1:55555, tcp://[::1]", false],
-  ])("to %s is warned about when others can read it", (host, isWarned) => {
+  ])("to %s is warned about when others can read it", { tags: "promise-B3" }, (host, isWarned) => {
     const log = keptLog();
     solaceBroker({ host, namespace, log });
     const warning = expect.stringContaining("not encrypted") as string;
@@ -139,28 +139,32 @@ describe("TLS", () => {
     };
   }
 
-  test("trusts the file or the directory that it is given, and nobody else", async () => {
-    await using stack = new AsyncDisposableStack();
-    const [authority, directory] = await openAuthority(stack);
-    const tls = await tlsOf(await authority.issue("broker", localNames));
-    const server = stack.use(await startSmfBroker({ tls }));
-    const trusted = join(directory, "trusted");
-    await mkdir(trusted);
-    await writeFile(join(trusted, "ca.pem"), await readFile(authority.cert));
-    await writeFile(join(trusted, "README"), "no certificate");
-    const host = `smfs://127.0.0.1:${server.port}`;
-    for (const trustStorePath of [authority.cert, trusted]) {
-      const broker = solaceBroker({ host, namespace, tls: { ...noTlsFiles, trustStorePath } });
-      await using _session = await broker.connect(["echo"], never);
-    }
-    const trusting = solaceBroker({ host, namespace });
-    await expect(trusting.connect([], never)).rejects.toMatchObject({
-      transient: false,
-      message: expect.stringMatching(/^Cannot connect .*certificate/),
-    });
-  });
+  test(
+    "trusts the file or the directory that it is given, and nobody else",
+    { tags: "promise-B2" },
+    async () => {
+      await using stack = new AsyncDisposableStack();
+      const [authority, directory] = await openAuthority(stack);
+      const tls = await tlsOf(await authority.issue("broker", localNames));
+      const server = stack.use(await startSmfBroker({ tls }));
+      const trusted = join(directory, "trusted");
+      await mkdir(trusted);
+      await writeFile(join(trusted, "ca.pem"), await readFile(authority.cert));
+      await writeFile(join(trusted, "README"), "no certificate");
+      const host = `smfs://127.0.0.1:${server.port}`;
+      for (const trustStorePath of [authority.cert, trusted]) {
+        const broker = solaceBroker({ host, namespace, tls: { ...noTlsFiles, trustStorePath } });
+        await using _session = await broker.connect(["echo"], never);
+      }
+      const trusting = solaceBroker({ host, namespace });
+      await expect(trusting.connect([], never)).rejects.toMatchObject({
+        transient: false,
+        message: expect.stringMatching(/^Cannot connect .*certificate/),
+      });
+    },
+  );
 
-  test("refuses a broker whose certificate is another host's", async () => {
+  test("refuses a broker whose certificate is another host's", { tags: "promise-B2" }, async () => {
     await using stack = new AsyncDisposableStack();
     const [authority] = await openAuthority(stack);
     const tls = await tlsOf(await authority.issue("broker", "DNS:other.example.com"));
@@ -292,47 +296,51 @@ describe("TLS", () => {
 describe("no password, token or passphrase", () => {
   const secret = "s3cret-of-the-worker";
 
-  test("is in an error or in the log of a login that is refused or lost, however deep one looks", async () => {
-    await using stack = new AsyncDisposableStack();
-    const directory = await mkdtemp(join(tmpdir(), "solace-secrets-"));
-    stack.defer(() => rm(directory, { recursive: true }));
-    const authority = await Authority.create(directory);
-    const { cert, key } = await authority.issue("broker", "IP:127.0.0.1,DNS:localhost");
-    const tls = { cert: await readFile(cert), key: await readFile(key) };
-    const server = stack.use(await startSmfBroker({ tls }));
-    const worker = await authority.issue("worker", "DNS:worker", secret);
-    const log = keptLog();
-    const errors: unknown[] = [];
-    const trusting = { ...noTlsFiles, trustStorePath: authority.cert };
-    const files = { clientCertPath: worker.cert, clientKeyPath: worker.key };
-    for (const identity of [
-      { username: "str", password: secret, tls: trusting },
-      { oauthToken: secret, tls: trusting },
-      { tls: { ...trusting, ...files, clientKeyPassphrase: secret } },
-      { tls: { ...trusting, ...files, clientKeyPassphrase: `no-${secret}` } },
-      { username: "str", password: secret.repeat(20), tls: trusting },
-    ]) {
-      const host = `tcps://127.0.0.1:${server.port}`;
-      const broker = solaceBroker({ host, namespace, log, ...identity });
-      for (const text of ["Unauthorized", "Too Many Clients"]) {
-        server.faults.login = () => ({ code: text === "Unauthorized" ? 401 : 503, text });
-        errors.push(await broker.connect(["echo"], never).catch((error: unknown) => error));
+  test(
+    "is in an error or in the log of a login that is refused or lost, however deep one looks",
+    { tags: "promise-B1" },
+    async () => {
+      await using stack = new AsyncDisposableStack();
+      const directory = await mkdtemp(join(tmpdir(), "solace-secrets-"));
+      stack.defer(() => rm(directory, { recursive: true }));
+      const authority = await Authority.create(directory);
+      const { cert, key } = await authority.issue("broker", "IP:127.0.0.1,DNS:localhost");
+      const tls = { cert: await readFile(cert), key: await readFile(key) };
+      const server = stack.use(await startSmfBroker({ tls }));
+      const worker = await authority.issue("worker", "DNS:worker", secret);
+      const log = keptLog();
+      const errors: unknown[] = [];
+      const trusting = { ...noTlsFiles, trustStorePath: authority.cert };
+      const files = { clientCertPath: worker.cert, clientKeyPath: worker.key };
+      for (const identity of [
+        { username: "str", password: secret, tls: trusting },
+        { oauthToken: secret, tls: trusting },
+        { tls: { ...trusting, ...files, clientKeyPassphrase: secret } },
+        { tls: { ...trusting, ...files, clientKeyPassphrase: `no-${secret}` } },
+        { username: "str", password: secret.repeat(20), tls: trusting },
+      ]) {
+        const host = `tcps://127.0.0.1:${server.port}`;
+        const broker = solaceBroker({ host, namespace, log, ...identity });
+        for (const text of ["Unauthorized", "Too Many Clients"]) {
+          server.faults.login = () => ({ code: text === "Unauthorized" ? 401 : 503, text });
+          errors.push(await broker.connect(["echo"], never).catch((error: unknown) => error));
+        }
+        server.faults.login = undefined;
+        const session = await broker.connect(["echo"], never).catch((error: unknown) => error);
+        if (session instanceof Error) {
+          errors.push(session);
+        } else {
+          server.dropAll();
+          const lasting = session as BrokerSession;
+          errors.push(await lasting.closed);
+          await lasting[Symbol.asyncDispose]();
+        }
       }
-      server.faults.login = undefined;
-      const session = await broker.connect(["echo"], never).catch((error: unknown) => error);
-      if (session instanceof Error) {
-        errors.push(session);
-      } else {
-        server.dropAll();
-        const lasting = session as BrokerSession;
-        errors.push(await lasting.closed);
-        await lasting[Symbol.asyncDispose]();
-      }
-    }
-    expect(errors).toHaveLength(15);
-    const everything = inspect([errors, log.told], { depth: Infinity, showHidden: true });
-    expect(everything).toContain("Unauthorized");
-    expect(everything).not.toContain(secret);
-    expect(everything).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));
-  });
+      expect(errors).toHaveLength(15);
+      const everything = inspect([errors, log.told], { depth: Infinity, showHidden: true });
+      expect(everything).toContain("Unauthorized");
+      expect(everything).not.toContain(secret);
+      expect(everything).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));
+    },
+  );
 });

@@ -9,7 +9,7 @@ import { makeChaos } from "../../support/chaos.ts";
 
 test(
   "every call is answered, and none runs twice that must not, whoever is killed meanwhile",
-  { tags: "full", timeout: 300_000 },
+  { tags: ["full", "promise-B5"], timeout: 300_000 },
   async () => {
     await using broker = await startChaosSmfBroker();
     expectPromisesKept(await makeChaos(broker, "test/chaos", littleChaos));

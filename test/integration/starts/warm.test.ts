@@ -97,24 +97,28 @@ describe("a sandbox that waits", () => {
   });
 });
 
-test("no start leaves anything of a tool's memory to core dumps", async () => {
-  const module = "reading";
-  const starts = { cold: {}, pool: { warm: pool.warm }, template: { warm: pool.warm } } as const;
-  const tools = Object.fromEntries(
-    Object.entries(starts).map(([start, warm]) => [
-      start,
-      { module, function: "run", sandbox_profile: "standard", start, ...warm } as RigTool,
-    ]),
-  );
-  await using rig = await startRig({ tools, files: { "reading.py": reading }, isWarm: true });
-  for (const start of Object.keys(starts)) {
-    if (start !== "cold") await rig.untilWaiting(start);
-    expect(await call(rig, start, { path: "/proc/self/coredump_filter" })).toEqual({
-      start,
-      result: { text: "00000000\n" },
-    });
-  }
-});
+test(
+  "no start leaves anything of a tool's memory to core dumps",
+  { tags: "promise-S16" },
+  async () => {
+    const module = "reading";
+    const starts = { cold: {}, pool: { warm: pool.warm }, template: { warm: pool.warm } } as const;
+    const tools = Object.fromEntries(
+      Object.entries(starts).map(([start, warm]) => [
+        start,
+        { module, function: "run", sandbox_profile: "standard", start, ...warm } as RigTool,
+      ]),
+    );
+    await using rig = await startRig({ tools, files: { "reading.py": reading }, isWarm: true });
+    for (const start of Object.keys(starts)) {
+      if (start !== "cold") await rig.untilWaiting(start);
+      expect(await call(rig, start, { path: "/proc/self/coredump_filter" })).toEqual({
+        start,
+        result: { text: "00000000\n" },
+      });
+    }
+  },
+);
 
 describe("a tool whose import fails", () => {
   test("answers IMPORT_ERROR as it does cold, and is not tried again and again", async () => {

@@ -190,13 +190,17 @@ describe("arguments that do not fit are refused by name", () => {
   test.for([
     ["with_config", "name"],
     ["config_beside_any_name", "any other"],
-  ])("an argument cannot take the place of the configuration of %s", async ([name, takes]) => {
-    const args = { name: "n", tool_config: { key: "the caller's" } };
-    expect(await call(name!, args)).toEqual({
-      error: `${name}() does not take the argument "tool_config"; it takes ${takes}`,
-      error_code: "EXECUTION_ERROR",
-    });
-  });
+  ])(
+    "an argument cannot take the place of the configuration of %s",
+    { tags: "promise-S22" },
+    async ([name, takes]) => {
+      const args = { name: "n", tool_config: { key: "the caller's" } };
+      expect(await call(name!, args)).toEqual({
+        error: `${name}() does not take the argument "tool_config"; it takes ${takes}`,
+        error_code: "EXECUTION_ERROR",
+      });
+    },
+  );
 
   test("an argument cannot take the place of an annotated context", async () => {
     expect(await call("facade", { message: "m", where: "here" }, "annotated_tools")).toEqual({

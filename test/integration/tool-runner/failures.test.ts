@@ -45,7 +45,7 @@ describe("an exception of the tool is an EXECUTION_ERROR with class and text", (
     expect(document?.["error"]).toMatch(/^Tool raised ValueError: é+…$/);
   });
 
-  test("directories of the host are not in the text", async () => {
+  test("directories of the host are not in the text", { tags: "promise-O7" }, async () => {
     const { document } = await fail("names_paths");
     expect(document?.["error"]).toBe(
       "Tool raised FileNotFoundError: input/a.csv, data.json, os.py",

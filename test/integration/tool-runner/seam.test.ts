@@ -10,22 +10,26 @@ import { fixtures, removeWorkDirs, runTool, runnerEntry } from "./run-tool.ts";
 afterAll(removeWorkDirs);
 
 describe("the arguments file", () => {
-  test("is gone before the tool's module is imported; its secrets are only in the context", async () => {
-    const run = await runTool("context_tools", "arguments_file", {
-      args: { path: "runner_args.json" },
-      toolConfig: { password: "hunter2" },
-    });
-    expect(run.document).toMatchObject({
-      result: { exists: false, argv: [], environment: [], config: "hunter2" },
-    });
-    expect((await readdir(run.workDir)).toSorted()).toEqual([
-      "input",
-      "output",
-      "result.json",
-      "status.pipe",
-    ]);
-    expect(run.stderr).toBe("");
-  });
+  test(
+    "is gone before the tool's module is imported; its secrets are only in the context",
+    { tags: "promise-S25" },
+    async () => {
+      const run = await runTool("context_tools", "arguments_file", {
+        args: { path: "runner_args.json" },
+        toolConfig: { password: "hunter2" },
+      });
+      expect(run.document).toMatchObject({
+        result: { exists: false, argv: [], environment: [], config: "hunter2" },
+      });
+      expect((await readdir(run.workDir)).toSorted()).toEqual([
+        "input",
+        "output",
+        "result.json",
+        "status.pipe",
+      ]);
+      expect(run.stderr).toBe("");
+    },
+  );
 
   test("needs no more than module, function or class_name, result_file and output_dir", async () => {
     const absent = Object.fromEntries(

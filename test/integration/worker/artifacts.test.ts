@@ -99,20 +99,24 @@ describe("artifacts", () => {
     });
   });
 
-  test("an artifact whose name would leave the directory is refused by name", async () => {
-    const preloaded = new Map([
-      [
-        "input_file",
-        { filename: "../evil.txt", version: 0, mimeType: "text/plain", bytes: Buffer.from("x") },
-      ],
-    ]);
-    const result = await rig.call("reads", {}, { preloaded });
-    expect(result).toMatchObject({
-      kind: "error",
-      code: "ARTIFACT_ERROR",
-      message: expect.stringContaining("evil.txt"),
-    });
-  });
+  test(
+    "an artifact whose name would leave the directory is refused by name",
+    { tags: "promise-R1" },
+    async () => {
+      const preloaded = new Map([
+        [
+          "input_file",
+          { filename: "../evil.txt", version: 0, mimeType: "text/plain", bytes: Buffer.from("x") },
+        ],
+      ]);
+      const result = await rig.call("reads", {}, { preloaded });
+      expect(result).toMatchObject({
+        kind: "error",
+        code: "ARTIFACT_ERROR",
+        message: expect.stringContaining("evil.txt"),
+      });
+    },
+  );
 
   test("an output becomes an artifact with the type and description that the tool gave", async () => {
     const result = await rig.call("saves", {
@@ -158,26 +162,44 @@ describe("artifacts", () => {
     expect(versions.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
-  test("links, pipes, sockets, directories and second names in output/ are never taken", async () => {
-    const result = await rig.call("leaves_traps");
-    expect(result).toMatchObject({ kind: "success", createdArtifacts: [{ filename: "good.txt" }] });
-    expect(result.kind === "success" && result.createdArtifacts).toHaveLength(1);
-    expect(rig.logLines.some((line) => line.includes("link.txt"))).toBe(true);
-  });
+  test(
+    "links, pipes, sockets, directories and second names in output/ are never taken",
+    { tags: "promise-O1" },
+    async () => {
+      const result = await rig.call("leaves_traps");
+      expect(result).toMatchObject({
+        kind: "success",
+        createdArtifacts: [{ filename: "good.txt" }],
+      });
+      expect(result.kind === "success" && result.createdArtifacts).toHaveLength(1);
+      expect(rig.logLines.some((line) => line.includes("link.txt"))).toBe(true);
+    },
+  );
 
-  test("an output/ that was exchanged for a link to the host's files yields nothing", async () => {
-    expect(await rig.call("output_replaced")).toMatchObject({
-      kind: "success",
-      createdArtifacts: [],
-    });
-  });
+  test(
+    "an output/ that was exchanged for a link to the host's files yields nothing",
+    { tags: "promise-O1" },
+    async () => {
+      expect(await rig.call("output_replaced")).toMatchObject({
+        kind: "success",
+        createdArtifacts: [],
+      });
+    },
+  );
 
-  test("a file that a left-behind process still writes is saved after that process is gone", async () => {
-    const result = await rig.call("leaves_a_daemon");
-    expect(result).toMatchObject({ kind: "success", createdArtifacts: [{ filename: "beat.txt" }] });
-    const created = (result as Extract<typeof result, { kind: "success" }>).createdArtifacts[0]!;
-    expect(await stored("beat.txt", created.version)).toHaveLength(created.sizeBytes);
-  });
+  test(
+    "a file that a left-behind process still writes is saved after that process is gone",
+    { tags: "promise-E5" },
+    async () => {
+      const result = await rig.call("leaves_a_daemon");
+      expect(result).toMatchObject({
+        kind: "success",
+        createdArtifacts: [{ filename: "beat.txt" }],
+      });
+      const created = (result as Extract<typeof result, { kind: "success" }>).createdArtifacts[0]!;
+      expect(await stored("beat.txt", created.version)).toHaveLength(created.sizeBytes);
+    },
+  );
 
   test("an answer that would be too large to name its outputs leaves none, and the next call has their number", async () => {
     const tool = "saves_beside_a_large_result";

@@ -149,19 +149,23 @@ describe("a tool whose profile asks for the backend host", () => {
     expect(await text(stored.body)).toBe("TEXT");
   });
 
-  test("is said to be without isolation, in the log and in the answer of each call", async () => {
-    const before = warnings();
-    for (let call = 1; call <= 2; call++) {
-      const { execution } = await callAndTell("look");
-      expect(execution).toMatchObject({ backend: "host", profile: "debug" });
-      expect(execution.unenforced).toContain("isolation");
-      expect(execution.limits_enforced).toMatchObject({
-        memory: { by: "none" },
-        open_files: { by: "kernel" },
-      });
-      expect(warnings()).toBe(before + call);
-    }
-  });
+  test(
+    "is said to be without isolation, in the log and in the answer of each call",
+    { tags: "promise-S1" },
+    async () => {
+      const before = warnings();
+      for (let call = 1; call <= 2; call++) {
+        const { execution } = await callAndTell("look");
+        expect(execution).toMatchObject({ backend: "host", profile: "debug" });
+        expect(execution.unenforced).toContain("isolation");
+        expect(execution.limits_enforced).toMatchObject({
+          memory: { by: "none" },
+          open_files: { by: "kernel" },
+        });
+        expect(warnings()).toBe(before + call);
+      }
+    },
+  );
 
   test("finds its own modules, by the paths of the host", async () => {
     const answer = await rig.call("imports");
@@ -196,14 +200,18 @@ describe("a tool whose profile asks for the backend host", () => {
     expect(await processesWith(seconds)).toBe(0);
   });
 
-  test("is in a sandbox when the request asks for restrictive", async () => {
-    const before = warnings();
-    const { answer, execution } = await callAndTell("look", { profile: "restrictive" });
-    expect(execution).toMatchObject({ backend: "bubblewrap", profile: "restrictive" });
-    expect(execution.unenforced).not.toContain("isolation");
-    expect(answer.toolResult).toMatchObject({ cwd: "/sandbox/work", sees_host: false });
-    expect(warnings()).toBe(before);
-  });
+  test(
+    "is in a sandbox when the request asks for restrictive",
+    { tags: "promise-S1" },
+    async () => {
+      const before = warnings();
+      const { answer, execution } = await callAndTell("look", { profile: "restrictive" });
+      expect(execution).toMatchObject({ backend: "bubblewrap", profile: "restrictive" });
+      expect(execution.unenforced).not.toContain("isolation");
+      expect(answer.toolResult).toMatchObject({ cwd: "/sandbox/work", sees_host: false });
+      expect(warnings()).toBe(before);
+    },
+  );
 
   test("changes nothing for other tools", async () => {
     const { execution } = await callAndTell("isolated");

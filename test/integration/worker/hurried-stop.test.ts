@@ -67,7 +67,7 @@ describe("a worker that is stopped at once", () => {
 
   test(
     "is handed nothing of what it gives back, however long the broker takes to pause",
-    { tags: "full" },
+    { tags: ["full", "promise-B7"] },
     async () => {
       const { workers, handedOut, worker } = await busyWorker(slowly);
       await worker[Symbol.asyncDispose]();
@@ -109,7 +109,7 @@ describe("a worker that is stopped at once", () => {
 describe("on RabbitMQ, a worker that is stopped at once", () => {
   const node = useRabbitMQ();
 
-  test("costs each call one delivery", async () => {
+  test("costs each call one delivery", { tags: "promise-B7" }, async () => {
     const workers = await MemoryWorkers.prepare();
     const { runs } = workers;
     const broker = amqpBroker({ url: node().url, namespace, maxUnsettled: 2 });

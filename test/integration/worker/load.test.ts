@@ -26,22 +26,26 @@ describe("under load", () => {
     );
   });
 
-  test("a call beyond slots and waiting line is refused at once", { tags: "full" }, async () => {
-    await using rig = await startRig({
-      tools,
-      environment: { SANDBOX_MAX_CONCURRENT: "1", SANDBOX_MAX_QUEUED: "1" },
-    });
-    const calls = Array.from({ length: 4 }, () => rig.call("sleeps", { seconds: 3 }));
-    const kinds = (await Promise.all(calls)).map((result) =>
-      result.kind === "error" ? result.code : result.kind,
-    );
-    expect(kinds.toSorted()).toEqual([
-      "RESOURCE_EXHAUSTED",
-      "RESOURCE_EXHAUSTED",
-      "success",
-      "success",
-    ]);
-  });
+  test(
+    "a call beyond slots and waiting line is refused at once",
+    { tags: ["full", "promise-R6"] },
+    async () => {
+      await using rig = await startRig({
+        tools,
+        environment: { SANDBOX_MAX_CONCURRENT: "1", SANDBOX_MAX_QUEUED: "1" },
+      });
+      const calls = Array.from({ length: 4 }, () => rig.call("sleeps", { seconds: 3 }));
+      const kinds = (await Promise.all(calls)).map((result) =>
+        result.kind === "error" ? result.code : result.kind,
+      );
+      expect(kinds.toSorted()).toEqual([
+        "RESOURCE_EXHAUSTED",
+        "RESOURCE_EXHAUSTED",
+        "success",
+        "success",
+      ]);
+    },
+  );
 
   test("too little free disk is RESOURCE_EXHAUSTED with both numbers", async () => {
     await using rig = await startRig({
@@ -69,7 +73,7 @@ describe("a time limit", () => {
 
   test(
     "ends a tool that ignores SIGTERM, while its agent still waits",
-    { tags: "full" },
+    { tags: ["full", "promise-E4"] },
     async () => {
       await using rig = await startRig({ tools });
       const result = await rig.call("ignores_term", {}, { timeoutSeconds: 1 });

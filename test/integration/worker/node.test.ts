@@ -228,7 +228,11 @@ describe("memory beyond the profile's", () => {
       message: "Tool needs more memory than its sandbox may use",
     });
   };
-  test.for(usual)("that a tool takes by its %s ends the call, in words", endsTheCall);
+  test.for(usual)(
+    "that a tool takes by its %s ends the call, in words",
+    { tags: "promise-E1" },
+    endsTheCall,
+  );
   test.for(others)(
     "that a tool takes by its %s ends the call in the same words",
     { tags: "full" },
@@ -345,7 +349,7 @@ describe("which tools are served", () => {
 
 test(
   "a Node program and tools below a private directory serve all the same",
-  { tags: "full" },
+  { tags: ["full", "promise-S12"] },
   async () => {
     const base = await reachableDirectory();
     await using _base = { [Symbol.asyncDispose]: () => rm(base, { recursive: true, force: true }) };

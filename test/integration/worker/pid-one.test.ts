@@ -111,7 +111,7 @@ describe("a worker that is process 1", () => {
 
   test(
     "leaves no zombie of tools that are killed at their time limit",
-    { tags: "full" },
+    { tags: ["full", "promise-R5"] },
     async () => {
       await using worker = new FirstProcess(environment);
       await worker.says("worker ready");

@@ -24,28 +24,33 @@ describe("a worker", () => {
     surroundings = await surroundWorker(Object.fromEntries(tools));
   });
 
-  test("without a capability runs calls of every profile, and needs nothing of root", async (context) => {
-    const problem = await crippledHostProblem(asOrdinaryUser);
-    context.skip(problem !== undefined, problem);
-    await using worker = new WorkerProcess(surroundings.environment, [], asOrdinaryUser);
-    await worker.says("worker ready");
-    const status = await readFile(`/proc/${worker.child.pid}/status`, "utf8");
-    if (isRoot) expect(status).toMatch(new RegExp(`^Uid:\\t${ordinaryUid}\\t`, "m"));
-    for (const set of ["CapPrm", "CapEff", "CapAmb"]) expect(status).toContain(`${set}:\t${none}`);
+  test(
+    "without a capability runs calls of every profile, and needs nothing of root",
+    { tags: ["promise-S6", "promise-R3"] },
+    async (context) => {
+      const problem = await crippledHostProblem(asOrdinaryUser);
+      context.skip(problem !== undefined, problem);
+      await using worker = new WorkerProcess(surroundings.environment, [], asOrdinaryUser);
+      await worker.says("worker ready");
+      const status = await readFile(`/proc/${worker.child.pid}/status`, "utf8");
+      if (isRoot) expect(status).toMatch(new RegExp(`^Uid:\\t${ordinaryUid}\\t`, "m"));
+      for (const set of ["CapPrm", "CapEff", "CapAmb"])
+        expect(status).toContain(`${set}:\t${none}`);
 
-    await using agent = await surroundings.connectAgent();
-    for (const profile of profiles) {
-      expect(await agent.call({ tool: `privileges_${profile}` })).toMatchObject({
-        kind: "success",
-        toolResult: { self: { CapEff: none, NoNewPrivs: "1" } },
-      });
-    }
-    expect(worker.output).not.toContain("root is not needed");
-  });
+      await using agent = await surroundings.connectAgent();
+      for (const profile of profiles) {
+        expect(await agent.call({ tool: `privileges_${profile}` })).toMatchObject({
+          kind: "success",
+          toolResult: { self: { CapEff: none, NoNewPrivs: "1" } },
+        });
+      }
+      expect(worker.output).not.toContain("root is not needed");
+    },
+  );
 
   test(
     "that is root says once that it need not be, and as whom sandboxes run",
-    { tags: "full" },
+    { tags: ["full", "promise-R3"] },
     async (context) => {
       context.skip(!isRoot, "needs root");
       await using worker = new WorkerProcess({ ...surroundings.environment, SANDBOX_UID: "60011" });

@@ -55,14 +55,18 @@ describe("the worker process", () => {
     expect(output).toMatch(/manifest\.yaml:4:\d+: tool "echo": module/);
   });
 
-  test("exits 78 when bubblewrap is missing or cannot make a sandbox, in bubblewrap's words", async () => {
-    for (const bwrap of ["/nonexistent/bwrap", "/usr/bin/false"]) {
-      const { code, output } = await runWorker({ ...environment, SANDBOX_BWRAP_BIN: bwrap });
-      expect(code).toBe(78);
-      expect(output).toContain(`SANDBOX_BWRAP_BIN: `);
-      expect(output).toContain(bwrap);
-    }
-  });
+  test(
+    "exits 78 when bubblewrap is missing or cannot make a sandbox, in bubblewrap's words",
+    { tags: "promise-S26" },
+    async () => {
+      for (const bwrap of ["/nonexistent/bwrap", "/usr/bin/false"]) {
+        const { code, output } = await runWorker({ ...environment, SANDBOX_BWRAP_BIN: bwrap });
+        expect(code).toBe(78);
+        expect(output).toContain(`SANDBOX_BWRAP_BIN: `);
+        expect(output).toContain(bwrap);
+      }
+    },
+  );
 
   test(
     "exits 78 in plain lines when its port is taken or its tools are missing",
@@ -329,7 +333,7 @@ describe("the worker process", () => {
 
   test(
     "a tool does not survive a killed worker, and the next worker sweeps what is left",
-    { tags: "full" },
+    { tags: ["full", "promise-E6"] },
     async () => {
       await using worker = new WorkerProcess(environment);
       await worker.says("worker ready");
@@ -350,22 +354,26 @@ describe("the worker process", () => {
     },
   );
 
-  test("does not hand descriptors of its own parent to tools", { tags: "full" }, async () => {
-    await writeFile(
-      environment["MANIFEST_PATH"]!,
-      manifestText({ looks: { function: "looks_around" } }),
-    );
-    const prefix = ["bash", "-c", 'exec 251</etc/hostname 9</etc/hostname; exec "$@"', "bash"];
-    await using worker = new WorkerProcess(environment, [], prefix);
-    await worker.says("worker ready");
-    await using agent = await connectAgent();
-    const result = await agent.call({ tool: "looks" });
-    expect(
-      Object.keys(
-        (result as unknown as { toolResult: { descriptors: object } }).toolResult.descriptors,
-      ),
-    ).toEqual(["0", "1", "2", "3"]);
-  });
+  test(
+    "does not hand descriptors of its own parent to tools",
+    { tags: ["full", "promise-S3"] },
+    async () => {
+      await writeFile(
+        environment["MANIFEST_PATH"]!,
+        manifestText({ looks: { function: "looks_around" } }),
+      );
+      const prefix = ["bash", "-c", 'exec 251</etc/hostname 9</etc/hostname; exec "$@"', "bash"];
+      await using worker = new WorkerProcess(environment, [], prefix);
+      await worker.says("worker ready");
+      await using agent = await connectAgent();
+      const result = await agent.call({ tool: "looks" });
+      expect(
+        Object.keys(
+          (result as unknown as { toolResult: { descriptors: object } }).toolResult.descriptors,
+        ),
+      ).toEqual(["0", "1", "2", "3"]);
+    },
+  );
 });
 
 function isListening(port: number): Promise<boolean> {

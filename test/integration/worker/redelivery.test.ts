@@ -134,7 +134,7 @@ describe("a call that another worker had before", () => {
 
   test(
     "and began is answered NOT_REPEATED and not run when it must not",
-    { tags: "full" },
+    { tags: ["full", "promise-B5"] },
     async () => {
       const workers = await MemoryWorkers.prepare();
       const taken = takeAndDie(workers, "once_only");
@@ -155,16 +155,23 @@ describe("a call that another worker had before", () => {
   );
 });
 
-test("the same request, published twice, has one effect and two answers when it must not run twice", async () => {
-  const workers = await MemoryWorkers.prepare({ maxUnsettled: 1 });
-  await workers.startWorker(1);
-  await workers.startWorker(1);
-  workers.publish("once_only", "call", "call");
-  await workers.runs.haveBegun("call");
-  workers.runs.finish("call");
-  await vi.waitFor(() => expect(workers.answers.get("call")).toMatchObject([done, done]), patience);
-  expect(workers.runs.begun).toEqual(["call"]);
-});
+test(
+  "the same request, published twice, has one effect and two answers when it must not run twice",
+  { tags: "promise-B5" },
+  async () => {
+    const workers = await MemoryWorkers.prepare({ maxUnsettled: 1 });
+    await workers.startWorker(1);
+    await workers.startWorker(1);
+    workers.publish("once_only", "call", "call");
+    await workers.runs.haveBegun("call");
+    workers.runs.finish("call");
+    await vi.waitFor(
+      () => expect(workers.answers.get("call")).toMatchObject([done, done]),
+      patience,
+    );
+    expect(workers.runs.begun).toEqual(["call"]);
+  },
+);
 
 describe("a call that goes on in its worker while its connection is lost", () => {
   const goesOn = async (tool: AnnouncingTool): Promise<void> => {
@@ -191,27 +198,31 @@ describe("a call that goes on in its worker while its connection is lost", () =>
 });
 
 describe("a call that nobody lives to answer", () => {
-  test("is answered POISONED and put aside one delivery before the broker's last, without being run", async () => {
-    const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
-    const taken = takeAndDie(workers, "repeatable");
-    workers.publish("repeatable", "call");
-    await taken;
-    await takeAndDie(workers, "repeatable");
-    expect(workers.broker.deadLetters).toEqual([]);
-    await workers.startWorker(1);
-    await workers.answered("call");
-    expect(workers.answers.get("call")).toMatchObject([
-      { kind: "error", code: "POISONED", message: expect.stringContaining("3 times") },
-    ]);
-    await vi.waitFor(
-      () =>
-        expect(workers.broker.deadLetters).toMatchObject([
-          { topic: invokeTopic(namespace, "repeatable") },
-        ]),
-      patience,
-    );
-    expect(workers.runs.begun).toEqual([]);
-  });
+  test(
+    "is answered POISONED and put aside one delivery before the broker's last, without being run",
+    { tags: "promise-B6" },
+    async () => {
+      const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
+      const taken = takeAndDie(workers, "repeatable");
+      workers.publish("repeatable", "call");
+      await taken;
+      await takeAndDie(workers, "repeatable");
+      expect(workers.broker.deadLetters).toEqual([]);
+      await workers.startWorker(1);
+      await workers.answered("call");
+      expect(workers.answers.get("call")).toMatchObject([
+        { kind: "error", code: "POISONED", message: expect.stringContaining("3 times") },
+      ]);
+      await vi.waitFor(
+        () =>
+          expect(workers.broker.deadLetters).toMatchObject([
+            { topic: invokeTopic(namespace, "repeatable") },
+          ]),
+        patience,
+      );
+      expect(workers.runs.begun).toEqual([]);
+    },
+  );
 
   test("still runs at the delivery before", { tags: "full" }, async () => {
     const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
@@ -259,21 +270,25 @@ describe("a call that waited in its queue", () => {
 });
 
 describe("a worker", () => {
-  test("whose slots are busy takes one call more, and leaves the others to others", async () => {
-    const workers = await MemoryWorkers.prepare({ maxUnsettled: 2 });
-    const busy = await workers.startWorker(1);
-    workers.publish("repeatable", "running", "next", "other 1", "other 2");
-    await workers.runs.haveBegun("running");
-    await says(busy, "no slot is free");
-    await workers.startWorker(2);
-    await workers.runs.haveBegun("running", "other 1", "other 2");
-    workers.runs.finish("other 1", "other 2");
-    await workers.answered("other 1", "other 2");
-    workers.runs.finish("running");
-    await workers.runs.haveBegun("running", "other 1", "other 2", "next");
-    workers.runs.finish("next");
-    await workers.answered("running", "other 1", "other 2", "next");
-  });
+  test(
+    "whose slots are busy takes one call more, and leaves the others to others",
+    { tags: "promise-B7" },
+    async () => {
+      const workers = await MemoryWorkers.prepare({ maxUnsettled: 2 });
+      const busy = await workers.startWorker(1);
+      workers.publish("repeatable", "running", "next", "other 1", "other 2");
+      await workers.runs.haveBegun("running");
+      await says(busy, "no slot is free");
+      await workers.startWorker(2);
+      await workers.runs.haveBegun("running", "other 1", "other 2");
+      workers.runs.finish("other 1", "other 2");
+      await workers.answered("other 1", "other 2");
+      workers.runs.finish("running");
+      await workers.runs.haveBegun("running", "other 1", "other 2", "next");
+      workers.runs.finish("next");
+      await workers.answered("running", "other 1", "other 2", "next");
+    },
+  );
 
   test("settles a call whose agent is gone, and says so", async () => {
     const workers = await MemoryWorkers.prepare();

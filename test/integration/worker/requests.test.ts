@@ -123,19 +123,23 @@ describe("a message on an invoke topic", () => {
     });
   }
 
-  test("that names another tool is run by its topic's, with one warning for the tool", async () => {
-    const request = (named: string) =>
-      JSON.stringify(valid({}, { tool_name: named, args: { message: named } }));
-    for (const named of ["other", "odd"])
-      expect(await answerTo(request(named))).toMatchObject({
-        result: { tool_result: { said: named } },
-      });
-    const message = "request names another tool than its topic, which counts";
-    const told = rig.logLines
-      .map((line) => JSON.parse(line) as { readonly msg: string })
-      .filter(({ msg }) => msg === message);
-    expect(told).toMatchObject([{ tool: "well", named: "other" }]);
-  });
+  test(
+    "that names another tool is run by its topic's, with one warning for the tool",
+    { tags: "promise-R2" },
+    async () => {
+      const request = (named: string) =>
+        JSON.stringify(valid({}, { tool_name: named, args: { message: named } }));
+      for (const named of ["other", "odd"])
+        expect(await answerTo(request(named))).toMatchObject({
+          result: { tool_result: { said: named } },
+        });
+      const message = "request names another tool than its topic, which counts";
+      const told = rig.logLines
+        .map((line) => JSON.parse(line) as { readonly msg: string })
+        .filter(({ msg }) => msg === message);
+      expect(told).toMatchObject([{ tool: "well", named: "other" }]);
+    },
+  );
 
   test("with Python's NaN in its arguments is run, with null in their place", async () => {
     const text = JSON.stringify(valid({}, { args: { message: 0 } })).replace(
@@ -145,7 +149,7 @@ describe("a message on an invoke topic", () => {
     expect(await answerTo(text)).toMatchObject({ result: { tool_result: { said: null } } });
   });
 
-  test("nested too deep or with too many values is refused", async () => {
+  test("nested too deep or with too many values is refused", { tags: "promise-R6" }, async () => {
     const deep = JSON.stringify(valid()).replace(
       '"task_id"',
       `"args":{"a":${"[".repeat(150)}${"]".repeat(150)}},"task_id"`,
@@ -169,29 +173,37 @@ describe("a message on an invoke topic", () => {
     });
   });
 
-  test("just below that size is run, and the event loop goes on turning meanwhile", async () => {
-    const message = "x".repeat(4_900_000);
-    let turns = 0;
-    const count = setInterval(() => turns++, 1);
-    const answer = await answerTo(JSON.stringify(valid({}, { args: { message } })));
-    clearInterval(count);
-    expect(answer.result?.tool_result.said).toHaveLength(message.length);
-    expect(turns).toBeGreaterThan(5);
-  });
+  test(
+    "just below that size is run, and the event loop goes on turning meanwhile",
+    { tags: "promise-O3" },
+    async () => {
+      const message = "x".repeat(4_900_000);
+      let turns = 0;
+      const count = setInterval(() => turns++, 1);
+      const answer = await answerTo(JSON.stringify(valid({}, { args: { message } })));
+      clearInterval(count);
+      expect(answer.result?.tool_result.said).toHaveLength(message.length);
+      expect(turns).toBeGreaterThan(5);
+    },
+  );
 
-  test("without a reply topic, or with one that would reach many, is dropped and the next one is served", async () => {
-    const signal = AbortSignal.timeout(30_000);
-    const topic = invokeTopic(namespace, "well");
-    for (const properties of [{}, { replyTo: "" }, { replyTo: "rig/>" }, { replyTo: "a/*/b" }]) {
-      await client.publish(topic, Buffer.from(JSON.stringify(valid())), properties, signal);
-    }
-    expect(await answerTo(JSON.stringify(valid()))).toHaveProperty("result");
-    expect(rig.logLines.filter((line) => line.includes("without a usable replyTo"))).toHaveLength(
-      4,
-    );
-  });
+  test(
+    "without a reply topic, or with one that would reach many, is dropped and the next one is served",
+    { tags: "promise-R2" },
+    async () => {
+      const signal = AbortSignal.timeout(30_000);
+      const topic = invokeTopic(namespace, "well");
+      for (const properties of [{}, { replyTo: "" }, { replyTo: "rig/>" }, { replyTo: "a/*/b" }]) {
+        await client.publish(topic, Buffer.from(JSON.stringify(valid())), properties, signal);
+      }
+      expect(await answerTo(JSON.stringify(valid()))).toHaveProperty("result");
+      expect(rig.logLines.filter((line) => line.includes("without a usable replyTo"))).toHaveLength(
+        4,
+      );
+    },
+  );
 
-  test("never names a path by an id of the caller", async () => {
+  test("never names a path by an id of the caller", { tags: "promise-R1" }, async () => {
     const answer = await answerTo(
       JSON.stringify(
         valid(
@@ -203,7 +215,7 @@ describe("a message on an invoke topic", () => {
     expect(answer).toMatchObject({ id: "../../x", result: { tool_result: { said: "hi" } } });
   });
 
-  test("keeps arguments and configuration out of the log", async () => {
+  test("keeps arguments and configuration out of the log", { tags: "promise-R7" }, async () => {
     await answerTo(
       JSON.stringify(
         valid({}, { args: { message: "argument-value" }, tool_config: { key: "config-value" } }),

@@ -39,7 +39,7 @@ describe("statuses", () => {
     }
   });
 
-  test("a flood is thinned out, and its last status arrives", async () => {
+  test("a flood is thinned out, and its last status arrives", { tags: "promise-O4" }, async () => {
     const { texts, result } = await statusesOf("burst", { count: 5_000 });
     expect(result.kind).toBe("success");
     expect(texts.slice(0, 50)).toEqual(Array.from({ length: 50 }, (_, index) => `tick ${index}`));
@@ -56,10 +56,14 @@ describe("statuses", () => {
     expect((await statusesOf("raw", { text })).texts).toEqual(["before", "after"]);
   });
 
-  test("control characters and forged line breaks do not get through", async () => {
-    const text = `{"status": "a\\u001b[31mb\\r\\nc\\u202ed"}\n`;
-    expect((await statusesOf("raw", { text })).texts).toEqual(["a [31mb  c d"]);
-  });
+  test(
+    "control characters and forged line breaks do not get through",
+    { tags: "promise-O4" },
+    async () => {
+      const text = `{"status": "a\\u001b[31mb\\r\\nc\\u202ed"}\n`;
+      expect((await statusesOf("raw", { text })).texts).toEqual(["a [31mb  c d"]);
+    },
+  );
 
   test("a tool that is asked to end can still say what it does", async () => {
     const { texts, result } = await statusesOf("tidies", {}, 1);
@@ -67,7 +71,7 @@ describe("statuses", () => {
     expect(texts).toEqual(["tidying up"]);
   });
 
-  test("two callers get their own statuses only", async () => {
+  test("two callers get their own statuses only", { tags: "promise-C7" }, async () => {
     await using other = await Agent.connect(
       { host: rig.broker.host, port: rig.broker.port, namespace, name: "other" },
       AbortSignal.timeout(30_000),

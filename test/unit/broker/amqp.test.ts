@@ -93,7 +93,7 @@ test("a URL with several hosts is an address for each, with one user and virtual
   expect(parseAmqpUrl(`amqp://${Array(17).fill("host").join()}/tools`)).toBeUndefined();
 });
 
-describe("a password", () => {
+describe("a password", { tags: "promise-B1" }, () => {
   const piece = fc.string({ unit: fc.constantFrom(..."1/@:a?#é,"), maxLength: 4 });
   const path = fc.constantFrom("", "/", "/vhost", "/a%2Fb");
 

@@ -161,11 +161,15 @@ describe("outputs beyond the bounds", () => {
     expect(await collect()).toHaveLength(2);
   });
 
-  test("because one says it is huge are refused, though it takes no room", async () => {
-    const { collect, output } = await leave({ sparse: "" });
-    await truncate(join(output, "sparse"), 2 ** 40);
-    await expect(collect()).rejects.toThrow(refused(/has 1099511627776 bytes/));
-  });
+  test(
+    "because one says it is huge are refused, though it takes no room",
+    { tags: "promise-O2" },
+    async () => {
+      const { collect, output } = await leave({ sparse: "" });
+      await truncate(join(output, "sparse"), 2 ** 40);
+      await expect(collect()).rejects.toThrow(refused(/has 1099511627776 bytes/));
+    },
+  );
 
   test("because they are too much together are refused with the sum", async () => {
     const names = ["a", "b", "c", "d"];
@@ -179,7 +183,7 @@ describe("outputs beyond the bounds", () => {
     );
   });
 
-  test("because one grows while it is read are refused", async () => {
+  test("because one grows while it is read are refused", { tags: "promise-O2" }, async () => {
     const { collect, output, store } = await leave({ "a.txt": "as it was measured" });
     // Who has a descriptor of the file need not be a process of the sandbox.
     const save: ArtifactStore["save"] = async (...args) => {
@@ -193,7 +197,7 @@ describe("outputs beyond the bounds", () => {
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
   });
 
-  test("because there are more than 100 are refused", async () => {
+  test("because there are more than 100 are refused", { tags: "promise-O2" }, async () => {
     const names = Array.from({ length: 100 }, (_, index) => `file-${index}`);
     const { collect, output } = await leave(Object.fromEntries(names.map((name) => [name, "x"])));
     expect(await collect()).toHaveLength(100);
@@ -249,7 +253,7 @@ describe("outputs of which one cannot be saved", () => {
     ],
     ["has a name with a space of no width", "y\u200b", /"y\\u\{200b\}" holds/],
     ["has a name with tags", "y\u{e0061}", /"y\\u\{e0061\}" holds/],
-  ])("because it %s are none of them saved", async ([, name, message]) => {
+  ])("because it %s are none of them saved", { tags: "promise-O5" }, async ([, name, message]) => {
     const { collect, store } = await leave({ "a.txt": "fine", [name]: "x" });
     const save = vi.spyOn(store, "save");
     await expect(collect()).rejects.toThrow(refused(message));

@@ -160,17 +160,21 @@ describe("a consumer", () => {
     expect(consumer.inFlight).toBe(7);
   });
 
-  test("stops pulling at a number of bytes, until requests of as many have been handled", async () => {
-    const { session, handler, consumer } = await startConsumer(100, maxRequestBytesInFlight / 4);
-    expect(session.pulled).toBe(5);
-    await nextTurn();
-    expect(session.pulled).toBe(5);
-    await handler.finish(1);
-    expect(session.pulled).toBe(6);
-    await handler.finish(4);
-    expect(session.pulled).toBe(10);
-    expect(consumer.inFlight).toBe(4);
-  });
+  test(
+    "stops pulling at a number of bytes, until requests of as many have been handled",
+    { tags: "promise-B8" },
+    async () => {
+      const { session, handler, consumer } = await startConsumer(100, maxRequestBytesInFlight / 4);
+      expect(session.pulled).toBe(5);
+      await nextTurn();
+      expect(session.pulled).toBe(5);
+      await handler.finish(1);
+      expect(session.pulled).toBe(6);
+      await handler.finish(4);
+      expect(session.pulled).toBe(10);
+      expect(consumer.inFlight).toBe(4);
+    },
+  );
 
   test("pulls nothing for a small request that is handled while large ones take all the room", async () => {
     async function* mixed(): AsyncGenerator<Delivery> {

@@ -454,7 +454,7 @@ describe("a call that is delivered again", () => {
 describe("a call that the broker hands out for the last time but one", () => {
   const last = { redelivered: true, deliveryCount: 5 };
 
-  test("is answered POISONED and rejected, without being run", async () => {
+  test("is answered POISONED and rejected, without being run", { tags: "promise-B6" }, async () => {
     const { told, runs, settlement } = await handle({ maxDeliveries: 6 }, last);
     expect(answerOf(told[0])).toMatchObject({
       id: "7",

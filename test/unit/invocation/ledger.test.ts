@@ -165,7 +165,7 @@ describe("an answer is remembered", () => {
     expect(ledger.receive("1", delivery()).state).toBe("answered");
   });
 
-  test("until they are too large together, of which the oldest go", () => {
+  test("until they are too large together, of which the oldest go", { tags: "promise-B8" }, () => {
     const ledger = new Ledger(new SetClock());
     answer(ledger, "old", maxRememberedBytes / 2);
     answer(ledger, "kept", maxRememberedBytes / 2);

@@ -21,7 +21,7 @@ function times(
   return { limitSeconds: limitMs / 1000, patienceSeconds: (deadlineMs - sentAtMs) / 1000 };
 }
 
-describe("a tool's time limit", () => {
+describe("a tool's time limit", { tags: "promise-S21" }, () => {
   test.each([
     { manifest: undefined, request: undefined, limit: 300, patience: 310 },
     { manifest: 60, request: undefined, limit: 60, patience: 70 },

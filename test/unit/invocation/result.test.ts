@@ -267,32 +267,40 @@ describe("a result.json that is no result", () => {
     });
   });
 
-  test("is read as it was measured, though it grows meanwhile", async () => {
-    const text = JSON.stringify({ result: { a: 1 } });
-    const workDir = await leftWorkDir(text);
-    const grown: WorkDir = Object.create(workDir, {
-      openLeft: {
-        value: async (name: string) => {
-          const file = await workDir.openLeft(name);
-          // Who has a descriptor of the file need not be a process of the sandbox.
-          await truncate(join(workDir.path, name), 2 ** 40);
-          return file;
+  test(
+    "is read as it was measured, though it grows meanwhile",
+    { tags: "promise-O2" },
+    async () => {
+      const text = JSON.stringify({ result: { a: 1 } });
+      const workDir = await leftWorkDir(text);
+      const grown: WorkDir = Object.create(workDir, {
+        openLeft: {
+          value: async (name: string) => {
+            const file = await workDir.openLeft(name);
+            // Who has a descriptor of the file need not be a process of the sandbox.
+            await truncate(join(workDir.path, name), 2 ** 40);
+            return file;
+          },
         },
-      },
-    }) as WorkDir;
-    expect((await readResult(grown, wellEnded, limits, never)).value).toEqual({ a: 1 });
-  });
+      }) as WorkDir;
+      expect((await readResult(grown, wellEnded, limits, never)).value).toEqual({ a: 1 });
+    },
+  );
 
-  test("but larger than a message is refused by its size alone", async () => {
-    const workDir = await leftWorkDir("{");
-    // A sparse file: reading it would take as long as reading a full one.
-    await truncate(join(workDir.path, "result.json"), 2 ** 40);
-    expect(await failure(readResult(workDir, wellEnded, limits, never))).toMatchObject({
-      code: "RESOURCE_EXHAUSTED",
-      message:
-        "The tool's result has 1099511627776 bytes; at most 10000000 can be returned. Return large data as an artifact.",
-    });
-  });
+  test(
+    "but larger than a message is refused by its size alone",
+    { tags: "promise-O2" },
+    async () => {
+      const workDir = await leftWorkDir("{");
+      // A sparse file: reading it would take as long as reading a full one.
+      await truncate(join(workDir.path, "result.json"), 2 ** 40);
+      expect(await failure(readResult(workDir, wellEnded, limits, never))).toMatchObject({
+        code: "RESOURCE_EXHAUSTED",
+        message:
+          "The tool's result has 1099511627776 bytes; at most 10000000 can be returned. Return large data as an artifact.",
+      });
+    },
+  );
 });
 
 describe("a tool's process that did not end well", () => {
@@ -315,28 +323,40 @@ describe("a tool's process that did not end well", () => {
     });
   });
 
-  test("never started: why is for the log, which may see host paths", async () => {
-    const report = {
-      ...wellEnded,
-      started: false,
-      exitCode: undefined,
-      stderr: stderr("bwrap: Can't find source path /srv/secret/tools\n"),
-    };
-    const error = await failureOf(undefined, report);
-    expect(error).toMatchObject({
-      code: "SANDBOX_FAILED",
-      message: "The sandbox could not be started",
-    });
-    expect((error.cause as Error).message).toContain("/srv/secret/tools");
-  });
+  test(
+    "never started: why is for the log, which may see host paths",
+    { tags: "promise-O7" },
+    async () => {
+      const report = {
+        ...wellEnded,
+        started: false,
+        exitCode: undefined,
+        stderr: stderr("bwrap: Can't find source path /srv/secret/tools\n"),
+      };
+      const error = await failureOf(undefined, report);
+      expect(error).toMatchObject({
+        code: "SANDBOX_FAILED",
+        message: "The sandbox could not be started",
+      });
+      expect((error.cause as Error).message).toContain("/srv/secret/tools");
+    },
+  );
 
-  test("is quoted with the last 500 characters it said, without directories", async () => {
-    const words = `first ${"x".repeat(1_000)}\n  File "/opt/venv/lib/site.py", line 3\nKeyError: 'a'\n`;
-    const { message } = await failureOf(good, { ...wellEnded, exitCode: 1, stderr: stderr(words) });
-    expect(message).toMatch(/exited with code 1: …x+/);
-    expect(message.endsWith(`File "site.py", line 3\nKeyError: 'a'`)).toBe(true);
-    expect(message.length).toBeLessThan(600);
-  });
+  test(
+    "is quoted with the last 500 characters it said, without directories",
+    { tags: "promise-O7" },
+    async () => {
+      const words = `first ${"x".repeat(1_000)}\n  File "/opt/venv/lib/site.py", line 3\nKeyError: 'a'\n`;
+      const { message } = await failureOf(good, {
+        ...wellEnded,
+        exitCode: 1,
+        stderr: stderr(words),
+      });
+      expect(message).toMatch(/exited with code 1: …x+/);
+      expect(message.endsWith(`File "site.py", line 3\nKeyError: 'a'`)).toBe(true);
+      expect(message.length).toBeLessThan(600);
+    },
+  );
 
   test("is quoted without halves of characters", async () => {
     const report = { ...wellEnded, exitCode: 1, stderr: stderr(`${"😀".repeat(400)}x`) };

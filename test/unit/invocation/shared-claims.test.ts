@@ -138,16 +138,20 @@ describe("the first delivery of a call", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("begins in one of many workers when it must not run twice", async () => {
-    const { newWorker } = await newGroup();
-    const begun = await Promise.allSettled(
-      Array.from({ length: 20 }, async () => {
-        const claim = newWorker().open(key, first, alive);
-        await claim.begin(once, never);
-      }),
-    );
-    expect(begun.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-  });
+  test(
+    "begins in one of many workers when it must not run twice",
+    { tags: "promise-B5" },
+    async () => {
+      const { newWorker } = await newGroup();
+      const begun = await Promise.allSettled(
+        Array.from({ length: 20 }, async () => {
+          const claim = newWorker().open(key, first, alive);
+          await claim.begin(once, never);
+        }),
+      );
+      expect(begun.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    },
+  );
 
   test("does not begin when the broker has it again, and is not taken then", async () => {
     const { one, files } = await newGroup();
@@ -252,7 +256,7 @@ describe("a call that comes again", () => {
     },
   );
 
-  test("counts the runs of workers that are gone", async () => {
+  test("counts the runs of workers that are gone", { tags: "promise-B6" }, async () => {
     const { newWorker, passUntil } = await newGroup();
     for (let runs = 0; runs < 3; runs++) {
       const worker = newWorker();

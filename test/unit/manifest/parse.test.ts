@@ -554,7 +554,7 @@ describe("a wrong field is refused with what is accepted and what was found:", (
     ["env: [LD_PRELOAD]", `6:11: tool "x": env[0]: "LD_PRELOAD" ${notPassedOn}`],
     ["env: [PYTHONPATH]", `6:11: tool "x": env[0]: "PYTHONPATH" ${notPassedOn}`],
     ["env: [PATH]", `6:11: tool "x": env[0]: "PATH" ${notPassedOn}`],
-  ])("%s", ([field, problem]) => {
+  ])("%s", { tags: "promise-R8" }, ([field, problem]) => {
     expect(problemsOf(entry(field))).toEqual([`m.yaml:${problem}`]);
   });
 

@@ -258,7 +258,7 @@ describe("parameters named like members of every object", () => {
   });
 });
 
-describe("a request that is wrong", () => {
+describe("a request that is wrong", { tags: "promise-R6" }, () => {
   test.each([null, [], "text", 5, true])("is no object: %j", (document) => {
     expect(refusalOf(document)).toBe("Invalid request: the request must be a JSON object");
   });

@@ -251,22 +251,26 @@ describe("a call of a Node tool", () => {
 });
 
 describe("a module", () => {
-  test("is run ahead with nothing of a call, of a caller or of the worker, and without a network", async () => {
-    const workerEnvironment = { API_KEY: "secret" };
-    const { options, backend } = await newOptions({ workerEnvironment });
-    await using runner = await openNodeRunner(options);
-    runner.warm?.(tool({ env: ["API_KEY"] }));
-    await vi.waitFor(() => expect(backend.requests).toHaveLength(1), patience);
-    const [request] = backend.requests;
-    expect(request).toMatchObject({ profile: restrictiveProfile, memoryBound: "resident" });
-    expect(Object.fromEntries(request!.environment)).toEqual({
-      PATH: expect.any(String),
-      HOME: "/tmp",
-      TMPDIR: "/tmp",
-      LANG: "C.UTF-8",
-      NODE_COMPILE_CACHE: "/sandbox/work/output",
-    });
-  });
+  test(
+    "is run ahead with nothing of a call, of a caller or of the worker, and without a network",
+    { tags: "promise-C2" },
+    async () => {
+      const workerEnvironment = { API_KEY: "secret" };
+      const { options, backend } = await newOptions({ workerEnvironment });
+      await using runner = await openNodeRunner(options);
+      runner.warm?.(tool({ env: ["API_KEY"] }));
+      await vi.waitFor(() => expect(backend.requests).toHaveLength(1), patience);
+      const [request] = backend.requests;
+      expect(request).toMatchObject({ profile: restrictiveProfile, memoryBound: "resident" });
+      expect(Object.fromEntries(request!.environment)).toEqual({
+        PATH: expect.any(String),
+        HOME: "/tmp",
+        TMPDIR: "/tmp",
+        LANG: "C.UTF-8",
+        NODE_COMPILE_CACHE: "/sandbox/work/output",
+      });
+    },
+  );
 
   test("that cannot be run ahead is called like others", async () => {
     const { options, backend } = await newOptions();

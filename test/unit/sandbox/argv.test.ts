@@ -244,6 +244,7 @@ describe("every sandbox", () => {
 
   test.each([...builtInProfiles.keys()])(
     "of profile %s can write to its work directory alone",
+    { tags: "promise-S8" },
     (profile) => {
       const list = options(profile);
       const writable = list.flatMap((option, index) =>

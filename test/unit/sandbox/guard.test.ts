@@ -140,8 +140,11 @@ sys.stdin.read()`;
     expect(await isBeyond(file, 90)).toBe(false);
   });
 
-  test("counts each page once, however many processes share it by a fork or a mapping", async () => {
-    const fork = `
+  test(
+    "counts each page once, however many processes share it by a fork or a mapping",
+    { tags: "promise-E2" },
+    async () => {
+      const fork = `
 import mmap, os, sys
 held = %s
 for page in range(0, 60 << 20, 4096): held[page] = 1
@@ -150,12 +153,13 @@ for _ in range(4):
 for page in range(0, 60 << 20, 4096): held[page]
 os.write(1, b"held\\n")
 sys.stdin.read()`;
-    for (const held of ["bytearray(60 << 20)", "mmap.mmap(-1, 60 << 20)"]) {
-      const child = await python(fork.replace("%s", held), 5);
-      expect([held, await isBeyond(child, 120)]).toEqual([held, false]);
-      expect([held, await isBeyond(child, 59)]).toEqual([held, true]);
-    }
-  });
+      for (const held of ["bytearray(60 << 20)", "mmap.mmap(-1, 60 << 20)"]) {
+        const child = await python(fork.replace("%s", held), 5);
+        expect([held, await isBeyond(child, 120)]).toEqual([held, false]);
+        expect([held, await isBeyond(child, 59)]).toEqual([held, true]);
+      }
+    },
+  );
 
   test("is shared memory that no process shows any more", async () => {
     const child = await python(`

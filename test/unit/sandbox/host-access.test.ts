@@ -65,17 +65,21 @@ describe("a mount", () => {
     }
   });
 
-  test("is what a link leads to, and refused when that is not allowed", async () => {
-    const { at, refuse, grantMount } = await newHost();
-    await symlink("models/big", at("allowed/inside"));
-    await symlink(at("secret"), at("allowed/outside"));
-    expect(await grantMount(at("allowed/inside"))).toBe(at("allowed/models/big"));
-    expect(await refuse(at("allowed/outside"))).toBe(
-      `${at("allowed/outside")} is a link to ${at("secret")}, which is not allowed by SANDBOX_ALLOWED_MOUNTS`,
-    );
-    expect(await refuse(at("allowed/outside/key"))).toContain("is not allowed by");
-    expect(await refuse(`${at("allowed")}/../secret`)).toContain("is not allowed by");
-  });
+  test(
+    "is what a link leads to, and refused when that is not allowed",
+    { tags: "promise-S23" },
+    async () => {
+      const { at, refuse, grantMount } = await newHost();
+      await symlink("models/big", at("allowed/inside"));
+      await symlink(at("secret"), at("allowed/outside"));
+      expect(await grantMount(at("allowed/inside"))).toBe(at("allowed/models/big"));
+      expect(await refuse(at("allowed/outside"))).toBe(
+        `${at("allowed/outside")} is a link to ${at("secret")}, which is not allowed by SANDBOX_ALLOWED_MOUNTS`,
+      );
+      expect(await refuse(at("allowed/outside/key"))).toContain("is not allowed by");
+      expect(await refuse(`${at("allowed")}/../secret`)).toContain("is not allowed by");
+    },
+  );
 
   test("is looked at anew each time: a link that was exchanged leads nowhere else", async () => {
     const { at, grantMount } = await newHost();

@@ -246,12 +246,14 @@ const anyOverrides = fc.record<ProfileOverrides>({
   network: fc.constantFrom(undefined, "none", "host"),
 });
 
-propertyTest.prop([fc.option(profiles, { nil: undefined }), anyOverrides, profiles, profiles])(
-  "a request never widens, whatever profiles there are",
-  (manifest, overrides, requested, fallback) => {
-    const without = chooseProfile({ manifest, overrides, requested: undefined, fallback });
-    const profile = chooseProfile({ manifest, overrides, requested, fallback });
-    expect(isWithin(profile, without)).toBe(true);
-    if (requested.name === "restrictive") expect(isWithin(profile, requested)).toBe(true);
-  },
-);
+describe("the profile of any call", { tags: "promise-S21" }, () => {
+  propertyTest.prop([fc.option(profiles, { nil: undefined }), anyOverrides, profiles, profiles])(
+    "a request never widens, whatever profiles there are",
+    (manifest, overrides, requested, fallback) => {
+      const without = chooseProfile({ manifest, overrides, requested: undefined, fallback });
+      const profile = chooseProfile({ manifest, overrides, requested, fallback });
+      expect(isWithin(profile, without)).toBe(true);
+      if (requested.name === "restrictive") expect(isWithin(profile, requested)).toBe(true);
+    },
+  );
+});

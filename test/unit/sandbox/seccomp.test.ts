@@ -93,7 +93,7 @@ const uint64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const uint32 = fc.nat({ max: 0xffff_ffff });
 const sixArguments = fc.array(uint64, { minLength: 6, maxLength: 6 });
 
-describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
+describe.each(["x64", "arm64"] as const)("the filter for %s", { tags: "promise-S5" }, (arch) => {
   const program = new BpfProgram(seccompProgram(arch));
   const inspected = {
     clone: inspectedCalls.clone[arch]!,
@@ -259,7 +259,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     }
   });
 
-  test("knows these options of prctl, and no others", () => {
+  test("knows these options of prctl, and no others", { tags: "promise-S18" }, () => {
     const all = Array.from({ length: 256 }, (_, number) => number);
     const named = [0x4155_5856, 0x53564d41, 0x59616d61];
     const passing = [...all, ...named].filter(
