@@ -179,7 +179,7 @@ describe("a client", () => {
     },
   );
 
-  test("that does not read holds a bounded number of bytes", async () => {
+  test("that does not read holds a bounded number of bytes", { tags: "full" }, async () => {
     await using broker = await startDevBroker();
     await using reader = await PythonClient.connect(broker.port, ["t"]);
     await using sender = await PythonClient.connect(broker.port);

@@ -187,7 +187,7 @@ describe("a sandbox's group", () => {
 });
 
 describe("a worker without privileges", () => {
-  test("may use groups that its user owns", async (context) => {
+  test("may use groups that its user owns", { tags: "full" }, async (context) => {
     requireOtherUser(context);
     const groups = await freshGroups(requireCgroups(context), otherUser);
     const { found, ran, left } = await runWorker(
