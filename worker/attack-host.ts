@@ -88,7 +88,7 @@ async function openAttacked(
     const found = starts.stats.filter(({ tool }) => tool === toolName);
     return {
       waiting: found.reduce((sum, { waiting }) => sum + waiting, 0),
-      way: found.find(({ way }) => way !== undefined)?.way,
+      startMode: found.find(({ startMode }) => startMode !== undefined)?.startMode,
       failure: found.find(({ failure }) => failure !== undefined)?.failure,
     };
   };

@@ -57,11 +57,11 @@ export class Worker implements AsyncDisposable {
   readonly #host: Host;
   readonly #given: WorkerParts;
   readonly #parts = new AsyncDisposableStack();
-  /** Gives up calls that have no slot yet. */
+  /** Cancels calls that have no slot yet. */
   readonly #stopWaiting = new AbortController();
-  /** Gives up every call. */
+  /** Cancels every call. */
   readonly #stopCalls = new AbortController();
-  /** Gives up on publishing answers. */
+  /** Stops publishing answers. */
   readonly #stopPublishing = new AbortController();
   readonly #ended = Promise.withResolvers<unknown>();
   #state: WorkerState = "idle";

@@ -63,7 +63,7 @@ export interface LocalInvokerOptions {
   readonly debug: DebugOptions | undefined;
 }
 
-/** An open local. Its owner disposes it. */
+/** An open invoker. Its owner disposes it. */
 export interface LocalInvoker extends AsyncDisposable {
   readonly invoker: Invoker;
   /** Of the caller, in memory. */

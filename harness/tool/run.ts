@@ -86,14 +86,14 @@ export async function runTool(
   const home = stack.use(await createPassableDirectory("str-tool-run-"));
   const observer = createObserver(tool, options, context);
   const { profile, env } = options;
-  const local = stack.use(
+  const localInvoker = stack.use(
     await openLocalInvoker(
       { target: tool, profile, env, caller, programs, home: home.path, observer, debug },
       context,
     ),
   );
   using _interrupts = options.debug ? context.leaveInterrupts() : undefined;
-  const run = (): Promise<number> => runOnce(tool, options, local, context);
+  const run = (): Promise<number> => runOnce(tool, options, localInvoker, context);
   return await (options.watch ? runAtChanges(tool.toolsDir, run, context) : run());
 }
 
@@ -112,20 +112,24 @@ function createObserver(tool: Target, options: ToolRunOptions, context: Context)
 async function runOnce(
   tool: Target,
   options: ToolRunOptions,
-  local: LocalInvoker,
+  localInvoker: LocalInvoker,
   context: Context,
 ): Promise<number> {
   const inputs = await readInputs(options);
   refuseReferences(inputs);
-  const staged = await stageInputs(inputs, options.args, local.artifacts, context.signal);
+  const staged = await stageInputs(inputs, options.args, localInvoker.artifacts, context.signal);
   const toolCall = { ...staged, ...fixedPart(options) };
-  const { answer, cause, executionTimeMs, unenforced } = await call(local, toolCall, context);
+  const { answer, cause, executionTimeMs, unenforced } = await call(
+    localInvoker,
+    toolCall,
+    context,
+  );
   tellResult(answer, options.json ?? false, context);
   // What agents are not told, and who runs the tool on this host needs.
   for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
   if (answer.kind === "success" && options.out !== undefined) {
     for (const artifact of answer.createdArtifacts) {
-      const path = await local.artifacts.download(artifact, options.out, context.signal);
+      const path = await localInvoker.artifacts.download(artifact, options.out, context.signal);
       context.err.line(`saved ${printable(path)}`);
     }
   }
@@ -183,7 +187,7 @@ async function call(
   const invocation = toInvocation(toolCall, context);
   const onStatus = statusTeller(context);
   const outcome = await invoker.invoke(invocation, { signal, waitSignal: signal, log, onStatus });
-  // Only our own signal makes the local give up.
+  // Only our own signal makes the invoker cancel a call.
   if (outcome.kind === "cancelled") throw signal.reason;
   return {
     answer: decodeAnswer(encodeResponse(invocation.id, outcome)),

@@ -52,7 +52,7 @@ export function serviceProblems(engine, image, flags) {
   try {
     start(brokerName, ["--network=none", ...harness, "dev-broker"]);
     start(workerName, [beside, ...flags, ...worker, image]);
-    waitForLog(engine, workerName, /"msg":"worker ready"/);
+    waitForLog(engine, workerName, /"event":"worker.ready"/);
     const leaving = [...call, "--tool", "execute_python", "--args", code];
     engine.mustRun(
       ["run", "--rm", beside, ...engine.runFlags, ...harness, ...leaving],

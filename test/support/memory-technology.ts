@@ -4,7 +4,7 @@
  * given back in the wrong order.
  */
 import type { ToolRunner } from "../../worker/runners/runner.ts";
-import type { AheadKind } from "../../worker/sandbox/profile.ts";
+import type { IdleStartMode } from "../../worker/sandbox/profile.ts";
 import {
   type AheadOfCalls,
   type Execution,
@@ -34,14 +34,14 @@ export class MemoryTechnology {
   /** The present source of every tool. */
   code = "first";
   /** Ways that tools cannot be made ready by. */
-  readonly unfit = new Set<AheadKind>();
+  readonly unfit = new Set<IdleStartMode>();
   /** What making a sandbox or a template ahead fails with, until it is taken back. */
   failure: Error | undefined;
   /** Milliseconds that loading the code takes, and making a sandbox from a template. */
   loadMs = 0;
   forkMs = 0;
   /** Whether the language has a way to, and the technology any. */
-  languageKnows: readonly AheadKind[] = ["pool", "template"];
+  languageKnows: readonly IdleStartMode[] = ["pool", "template"];
   canAhead = true;
   parkedBytes = 4 * mebibyte;
   templateBytes = 16 * mebibyte;
@@ -173,7 +173,7 @@ export class MemoryTechnology {
   }
 
   /** As when a module is imported: what counts is the source at the beginning. */
-  async #load(way: AheadKind, signal: AbortSignal): Promise<string> {
+  async #load(way: IdleStartMode, signal: AbortSignal): Promise<string> {
     const { code } = this;
     await this.#busy(this.loadMs, signal);
     if (this.failure !== undefined) throw this.failure;

@@ -11,6 +11,8 @@ export interface Cable extends AsyncDisposable {
   cut(): void;
   /** Breaks every connection, and new ones as soon as they are made. */
   unplug(): void;
+  /** Passes new connections on again. */
+  plugIn(): void;
 }
 
 export async function openCable(targetPort: number, targetHost = "127.0.0.1"): Promise<Cable> {
@@ -44,6 +46,9 @@ export async function openCable(targetPort: number, targetHost = "127.0.0.1"): P
     unplug() {
       isUnplugged = true;
       cut();
+    },
+    plugIn() {
+      isUnplugged = false;
     },
     async [Symbol.asyncDispose]() {
       server.close();

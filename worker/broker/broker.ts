@@ -66,8 +66,8 @@ export interface OutboundMessage {
    */
   readonly isStatus?: boolean;
   /**
-   * Whether it is published again for a minute and a half while the broker refuses it for the time
-   * being. A session that reconnects does so.
+   * Whether it is published again when the broker refuses it for the time being, after pauses of a
+   * minute and a half in all. A session that reconnects does so.
    */
   readonly isRetried?: boolean;
   /**

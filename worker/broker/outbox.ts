@@ -34,14 +34,18 @@ export const retryDelaysMs: readonly number[] = [
 ];
 
 /** Milliseconds within which a session whose connection broke under a command says so. */
-const lossNoticeMs = 1_000;
+export const lossNoticeMs = 1_000;
 
 /** What of a session matters here. */
 type Outlet = Pick<BrokerSession, "publish" | "closed">;
 
+/** What is left of {@link retryDelaysMs}. */
+type Delays = Iterator<number, undefined>;
+
 /** A message without its confirmation. */
 interface Held {
   readonly message: OutboundMessage;
+  readonly delays: Delays;
   readonly signal: AbortSignal;
   /** The session it went out on last. */
   session: Outlet | undefined;
@@ -75,32 +79,25 @@ export class Outbox {
   /**
    * Resolves with what a broker said of the message. Rejects with the signal's reason, with a
    * BrokerError that trying again on another connection would not help, or with one that names the
-   * limit when too much is held already. A retried message is rejected after its last attempt.
+   * limit when too much is held already. A retried message is rejected after its last delay.
    */
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const delays = (message.isRetried ? retryDelaysMs : []).values();
     for (;;) {
-      try {
-        return await this.#publishOnce(message, signal);
-      } catch (error) {
-        const isPassing = error instanceof BrokerError && error.transient && !this.#closed;
-        const delayMs = isPassing ? delays.next().value : undefined;
-        if (delayMs === undefined) throw error;
-        this.#onRefused(message, error as BrokerError);
-        // Whatever ends it: the next attempt tells.
-        await settlesWithin(this.#end.promise, delayMs, this.#clock, signal);
-      }
+      signal.throwIfAborted();
+      if (this.#closed) throw this.#closed;
+      const full = this.#fullError(message.payload.byteLength);
+      if (full === undefined) return await this.#hold(message, delays, signal);
+      if (!(await this.#pause(message, full, delays, signal))) throw full;
     }
   }
 
-  #publishOnce(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
+  #hold(message: OutboundMessage, delays: Delays, signal: AbortSignal): Promise<PublishOutcome> {
     return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      if (this.#closed) throw this.#closed;
       const bytes = message.payload.byteLength;
-      this.#checkRoom(bytes);
       const held: Held = {
         message,
+        delays,
         signal,
         session: undefined,
         settle: (result) => {
@@ -137,35 +134,59 @@ export class Outbox {
     for (const held of this.#held) held.settle(reason);
   }
 
-  #checkRoom(bytes: number): void {
+  #fullError(bytes: number): BrokerError | undefined {
     const limit =
       this.#held.size >= maxHeldMessages
         ? `${maxHeldMessages} messages`
         : this.#heldBytes + bytes > maxHeldBytes
           ? `${this.#heldBytes} of at most ${maxHeldBytes} bytes`
           : undefined;
-    if (limit === undefined) return;
-    throw new BrokerError(`Cannot hold another message: ${limit} wait for the broker`, {
-      transient: true,
-    });
+    if (limit === undefined) return undefined;
+    const message = `Cannot hold another message: ${limit} wait for the broker`;
+    return new BrokerError(message, { transient: true });
+  }
+
+  /** Waits for the next attempt. Resolves to whether there is one. Never rejects. */
+  async #pause(
+    message: OutboundMessage,
+    error: unknown,
+    delays: Delays,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (!(error instanceof BrokerError && error.transient)) return false;
+    const { value: delayMs } = delays.next();
+    if (delayMs === undefined) return false;
+    this.#onRefused(message, error);
+    await settlesWithin(this.#end.promise, delayMs, this.#clock, signal);
+    return true;
   }
 
   /** Never rejects. */
   async #send(held: Held, session: Outlet): Promise<void> {
-    const { message } = held;
-    // The broker may have the first copy: to it and its consumers, both are messages of their own.
-    const sent =
-      held.session === undefined
-        ? message
-        : { ...message, properties: { ...message.properties, [resentProperty]: true } };
-    held.session = session;
-    try {
-      held.settle(await session.publish(sent, held.signal));
-    } catch (error) {
-      // A session that ended hands its messages to the next one.
-      if (await endedWith(session, error, this.#clock)) return;
-      if (held.session === session) held.settle(error as Error);
+    const { message, delays, signal } = held;
+    for (;;) {
+      // The broker may have a copy: to it and its consumers, both are messages of their own.
+      const sent =
+        held.session === undefined
+          ? message
+          : { ...message, properties: { ...message.properties, [resentProperty]: true } };
+      held.session = session;
+      try {
+        return held.settle(await session.publish(sent, signal));
+      } catch (error) {
+        // A session that ended hands its messages to the next one.
+        if (await endedWith(session, error, this.#clock)) return;
+        if (!this.#isOn(held, session)) return;
+        const isAgain = await this.#pause(message, error, delays, signal);
+        if (!this.#isOn(held, session)) return;
+        if (!isAgain) return held.settle(error as Error);
+      }
     }
+  }
+
+  /** Whether a message is still held, and went out on this session last. */
+  #isOn(held: Held, session: Outlet): boolean {
+    return this.#held.has(held) && held.session === session;
   }
 }
 

@@ -62,7 +62,7 @@ export interface SandboxConfig {
   readonly allowUnsafe: boolean;
   /** Checks that the host has to hold for the worker to start. */
   readonly minimum: readonly CheckName[];
-  /** Semaphore of all queues. */
+  /** The slots of all queues. */
   readonly maxConcurrent: number;
   readonly maxQueued: number;
   /** Memory of all sandboxes together that wait for calls; 0 is none that waits. */

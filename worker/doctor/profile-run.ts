@@ -172,7 +172,7 @@ export class ProfileRun implements AsyncDisposable {
 
   /** What a tool gets that leaves it to the worker. */
   async #autoStart(signal: AbortSignal): Promise<StartKind> {
-    return (await this.#readiness.until(toolName("auto", usefulTool), signal)).way ?? "cold";
+    return (await this.#readiness.until(toolName("auto", usefulTool), signal)).startMode ?? "cold";
   }
 
   async #use(

@@ -1,7 +1,7 @@
 /**
  * The wait for a sandbox that is made ahead of an attack's call.
  */
-import type { AheadKind } from "../sandbox/profile.ts";
+import type { IdleStartMode } from "../sandbox/profile.ts";
 import type { Clock } from "../support/clock.ts";
 import type { AttackedWorker, Readiness } from "./attacks/attacked-worker.ts";
 
@@ -29,12 +29,12 @@ export interface Ready {
   /** Whether a sandbox waits. */
   readonly isReady: boolean;
   /** How sandboxes of the tool are made; undefined when none can be made ahead of a call. */
-  readonly way: AheadKind | undefined;
-  /** Why none waits although there is a way. */
+  readonly startMode: IdleStartMode | undefined;
+  /** Why none waits although there is a start mode. */
   readonly problem: string | undefined;
 }
 
-const noWay: Ready = { isReady: false, way: undefined, problem: undefined };
+const noStartMode: Ready = { isReady: false, startMode: undefined, problem: undefined };
 
 /** Waits for sandboxes of one worker's tools. All waits together are bounded. */
 export class ReadinessWait {
@@ -53,16 +53,16 @@ export class ReadinessWait {
   /** Has a sandbox of this tool wait, and of no other. Rejects with the signal's reason. */
   async until(toolName: string, signal: AbortSignal): Promise<Ready> {
     const tool = this.#worker.catalog.resolve(toolName);
-    if (tool === undefined || tool.start === "cold") return noWay;
+    if (tool === undefined || tool.start === "cold") return noStartMode;
     this.#worker.starts.follow([tool]);
     const timeoutMs = this.#timeouts < maxTimeouts ? readyTimeoutMs : hurriedTimeoutMs;
     const untilMs = this.#clock.monotonicMs() + timeoutMs;
     let last: Readiness;
     do {
       last = this.#worker.readinessOf(toolName);
-      const { waiting, way, failure } = last;
-      if (way === undefined) return noWay;
-      if (waiting > 0) return { isReady: true, way, problem: undefined };
+      const { waiting, startMode, failure } = last;
+      if (startMode === undefined) return noStartMode;
+      if (waiting > 0) return { isReady: true, startMode, problem: undefined };
       if (failure !== undefined && failure.attempts >= maxAttempts) return notReady(last);
       await this.#clock.sleep(probeMs, signal);
     } while (this.#clock.monotonicMs() < untilMs);
@@ -71,8 +71,8 @@ export class ReadinessWait {
   }
 }
 
-function notReady({ way, failure }: Readiness): Ready {
+function notReady({ startMode, failure }: Readiness): Ready {
   const error = failure?.error;
   const problem = error instanceof Error ? error.message : "it takes too long";
-  return { isReady: false, way, problem };
+  return { isReady: false, startMode, problem };
 }

@@ -13,7 +13,7 @@ export interface Reply {
   /** That of the request. */
   readonly id: string;
   readonly payload: Uint8Array;
-  /** Whether the broker has confirmed it and found somebody to get it. */
+  /** Whether the broker has confirmed it and did not report that nobody was there to get it. */
   readonly isDelivered?: boolean;
 }
 
@@ -33,6 +33,14 @@ export interface Published {
   readonly reply: Reply;
 }
 
+/** Ends a publication: another worker has answered while the answer waited for the broker. */
+export class OvertakenError extends Error {
+  constructor() {
+    super("another worker has answered the call");
+    this.name = "OvertakenError";
+  }
+}
+
 /**
  * Publishes answers. No delivery of a call is to be settled before its answer.
  *
@@ -44,6 +52,7 @@ export interface Published {
  * | will never take that either                  | `rejected`                                                  |
  * | does not take it in all attempts of the session, or before the worker stops | `failed`: it comes again, here or elsewhere |
  * | is gone for good                             | is not settled, and so comes again elsewhere                |
+ * | is away until another worker has answered    | is not settled: it is lost to this worker                   |
  */
 export class Answers {
   readonly #session: Pick<BrokerSession, "publish" | "closed">;
@@ -78,6 +87,7 @@ export class Answers {
       const isDelivered = outcome === "confirmed";
       return { settlement: "accepted", reply: { ...reply, isDelivered } };
     } catch (error) {
+      if (error instanceof OvertakenError) return { settlement: undefined, reply };
       const bytes = payload.byteLength;
       logEvent(this.#log, "answer.publish_failed", { err: error, topic, bytes });
       if (await this.#hasEnded()) return { settlement: undefined, reply };

@@ -281,7 +281,7 @@ function logEnding(
       logEvent(log, "call.failure_cause", { err: ending.error });
       break;
     case "cancelled":
-      logEvent(log, "call.requeued", { ...facts, started });
+      logEvent(log, "call.cancelled", { ...facts, reason: ending.reason, started });
       break;
   }
 }

@@ -84,8 +84,9 @@ export async function handleDelivery(
       const isKnown = known.reply.isDelivered === true && isRedelivery(delivery);
       if (isKnown) return settle([delivery], "accepted", parts.log);
       const to = recipientOf(delivery, address);
-      const { settlement } = await parts.answers.publish(to, known.reply, signals.publish);
-      return settle([delivery], settlement, parts.log);
+      const again = await parts.answers.publish(to, known.reply, signals.publish);
+      parts.ledger.update(key, again.reply);
+      return settle([delivery], again.settlement, parts.log);
     }
     case "new": {
       using entry = known.entry;
@@ -117,8 +118,7 @@ async function handleNew(call: NewCall): Promise<Ending> {
     const history = await historyOf(call);
     if (history === undefined) return { settlement: "failed" };
     if (history.kind === "answered" && isRedelivery(delivery)) {
-      const { topic, deliveryCount } = delivery;
-      logEvent(parts.log, "call.answered_elsewhere", { topic, deliveryCount });
+      logAnsweredElsewhere(parts, delivery);
       return { settlement: "accepted" };
     }
     const decision = await (history.kind === "open" ? run(call, history) : repeat(call, history));
@@ -181,14 +181,25 @@ async function answer(
   const isKept = isFinal && !isPoison && !isRepeated;
   // After a stall: another worker took this one for dead, and its answer stands.
   const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? reply.payload : undefined));
-  if (isAnswered) return { settlement: "accepted" };
+  if (isAnswered) {
+    logAnsweredElsewhere(parts, delivery);
+    return { settlement: "accepted" };
+  }
   const to = recipientOf(delivery, address);
-  const published = await parts.answers.publish(to, reply, signals.publish);
+  const { overtaken } = claim;
+  const signal = overtaken ? AbortSignal.any([signals.publish, overtaken]) : signals.publish;
+  const published = await parts.answers.publish(to, reply, signal);
   const { settlement } = published;
+  if (settlement === undefined && overtaken?.aborted) logAnsweredElsewhere(parts, delivery);
   if (isKept && settlement === "accepted") await claim.answered(published.reply.payload);
   if (settlement === "failed") await claim.release();
   if (isPoison) return { settlement: settlement === "accepted" ? "rejected" : settlement };
   return { settlement, remembered: isFinal ? published.reply : undefined };
+}
+
+function logAnsweredElsewhere({ log }: HandlerParts, delivery: Delivery): void {
+  const { topic, deliveryCount } = delivery;
+  logEvent(log, "call.answered_elsewhere", { topic, deliveryCount });
 }
 
 /**

@@ -16,8 +16,8 @@ export type BackendKind = (typeof backendKinds)[number];
  * Starts that are made before calls come, from tight to wide. A template loads the tool where
  * namespaces can be created; see SECURITY.md.
  */
-export const aheadKinds = ["pool", "template"] as const;
-export type AheadKind = (typeof aheadKinds)[number];
+export const idleStartModes = ["pool", "template"] as const;
+export type IdleStartMode = (typeof idleStartModes)[number];
 
 /** A profile. Every name below it receives this record, never the name. */
 export interface Profile {
@@ -35,7 +35,7 @@ export interface Profile {
    */
   readonly terminals: boolean;
   /** How sandboxes are made before calls come, for tools that leave it to the worker. */
-  readonly autoStart: AheadKind;
+  readonly autoStart: IdleStartMode;
 }
 
 /** Whether sandboxes of a profile keep anything apart. */
@@ -182,7 +182,7 @@ function tighterOf(a: Profile, b: Profile): Profile {
     readsEtc: a.readsEtc && b.readsEtc,
     hasVar: a.hasVar && b.hasVar,
     terminals: a.terminals && b.terminals,
-    autoStart: tighterWord(aheadKinds, a.autoStart, b.autoStart),
+    autoStart: tighterWord(idleStartModes, a.autoStart, b.autoStart),
   };
 }
 

@@ -21,7 +21,7 @@ import {
 } from "../support/file-problems.ts";
 import { isRecord, readDocument, type SourceDocument } from "../support/json/yaml-document.ts";
 import {
-  aheadKinds,
+  idleStartModes,
   backendKinds,
   builtInProfiles,
   type Profile,
@@ -64,7 +64,7 @@ const shape = {
   has_var: z.boolean(flag).nullish().describe("Whether a private /var exists."),
   terminals: z.boolean(flag).nullish().describe("Whether tools can open pseudo terminals."),
   auto_start: z
-    .enum(aheadKinds, accepts(`one of ${aheadKinds.join(", ")}`))
+    .enum(idleStartModes, accepts(`one of ${idleStartModes.join(", ")}`))
     .nullish()
     .describe("How sandboxes are made before calls come, for tools that leave it to the worker."),
   limits: limitsField.nullish().describe("Bounds that differ from those of the built-in profile."),

@@ -28,7 +28,7 @@ export class Disposal {
     try {
       await resource[Symbol.asyncDispose]();
     } catch (error) {
-      logEvent(this.#log, "sandbox.give_back_failed", { err: error });
+      logEvent(this.#log, "sandbox.dispose_failed", { err: error });
     }
   }
 }

@@ -2,7 +2,7 @@
  * Makes sandboxes before their calls, each prepared anew with the tool's present source.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
-import type { AheadKind, Profile } from "../sandbox/profile.ts";
+import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
 import type { AheadOfCalls, Launch } from "../sandbox/sandbox.ts";
 import type { CodeVersions } from "./code/code-versions.ts";
 import { type PreparedRequest, type StartParts, prepareRequest } from "./cold.ts";
@@ -63,7 +63,7 @@ interface Ready {
 async function prepareAhead(
   parts: AheadParts,
   { entry, profile }: Owner,
-  way: AheadKind,
+  startMode: IdleStartMode,
   held: AsyncDisposableStack,
 ): Promise<Ready | undefined> {
   const ahead = parts.backend.aheadOf?.(profile);
@@ -72,7 +72,7 @@ async function prepareAhead(
   const version = parts.versions.versionOf(entry.runtime);
   const host = await hostState(parts.hostAccess, entry);
   const prepared = held.use(await prepareRequest(parts, entry, profile));
-  const launch = way === "pool" ? prepared.tool.park : prepared.tool.template;
+  const launch = startMode === "pool" ? prepared.tool.park : prepared.tool.template;
   if (launch === undefined) return undefined;
   return { ahead, prepared, launch, origin: { version, host } };
 }

@@ -2,7 +2,7 @@
  * Where the waiting sandboxes of one tool come from: the best way that works with its present code,
  * and what to do when it does not.
  */
-import type { AheadKind } from "../sandbox/profile.ts";
+import type { IdleStartMode } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
@@ -14,7 +14,7 @@ import { type AheadParts, type Owner, openTemplate, parkPooled } from "./making.
 import type { SharedTemplate } from "./shared-template.ts";
 import type { WarmFailure } from "./starts.ts";
 import { type Origin, type Waiting, isSame } from "./waiting.ts";
-import { waysOf } from "./ways.ts";
+import { startModesOf } from "./start-modes.ts";
 
 /**
  * Milliseconds in which a tool has to be loaded: one that hangs in its import holds up the refills
@@ -39,7 +39,7 @@ export const settle = { firstMs: 200, lastMs: 1_600 } as const;
 /** Lengths of the last such pause after which a change counts as alone. */
 const aloneAfterPauses = 5;
 
-/** What supplies share. */
+/** What factories share. */
 export interface FactoryParts extends AheadParts {
   readonly clock: Clock;
   /** From 0 inclusive to 1 exclusive. */
@@ -48,11 +48,11 @@ export interface FactoryParts extends AheadParts {
   readonly disposal: Disposal;
 }
 
-/** The supply of one tool. Its owner retires it when it is not needed any more. */
+/** Makes the sandboxes of one tool. Its owner retires it when it is not needed any more. */
 export class SandboxFactory {
   readonly #parts: FactoryParts;
   readonly #owner: Owner;
-  readonly #ways: readonly AheadKind[];
+  readonly #startModes: readonly IdleStartMode[];
   readonly #log: Logger;
   readonly #onChanged: () => void;
   /** How many of the ways turned out unfit. */
@@ -75,15 +75,15 @@ export class SandboxFactory {
   constructor(parts: FactoryParts, owner: Owner, onChanged: () => void) {
     this.#parts = parts;
     this.#owner = owner;
-    this.#ways = waysOf(owner.entry, owner.profile);
+    this.#startModes = startModesOf(owner.entry, owner.profile);
     this.#log = parts.log.child({ tool: owner.entry.name, profile: owner.profile.name });
     this.#onChanged = onChanged;
     this.#delays = this.#newDelays();
   }
 
   /** How sandboxes are made now; undefined when they cannot be before their calls. */
-  get way(): AheadKind | undefined {
-    return this.#ways[this.#unfit];
+  get startMode(): IdleStartMode | undefined {
+    return this.#startModes[this.#unfit];
   }
 
   /** Bytes of memory that the template takes; 0 where there is none. */
@@ -107,7 +107,7 @@ export class SandboxFactory {
 
   /** How many may be made at once: a template is started by the first. */
   get maxAtOnce(): number {
-    return this.way === "template" && !this.hasTemplate ? 1 : Infinity;
+    return this.startMode === "template" && !this.hasTemplate ? 1 : Infinity;
   }
 
   /**
@@ -118,8 +118,8 @@ export class SandboxFactory {
     const { clock } = this.#parts;
     this.#hasStarted = true;
     return this.#attempt(readyTimeoutMs, undefined, async (signal) => {
-      if (this.way === undefined) return undefined;
-      if (this.way === "pool") return parkPooled(this.#parts, this.#owner, signal);
+      if (this.startMode === undefined) return undefined;
+      if (this.startMode === "pool") return parkPooled(this.#parts, this.#owner, signal);
       const template = this.#template ?? (await this.#openTemplate(signal));
       return template && limited(clock, missTimeoutMs, signal, (bounded) => template.park(bounded));
     });
@@ -168,7 +168,7 @@ export class SandboxFactory {
   }
 
   /** To be told of a sandbox that ended before its call came. */
-  lost(kind: AheadKind): void {
+  lost(kind: IdleStartMode): void {
     if (kind === "template" && this.#template?.isLost === true) this.#onTemplateLost();
     else this.#pause(kind, new SandboxError("a sandbox ended while it waited for its call"));
   }
@@ -180,17 +180,17 @@ export class SandboxFactory {
     make: (signal: AbortSignal) => Promise<Waiting | undefined>,
   ): Promise<Waiting | undefined> {
     const { clock, disposal } = this.#parts;
-    const { way } = this;
+    const { startMode } = this;
     const generation = this.#generation.signal;
     const whole = signal === undefined ? generation : AbortSignal.any([signal, generation]);
     try {
       const waiting = await limited(clock, limitMs, whole, make);
       if (waiting !== undefined) this.#failure = undefined;
-      if (waiting === undefined && way !== undefined) this.#stepDown(way, undefined);
+      if (waiting === undefined && startMode !== undefined) this.#stepDown(startMode, undefined);
       if (!whole.aborted) return waiting;
       if (waiting !== undefined) disposal.end(waiting);
     } catch (error) {
-      if (!whole.aborted && way !== undefined) this.#failed(way, error);
+      if (!whole.aborted && startMode !== undefined) this.#failed(startMode, error);
     }
     signal?.throwIfAborted();
     return undefined;
@@ -215,23 +215,23 @@ export class SandboxFactory {
     this.#pause("template", new SandboxError("the template ended"));
   }
 
-  #failed(way: AheadKind, error: unknown): void {
+  #failed(startMode: IdleStartMode, error: unknown): void {
     if (error instanceof SandboxError && error.isUnfit) {
-      this.#stepDown(way, error);
+      this.#stepDown(startMode, error);
     } else {
       // A template that cannot make a sandbox is as good as none.
-      if (way === "template") this.giveBack();
-      this.#pause(way, error);
+      if (startMode === "template") this.giveBack();
+      this.#pause(startMode, error);
     }
   }
 
   /** Several attempts may come to the same end. */
-  #stepDown(way: AheadKind, error: SandboxError | undefined): void {
-    if (this.way !== way) return;
+  #stepDown(startMode: IdleStartMode, error: SandboxError | undefined): void {
+    if (this.startMode !== startMode) return;
     this.#unfit++;
     this.#failure = undefined;
     this.giveBack();
-    const facts = { way, next: this.way ?? "cold" };
+    const facts = { startMode, next: this.startMode ?? "cold" };
     // What the language cannot do at all is no news to anybody.
     if (error === undefined) logEvent(this.#log, "warm_start.unknown", facts);
     else logEvent(this.#log, "warm_start.unfit", { ...facts, err: error });
@@ -239,7 +239,7 @@ export class SandboxFactory {
   }
 
   /** Several attempts may fail for the same reason. */
-  #pause(way: AheadKind, error: unknown): void {
+  #pause(startMode: IdleStartMode, error: unknown): void {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs < this.#notBeforeMs) return;
     if (nowMs - this.#failedAtMs > calmMs) this.#delays = this.#newDelays();
@@ -247,7 +247,7 @@ export class SandboxFactory {
     this.#failure = { attempts: (this.#failure?.attempts ?? 0) + 1, error };
     this.#notBeforeMs = nowMs + this.#delays.next().value;
     const retryMs = Math.round(this.#notBeforeMs - nowMs);
-    logEvent(this.#log, "warm_start.failed", { way, retryMs, err: error });
+    logEvent(this.#log, "warm_start.failed", { startMode, retryMs, err: error });
     this.#onChanged();
   }
 

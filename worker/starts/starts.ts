@@ -5,7 +5,7 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { StartKind } from "../protocol/execution.ts";
 import type { PreparedTool } from "../runners/runner.ts";
-import type { AheadKind, Profile } from "../sandbox/profile.ts";
+import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
 import type { Execution, Sandbox } from "../sandbox/sandbox.ts";
 
 /**
@@ -31,7 +31,7 @@ export interface PoolStats {
   readonly tool: string;
   readonly profile: string;
   /** How its sandboxes are made now; undefined when they cannot be before their calls. */
-  readonly way: AheadKind | undefined;
+  readonly startMode: IdleStartMode | undefined;
   readonly hasTemplate: boolean;
   readonly waiting: number;
   readonly making: number;

@@ -3,7 +3,7 @@
  * be, who gets them.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
-import type { AheadKind, Profile } from "../sandbox/profile.ts";
+import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import { Demand, type MemoryRequest } from "./sizing.ts";
 import type { PoolStats } from "./starts.ts";
@@ -19,7 +19,7 @@ export type Load = "none" | "some" | "full";
  * much as a cold start, so one that is made while calls need every processor saves nothing; one of
  * a template costs a tenth of that, which the next call would have to pay anyway.
  */
-export const holdMs: Readonly<Record<Load, Readonly<Record<AheadKind, number>>>> = {
+export const holdMs: Readonly<Record<Load, Readonly<Record<IdleStartMode, number>>>> = {
   none: { pool: 0, template: 0 },
   some: { pool: 10, template: 10 },
   full: { pool: 1_000, template: 25 },
@@ -93,7 +93,7 @@ export class ToolPool {
     return {
       tool: this.#entry.name,
       profile: this.profile.name,
-      way: this.#factory.way,
+      startMode: this.#factory.startMode,
       hasTemplate: this.#factory.hasTemplate,
       waiting: this.#waiting.size,
       making: this.#making,
@@ -138,7 +138,7 @@ export class ToolPool {
   request(): MemoryRequest {
     const nowMs = this.#nowMs();
     const { min, max } = this.#entry.warm;
-    const canWait = this.#factory.way !== undefined;
+    const canWait = this.#factory.startMode !== undefined;
     const bounds = { min: canWait && this.#isUsual ? min : 0, max: canWait ? max : 0 };
     return {
       min: bounds.min,
@@ -158,14 +158,14 @@ export class ToolPool {
     this.#end(surplus);
     if (!isLast) return;
     this.#factory.giveBack();
-    logEvent(this.#parts.log, "sandbox.given_back", { ...this.#facts(), count: surplus.length });
+    logEvent(this.#parts.log, "sandbox.idle_disposed", { ...this.#facts(), count: surplus.length });
   }
 
   /** When to make one, on the monotonic clock; Infinity when none is lacking. */
   dueMs(load: Load): number {
-    const { way, maxAtOnce, notBeforeMs } = this.#factory;
-    if (way === undefined || !this.#lacks() || this.#making >= maxAtOnce) return Infinity;
-    return Math.max(notBeforeMs, this.#lacksSinceMs + holdMs[load][way]);
+    const { startMode, maxAtOnce, notBeforeMs } = this.#factory;
+    if (startMode === undefined || !this.#lacks() || this.#making >= maxAtOnce) return Infinity;
+    return Math.max(notBeforeMs, this.#lacksSinceMs + holdMs[load][startMode]);
   }
 
   /** Makes one. Total. */
@@ -181,8 +181,8 @@ export class ToolPool {
     this.#refillMs = beforeMs + refillWeight * (tookMs - beforeMs);
     this.#keep(waiting);
     const { kind } = waiting;
-    const facts = { ...this.#facts(), way: kind, tookMs: Math.round(tookMs) };
-    logEvent(this.#parts.log, "sandbox.waiting", { ...facts, waiting: this.#waiting.size });
+    const facts = { ...this.#facts(), startMode: kind, tookMs: Math.round(tookMs) };
+    logEvent(this.#parts.log, "sandbox.idle", { ...facts, waiting: this.#waiting.size });
   }
 
   /**

@@ -2,7 +2,7 @@
  * A sandbox that waits for its call.
  */
 import type { PreparedTool } from "../runners/runner.ts";
-import type { AheadKind } from "../sandbox/profile.ts";
+import type { IdleStartMode } from "../sandbox/profile.ts";
 import type { ParkedSandbox } from "../sandbox/sandbox.ts";
 
 /**
@@ -23,7 +23,7 @@ export function isSame(a: Origin, b: Origin): boolean {
 
 /** A parked sandbox with everything that was made for it, which goes with it. */
 export class Waiting implements AsyncDisposable {
-  readonly kind: AheadKind;
+  readonly kind: IdleStartMode;
   readonly origin: Origin;
   readonly parked: ParkedSandbox;
   readonly tool: PreparedTool;

@@ -16,7 +16,7 @@ import { ToolPool } from "./tool-pool.ts";
 import type { PoolStats, Starts, ToolSandbox } from "./starts.ts";
 import type { FactoryParts } from "./sandbox-factory.ts";
 import type { Waiting } from "./waiting.ts";
-import { waysOf } from "./ways.ts";
+import { startModesOf } from "./start-modes.ts";
 
 /**
  * Milliseconds until the next sandbox is made in any case: a call may have artifacts brought to it
@@ -174,7 +174,7 @@ export class WarmStarts implements Starts {
    */
   #poolOf(entry: ToolEntry, profile: Profile): ToolPool | undefined {
     const pools = this.#pools.get(entryKey(entry));
-    if (pools === undefined || waysOf(entry, profile).length === 0) return undefined;
+    if (pools === undefined || startModesOf(entry, profile).length === 0) return undefined;
     const key = profileKey(profile);
     const known = pools.get(key);
     if (known !== undefined) return known;

@@ -340,7 +340,7 @@ describe("an operator who exchanges code is told when every call has it", () => 
       files: python.files,
       isWarm: true,
     });
-    const notice = "tool code changed; calls that begin now run the new code";
+    const notice = "tool code changed; calls that start now run the new code";
     for (const number of [1, 2, 3]) {
       await Promise.all(["pool", "template"].map((name) => rig.untilWaiting(name)));
       const before = versionsIn(rig, saying).length;

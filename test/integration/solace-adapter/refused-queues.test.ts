@@ -253,7 +253,7 @@ describe("a queue that goes down while the session is up", () => {
     expect(refusalsOf(log.told, addressOf("good"))).toEqual([]);
   });
 
-  test("is an impediment while there is no other, and answers go out meanwhile", async () => {
+  test("is a reason not to be ready while there is no other, and answers go out meanwhile", async () => {
     await using place = await openPlace({ clock });
     await using session = await place.broker.connect(["bad"], never);
     expect(session.notReadyReasons).toEqual([]);

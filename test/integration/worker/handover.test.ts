@@ -96,7 +96,7 @@ describe("a worker that drains", () => {
       runs.finish("call");
       await answered("call");
       expect(answers.get("call")).toMatchObject([done]);
-      expect(former.said()).toMatch(/"started":true,"msg":"invocation requeued"/);
+      expect(former.said()).toMatch(/"started":true,"msg":"invocation cancelled"/);
     },
   );
 

@@ -1,5 +1,5 @@
 /**
- * Semaphore, waiting, deadlines and time limits.
+ * Slots, waiting, deadlines and time limits.
  */
 import { describe, expect, test, vi } from "vitest";
 import { DevClient } from "../../support/dev-client.ts";

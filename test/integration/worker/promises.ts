@@ -77,16 +77,21 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       const { place, workers } = await prepare(openPlace);
       const cable = await openCable(place.port);
       onTestFinished(() => cable[Symbol.asyncDispose]());
-      await workers.startWorkerOn(place.brokerAt(cable.port), 1);
+      const former = await workers.startWorkerOn(place.brokerAt(cable.port), 1);
       await workers.publish("once_only", "call");
       await workers.runs.haveBegun("call");
       const { worker: next } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
       cable.unplug();
       workers.runs.finish("call");
       await workers.answered("call");
+      await vi.waitFor(() => expect(former.said()).toContain("answered by another"), patience);
+      cable.plugIn();
       expect(await next.drain(longMs)).toMatchObject(nothingLeft);
+      await workers.publish("repeatable", "later");
+      workers.runs.finish("later");
+      await workers.answered("later");
       expect(workers.answers.get("call")).toMatchObject([done]);
-      expect(workers.runs.begun).toEqual(["call"]);
+      expect(workers.runs.begun).toEqual(["call", "later"]);
     });
 
     test("whose connection breaks between answer and settlement does not run again", async () => {

@@ -43,10 +43,10 @@ test("each has a module", () => {
 });
 
 test("Python tools start in each way, JavaScript tools in each but by templates", () => {
-  const waysOf = (language: string) =>
+  const startModesOf = (language: string) =>
     brokerTools.filter((tool) => tool.language === language).map(({ start }) => start);
-  expect(waysOf("Python")).toEqual(["cold", "pool", "template"]);
-  expect(waysOf("JavaScript")).toEqual(["cold", "pool"]);
+  expect(startModesOf("Python")).toEqual(["cold", "pool", "template"]);
+  expect(startModesOf("JavaScript")).toEqual(["cold", "pool"]);
   expect(warmTools).toHaveLength(3);
 });
 

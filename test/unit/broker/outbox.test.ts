@@ -9,7 +9,7 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
-import { Outbox, retryDelaysMs } from "../../../worker/broker/outbox.ts";
+import { Outbox, lossNoticeMs, retryDelaysMs } from "../../../worker/broker/outbox.ts";
 import { patience } from "../../support/patience.ts";
 import { HandClock } from "./hand-clock.ts";
 
@@ -172,19 +172,45 @@ describe("an outbox", () => {
       expect(delays()).toEqual([]);
     });
 
-    test("stops when it is closed, and when nobody waits for it any more", async () => {
+    test("marks each copy but the first, and holds the message between them", async () => {
       const clock = new HandClock();
       const session = new SlowSession();
       const outbox = new Outbox(clock);
       outbox.attach(session);
-      const [one, other] = [outbox.publish(retried, never), new AbortController()];
-      const aborted = outbox.publish(retried, other.signal);
-      other.abort(lost);
-      await expect(aborted).rejects.toBe(lost);
-      outbox.close(refused);
-      await expect(one).rejects.toBe(refused);
-      expect(clock.sleeping).toBe(0);
+      const publishing = outbox.publish(retried, never);
+      await refuse(session, clock);
+      const next = new SlowSession();
+      outbox.attach(next);
+      next.confirm();
+      await publishing;
+      expect(session.properties).toEqual([undefined]);
+      expect(next.properties).toEqual([{ resent: true }]);
     });
+
+    test.each(["closed", "aborted"])("is not tried again when it is %s meanwhile", async (how) => {
+      const clock = new HandClock();
+      const session = new SlowSession();
+      const refusals: string[] = [];
+      const outbox = new Outbox(clock, (_, error) => refusals.push(error.message));
+      outbox.attach(session);
+      const caller = new AbortController();
+      const publishing = outbox.publish(retried, caller.signal);
+      await refuse(session, clock);
+      if (how === "closed") outbox.close(overloaded);
+      else caller.abort(overloaded);
+      await expect(publishing).rejects.toBe(overloaded);
+      await vi.waitFor(() => expect(clock.sleeping).toBe(0), patience);
+      expect(session.sent).toHaveLength(1);
+      expect(refusals).toHaveLength(1);
+    });
+
+    /** Refuses what was sent, until the outbox waits for its next attempt. */
+    async function refuse(session: SlowSession, clock: HandClock): Promise<void> {
+      session.fail(overloaded);
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+      clock.advance(lossNoticeMs);
+      await vi.waitFor(() => expect(clock.slept).toEqual([lossNoticeMs, retryDelaysMs[0]]));
+    }
   });
 
   test("leaves neither listeners nor sleepers behind", async () => {

@@ -6,7 +6,7 @@ import type { Readiness } from "../../../worker/doctor/attacks/attacked-worker.t
 import { ReadinessWait } from "../../../worker/doctor/readiness.ts";
 
 const signal = AbortSignal.any([]);
-const never = { waiting: 0, way: "template", failure: undefined } as const;
+const never = { waiting: 0, startMode: "template", failure: undefined } as const;
 
 /** A wait on a clock that stands still but for the wait's own pauses, which are long. */
 function waitFor(readiness: () => Readiness) {
@@ -30,7 +30,7 @@ describe("the wait for a sandbox", () => {
     const { wait, clock } = waitFor(() => ({ ...never, waiting: clock.nowMs > 2_000 ? 1 : 0 }));
     expect(await wait.until("a", signal)).toEqual({
       isReady: true,
-      way: "template",
+      startMode: "template",
       problem: undefined,
     });
     expect(clock.nowMs).toBe(2_500);
@@ -46,7 +46,7 @@ describe("the wait for a sandbox", () => {
   });
 
   test("is over at once where there is no way", async () => {
-    const { wait, clock } = waitFor(() => ({ ...never, way: undefined }));
+    const { wait, clock } = waitFor(() => ({ ...never, startMode: undefined }));
     expect(await wait.until("a", signal)).toMatchObject({ isReady: false, problem: undefined });
     expect(clock.nowMs).toBe(0);
   });

@@ -183,7 +183,7 @@ describe("a call that the worker gives up goes back to the broker, unanswered,",
     const { told, settlement, logged } = await handle({ outcome });
     expect(told).toEqual(["failed"]);
     expect(settlement).toBe("failed");
-    expect(logged).toContain("invocation requeued");
+    expect(logged).toContain("invocation cancelled");
   });
 });
 
@@ -408,6 +408,16 @@ describe("a call that is delivered again", () => {
     expect(await deliver(again)).toBe("accepted");
     expect(answerOf(told[1])).toHaveProperty("result");
     expect(runs).toHaveLength(1);
+  });
+
+  test("after its answer was unroutable gets it once more, and no third time", async () => {
+    let outcome: PublishOutcome = "unroutable";
+    const { deliver, told } = newHandler({ publish: () => Promise.resolve(outcome) });
+    await deliver();
+    outcome = "confirmed";
+    await deliver(again);
+    await deliver(again);
+    expect(told).toEqual([told[0], "accepted", told[0], "accepted", "accepted"]);
   });
 
   test("gets again what went out in the place of an answer that the broker never takes", async () => {

@@ -137,6 +137,12 @@ describe("a call that was delivered before", () => {
     expect(slots.inUse).toBe(0);
   });
 
+  test("is answered NOT_REPEATED for such a tool, whatever else is wrong with it", async () => {
+    const wrong = { ...invocation, requestedProfile: "unknown" };
+    const outcome = await newInvoker({}).invoke(wrong, { ...newCall().context, ...again });
+    expect(outcome).toMatchObject({ kind: "error", error: { code: "NOT_REPEATED" } });
+  });
+
   test("is answered NOT_REPEATED for a tool that was removed: agents would call again, under another id", async () => {
     const invoker = newInvoker({ resolve: () => undefined });
     expect(await invoker.invoke(invocation, { ...newCall().context, ...again })).toMatchObject({

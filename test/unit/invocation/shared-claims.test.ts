@@ -1,7 +1,7 @@
 /**
  * What workers that share a store know of each other's runs.
  */
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -11,6 +11,7 @@ import type { Mark } from "../../../worker/artifacts/marks.ts";
 import { StoreError } from "../../../worker/artifacts/store.ts";
 import type { Delivery } from "../../../worker/broker/broker.ts";
 import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
+import { OvertakenError } from "../../../worker/invocation/answers.ts";
 import { NotStartedError } from "../../../worker/invocation/claims/claims.ts";
 import { deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import {
@@ -353,21 +354,26 @@ test("a worker that was taken for dead finds that its call was answered", async 
 });
 
 describe("the answer of a worker that lost the broker", () => {
-  const endCutOff = async (payload: Buffer | undefined) => {
+  /** A run that ends after the connection of its call was lost, and the next worker. */
+  const endCutOff = async (payload: Buffer | undefined, isRepeatable = once) => {
     const group = await newGroup();
     const running = group.one.open(key, first, lostAfterBegin());
-    await running.begin(once, never);
+    await running.begin(isRepeatable, never);
     expect(await running.isAnswered(payload)).toBe(false);
     const waiting = group.other.open(key, again, alive);
     return { ...group, running, waiting };
   };
+  const tooLarge = Buffer.alloc(maxKeptAnswerBytes + 1);
 
-  test("is left to others, who give it when the worker does not come back", async () => {
-    const { waiting, passUntil } = await endCutOff(reply);
-    const history = waiting.history(never, false);
-    expect(await passUntil(history)).toBeGreaterThanOrEqual(goneMs - lookMs);
-    expect(await history).toEqual({ kind: "unpublished", answer: reply });
-  });
+  test.each([once, repeatable])(
+    "is left to others, who give it when the worker does not come back, when it is repeatable: %s",
+    async (isRepeatable) => {
+      const { waiting, passUntil } = await endCutOff(reply, isRepeatable);
+      const history = waiting.history(never, false);
+      expect(await passUntil(history)).toBeGreaterThanOrEqual(goneMs - lookMs);
+      expect(await history).toEqual({ kind: "unpublished", answer: reply });
+    },
+  );
 
   test("is given by others when their delivery is nearly the last", async () => {
     const { waiting, clock } = await endCutOff(reply);
@@ -382,17 +388,23 @@ describe("the answer of a worker that lost the broker", () => {
     await running.answered(reply);
     expect(await passUntil(history)).toBeLessThan(goneMs);
     expect(await history).toEqual({ kind: "answered", answer: reply });
-  });
-
-  test("is found by that worker when others gave it", async () => {
-    const { running, waiting, passUntil } = await endCutOff(reply);
-    await passUntil(waiting.history(never, false));
-    await waiting.answered(reply);
-    expect(await running.isAnswered(reply)).toBe(true);
+    expect(running.overtaken.aborted).toBe(false);
   });
 
   test.each([
-    ["larger than is kept", Buffer.alloc(maxKeptAnswerBytes + 1)],
+    ["kept", reply],
+    ["too large to be kept", tooLarge],
+  ])("is given up when others answered, and it is %s", async (_, payload) => {
+    const { running, waiting, clock, passUntil } = await endCutOff(payload);
+    await passUntil(waiting.history(never, false));
+    await waiting.answered(reply);
+    expect(running.overtaken.aborted).toBe(false);
+    await running.look(clock.monotonicMs());
+    expect(running.overtaken.reason).toBeInstanceOf(OvertakenError);
+  });
+
+  test.each([
+    ["larger than is kept", tooLarge],
     ["none that others may give", undefined],
   ])("is not given by others when it is %s", async (_, payload) => {
     const { waiting, passUntil } = await endCutOff(payload);
@@ -400,7 +412,41 @@ describe("the answer of a worker that lost the broker", () => {
     await passUntil(history);
     expect(await history).toEqual({ kind: "open", runs: 1, mayHaveStarted: true });
   });
+
+  test("keeps others from a second run when it is too large, and the call is repeatable", async () => {
+    const { running, files } = await endCutOff(tooLarge, repeatable);
+    expect(await files()).toHaveLength(1);
+    await running.release();
+  });
+
+  test("is left when the store takes it again", async () => {
+    const { base, one, clock, newWorker, logged } = await newGroup();
+    const running = one.open(key, first, lostAfterBegin());
+    await running.begin(repeatable, never);
+    await rename(base, `${base}-away`);
+    await running.isAnswered(reply);
+    expect(logged.join("")).toContain("mark of a call could not be kept");
+    await rename(`${base}-away`, base);
+    clock.advance(touchMs);
+    await running.look(clock.monotonicMs());
+    const history = await newWorker().open(key, again, alive).history(never, true);
+    expect(history).toEqual({ kind: "unpublished", answer: reply });
+  });
 });
+
+test.each([once, repeatable])(
+  "an answer that the broker refuses is left to others, when its call is repeatable: %s",
+  async (isRepeatable) => {
+    const { one, other, passUntil } = await newGroup();
+    using running = one.open(key, first, alive);
+    await running.begin(isRepeatable, never);
+    await running.isAnswered(reply);
+    await running.release();
+    const history = other.open(key, again, alive).history(never, false);
+    await passUntil(history);
+    expect(await history).toEqual({ kind: "unpublished", answer: reply });
+  },
+);
 
 test("a worker that stood still lets its connection prove itself before it begins a call", async () => {
   const { one, clock, passUntil } = await newGroup();

@@ -10,7 +10,7 @@ import { run, setUp } from "./set-up.ts";
 
 const entry = tool("a");
 const warm = { min: 2, max: 4 };
-const notice = "tool code changed; calls that begin now run the new code";
+const notice = "tool code changed; calls that start now run the new code";
 
 /** Starts with sandboxes that wait. */
 async function waiting(profile?: "pool") {
@@ -49,7 +49,7 @@ describe("when the code has changed", () => {
       { waiting: 0, hasTemplate: false },
       { waiting: 2, hasTemplate: true },
     ]);
-    expect(scene.lines.filter(({ msg }) => msg === "waiting sandboxes retired")).toMatchObject([
+    expect(scene.lines.filter(({ msg }) => msg === "idle sandboxes retired")).toMatchObject([
       { tool: "a", count: 2, reason: "tool code changed" },
     ]);
   });

@@ -26,7 +26,7 @@ describe("a tool that is unfit", () => {
     expect(await scene.call(entry)).toMatchObject({ kind: "pool" });
     expect(scene.lines.find(({ msg }) => msg.includes("unfit"))).toMatchObject({
       tool: "a",
-      way: "template",
+      startMode: "template",
       next: "pool",
       err: { message: "unfit for template" },
     });
@@ -90,7 +90,7 @@ describe("a tool that cannot be made ready now", () => {
     expect(scene.lines.find(({ msg }) => msg === "warm start failed")).toMatchObject({
       level: "warn",
       tool: "a",
-      way: "template",
+      startMode: "template",
       retryMs: retry.baseMs / 2,
       err: { message: "no memory at /srv/secret" },
     });

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import type { StartMode, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { StartKind } from "../../../worker/protocol/execution.ts";
-import { type AheadKind, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
+import { type IdleStartMode, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { holdMs } from "../../../worker/starts/tool-pool.ts";
 import { idleAfterMs } from "../../../worker/starts/sizing.ts";
 import { missTimeoutMs } from "../../../worker/starts/sandbox-factory.ts";
@@ -32,7 +32,7 @@ describe("a call", () => {
     expect(scene.pool()).toMatchObject({ hits: 1, misses: 1 });
   });
 
-  const modes: [StartMode, AheadKind, StartKind][] = [
+  const modes: [StartMode, IdleStartMode, StartKind][] = [
     ["auto", "template", "template"],
     ["auto", "pool", "pool"],
     ["template", "pool", "template"],
@@ -50,7 +50,7 @@ describe("a call", () => {
     },
   );
 
-  const abilities: [readonly AheadKind[], boolean, StartKind][] = [
+  const abilities: [readonly IdleStartMode[], boolean, StartKind][] = [
     [["pool"], true, "pool"],
     [[], true, "cold"],
     [["pool", "template"], false, "cold"],
@@ -193,7 +193,7 @@ describe("waiting sandboxes", () => {
     expect(scene.technology.count("parked")).toBe(1);
     await scene.pass(5_000);
     expect(scene.technology.open.size).toBe(0);
-    expect(scene.messages()).toContain("waiting sandboxes given back");
+    expect(scene.messages()).toContain("idle sandboxes disposed");
     expect(scene.clock.sleeping).toBe(0);
   });
 
@@ -263,7 +263,9 @@ describe("refills", () => {
   });
 
   const holds = (["some", "full"] as const).flatMap((load) =>
-    (["pool", "template"] as const).map((way) => [load, way, holdMs[load][way]] as const),
+    (["pool", "template"] as const).map(
+      (startMode) => [load, startMode, holdMs[load][startMode]] as const,
+    ),
   );
   test.for(holds)(
     "stand back for calls that need %s of the processors, but by %s no longer than %d ms",

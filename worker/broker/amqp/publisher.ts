@@ -41,6 +41,8 @@ interface Unconfirmed {
   readonly message: OutboundMessage;
   readonly destination: Destination;
   readonly properties: NonNullable<OutboundMessage["properties"]>;
+  /** When it aborts the message is not sent again. */
+  readonly signal: AbortSignal;
   wasSent: boolean;
   wasReturned: boolean;
   /** How often the broker has refused it. */
@@ -97,7 +99,8 @@ export class Publisher {
     const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
     const [id, properties] = [newId(), stamped(message.properties, this.#clock.nowMs())];
     const states = { wasSent: false, wasReturned: false, refusals: 0 };
-    const unconfirmed = { id, message, destination, properties, ...states, resolve, reject };
+    const what = { id, message, destination, properties, signal };
+    const unconfirmed = { ...what, ...states, resolve, reject };
     this.#unconfirmed.set(id, unconfirmed);
     this.#unconfirmedBytes += sizeBytes;
     if (this.#channel !== undefined) this.#send(unconfirmed, this.#channel);
@@ -116,7 +119,7 @@ export class Publisher {
     // Comes before the confirmations fail that are due.
     channel.on("error", (error: unknown) => void this.#replaceChannel(channel, error));
     this.#channel = channel;
-    for (const unconfirmed of this.#unconfirmed.values()) this.#send(unconfirmed, channel);
+    for (const id of this.#unconfirmed.keys()) this.#sendAgain(id);
   }
 
   #send(unconfirmed: Unconfirmed, channel: ConfirmChannel): void {
@@ -166,7 +169,10 @@ export class Publisher {
 
   #sendAgain(id: string): void {
     const unconfirmed = this.#unconfirmed.get(id);
-    if (unconfirmed && this.#channel) this.#send(unconfirmed, this.#channel);
+    if (unconfirmed === undefined) return;
+    // A status that went out now would follow the answer of its call.
+    if (unconfirmed.signal.aborted) this.#take(id);
+    else if (this.#channel) this.#send(unconfirmed, this.#channel);
   }
 
   /**

@@ -104,7 +104,7 @@ function moduleOf({ id, needsNeighbour }: Attack, start: AttackStart): string {
 function manifestOf(attacks: readonly Attack[], profile: string): object {
   const common = { runtime: "python", sandbox_profile: profile };
   const useful = (["auto", ...startKinds] as const).map((start) => {
-    const entry = { ...common, module: usefulTool, function: "attack", ...waysOf(start) };
+    const entry = { ...common, module: usefulTool, function: "attack", ...startModesOf(start) };
     return [toolName(start, usefulTool), entry] as const;
   });
   const tools = attackStarts.flatMap((start) =>
@@ -113,7 +113,12 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
       .map((attack) => {
         const name = attack.needsNeighbour && start !== "import" ? either : "attack";
         const callable = { module: moduleOf(attack, start), function: name };
-        const entry = { ...common, ...callable, ...waysOf(startOfCall(start)), ...attack.manifest };
+        const entry = {
+          ...common,
+          ...callable,
+          ...startModesOf(startOfCall(start)),
+          ...attack.manifest,
+        };
         return [toolName(start, attack.id), entry] as const;
       }),
   );
@@ -121,6 +126,6 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
 }
 
 /** A sandbox waits for the call, and another can while it runs. */
-function waysOf(start: StartKind | "auto"): object {
+function startModesOf(start: StartKind | "auto"): object {
   return start === "cold" ? { start } : { start, warm: { min: 1, max: 2 } };
 }

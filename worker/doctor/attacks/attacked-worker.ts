@@ -7,7 +7,7 @@ import type { Invoker } from "../../invocation/invoker.ts";
 import type { ToolCatalog } from "../../manifest/catalog.ts";
 import type { Runtime } from "../../manifest/manifest.ts";
 import type { ToolRunner } from "../../runners/runner.ts";
-import type { AheadKind, Profiles } from "../../sandbox/profile.ts";
+import type { IdleStartMode, Profiles } from "../../sandbox/profile.ts";
 import type { SandboxBackend } from "../../sandbox/sandbox.ts";
 import type { Starts, WarmFailure } from "../../starts/starts.ts";
 
@@ -28,11 +28,8 @@ export interface AttackedOptions {
 export interface Readiness {
   /** How many sandboxes wait for calls. */
   readonly waiting: number;
-  /**
-   * How they are made; undefined when there can be none, such as for code that is unfit for each
-   * way.
-   */
-  readonly way: AheadKind | undefined;
+  /** How they are made; undefined when there can be none, such as for code unfit for each mode. */
+  readonly startMode: IdleStartMode | undefined;
   /** Failed attempts to make one, in a row; undefined when the last one succeeded. */
   readonly failure: WarmFailure | undefined;
 }

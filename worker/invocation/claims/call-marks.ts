@@ -68,10 +68,11 @@ export class CallMarks {
     return this.#read(this.#unpublished, signal);
   }
 
-  /** Keeps nothing of an answer that is too large. */
-  async keepUnpublished(payload: Uint8Array): Promise<void> {
-    if (payload.byteLength > maxKeptAnswerBytes) return;
+  /** Resolves to whether the answer is kept, which is not too large for that. */
+  async keepUnpublished(payload: Uint8Array): Promise<boolean> {
+    if (payload.byteLength > maxKeptAnswerBytes) return false;
     await this.#use((marks, limited) => marks.create(this.#unpublished, payload, limited));
+    return true;
   }
 
   async isNoted(signal: AbortSignal): Promise<boolean> {

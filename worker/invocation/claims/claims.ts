@@ -49,13 +49,21 @@ export interface CallClaim extends Disposable {
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
   /**
    * To be called before the answer is published. Resolves to whether another worker answered the
-   * call meanwhile. Another worker may publish `payload` once this one has lost the broker;
-   * undefined when it must not.
+   * call meanwhile. Another worker may publish `payload` when this one cannot; undefined when it
+   * must not.
    */
   isAnswered(payload: Uint8Array | undefined): Promise<boolean>;
+  /**
+   * Aborts with OvertakenError when another worker has answered while the connection of the call
+   * is lost. Undefined where none can.
+   */
+  readonly overtaken: AbortSignal | undefined;
   /** To be called when the broker has the answer, and before the call is settled. */
   answered(payload: Uint8Array): Promise<void>;
-  /** To be called when the call goes back to the broker; forgets the run of a repeatable call. */
+  /**
+   * To be called when the call is requeued. Leaves its answer to others, if there is one, or
+   * forgets the run of a repeatable call.
+   */
   release(): Promise<void>;
 }
 
@@ -97,6 +105,7 @@ export const guessedClaims: Claims = {
     begin: () =>
       isLost() ? Promise.reject(new NotStartedError("the connection is lost")) : Promise.resolve(),
     isAnswered: () => Promise.resolve(false),
+    overtaken: undefined,
     answered: () => Promise.resolve(),
     release: () => Promise.resolve(),
     [Symbol.dispose]: () => undefined,

@@ -118,6 +118,14 @@ export class Ledger {
     return { state: "new", entry: this.#open(key, delivery) };
   }
 
+  /** What is known of the answer to a call now, if the call is remembered still. */
+  update(key: string, reply: Reply): void {
+    const remembered = this.#answered.get(key);
+    if (remembered === undefined) return;
+    this.#answered.set(key, { ...remembered, reply });
+    this.#bytes += reply.payload.byteLength - remembered.reply.payload.byteLength;
+  }
+
   #open(key: string, first: Delivery): RunningEntry {
     const deliveries = new Set([first]);
     this.#running.set(key, deliveries);

@@ -7,6 +7,7 @@ import type { Clock } from "../../support/clock.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { CallMarks, type UseMarks } from "./call-marks.ts";
+import { OvertakenError } from "../answers.ts";
 import { type CallClaim, type CallHistory, NotStartedError } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
 import { isRedelivery, mayHaveStarted } from "./redelivery.ts";
@@ -77,8 +78,13 @@ export class SharedClaim implements CallClaim {
   #ownRun: number | undefined;
   #touchedMs = -Infinity;
   #aliveUntilMs = Infinity;
-  /** An answer that another worker may publish when the connection of the call is lost. */
+  /** Whether an answer waits for the broker. */
+  #isPublishing = false;
+  /** That answer, as long as it can be left to another worker. */
   #unpublished: Uint8Array | undefined;
+  /** Whether others may publish the answer. */
+  #isLeft = false;
+  readonly #overtaken = new AbortController();
   #looking: Promise<void> | undefined;
 
   constructor(
@@ -139,9 +145,14 @@ export class SharedClaim implements CallClaim {
     this.#claims.started.add(this);
   }
 
+  get overtaken(): AbortSignal {
+    return this.#overtaken.signal;
+  }
+
   async isAnswered(payload: Uint8Array | undefined): Promise<boolean> {
     const { clock } = this.#claims.parts;
-    this.#unpublished = payload;
+    [this.#isPublishing, this.#unpublished] = [true, payload];
+    if (this.#entry.isLost()) this.#touchedMs = -Infinity;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
     // A connection that was lost just before the end: the answer waits for the next one.
     if (this.#claims.started.has(this)) await this.look(clock.monotonicMs());
@@ -152,7 +163,7 @@ export class SharedClaim implements CallClaim {
   }
 
   async answered(payload: Uint8Array): Promise<void> {
-    this.#unpublished = undefined;
+    [this.#isPublishing, this.#unpublished] = [false, undefined];
     if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
       await this.#claims.keep(() => this.#marks.keepAnswer(payload));
     } else if (this.#claims.parts.mayReplay === true) {
@@ -164,7 +175,9 @@ export class SharedClaim implements CallClaim {
   async release(): Promise<void> {
     this.#claims.started.delete(this);
     await this.#looking;
-    if (this.#isRepeatable) await this.#removeMark();
+    this.#isPublishing = false;
+    if (!this.#isLeft) await this.#claims.keep(() => this.#leaveAnswer());
+    if (this.#isRepeatable && !this.#isLeft) await this.#removeMark();
   }
 
   /** Keeps an answer that waits for the broker alive so much longer: this process stood still. */
@@ -174,7 +187,8 @@ export class SharedClaim implements CallClaim {
 
   /**
    * Touches the mark of the own run, or makes one when the broker hands the call to others. Leaves
-   * them an answer that cannot be published. Never rejects.
+   * them an answer that waits for the broker, and gives it up when they have answered. Never
+   * rejects.
    */
   look(nowMs: number): Promise<void> {
     this.#looking ??= this.#claims
@@ -188,21 +202,33 @@ export class SharedClaim implements CallClaim {
   }
 
   async #keepAlive(nowMs: number): Promise<void> {
-    if (this.#unpublished !== undefined && this.#entry.isLost()) {
-      const payload = this.#unpublished;
-      this.#unpublished = undefined;
-      this.#isContested = true;
-      return this.#marks.keepUnpublished(payload);
+    if (nowMs - this.#touchedMs < touchMs) return;
+    const isLost = this.#entry.isLost();
+    if (this.#isPublishing && isLost) {
+      this.#touchedMs = nowMs;
+      if ((await this.#marks.answer()) !== undefined) {
+        return this.#overtaken.abort(new OvertakenError());
+      }
+      if (this.#isLeft || (await this.#leaveAnswer())) return;
     }
-    if (nowMs > this.#aliveUntilMs || nowMs - this.#touchedMs < touchMs) return;
+    if (nowMs > this.#aliveUntilMs) return;
     if (this.#ownRun !== undefined) {
       this.#touchedMs = nowMs;
       await this.#marks.touch(this.#ownRun);
-    } else if (!this.#isContested && this.#entry.isLost()) {
+    } else if (!this.#isContested && isLost) {
       // Made once: a worker that was faster runs the call, too.
       this.#isContested = true;
       if (await this.#marks.begin(1)) [this.#ownRun, this.#touchedMs] = [1, nowMs];
     }
+  }
+
+  /** Resolves to whether others may publish the answer from now on. */
+  async #leaveAnswer(): Promise<boolean> {
+    if (this.#unpublished === undefined) return false;
+    this.#isLeft = await this.#marks.keepUnpublished(this.#unpublished);
+    this.#unpublished = undefined;
+    if (this.#isLeft) this.#isContested = true;
+    return this.#isLeft;
   }
 
   /** Is not broken off: whoever leaves a mark behind has to know of it. */

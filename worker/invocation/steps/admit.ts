@@ -28,8 +28,6 @@ export interface AdmittedCall {
 
 /** A call that is checked. */
 interface Candidate extends AdmittedCall {
-  /** Whether the tool may have run for it already. */
-  readonly mayHaveStarted: boolean;
   /** Epoch milliseconds. */
   readonly nowMs: number;
 }
@@ -38,7 +36,6 @@ interface Candidate extends AdmittedCall {
 type AdmissionCheck = (call: Candidate) => void | Promise<void>;
 
 const chain: readonly AdmissionCheck[] = [
-  ({ tool, mayHaveStarted }) => requireRepeatable(tool, mayHaveStarted),
   ({ times, invocation, nowMs }) => requireFresh(times, invocation, nowMs),
 ];
 
@@ -54,9 +51,11 @@ export async function admit(
 ): Promise<AdmittedCall> {
   const tool = resolveTool(parts, invocation.toolName, mayHaveStarted);
   record.resolved(tool);
+  // Before everything else that may be wrong with it: the call may have had its effect.
+  requireRepeatable(tool, mayHaveStarted);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.times);
   const call = { invocation, tool, profile, times };
-  for (const check of chain) await check({ ...call, mayHaveStarted, nowMs: parts.clock.nowMs() });
+  for (const check of chain) await check({ ...call, nowMs: parts.clock.nowMs() });
   return call;
 }

@@ -66,11 +66,12 @@ export const callEvents = {
     fields: ["report", "droppedStatusLines"],
     meaning: "`report` with exit code, signal and output",
   },
-  "call.requeued": {
+  "call.cancelled": {
     level: "info",
-    message: "invocation requeued",
-    fields: ["durationMs", "statuses", "started"],
-    meaning: "requeued for another worker; `started` says whether the tool may have run here",
+    message: "invocation cancelled",
+    fields: ["durationMs", "statuses", "reason", "started"],
+    meaning:
+      "`reason` is `shutdown`: it is requeued; or `elsewhere`: another worker has it, or gets it from the broker. `started` says whether the tool may have run here",
   },
   "call.finished": {
     level: "info",
@@ -108,7 +109,7 @@ export const callEvents = {
     level: "warn",
     message: "invocation refused",
     fields: ["code", "err", "id", "topic"],
-    meaning: "the request is invalid; `code`, `err` says why",
+    meaning: "it is answered without a run; `code`, `err` says why",
   },
   "tool.probed": {
     level: "debug",

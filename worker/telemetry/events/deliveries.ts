@@ -83,7 +83,7 @@ export const deliveryEvents = {
     message: "answer could not be published",
     fields: ["err", "topic", "bytes"],
     meaning:
-      "for good, or after these attempts: then the call is requeued; without redelivery the caller times out; `topic`, `bytes`",
+      "the broker refused it for good, or for a minute and a half: then the call is requeued; without redelivery the caller times out; `topic`, `bytes`",
   },
   "answer.unroutable": {
     level: "warn",

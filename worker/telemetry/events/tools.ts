@@ -75,27 +75,27 @@ export const toolEvents = {
   },
   "code.in_force": {
     level: "info",
-    message: "tool code changed; calls that begin now run the new code",
+    message: "tool code changed; calls that start now run the new code",
     fields: ["runtime", "version"],
     meaning:
       "once per burst of changes, when all calls from before have ended; `runtime`, `version`",
   },
-  "sandbox.waiting": {
+  "sandbox.idle": {
     level: "debug",
     message: "sandbox waits for a call",
-    fields: ["tool", "profile", "way", "tookMs", "waiting"],
+    fields: ["tool", "profile", "startMode", "tookMs", "waiting"],
     meaning:
-      "a sandbox was made [before its call](warm-starts.md); `tool`, `profile`, `way`, `tookMs`, `waiting`",
+      "a sandbox was made [before its call](warm-starts.md); `tool`, `profile`, `startMode`, `tookMs`, `waiting`",
   },
   "sandbox.retired": {
     level: "info",
-    message: "waiting sandboxes retired",
+    message: "idle sandboxes retired",
     fields: ["tool", "profile", "count", "reason"],
     meaning: "tool code or manifest entry changed; `tool`, `profile`, `count`, `reason`",
   },
-  "sandbox.given_back": {
+  "sandbox.idle_disposed": {
     level: "info",
-    message: "waiting sandboxes given back",
+    message: "idle sandboxes disposed",
     fields: ["tool", "profile", "count"],
     meaning:
       "the last of a tool: it was idle for long, or busier tools need the memory; `tool`, `profile`, `count`",
@@ -103,26 +103,26 @@ export const toolEvents = {
   "warm_start.failed": {
     level: "warn",
     message: "warm start failed",
-    fields: ["tool", "way", "retryMs", "err"],
+    fields: ["tool", "startMode", "retryMs", "err"],
     meaning:
-      "an idle sandbox could not be made, or ended; calls start cold; `tool`, `way`, `retryMs` until the next attempt, `err`",
+      "an idle sandbox could not be made, or ended; calls start cold; `tool`, `startMode`, `retryMs` until the next attempt, `err`",
   },
   "warm_start.unfit": {
     level: "info",
-    message: "tool unfit for this way of starting",
-    fields: ["way", "next", "err"],
+    message: "tool unfit for this start mode",
+    fields: ["startMode", "next", "err"],
     meaning:
-      "its module cannot be preloaded by `way`; `next` applies until the code changes; `err` says why",
+      "its module cannot be preloaded by `startMode`; `next` applies until the code changes; `err` says why",
   },
   "warm_start.unknown": {
     level: "debug",
-    message: "way of starting not known here",
-    fields: ["way", "next"],
-    meaning: "the language or sandbox technology lacks it; `way`, `next`",
+    message: "start mode not known here",
+    fields: ["startMode", "next"],
+    meaning: "the language or sandbox technology lacks it; `startMode`, `next`",
   },
-  "sandbox.give_back_failed": {
+  "sandbox.dispose_failed": {
     level: "warn",
-    message: "waiting sandbox could not be given back",
+    message: "idle sandbox could not be disposed",
     fields: ["err"],
     meaning: "`err` says why",
   },
