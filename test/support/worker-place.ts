@@ -104,7 +104,8 @@ export class WorkerPlace {
   }
 
   /**
-   * Starts a worker that connects to `broker`, with one attempt per outage; it ends with the test.
+   * Starts a worker that connects to `broker`, with one attempt per outage unless `CONNECT_RETRIES`
+   * says more; it ends with the test.
    *
    * @param variables on top of the usual ones
    */
@@ -133,8 +134,8 @@ export class WorkerPlace {
     });
     const log = createLogger("debug", output);
     const session = reconnecting(broker, {
-      maxAttempts: 1,
-      backoff: { baseMs: 1, capMs: 1 },
+      maxAttempts: Number(variables["CONNECT_RETRIES"] ?? 1),
+      backoff: { baseMs: 1, capMs: 100 },
       log: { info: () => undefined, warn: () => undefined },
     });
     const worker = new Worker(readConfig(environment), createHost(log, environment), {

@@ -127,7 +127,7 @@ describe("a tool whose import fails", () => {
       files: { "broken.py": "import there_is_no_such_module\n" },
       isWarm: true,
     });
-    const unfit = () => rig.logLines.filter((line) => line.includes("unfit for this way"));
+    const unfit = () => rig.logLines.filter((line) => line.includes("unfit for this start mode"));
     await expect.poll(unfit, patience).toHaveLength(1);
     expect(await rig.call("tool")).toMatchObject({ kind: "error", code: "IMPORT_ERROR" });
     expect(unfit()).toHaveLength(1);

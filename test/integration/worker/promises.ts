@@ -77,7 +77,8 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       const { place, workers } = await prepare(openPlace);
       const cable = await openCable(place.port);
       onTestFinished(() => cable[Symbol.asyncDispose]());
-      const former = await workers.startWorkerOn(place.brokerAt(cable.port), 1);
+      const patient = { CONNECT_RETRIES: "0" };
+      const former = await workers.startWorkerOn(place.brokerAt(cable.port), 1, patient);
       await workers.publish("once_only", "call");
       await workers.runs.haveBegun("call");
       const { worker: next } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
@@ -88,8 +89,9 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       cable.plugIn();
       expect(await next.drain(longMs)).toMatchObject(nothingLeft);
       await workers.publish("repeatable", "later");
+      await workers.runs.haveBegun("call", "later");
       workers.runs.finish("later");
-      await workers.answered("later");
+      await workers.answered("call", "later");
       expect(workers.answers.get("call")).toMatchObject([done]);
       expect(workers.runs.begun).toEqual(["call", "later"]);
     });
