@@ -23,8 +23,8 @@ import { ownNode, root, userEnvironment, type Ending } from "./processes.ts";
 /** What npm does in these tests once it has got a signal. */
 const npmThatEndsLate = (base: string): string => `#!/bin/sh
 test "$1" != view || exit 0
-echo "$$ npm" >> ${base}/calls
 trap 'echo "signal" >> ${base}/calls' INT TERM
+echo "$$ npm" >> ${base}/calls
 until test -e ${base}/release; do sleep 0.05; done
 echo "end" >> ${base}/calls
 mkdir -p node_modules/node/bin
