@@ -1,5 +1,5 @@
 /**
- * Holds the code to its plan: who imports whom, which package is known where, who may touch the
+ * Checks the structure of the code: who imports whom, which package is known where, who may touch the
  * process.
  */
 import { readFileSync } from "node:fs";

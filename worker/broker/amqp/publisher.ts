@@ -171,8 +171,12 @@ export class Publisher {
     const unconfirmed = this.#unconfirmed.get(id);
     if (unconfirmed === undefined) return;
     // A status that went out now would follow the answer of its call.
-    if (unconfirmed.signal.aborted) this.#take(id);
-    else if (this.#channel) this.#send(unconfirmed, this.#channel);
+    if (unconfirmed.signal.aborted) {
+      this.#take(id);
+      this.#watch();
+    } else if (this.#channel) {
+      this.#send(unconfirmed, this.#channel);
+    }
   }
 
   /**

@@ -90,13 +90,13 @@ export const deliveryEvents = {
     message: "nobody was there for an answer",
     fields: ["topic", "unroutable"],
     meaning:
-      "its agent is gone, and the call is settled; `topic`, `unroutable` counts them since the start",
+      "the agent's queue is gone, and the call is settled; `topic`; `unroutable` counts such answers since the start",
   },
   "delivery.settle_failed": {
     level: "warn",
     message: "delivery could not be settled",
     fields: ["err", "topic", "outcome"],
-    meaning: "`outcome` is what was meant; `err` says why",
+    meaning: "`outcome` is the settlement that failed; `err` says why",
   },
   "mark.write_failed": {
     level: "warn",
