@@ -3,6 +3,7 @@
  * is loaded when the contract says so, and shown when it runs. It tells when something is used or
  * given back in the wrong order.
  */
+import { Readable } from "node:stream";
 import type { ToolRunner } from "../../worker/runners/runner.ts";
 import type { IdleStartMode } from "../../worker/sandbox/profile.ts";
 import {
@@ -229,5 +230,12 @@ function execution(code: string): Execution {
     stderr: { text: "", droppedBytes: 0 },
   };
   const exited = Promise.resolve(report);
-  return { exited, onOutput: () => undefined, stop: () => exited, end: () => undefined };
+  return {
+    exited,
+    stdin: undefined,
+    stdout: Readable.from([Buffer.from(code)]),
+    stderr: Readable.from([]),
+    stop: () => exited,
+    end: () => undefined,
+  };
 }

@@ -140,10 +140,9 @@ async function run(
   if (unenforced.includes("isolation")) {
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
   }
-  const output = logOutput(execution, log);
+  logOutput(execution, log);
   const { cause, report } = await runToExit(execution, limitMs, signal);
   status.finish();
-  output.finish();
   record.ended(profile, acquired, limitMs, report);
   logEvent(log, "tool.ended", { report, droppedStatusLines: status.droppedLines });
   if (cause === "time-limit") throw new TimeLimitReached();

@@ -2,6 +2,7 @@
  * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes
  * are one shape.
  */
+import type { Readable, Writable } from "node:stream";
 import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/resource-limits.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
@@ -64,6 +65,8 @@ export interface SandboxRequest {
 /** A command line, with paths as they are inside. */
 export interface Launch {
   readonly argv: readonly string[];
+  /** Whether the command reads its standard input from `Execution.stdin`, and not /dev/null. */
+  readonly hasStdin?: boolean;
 }
 
 /** The end of what a stream held, up to its cap. */
@@ -108,9 +111,6 @@ export interface Usage {
 /** Who keeps each limit. */
 export type Enforcement = Readonly<Record<LimitName, Mechanism>>;
 
-/** Told of output as it comes. It must not throw. */
-export type OutputListener = (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
-
 /** A running command. */
 export interface Execution {
   /**
@@ -118,8 +118,14 @@ export interface Execution {
    * SandboxError when it cannot be killed, or was because nobody could keep its limits any more.
    */
   readonly exited: Promise<ExitReport>;
-  /** Hands on what the command prints, as it does, from the first byte when called at once. */
-  onOutput(listener: OutputListener): void;
+  /** Undefined unless the launch has `hasStdin`. Its owner ends it. */
+  readonly stdin: Writable | undefined;
+  /**
+   * Output from the first byte when read from the start, else from the reported tail on. A command
+   * waits for its reader; without one the output is dropped. It ends soon after `exited`.
+   */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
   /**
    * Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited`
    * does. Idempotent, but that a later call without a grace ends that of an earlier one.

@@ -2,12 +2,12 @@
  * One child process: its output kept to a cap, its extra descriptors fed, its end reported once.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Duplex, Readable, Writable } from "node:stream";
+import { type Duplex, PassThrough, type Readable, type Writable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
 import { knownChildrenOf, signalQuietly } from "./proc/processes.ts";
 import { readStat } from "./proc/stat.ts";
 import { settlesWithin } from "../support/within.ts";
-import type { CapturedOutput, OutputListener } from "./sandbox.ts";
+import type { CapturedOutput } from "./sandbox.ts";
 
 /**
  * Bytes of stdout, and of stderr, that are kept of a child: the last ones; what is before is read
@@ -47,6 +47,8 @@ export interface SubprocessOptions {
    * otherwise.
    */
   readonly hasChannel?: boolean;
+  /** Whether descriptor 0 is a pipe that `stdin` writes to. Not together with `hasChannel`. */
+  readonly hasStdin?: boolean;
   /** What the child reads on descriptors 3, 4, …, each ended after its content. */
   readonly inputs?: readonly (string | Uint8Array)[];
   /**
@@ -63,15 +65,18 @@ export interface Subprocess {
   readonly pid: number;
   /** Our end of the socket that is the child's descriptor 0, or undefined when it has none. */
   readonly channel: Duplex | undefined;
+  /** Undefined when the child's descriptor 0 is no pipe. */
+  readonly stdin: Writable | undefined;
+  /** One stream for all readers, made at the first look; see {@link OutputTail.stream}. */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
   /** What the child writes to its report descriptor, or undefined when it has none. */
   readonly report: Readable | undefined;
   /** Fulfils when the process has ended; its output may still be read by `output`. */
   readonly exited: Promise<SubprocessExit>;
   /** Fulfils when the process has ended and all its pipes are at their ends. */
   readonly closed: Promise<void>;
-  /** Hands on stdout and stderr as they come, after what is kept of what has come already. */
-  onOutput(listener: OutputListener): void;
-  /** stdout and stderr so far. */
+  /** The tails of stdout and stderr so far. */
   output(): { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput };
   /** Sends a signal; harmless when the process is gone. */
   kill(signal: NodeJS.Signals): void;
@@ -98,7 +103,7 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
     env: { ...options.env },
     detached: true,
     stdio: [
-      "ignore",
+      options.hasStdin ? "pipe" : "ignore",
       "pipe",
       "pipe",
       ...inputs.map(() => "pipe" as const),
@@ -113,8 +118,8 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
     });
   });
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const stdout = new CappedText(child.stdio[1]);
-  const stderr = new CappedText(child.stdio[2]);
+  const stdout = new OutputTail(child.stdio[1] as Readable);
+  const stderr = new OutputTail(child.stdio[2] as Readable);
   const pid = await started(child);
   try {
     await options.beforeInputs?.(pid);
@@ -128,16 +133,21 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
   report?.on("error", ignoreBrokenPipe);
   const channel = options.hasChannel ? (child.stdio[channelFd] as Duplex) : undefined;
   channel?.on("error", ignoreBrokenPipe);
+  const stdin = child.stdio[0] ?? undefined;
+  stdin?.on("error", ignoreBrokenPipe);
   return {
     pid,
     channel,
+    stdin,
+    get stdout() {
+      return stdout.stream;
+    },
+    get stderr() {
+      return stderr.stream;
+    },
     report,
     exited,
     closed,
-    onOutput: (listener) => {
-      stdout.handOn((chunk) => listener("stdout", chunk));
-      stderr.handOn((chunk) => listener("stderr", chunk));
-    },
     output: () => ({ stdout: stdout.read(), stderr: stderr.read() }),
     kill: (signal) => void child.kill(signal),
     close: () => {
@@ -212,25 +222,33 @@ function ignoreBrokenPipe(): void {
   // The end of the process is reported by its exit, not by its pipes.
 }
 
-/**
- * Keeps the last `maxOutputBytes` of a stream, where a failing program says why, and counts the
- * rest.
- */
-export class CappedText {
-  readonly #stream: Readable;
+/** Keeps the last `maxOutputBytes` of a stream, where a failing program says why. */
+export class OutputTail {
+  readonly #source: Readable;
   readonly #chunks: Buffer[] = [];
   #keptBytes = 0;
   #droppedBytes = 0;
+  #stream: PassThrough | undefined;
 
-  constructor(stream: Readable | Writable | null | undefined) {
-    this.#stream = stream as Readable;
-    this.#stream.on("data", (chunk: Buffer) => this.#take(chunk));
-    this.#stream.on("error", ignoreBrokenPipe);
+  constructor(source: Readable) {
+    this.#source = source;
+    source.on("data", (chunk: Buffer) => this.#take(chunk));
+    source.on("error", ignoreBrokenPipe);
   }
 
-  handOn(listener: (chunk: Buffer) => void): void {
-    for (const chunk of this.#chunks) listener(chunk);
-    this.#stream.on("data", listener);
+  /**
+   * The tail so far, and all that follows; made at the first look. From then on the source waits
+   * for its reader. Without a reader, the source is read and dropped.
+   */
+  get stream(): Readable {
+    if (this.#stream !== undefined) return this.#stream;
+    const stream = new PassThrough();
+    this.#stream = stream;
+    for (const chunk of this.#chunks) stream.write(chunk);
+    if (this.#source.closed) return stream.end();
+    // A source that is destroyed before its end does not end the pipe.
+    this.#source.once("close", () => stream.end());
+    return this.#source.pipe(stream);
   }
 
   #take(chunk: Buffer): void {

@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { Readable } from "node:stream";
 import type { Environment } from "../../../worker/config/config.ts";
 import {
   type Execution,
@@ -101,6 +102,9 @@ async function start(
 /** A command on the terminal, which has what it prints. */
 class TerminalExecution implements Execution {
   readonly exited: Promise<ExitReport>;
+  readonly stdin = undefined;
+  readonly stdout = Readable.from([]);
+  readonly stderr = Readable.from([]);
   readonly #child: ChildProcess;
 
   constructor(child: ChildProcess, exited: Promise<unknown[]>) {
@@ -121,10 +125,6 @@ class TerminalExecution implements Execution {
       stdout: nothing,
       stderr: nothing,
     }));
-  }
-
-  onOutput(): void {
-    // The terminal shows it.
   }
 
   async stop(graceMs: number): Promise<ExitReport> {

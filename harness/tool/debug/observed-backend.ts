@@ -2,11 +2,11 @@
  * A sandbox backend whose sandboxes show what they print, and can be looked into before their work
  * directory goes.
  */
+import { finished } from "node:stream/promises";
 import type {
   Enforcement,
   Execution,
   Launch,
-  OutputListener,
   Sandbox,
   SandboxBackend,
   SandboxRequest,
@@ -15,9 +15,13 @@ import type {
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 
-/** Who watches. */
+/** Output streams of a command. */
+export type StreamName = "stdout" | "stderr";
+
+/** Watches the sandboxes of a backend. */
 export interface SandboxObserver {
-  readonly onOutput: OutputListener;
+  /** Called with output as it comes. It must not throw. */
+  onOutput(name: StreamName, chunk: Uint8Array): void;
   /**
    * Called when no process of the sandbox is alive and its work directory is about to be removed.
    * It must not throw.
@@ -64,7 +68,8 @@ class ObservedSandbox implements Sandbox {
   async start(launch: Launch): Promise<Execution> {
     const execution = await this.#inner.start(launch);
     // Before anything else is waited for: what comes first must not be missed.
-    execution.onOutput(this.#observer.onOutput);
+    for (const name of ["stdout", "stderr"] as const)
+      execution[name].on("data", (chunk: Buffer) => this.#observer.onOutput(name, chunk));
     this.#execution = execution;
     return execution;
   }
@@ -72,9 +77,16 @@ class ObservedSandbox implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#execution?.stop(0);
+      await this.#outputRead();
       await this.#observer.onEnd(this.workDir);
     } finally {
       await this.#inner[Symbol.asyncDispose]();
     }
+  }
+
+  async #outputRead(): Promise<void> {
+    if (this.#execution === undefined) return;
+    const { stdout, stderr } = this.#execution;
+    await Promise.all([finished(stdout), finished(stderr)]);
   }
 }

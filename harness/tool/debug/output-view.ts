@@ -1,11 +1,9 @@
 /**
  * What a tool prints, line by line as it comes, and told apart from everything else.
  */
-import type { OutputListener } from "../../../worker/sandbox/sandbox.ts";
 import { TextLines } from "../../../worker/support/text/text-lines.ts";
 import { type Screen, printable } from "../../invoke/screen.ts";
-
-type StreamName = Parameters<OutputListener>[0];
+import type { StreamName } from "./observed-backend.ts";
 
 /** Shows two streams on one screen. Whoever feeds it calls `finish` after the last piece. */
 export class OutputView {

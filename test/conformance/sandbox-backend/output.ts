@@ -1,6 +1,9 @@
 /**
  * What a command prints.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { maxOutputBytes } from "../../../worker/sandbox/subprocess.ts";
 import { never, request, shell } from "../../integration/sandbox/sandbox-host.ts";
@@ -36,15 +39,45 @@ export function describeOutput(open: OpenBackend): void {
       },
     );
 
-    test("is handed on as it comes, from the first byte", async (context) => {
+    test("is a stream from the first byte to the end", async (context) => {
       const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(shell("echo first; echo aside >&2; cat input/go"));
-      const heard = { stdout: "", stderr: "" };
-      execution.onOutput((stream, chunk) => (heard[stream] += Buffer.from(chunk).toString()));
-      await execution.exited;
-      expect(heard.stdout).toBe("first\n");
-      expect(heard.stderr).toMatch(/^aside\ncat: .+\n$/);
+      const [stdout, stderr] = await Promise.all([text(execution.stdout), text(execution.stderr)]);
+      expect(stdout).toBe("first\n");
+      expect(stderr).toMatch(/^aside\ncat: .+\n$/);
+    });
+
+    test("waits for its reader, and arrives whole", async (context) => {
+      const backend = await open(context);
+      await using sandbox = await backend.acquire(request(), never);
+      const bytes = 2_000_000;
+      const { stdout, exited } = await sandbox.start(
+        shell(`head -c ${bytes} /dev/zero; touch output/written`),
+      );
+      const written = join(sandbox.workDir.path, "output", "written");
+      let read = 0;
+      for await (const chunk of stdout) {
+        // What the pipes between command and reader hold is less than half of the output.
+        if (read === 0) expect(existsSync(written)).toBe(false);
+        read += (chunk as Buffer).byteLength;
+      }
+      expect(read).toBe(bytes);
+      expect(await exited).toMatchObject({ exitCode: 0 });
+    });
+
+    test("answers standard input, which is empty unless it is asked for", async (context) => {
+      const backend = await open(context);
+      await using sandbox = await backend.acquire(request(), never);
+      const launch = shell("read line; echo got $line; cat");
+      const { stdin, stdout, exited } = await sandbox.start({ ...launch, hasStdin: true });
+      stdin!.write("one\n");
+      const answer = stdout[Symbol.asyncIterator]();
+      expect(String((await answer.next()).value)).toBe("got one\n");
+      stdin!.end("two\n");
+      expect(String((await answer.next()).value)).toBe("two\n");
+      expect((await exited).exitCode).toBe(0);
+      expect((await run(backend, "cat; echo $?")).stdout.text).toBe("0\n");
     });
 
     test("that is no text does no harm", async (context) => {

@@ -1,6 +1,7 @@
 /**
  * Sandboxes that are parked before there is a call, with the real Python runner in them.
  */
+import { text } from "node:stream/consumers";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -92,8 +93,7 @@ describe("a parked sandbox", () => {
     await using parked = await park();
     expect(parked.privateBytes).toBeGreaterThan(MiB);
     const execution = await wake(parked);
-    let heard = "";
-    execution.onOutput((_stream, chunk) => (heard += Buffer.from(chunk).toString()));
+    const printed = text(execution.stdout);
     expect(await execution.exited).toMatchObject({
       started: true,
       exitCode: 0,
@@ -102,7 +102,7 @@ describe("a parked sandbox", () => {
     expect(await resultOf(parked)).toEqual({ ok: true });
     await parked.lost;
     // What was printed before it was woken belongs to the call.
-    expect(heard).toBe("loaded\n");
+    expect(await printed).toBe("loaded\n");
   });
 
   test("is woken once, and not when it has ended", async (context) => {

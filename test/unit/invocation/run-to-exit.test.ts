@@ -1,6 +1,7 @@
 /**
  * The end of a run: by itself, by its time limit, or because the caller gives up.
  */
+import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { type Run, runToExit, stopGraceMs } from "../../../worker/invocation/steps/run-to-exit.ts";
 import { type Execution, type ExitReport, SandboxError } from "../../../worker/sandbox/sandbox.ts";
@@ -23,6 +24,9 @@ const killed: ExitReport = { ...report, exitCode: undefined, signal: "SIGKILL" }
 class Command implements Execution {
   readonly #end = Promise.withResolvers<ExitReport>();
   readonly exited = this.#end.promise;
+  readonly stdin = undefined;
+  readonly stdout = Readable.from([]);
+  readonly stderr = Readable.from([]);
   readonly stops: number[] = [];
 
   finish(ending: ExitReport): void {
@@ -32,8 +36,6 @@ class Command implements Execution {
   fail(error: Error): void {
     this.#end.reject(error);
   }
-
-  onOutput(): void {}
 
   end(): void {}
 

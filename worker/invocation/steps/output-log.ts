@@ -1,7 +1,7 @@
 /**
  * What a tool prints as lines of the debug log, while it runs.
  */
-import type { Execution, OutputListener } from "../../sandbox/sandbox.ts";
+import type { Execution } from "../../sandbox/sandbox.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
@@ -12,25 +12,16 @@ import type { Logger } from "../../telemetry/logger.ts";
  */
 const maxLoggedBytes = 1024 * 1024;
 
-type StreamName = Parameters<OutputListener>[0];
+type StreamName = "stdout" | "stderr";
 
-/**
- * Logs the output of an execution, if the level is debug. `finish` logs what has no newline after
- * it.
- */
-export function logOutput(execution: Pick<Execution, "onOutput">, log: Logger): { finish(): void } {
-  if (!log.isLevelEnabled("debug")) return { finish() {} };
-  const streams = {
-    stdout: new LoggedStream("stdout", log),
-    stderr: new LoggedStream("stderr", log),
-  };
-  execution.onOutput((stream, chunk) => streams[stream].take(chunk));
-  return {
-    finish() {
-      streams.stdout.finish();
-      streams.stderr.finish();
-    },
-  };
+/** Logs the output of an execution, to its end, if the level is debug. */
+export function logOutput(execution: Pick<Execution, StreamName>, log: Logger): void {
+  if (!log.isLevelEnabled("debug")) return;
+  for (const name of ["stdout", "stderr"] as const) {
+    const logged = new LoggedStream(name, log);
+    execution[name].on("data", (chunk: Buffer) => logged.take(chunk));
+    execution[name].once("end", () => logged.finish());
+  }
 }
 
 class LoggedStream {
@@ -53,6 +44,7 @@ class LoggedStream {
     logEvent(this.#log, "tool.output_limit_reached", facts);
   }
 
+  /** Logs what has no newline after it. */
   finish(): void {
     const rest = this.#lines.rest();
     if (rest !== undefined) this.#say(rest);

@@ -127,6 +127,7 @@ export class ColdSandbox implements Sandbox {
         uid,
         seccomp: isTemplate ? templateFilter() : host.seccomp,
         hasChannel: kind === "wait",
+        hasStdin: kind === "call" && (launch.hasStdin ?? false),
         openTotals: () => this.#openTotals(),
         placement: placement(limits, cpuIds, this.#turn),
         argv: [...prefix, ...launch.argv],

@@ -1,14 +1,14 @@
 /**
  * One bubblewrap process: started, watched until the sandbox's last process is gone, stopped.
  */
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
 import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
-import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
+import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren, startSubprocess } from "../subprocess.ts";
 import type { Amount } from "../totals/disk-use.ts";
@@ -32,6 +32,8 @@ export interface BwrapCommand {
   readonly uid: number | undefined;
   /** Whether the command's descriptor 0 is a socket, and not /dev/null. */
   readonly hasChannel?: boolean;
+  /** Whether the command's descriptor 0 is a pipe. */
+  readonly hasStdin?: boolean;
   /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
   readonly placement: readonly string[];
   /**
@@ -70,6 +72,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       env: {},
       uid: command.uid,
       hasChannel: command.hasChannel ?? false,
+      hasStdin: command.hasStdin ?? false,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
       // bubblewrap makes no process before it has its options. It can load meanwhile.
       beforeInputs: async (pid) => {
@@ -168,8 +171,16 @@ export class BwrapExecution implements Execution {
     this.#startMs = this.#clock.monotonicMs();
   }
 
-  onOutput(listener: OutputListener): void {
-    this.#child.onOutput(listener);
+  get stdin(): Writable | undefined {
+    return this.#child.stdin;
+  }
+
+  get stdout(): Readable {
+    return this.#child.stdout;
+  }
+
+  get stderr(): Readable {
+    return this.#child.stderr;
   }
 
   stop(graceMs: number): Promise<ExitReport> {

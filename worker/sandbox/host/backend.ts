@@ -197,6 +197,7 @@ class HostSandbox implements Sandbox {
           [...environment].map(([name, value]) => [name, this.#paths.locateAll(value)]),
         ),
         workDir: this.workDir.path,
+        hasStdin: launch.hasStdin ?? false,
         uid: this.#options.uid,
         mark: this.#mark,
       },

@@ -2,12 +2,13 @@
  * One command on the bare host: started, watched until nothing that it left can be found, stopped.
  */
 import { readdirSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import { readProc } from "../proc/files.ts";
 import { signalQuietly } from "../proc/processes.ts";
 import { readStat } from "../proc/stat.ts";
-import { type Execution, type ExitReport, type OutputListener, SandboxError } from "../sandbox.ts";
+import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
 
@@ -27,6 +28,8 @@ export interface HostCommand {
   readonly argv: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly workDir: string;
+  /** Whether the command's descriptor 0 is a pipe. */
+  readonly hasStdin: boolean;
   readonly uid: number | undefined;
   /** Tells this command's processes from all others; see {@link HostExecution}. */
   readonly mark: number;
@@ -42,6 +45,7 @@ export async function startOnHost(command: HostCommand, clock: Clock): Promise<H
       argv,
       env: command.environment,
       cwd: command.workDir,
+      hasStdin: command.hasStdin,
       uid: command.uid,
     });
     return new HostExecution(child, mark, clock);
@@ -82,8 +86,16 @@ export class HostExecution implements Execution {
     );
   }
 
-  onOutput(listener: OutputListener): void {
-    this.#child.onOutput(listener);
+  get stdin(): Writable | undefined {
+    return this.#child.stdin;
+  }
+
+  get stdout(): Readable {
+    return this.#child.stdout;
+  }
+
+  get stderr(): Readable {
+    return this.#child.stderr;
   }
 
   stop(graceMs: number): Promise<ExitReport> {

@@ -72,9 +72,8 @@ export async function openTrial(
   if ("refusal" in execution) return execution;
   const ready = Promise.withResolvers<void>();
   let text = "";
-  execution.onOutput((stream, chunk) => {
-    if (stream === "stderr") return;
-    text = (text + Buffer.from(chunk).toString("utf8")).slice(0, maxSaidLength);
+  execution.stdout.on("data", (chunk: Buffer) => {
+    text = (text + chunk.toString("utf8")).slice(0, maxSaidLength);
     if (text.endsWith(lastLine)) ready.resolve();
   });
   const said = Promise.race([ready.promise, execution.exited]);

@@ -3,17 +3,17 @@
  * call.
  */
 import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Limits } from "../../../protocol/resource-limits.ts";
 import { signalQuietly } from "../../proc/processes.ts";
 import type {
   CapturedOutput,
   Enforcement,
-  OutputListener,
   Sandbox,
   Unenforced,
 } from "../../sandbox.ts";
-import { CappedText, type Subprocess, type SubprocessExit } from "../../subprocess.ts";
+import { OutputTail, type Subprocess, type SubprocessExit } from "../../subprocess.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { ColdSandboxFacts, WaitingCommand } from "../cold-sandbox.ts";
 import type { BwrapExecution } from "../process.ts";
@@ -37,8 +37,9 @@ export class TemplateChild implements Subprocess {
   readonly exited: Promise<SubprocessExit>;
   readonly closed: Promise<void>;
   readonly #sockets: ChildSockets;
-  readonly #stdout: CappedText;
-  readonly #stderr: CappedText;
+  readonly stdin = undefined;
+  readonly #stdout: OutputTail;
+  readonly #stderr: OutputTail;
 
   /** @param firstPid its first process, as this host numbers it */
   constructor(sockets: ChildSockets, firstPid: number) {
@@ -47,8 +48,8 @@ export class TemplateChild implements Subprocess {
     this.pid = firstPid;
     this.channel = wake;
     this.report = report;
-    this.#stdout = new CappedText(out);
-    this.#stderr = new CappedText(err);
+    this.#stdout = new OutputTail(out);
+    this.#stderr = new OutputTail(err);
     const hasSaidAll = Promise.withResolvers<void>();
     // Nothing comes behind it, and its end comes only with that of the process.
     const ended = Promise.race([closeOf(report), hasSaidAll.promise]);
@@ -69,9 +70,12 @@ export class TemplateChild implements Subprocess {
     this.report.write(goLine);
   }
 
-  onOutput(listener: OutputListener): void {
-    this.#stdout.handOn((chunk) => listener("stdout", chunk));
-    this.#stderr.handOn((chunk) => listener("stderr", chunk));
+  get stdout(): Readable {
+    return this.#stdout.stream;
+  }
+
+  get stderr(): Readable {
+    return this.#stderr.stream;
   }
 
   output(): { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput } {
