@@ -207,7 +207,8 @@ export async function examineSandboxes(
   host: Host,
   signal: AbortSignal,
 ): Promise<HostExamination> {
-  const { version, checks } = await examineHost(backendOptions(config, host), signal);
+  const { settings, ...options } = backendOptions(config, host);
+  const { version, checks } = await examineHost({ ...options, ...settings.bubblewrap }, signal);
   return { technology: version, checks };
 }
 
@@ -247,10 +248,9 @@ function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
   const { bwrapBin, workDir, uid, minimum } = config.sandbox;
   return {
-    bwrapBin,
+    settings: { bubblewrap: { bwrapBin, minimum } },
     workBase: workDir,
     uid: isRoot() ? uid : undefined,
-    minimum,
     clock: host.clock,
     newId,
     onRemoveFailed: (error: unknown) =>

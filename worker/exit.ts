@@ -8,7 +8,7 @@ import { BrokerError } from "./broker/broker.ts";
 import { ConfigError } from "./config/config.ts";
 import { ManifestError } from "./manifest/manifest.ts";
 import { ProfilesError } from "./sandbox/profiles-file.ts";
-import { SandboxError, type SandboxSetting } from "./sandbox/sandbox.ts";
+import { SandboxError } from "./sandbox/sandbox.ts";
 
 /** Exit codes of sysexits(3), and of a shell for a signal. */
 export const exit = {
@@ -49,7 +49,7 @@ export function exitCodeOf(error: unknown): number {
   return isConfiguration ? exit.config : exit.software;
 }
 
-const variableOf: Readonly<Record<SandboxSetting, string>> = {
+const variableOf: Readonly<Record<string, string>> = {
   allowUnsafe: "SANDBOX_ALLOW_UNSAFE",
   minimum: "SANDBOX_MINIMUM",
   workDir: "SANDBOX_WORK_DIR",

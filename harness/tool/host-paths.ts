@@ -1,7 +1,7 @@
 /**
  * Paths that a tool's traceback names, as those of this host.
  */
-import { insidePaths } from "../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../worker/runners/inside-paths.ts";
 import { shortPath } from "../options/typed-command.ts";
 
 /** Where the tools of each language are; absolute. */

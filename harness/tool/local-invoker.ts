@@ -17,7 +17,7 @@ import { ManifestError } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
-import { SandboxError, type SandboxSetting } from "../../worker/sandbox/sandbox.ts";
+import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
 import { CommandError, type Context, UsageError } from "../context.ts";
@@ -37,7 +37,7 @@ const namespace = "tool-run";
 const profileField = "sandbox_profile";
 
 /** Variables of the worker that a sandbox may say are wrong. */
-const variableOf: Partial<Record<SandboxSetting, string>> = {
+const variableOf: Readonly<Record<string, string>> = {
   allowUnsafe: "SANDBOX_ALLOW_UNSAFE",
   minimum: "SANDBOX_MINIMUM",
   bwrapBin: "SANDBOX_BWRAP_BIN",

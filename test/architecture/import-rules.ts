@@ -34,7 +34,7 @@ export const topRank = 7;
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
   broker: ["worker/broker/open.ts", "worker/app.ts"],
   artifacts: ["worker/artifacts/open.ts", "worker/app.ts"],
-  sandbox: ["worker/sandbox/backends.ts", "worker/app.ts"],
+  sandbox: ["worker/sandbox/registry.ts", "worker/app.ts"],
 };
 
 /** Plain folders, which hold as many as would not be found in one list. */
@@ -79,6 +79,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/invocation/invoker.ts",
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",
+  "worker/runners/inside-paths.ts",
   "worker/sandbox/profile.ts",
   "worker/sandbox/profiles-file.ts",
   "worker/sandbox/sandbox.ts",

@@ -12,7 +12,7 @@ import {
   type SandboxBackend,
   SandboxError,
   type SandboxRequest,
-  insidePaths,
+  workDirInside,
 } from "../../worker/sandbox/sandbox.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { openBackend } from "../integration/sandbox/sandbox-host.ts";
@@ -92,7 +92,7 @@ export async function openParkedBackend(
 
 function launch(way: string): Launch {
   const runner = join(inside.runner, "tool_runner/__main__.py");
-  const argsFile = join(insidePaths.work, workDirNames.args);
+  const argsFile = join(workDirInside, workDirNames.args);
   return { argv: ["/usr/bin/python3", "-I", "-B", runner, way, module, inside.tools, argsFile] };
 }
 
@@ -121,8 +121,8 @@ function callOf(argv: readonly string[]) {
     module,
     function: "become",
     args: { argv },
-    result_file: join(insidePaths.work, workDirNames.result),
-    output_dir: join(insidePaths.work, workDirNames.output),
+    result_file: join(workDirInside, workDirNames.result),
+    output_dir: join(workDirInside, workDirNames.output),
     tools_dir: inside.tools,
   };
 }

@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { openPythonRunner } from "../../worker/runners/python.ts";
 import { openBubblewrap } from "../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
-import { insidePaths } from "../../worker/sandbox/sandbox.ts";
+import { workDirInside } from "../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../worker/runners/inside-paths.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { newId } from "../../worker/support/ids.ts";
 import { tool } from "../unit/manifest/fixtures.ts";
@@ -48,7 +49,7 @@ const parked = await backend.aheadOf!(profile)!.park(
 );
 console.log("parked");
 await once(commands, "line");
-const inWork = (name: string): string => join(insidePaths.work, name);
+const inWork = (name: string): string => join(workDirInside, name);
 await parked.workDir.writeArguments(
   JSON.stringify({
     module: "tool",

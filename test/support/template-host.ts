@@ -13,8 +13,9 @@ import {
   type ParkedSandbox,
   type Sandbox,
   type Template,
-  insidePaths,
+  workDirInside,
 } from "../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import {
   never,
@@ -130,7 +131,7 @@ async function openTemplateHost(
 }
 
 function argumentsOf(module: string, name: string, args: object) {
-  const inWork = (file: string): string => join(insidePaths.work, file);
+  const inWork = (file: string): string => join(workDirInside, file);
   return {
     module,
     function: name,

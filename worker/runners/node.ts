@@ -16,8 +16,9 @@ import {
   type ReadOnlyMount,
   type SandboxBackend,
   SandboxError,
-  insidePaths,
+  workDirInside,
 } from "../sandbox/sandbox.ts";
+import { insidePaths } from "./inside-paths.ts";
 import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
@@ -180,7 +181,7 @@ class NodeRunner implements ToolRunner {
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
     const tools = held.use(await this.#share(tool.module, isolated));
     const owned = held.move();
-    const argsFile = join(insidePaths.work, workDirNames.args);
+    const argsFile = join(workDirInside, workDirNames.args);
     return {
       mounts: [...this.#mounts, ...tools.mounts, ...cacheMounts],
       environment: this.#environment(tool, variables),
@@ -234,7 +235,7 @@ class NodeRunner implements ToolRunner {
   ): Promise<void> {
     const over = AbortSignal.any([signal, AbortSignal.timeout(aheadTimeoutMs)]);
     await using tools = await this.#share(module, isolated);
-    const output = join(insidePaths.work, workDirNames.output);
+    const output = join(workDirInside, workDirNames.output);
     await using sandbox = await this.#options.backend.acquire(
       {
         profile: aheadProfile,

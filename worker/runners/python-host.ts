@@ -6,7 +6,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { SandboxError, insidePaths } from "../sandbox/sandbox.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
+import { insidePaths } from "./inside-paths.ts";
 import { missingProgram } from "../support/install-hint.ts";
 
 const run = promisify(execFile);

@@ -8,7 +8,8 @@ import { satisfies, valid } from "@renovatebot/pep440";
 import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
-import { type ReadOnlyMount, type SandboxBackend, insidePaths } from "../sandbox/sandbox.ts";
+import { type ReadOnlyMount, type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
+import { insidePaths } from "./inside-paths.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import {
@@ -117,7 +118,7 @@ class PythonRunner implements ToolRunner {
       "-B",
       join(insidePaths.runner, "tool_runner", "__main__.py"),
     ];
-    const argsFile = join(insidePaths.work, workDirNames.args);
+    const argsFile = join(workDirInside, workDirNames.args);
     return {
       mounts: [...this.#mounts, ...tools.mounts],
       environment: toolEnvironment(

@@ -13,7 +13,7 @@ import {
   type MemoryBound,
   type ReadOnlyMount,
   type Sandbox,
-  insidePaths,
+  workDirInside,
 } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 
@@ -88,7 +88,7 @@ export function runnerArgs(
   paths: { readonly tools: string } & Pick<Sandbox, "locate">,
   maxResultBytes: number,
 ): JsonObject {
-  const inWork = (name: string): string => paths.locate(`${insidePaths.work}/${name}`);
+  const inWork = (name: string): string => paths.locate(`${workDirInside}/${name}`);
   const inputs = [...artifacts].map(
     ([parameter, input]) => [parameter, { ...input, path: paths.locate(input.path) }] as const,
   );

@@ -5,7 +5,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
-import { type Profile, isolates } from "../sandbox/profile.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import { isolates } from "../sandbox/registry.ts";
 import type { ReadOnlyMount, SandboxBackend } from "../sandbox/sandbox.ts";
 
 /** Mounts whose sources are held for them. Disposed after the sandbox is gone. */

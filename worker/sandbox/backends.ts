@@ -2,17 +2,10 @@
  * The backends of a worker as one: each sandbox is made by the technology that its profile asks
  * for.
  */
-import type { CheckName } from "./host-check.ts";
-import {
-  type BackendKind,
-  type Profile,
-  type Profiles,
-  isolates,
-  tightestProfile,
-} from "./profile.ts";
+import { type Profile, type Profiles, tightestProfile } from "./profile.ts";
+import { type OpenerOptions, isolates, openBackend } from "./registry.ts";
 import {
   type AheadOfCalls,
-  type BackendOptions,
   type Sandbox,
   type SandboxBackend,
   SandboxError,
@@ -21,18 +14,6 @@ import {
   type SharedDirectory,
 } from "./sandbox.ts";
 
-/** What any of the technologies is opened with. */
-interface OpenerOptions extends BackendOptions {
-  readonly bwrapBin: string;
-  /** Checks that this host has to hold; the usual ones unless given. */
-  readonly minimum?: readonly CheckName[];
-  /**
-   * Work in the scratch directory that needs no sandbox: bubblewrap has it done while the host is
-   * probed.
-   */
-  readonly alongside?: ((scratchDir: string) => Promise<unknown>) | undefined;
-}
-
 /** Options of all backends together. */
 export interface BackendsOptions extends OpenerOptions {
   /** What sandboxes will be asked for. */
@@ -40,15 +21,6 @@ export interface BackendsOptions extends OpenerOptions {
   /** Whether profiles may ask for a backend that isolates nothing (`SANDBOX_ALLOW_UNSAFE`). */
   readonly allowUnsafe: boolean;
 }
-
-/** Every technology, loaded when a profile asks for it. */
-const openers: Readonly<Record<BackendKind, Opener>> = {
-  bubblewrap: async (options, signal) =>
-    (await import("./bubblewrap/backend.ts")).openBubblewrap(options, signal),
-  host: async (options) => (await import("./host/backend.ts")).openHost(options),
-};
-
-type Opener = (options: OpenerOptions, signal: AbortSignal) => Promise<SandboxBackend>;
 
 /**
  * Opens the backends that the profiles ask for; each finds out by trying whether it works here.
@@ -61,14 +33,14 @@ export async function openBackends(
 ): Promise<SandboxBackend> {
   requireAllowed(options.profiles, options.allowUnsafe);
   await using opened = new AsyncDisposableStack();
-  const byKind = new Map<BackendKind, SandboxBackend>();
+  const byName = new Map<string, SandboxBackend>();
   for (const { backend } of options.profiles.values()) {
-    if (!byKind.has(backend))
-      byKind.set(backend, opened.use(await openers[backend](options, signal)));
+    if (!byName.has(backend))
+      byName.set(backend, opened.use(await openBackend(backend, options, signal)));
   }
-  const [first] = byKind.values();
+  const [first] = byName.values();
   if (first === undefined) throw new SandboxError("there is no profile");
-  return new Backends(byKind, first, opened.move());
+  return new Backends(byName, first, opened.move());
 }
 
 /** Throws SandboxError where a profile has no isolation and may not do without. */
@@ -88,7 +60,7 @@ function refuseUnsafe(profile: Profile, allowUnsafe: boolean): void {
 }
 
 class Backends implements SandboxBackend {
-  readonly #byKind: ReadonlyMap<BackendKind, SandboxBackend>;
+  readonly #byName: ReadonlyMap<string, SandboxBackend>;
   /**
    * All backends run sandboxes as the same host user, so what one makes reachable every one can
    * use.
@@ -97,11 +69,11 @@ class Backends implements SandboxBackend {
   readonly #opened: AsyncDisposable;
 
   constructor(
-    byKind: ReadonlyMap<BackendKind, SandboxBackend>,
+    byName: ReadonlyMap<string, SandboxBackend>,
     first: SandboxBackend,
     opened: AsyncDisposable,
   ) {
-    this.#byKind = byKind;
+    this.#byName = byName;
     this.#first = first;
     this.#opened = opened;
   }
@@ -135,8 +107,8 @@ class Backends implements SandboxBackend {
    * whatever it is.
    */
   #of(profile: Profile): SandboxBackend {
-    refuseUnsafe(profile, this.#byKind.has(profile.backend));
-    const backend = this.#byKind.get(profile.backend);
+    refuseUnsafe(profile, this.#byName.has(profile.backend));
+    const backend = this.#byName.get(profile.backend);
     if (backend === undefined)
       throw new SandboxError(`no profile of this worker has the backend ${profile.backend}`);
     return backend;

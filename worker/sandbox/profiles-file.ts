@@ -22,12 +22,12 @@ import {
 import { isRecord, readDocument, type SourceDocument } from "../support/json/yaml-document.ts";
 import {
   idleStartModes,
-  backendKinds,
   builtInProfiles,
   type Profile,
   type Profiles,
   tightestProfile,
 } from "./profile.ts";
+import { backendNames, isolates } from "./registry.ts";
 
 /** Largest profiles file, in bytes. */
 export const maxProfilesBytes = 64 * 1024;
@@ -56,7 +56,7 @@ const shape = {
     .enum(builtInNames, accepts(`one of ${builtInNames.join(", ")}`))
     .describe("Built-in profile that holds for everything that is not said here."),
   backend: z
-    .enum(backendKinds, accepts(`one of ${backendKinds.join(", ")}`))
+    .enum(backendNames, accepts(`one of ${backendNames.join(", ")}`))
     .nullish()
     .describe("Sandbox technology. `host` isolates nothing."),
   network: networkField.nullish().describe("Network of the sandbox."),
@@ -72,11 +72,17 @@ const shape = {
 
 const profileSchema = z
   .strictObject(shape, acceptsKeys("a map of fields", Object.keys(shape)))
-  .refine(({ extends: base, backend }) => base !== tightestProfile || backend !== "host", {
+  .refine(({ extends: base, backend }) => base !== tightestProfile || isIsolated(backend), {
     path: ["backend"],
-    error: `host isolates nothing: not for a profile that extends ${tightestProfile}`,
+    error: ({ input }) =>
+      `${(input as { backend: string }).backend} isolates nothing: not for a profile that extends ${tightestProfile}`,
     when: ({ value }) => isRecord(value),
   });
+
+/** An unknown backend is a problem of its own field. */
+function isIsolated(backend: unknown): boolean {
+  return typeof backend !== "string" || !backendNames.includes(backend) || isolates({ backend });
+}
 
 const versionSchema = z.literal(1, accepts("1, the version of the format that this worker reads"));
 

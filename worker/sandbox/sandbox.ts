@@ -7,30 +7,14 @@ import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/res
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { HostCheck } from "./host-check.ts";
-import type { BackendKind, Profile } from "./profile.ts";
+import type { Profile } from "./profile.ts";
 import type { WorkDir } from "./work/work-dir.ts";
 
 /**
- * Paths as they are inside every sandbox, whatever they are on the host. Requests and launches are
- * written in them; where a backend cannot mount anything, {@link Sandbox.locate} says what they
- * stand for.
+ * The call's work directory inside every sandbox, read-write. Requests and launches use it; where a
+ * backend mounts nothing, {@link Sandbox.locate} gives its path on the host.
  */
-export const insidePaths = {
-  /** The call's work directory, read-write. */
-  work: "/sandbox/work",
-  /** The tool runner, read-only. */
-  runner: "/sandbox/runner",
-  /** A language's own interpreter, read-only, where it does not lie in /usr. */
-  interpreter: "/sandbox/interpreter",
-  /** The operator's Python tools, read-only. */
-  pythonTools: "/tools/python",
-  /** The operator's Node tools, read-only. */
-  nodeTools: "/tools/node",
-  /** What Node tools import of the tool runner, read-only. */
-  nodeModule: "/tools/node_modules/secure-tool-runtime",
-  /** Compiled code of a Node tool's modules, read-only. */
-  compileCache: "/sandbox/compile-cache",
-} as const;
+export const workDirInside = "/sandbox/work";
 
 /** A part of the host that a sandbox sees read-only. */
 export interface ReadOnlyMount {
@@ -170,15 +154,15 @@ export interface SandboxFacts {
  * removal.
  */
 export interface Sandbox extends AsyncDisposable {
-  readonly backend: BackendKind;
+  /** Name of the backend in registry.ts. */
+  readonly backend: string;
   readonly workDir: WorkDir;
   /** Those of its profile, or the worker's own where these are tighter. */
   readonly limits: Limits;
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   /**
-   * What the command has to call a path that {@link insidePaths} or a mount of the request names,
-   * or one below it. It is the path itself wherever there are mounts. Command line and environment
+   * What the command has to call {@link workDirInside}, the target of a mount, or a path below one. It is the path itself wherever there are mounts. Command line and environment
    * need not be put through this.
    */
   locate(insidePath: string): string;
@@ -279,8 +263,8 @@ export interface SandboxBackend extends AsyncDisposable {
  * log it, do not send it.
  */
 export class SandboxError extends Error {
-  /** Which of the operator's settings it is about, when it is about one. */
-  readonly setting: SandboxSetting | undefined;
+  /** Name of the operator's setting that is wrong, such as `workDir`, when one is. */
+  readonly setting: string | undefined;
   /**
    * Whether the tool cannot be made ready before its calls, however often it is tried: see {@link
    * AheadOfCalls}.
@@ -291,7 +275,7 @@ export class SandboxError extends Error {
     message: string,
     options: {
       readonly cause?: unknown;
-      readonly setting?: SandboxSetting;
+      readonly setting?: string;
       readonly isUnfit?: boolean;
     } = {},
   ) {
@@ -301,14 +285,3 @@ export class SandboxError extends Error {
     this.isUnfit = options.isUnfit ?? false;
   }
 }
-
-/** Settings of sandboxes and runners that can be wrong. */
-export type SandboxSetting =
-  | "allowUnsafe"
-  | "minimum"
-  | "workDir"
-  | "bwrapBin"
-  | "pythonBin"
-  | "nodeBin"
-  | "toolsPythonDir"
-  | "toolsNodeDir";

@@ -6,16 +6,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import type { Environment } from "../../../worker/config/config.ts";
-import {
-  type Execution,
-  type ExitReport,
-  type Launch,
-  type ReadOnlyMount,
-  type Sandbox,
-  type SandboxBackend,
-  type SandboxRequest,
-  insidePaths,
+import type {
+  Execution,
+  ExitReport,
+  Launch,
+  ReadOnlyMount,
+  Sandbox,
+  SandboxBackend,
+  SandboxRequest,
 } from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { CommandError } from "../../context.ts";
 
 /** Variables without which a terminal is hard to use. */

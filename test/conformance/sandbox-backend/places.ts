@@ -4,7 +4,8 @@
 import { chmod, mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type SandboxBackend, insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { type SandboxBackend, workDirInside } from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
 import { never, request, runScript } from "../../integration/sandbox/sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
@@ -24,7 +25,7 @@ export function describePlaces(open: OpenBackend, create: Create): void {
         "pwd -P; cat input/data.txt > output/copy.txt",
       );
       expect(exitCode).toBe(0);
-      expect(stdout.text.trim()).toBe(sandbox.locate(insidePaths.work));
+      expect(stdout.text.trim()).toBe(sandbox.locate(workDirInside));
       const { files } = await sandbox.workDir.leftOutputs(10);
       await using copy = files[0]!.handle;
       expect(await copy.readFile("utf8")).toBe("from the worker");
@@ -90,7 +91,7 @@ export function describePlaces(open: OpenBackend, create: Create): void {
       using channel = sandbox.workDir.readStatuses((text) => {
         statuses.push(text);
       });
-      const pipe = sandbox.locate(`${insidePaths.work}/${workDirNames.status}`);
+      const pipe = sandbox.locate(`${workDirInside}/${workDirNames.status}`);
       await runScript(sandbox, `echo '{"status": "half way"}' > '${pipe}'`);
       channel.finish();
       expect(statuses).toEqual(["half way"]);

@@ -16,7 +16,7 @@ import {
   attackTable,
 } from "../../../worker/doctor/attacks/attack-report.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { SandboxError, workDirInside } from "../../../worker/sandbox/sandbox.ts";
 import { attackHere } from "../../support/attack-run.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
@@ -98,7 +98,7 @@ describe("a hole", () => {
                 for other in $(cat $known); do
                   [ -d $other ] && own=(--bind $other /var/\${other##*/} "\${own[@]}")
                 done
-                grep -zxB1 ${insidePaths.work} $options | tr '\\0' '\\n' | head -n 1 >> $known`,
+                grep -zxB1 ${workDirInside} $options | tr '\\0' '\\n' | head -n 1 >> $known`,
       },
       ["read_sibling_work_dir"],
       ["read_host_secret"],

@@ -11,8 +11,9 @@ import {
   type Execution,
   type Sandbox,
   type SandboxRequest,
-  insidePaths,
+  workDirInside,
 } from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -80,7 +81,7 @@ async function make(
 ): Promise<object> {
   await using owned = sandbox;
   const { workDir } = owned;
-  const inWork = (path: string): string => `${insidePaths.work}/${path}`;
+  const inWork = (path: string): string => `${workDirInside}/${path}`;
   if (artifact !== undefined) {
     await using file = await workDir.create("input.txt");
     await file.writeFile(artifact);

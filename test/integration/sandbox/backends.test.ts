@@ -10,7 +10,8 @@ import {
   builtInProfiles,
   restrictiveProfile,
 } from "../../../worker/sandbox/profile.ts";
-import { insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { workDirInside } from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import {
   backendOptions,
   never,
@@ -32,7 +33,7 @@ function options(
   return {
     profiles: new Map(profiles.map((profile) => [profile.name, profile])),
     allowUnsafe: true,
-    bwrapBin: "/usr/bin/bwrap",
+    settings: { bubblewrap: { bwrapBin: "/usr/bin/bwrap" } },
     ...backendOptions(workBase),
     ...changes,
   };
@@ -58,7 +59,7 @@ describe("the backends of a worker", () => {
     for (const profile of [standard, debug]) {
       await using sandbox = await backends.acquire(request({ profile }), never);
       const { stdout } = await runScript(sandbox, "pwd -P");
-      const place = stdout.text.trim() === insidePaths.work ? "inside" : "outside";
+      const place = stdout.text.trim() === workDirInside ? "inside" : "outside";
       seen.push([sandbox.backend, place, backends.facts(profile).unenforced.includes("isolation")]);
     }
     expect(seen).toEqual([
@@ -81,7 +82,9 @@ describe("the backends of a worker", () => {
   });
 
   test("are open only where a profile asks for them", async () => {
-    const backends = await open([debug], { bwrapBin: "/no/such/bwrap" });
+    const backends = await open([debug], {
+      settings: { bubblewrap: { bwrapBin: "/no/such/bwrap" } },
+    });
     const acquiring = backends.acquire(request({ profile: standard }), never);
     await expect(acquiring).rejects.toThrow("no profile of this worker has the backend bubblewrap");
   });
@@ -97,7 +100,11 @@ describe("the backends of a worker", () => {
 
   test("leave nothing when one of them does not open", async () => {
     const base = await temporaryDirectory();
-    const opening = openBackends(options(base, [debug, standard], { bwrapBin: "/usr/bin/false" }));
+    const opening = openBackends(
+      options(base, [debug, standard], {
+        settings: { bubblewrap: { bwrapBin: "/usr/bin/false" } },
+      }),
+    );
     await expect(opening).rejects.toThrow(expect.objectContaining({ name: "SandboxError" }));
     expect(await readdir(base)).toEqual([]);
   });

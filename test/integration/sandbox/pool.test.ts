@@ -10,7 +10,12 @@ import { openPythonRunner } from "../../../worker/runners/python.ts";
 import type { BubblewrapOptions } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { type ParkedSandbox, SandboxError, insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import {
+  type ParkedSandbox,
+  SandboxError,
+  workDirInside,
+} from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 import { patience } from "../../support/patience.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
@@ -67,7 +72,7 @@ async function openPool(context: TestContext, source: string, options: PoolOptio
 
 /** Gives a parked sandbox a call of its tool's `run`. */
 async function wake(parked: ParkedSandbox) {
-  const inWork = (name: string): string => join(insidePaths.work, name);
+  const inWork = (name: string): string => join(workDirInside, name);
   const call = {
     module: "tool",
     function: "run",

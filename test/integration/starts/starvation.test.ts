@@ -11,7 +11,8 @@ import { type TestContext, describe, expect, onTestFinished, test } from "vitest
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { insidePaths } from "../../../worker/sandbox/sandbox.ts";
+import { workDirInside } from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
 import { holdMs } from "../../../worker/starts/tool-pool.ts";
 import type { ToolSandbox } from "../../../worker/starts/starts.ts";
@@ -74,7 +75,7 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
 
 /** Has the tool run in its sandbox, to its end. */
 async function run({ sandbox, start }: ToolSandbox): Promise<void> {
-  const inWork = (name: string): string => join(insidePaths.work, name);
+  const inWork = (name: string): string => join(workDirInside, name);
   await sandbox.workDir.writeArguments(
     JSON.stringify({
       module: "tools",

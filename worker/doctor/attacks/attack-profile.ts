@@ -3,7 +3,8 @@
  * nobody.
  */
 import { type Limits, limitNames } from "../../protocol/resource-limits.ts";
-import { type Profile, type Profiles, isolates } from "../../sandbox/profile.ts";
+import type { Profile, Profiles } from "../../sandbox/profile.ts";
+import { isolates } from "../../sandbox/registry.ts";
 import { SandboxError } from "../../sandbox/sandbox.ts";
 
 const KiB = 1024;

@@ -4,7 +4,8 @@
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
-import { type Profile, type Profiles, chooseProfile } from "../../sandbox/profile.ts";
+import { chooseProfile } from "../../sandbox/choose-profile.ts";
+import type { Profile, Profiles } from "../../sandbox/profile.ts";
 
 /** Where they are looked for. */
 export interface ResolveParts {

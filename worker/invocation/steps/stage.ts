@@ -9,7 +9,7 @@ import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifa
 import { InvocationError } from "../../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import type { StagedArtifact } from "../../runners/runner.ts";
-import { insidePaths } from "../../sandbox/sandbox.ts";
+import { workDirInside } from "../../sandbox/sandbox.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 
 /** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
@@ -80,7 +80,7 @@ function describe(
   version: number,
 ): StagedArtifact {
   return {
-    path: `${insidePaths.work}/${workDirNames.input}/${name}`,
+    path: `${workDirInside}/${workDirNames.input}/${name}`,
     filename,
     mimeType,
     version,

@@ -2,7 +2,7 @@
  * bubblewrap's options for a sandbox, as a pure function. See bwrap(1).
  */
 import type { Profile } from "../profile.ts";
-import { type Device, type ReadOnlyMount, insidePaths } from "../sandbox.ts";
+import { type Device, type ReadOnlyMount, workDirInside } from "../sandbox.ts";
 
 /** uid and gid inside: nobody. */
 const insideId = "65534";
@@ -126,9 +126,9 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     ...["--size", size, "--tmpfs", "/tmp"],
     ...(profile.hasVar ? ["--size", size, "--tmpfs", "/var"] : []),
     ...options.mounts.flatMap((mount) => ["--ro-bind", mount.source, mount.target]),
-    ...["--bind", options.workDir, insidePaths.work],
+    ...["--bind", options.workDir, workDirInside],
     ...(templateDir === undefined ? [] : ["--bind", templateDir, templateDirInside]),
-    ...["--chdir", insidePaths.work],
+    ...["--chdir", workDirInside],
     ...["--remount-ro", "/"],
   ];
 }

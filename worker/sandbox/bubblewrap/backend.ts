@@ -35,14 +35,12 @@ import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./col
 import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe/probe.ts";
 import { leaveOutOfCoreDumps } from "./sandbox-processes.ts";
+import type { BubblewrapSettings } from "./settings.ts";
 
 /** Options of the bubblewrap backend. */
-export interface BubblewrapOptions extends BackendOptions {
-  readonly bwrapBin: string;
+export interface BubblewrapOptions extends BackendOptions, BubblewrapSettings {
   /** Leaves control groups alone, so that the guard keeps what they would. */
   readonly withoutCgroups?: boolean;
-  /** Checks that this host has to hold; the usual ones unless given. */
-  readonly minimum?: readonly CheckName[];
   /** Work in the scratch directory that needs no sandbox: it is done while the host is probed. */
   readonly alongside?: ((scratchDir: string) => Promise<unknown>) | undefined;
 }

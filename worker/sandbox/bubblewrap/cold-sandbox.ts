@@ -15,7 +15,7 @@ import {
   SandboxError,
   type SandboxRequest,
   type Unenforced,
-  insidePaths,
+  workDirInside,
 } from "../sandbox.ts";
 import { Totals } from "../totals/totals.ts";
 import type { WorkDir } from "../work/work-dir.ts";
@@ -189,7 +189,7 @@ export function privateMemoryOf(
 ): PrivateMemory {
   return {
     directories: memoryDirectories(profile),
-    workDirInside: insidePaths.work,
+    workDirInside,
     workDir,
     hasDevices: devices.length > 0,
   };

@@ -2,7 +2,7 @@
  * Where the paths of sandboxes are on the host, for a backend that mounts nothing.
  */
 import { sep } from "node:path";
-import { type ReadOnlyMount, insidePaths } from "../sandbox.ts";
+import { type ReadOnlyMount, workDirInside } from "../sandbox.ts";
 
 /** The places that one sandbox's paths stand for. */
 export class HostPaths {
@@ -10,7 +10,7 @@ export class HostPaths {
   readonly #places: readonly ReadOnlyMount[];
 
   constructor(workDir: string, mounts: readonly ReadOnlyMount[]) {
-    const places = [...mounts, { source: workDir, target: insidePaths.work }];
+    const places = [...mounts, { source: workDir, target: workDirInside }];
     this.#places = places.sort((one, other) => other.target.length - one.target.length);
   }
 

@@ -9,7 +9,7 @@ import { ProcessTree } from "../../totals/process-tree.ts";
 import type { NetworkMode } from "../../../protocol/operator-fields.ts";
 import type { Profile } from "../../profile.ts";
 import { type RlimitName, resourceOf, rlimitNames } from "../../rlimits.ts";
-import { insidePaths } from "../../sandbox.ts";
+import { workDirInside } from "../../sandbox.ts";
 import type { OpenTrial } from "./trial.ts";
 
 const KiB = 1024;
@@ -69,7 +69,7 @@ export function trialProfile(profile: Profile): Profile {
 
 /** The command of a trial, with a file of its own in the work directory. */
 export function trialScript(name: string): readonly string[] {
-  return ["/bin/sh", "-c", script, "sh", `${insidePaths.work}/${name}`];
+  return ["/bin/sh", "-c", script, "sh", `${workDirInside}/${name}`];
 }
 
 /** What one trial showed. */
@@ -116,7 +116,7 @@ export async function lookAt(
   const started = Number(said.get("started"));
   const place = {
     directories: Object.values(privateDirectories),
-    workDirInside: insidePaths.work,
+    workDirInside,
     workDir,
   };
   const processes = new ProcessTree(firstPid).look(true);

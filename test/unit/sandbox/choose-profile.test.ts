@@ -9,13 +9,12 @@ import {
   limitNames,
 } from "../../../worker/protocol/resource-limits.ts";
 import {
-  type Profile,
   type ProfileChoice,
   type ProfileOverrides,
-  builtInProfiles,
   chooseProfile,
   isWithin,
-} from "../../../worker/sandbox/profile.ts";
+} from "../../../worker/sandbox/choose-profile.ts";
+import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.ts";
 
 const MiB = 1024 * 1024;
 

@@ -1,0 +1,17 @@
+/**
+ * Paths of runners and tools inside every sandbox. All are read-only.
+ */
+export const insidePaths = {
+  /** The tool runner. */
+  runner: "/sandbox/runner",
+  /** A language's interpreter, where it does not lie in /usr. */
+  interpreter: "/sandbox/interpreter",
+  /** The operator's Python tools. */
+  pythonTools: "/tools/python",
+  /** The operator's Node tools. */
+  nodeTools: "/tools/node",
+  /** The modules of the tool runner that Node tools import. */
+  nodeModule: "/tools/node_modules/secure-tool-runtime",
+  /** Compiled code of a Node tool's modules. */
+  compileCache: "/sandbox/compile-cache",
+} as const;

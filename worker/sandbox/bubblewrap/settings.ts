@@ -1,0 +1,12 @@
+/**
+ * Settings of the bubblewrap backend alone.
+ */
+import type { CheckName } from "../host-check.ts";
+
+/** What an operator can say of bubblewrap. */
+export interface BubblewrapSettings {
+  /** Program file, or its name in the search path. */
+  readonly bwrapBin: string;
+  /** Checks that this host must pass; the usual ones unless given. */
+  readonly minimum?: readonly CheckName[];
+}

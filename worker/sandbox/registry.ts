@@ -1,0 +1,70 @@
+/**
+ * The sandbox backends of this program, from tight to wide. A new backend is one entry here.
+ */
+import type { BackendOptions, SandboxBackend } from "./sandbox.ts";
+import type { BubblewrapSettings } from "./bubblewrap/settings.ts";
+
+/** Options of single backends, by the backend's name. */
+export interface BackendSettings {
+  readonly bubblewrap: BubblewrapSettings;
+}
+
+/** The options of every backend together. */
+export interface OpenerOptions extends BackendOptions {
+  readonly settings: BackendSettings;
+  /**
+   * Work in the scratch directory that needs no sandbox: a backend may run it while it probes the
+   * host.
+   */
+  readonly alongside?: ((scratchDir: string) => Promise<unknown>) | undefined;
+}
+
+interface BackendEntry {
+  /** Whether its sandboxes keep anything apart. */
+  readonly isolates: boolean;
+  /** Opens the backend, which is loaded only now; the caller owns it. Throws SandboxError. */
+  open(options: OpenerOptions, signal: AbortSignal): Promise<SandboxBackend>;
+}
+
+const entries: ReadonlyMap<string, BackendEntry> = new Map<string, BackendEntry>([
+  [
+    "bubblewrap",
+    {
+      isolates: true,
+      open: async (options, signal) => {
+        const { openBubblewrap } = await import("./bubblewrap/backend.ts");
+        return openBubblewrap({ ...options, ...options.settings.bubblewrap }, signal);
+      },
+    },
+  ],
+  [
+    "host",
+    {
+      isolates: false,
+      open: async (options) => (await import("./host/backend.ts")).openHost(options),
+    },
+  ],
+]);
+
+/** Names that a profile can give as its backend, from tight to wide. */
+export const backendNames: readonly string[] = [...entries.keys()];
+
+/** Whether sandboxes of a profile keep anything apart. Throws for a backend that does not exist. */
+export function isolates(profile: { readonly backend: string }): boolean {
+  return entryOf(profile.backend).isolates;
+}
+
+/** Opens a backend; the caller owns it. Throws SandboxError; rejects with the signal's reason. */
+export async function openBackend(
+  name: string,
+  options: OpenerOptions,
+  signal: AbortSignal,
+): Promise<SandboxBackend> {
+  return entryOf(name).open(options, signal);
+}
+
+function entryOf(name: string): BackendEntry {
+  const entry = entries.get(name);
+  if (entry === undefined) throw new Error(`there is no sandbox backend ${name}`);
+  return entry;
+}
