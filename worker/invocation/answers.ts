@@ -1,5 +1,5 @@
 /**
- * Answers on their way out, and what becomes of a call by what the broker says of its answer.
+ * Publishes answers; the broker's confirmation decides the settlement of the call.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BrokerError, type BrokerSession, type Settlement } from "../broker/broker.ts";
@@ -8,12 +8,12 @@ import { encodeResponse } from "../protocol/response.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
-/** An answer as it is published. */
-export interface Reply {
-  /** That of the request. */
+/** A response as it is published. */
+export interface EncodedResponse {
+  /** Id of the request. */
   readonly id: string;
   readonly payload: Uint8Array;
-  /** Whether the broker has confirmed it and did not report that nobody was there to get it. */
+  /** Whether the broker has confirmed it, and has not reported it as unroutable. */
   readonly isDelivered?: boolean;
 }
 
@@ -23,17 +23,15 @@ export interface Recipient {
   readonly correlationId?: string;
 }
 
-/** What became of an answer. */
-export interface Published {
-  /**
-   * How the deliveries of its call are to be settled; undefined: not at all, the session has ended.
-   */
+/** The end of a publication. */
+export interface PublishResult {
+  /** Settlement of the call's deliveries; undefined leaves them to the broker. */
   readonly settlement: Settlement | undefined;
-  /** What the caller got, or what is to be sent when the call is delivered again. */
-  readonly reply: Reply;
+  /** The response to publish when the call is delivered again. */
+  readonly response: EncodedResponse;
 }
 
-/** Ends a publication: another worker has answered while the answer waited for the broker. */
+/** Ends a publication: another worker has answered the call meanwhile. */
 export class OvertakenError extends Error {
   constructor() {
     super("another worker has answered the call");
@@ -42,17 +40,17 @@ export class OvertakenError extends Error {
 }
 
 /**
- * Publishes answers. No delivery of a call is to be settled before its answer.
+ * Publishes answers. The caller settles a call's deliveries after its answer.
  *
- * | the broker                                   | the call                                                    |
+ * | the broker                                   | settlement of the call                                      |
  * |----------------------------------------------|-------------------------------------------------------------|
- * | has the answer                               | `accepted`                                                  |
- * | has it, and nobody is there to get it        | `accepted`; logged and counted                              |
- * | will never take it, because it is too large  | `accepted`, when it took a short error in its place         |
- * | will never take that either                  | `rejected`                                                  |
- * | does not take it in all attempts of the session, or before the worker stops | `failed`: it comes again, here or elsewhere |
- * | is gone for good                             | is not settled, and so comes again elsewhere                |
- * | is away until another worker has answered    | is not settled: it is lost to this worker                   |
+ * | confirms the answer                          | `accepted`                                                  |
+ * | reports it as unroutable                     | `accepted`; logged and counted                              |
+ * | refuses it for good, because it is too large | `accepted`, when it confirms a short error in its place     |
+ * | refuses that too                             | `rejected`                                                  |
+ * | refuses all attempts of the session, or the worker stops before | `failed`: the broker redelivers the call |
+ * | is gone for good                             | none: the broker redelivers the call to another worker      |
+ * | is away until another worker has answered    | none: the delivery is lost to this worker                   |
  */
 export class Answers {
   readonly #session: Pick<BrokerSession, "publish" | "closed">;
@@ -64,35 +62,43 @@ export class Answers {
     this.#log = log;
   }
 
-  /** How many answers nobody was there for. */
+  /** Answers that the broker reported as unroutable. */
   get unroutable(): number {
     return this.#unroutable;
   }
 
   /** Never throws. When the signal aborts it gives up. */
-  async publish(to: Recipient, reply: Reply, signal: AbortSignal): Promise<Published> {
-    const published = await this.#send(to, reply, signal);
-    return published.settlement === "rejected"
-      ? await this.#send(to, refusedReply(reply), signal)
-      : published;
+  async publish(
+    to: Recipient,
+    response: EncodedResponse,
+    signal: AbortSignal,
+  ): Promise<PublishResult> {
+    const result = await this.#send(to, response, signal);
+    return result.settlement === "rejected"
+      ? await this.#send(to, tooLargeResponse(response), signal)
+      : result;
   }
 
   /** The settlement is `rejected` when the broker will never take the answer. */
-  async #send(to: Recipient, reply: Reply, signal: AbortSignal): Promise<Published> {
+  async #send(
+    to: Recipient,
+    response: EncodedResponse,
+    signal: AbortSignal,
+  ): Promise<PublishResult> {
     const { topic } = to;
-    const { payload } = reply;
+    const { payload } = response;
     try {
       const outcome = await this.#session.publish({ ...to, payload, isRetried: true }, signal);
       if (outcome === "unroutable") this.#countUnroutable(topic);
       const isDelivered = outcome === "confirmed";
-      return { settlement: "accepted", reply: { ...reply, isDelivered } };
+      return { settlement: "accepted", response: { ...response, isDelivered } };
     } catch (error) {
-      if (error instanceof OvertakenError) return { settlement: undefined, reply };
+      if (error instanceof OvertakenError) return { settlement: undefined, response };
       const bytes = payload.byteLength;
       logEvent(this.#log, "answer.publish_failed", { err: error, topic, bytes });
-      if (await this.#hasEnded()) return { settlement: undefined, reply };
+      if (await this.#hasEnded()) return { settlement: undefined, response };
       const isFinal = error instanceof BrokerError && !error.transient;
-      return { settlement: isFinal ? "rejected" : "failed", reply };
+      return { settlement: isFinal ? "rejected" : "failed", response };
     }
   }
 
@@ -110,8 +116,8 @@ export class Answers {
   }
 }
 
-/** What goes out in the place of an answer that the broker will never take. */
-function refusedReply({ id, payload }: Reply): Reply {
+/** Replaces an answer that the broker never takes. */
+function tooLargeResponse({ id, payload }: EncodedResponse): EncodedResponse {
   const error = new InvocationError(
     "RESOURCE_EXHAUSTED",
     `The broker does not take the answer, which has ${payload.byteLength} bytes. Return large data as an artifact.`,

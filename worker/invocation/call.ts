@@ -20,7 +20,7 @@ import type { Semaphore } from "../support/semaphore.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
-import type { Reply } from "./answers.ts";
+import type { EncodedResponse } from "./answers.ts";
 import type { Claimed } from "./claims/claims.ts";
 import { mayRequeue } from "./requeue.ts";
 import type { Invoker } from "./invoker.ts";
@@ -58,11 +58,15 @@ export interface CallSignals {
   readonly publish: AbortSignal;
 }
 
-/** What a call is answered. */
-export interface Decision {
-  readonly reply: Reply;
-  /** Whether the call is answered the same when it comes again, without a look at it. */
+/** The result of a call that is answered. */
+export interface CallResult {
+  readonly response: EncodedResponse;
+  /** Whether every later delivery of the call gets the same response. */
   readonly isFinal: boolean;
+  /** Whether the response refuses a poison call. */
+  readonly isPoison?: boolean;
+  /** Whether another worker has published this response before. */
+  readonly isRepeated?: boolean;
 }
 
 /** Made once: an error costs more than all else that is done to end the statuses of a call. */
@@ -78,7 +82,7 @@ export async function runCall(
   address: ReplyAddress,
   signals: CallSignals,
   claimed: Claimed,
-): Promise<Decision | undefined> {
+): Promise<CallResult | undefined> {
   const startMs = parts.clock.monotonicMs();
   let id = unknownId;
   let isQuestion = false;
@@ -91,7 +95,7 @@ export async function runCall(
     const request = decodeRequest(document, dated, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, request);
     const { answer, started } = await invoke(parts, invocation, claimed, signals);
-    return answer && decided(id, answer, started);
+    return answer && resultOf(id, answer, started);
   } catch (thrown) {
     const error = asInvocationError(thrown);
     if (isQuestion) logEvent(parts.log, "tool.probed", { topic: delivery.topic });
@@ -106,7 +110,7 @@ export async function refuseCall(
   delivery: Delivery,
   error: InvocationError,
   signals: CallSignals,
-): Promise<Decision> {
+): Promise<CallResult> {
   const startMs = parts.clock.monotonicMs();
   const id = await requestId(parts, delivery, signals);
   logRefusal(parts, delivery, id, error);
@@ -140,9 +144,9 @@ function refused(
   id: string,
   error: InvocationError,
   startMs: number,
-): Decision {
+): CallResult {
   const executionTimeMs = clock.monotonicMs() - startMs;
-  return decided(id, { kind: "error", error, executionTimeMs }, false);
+  return resultOf(id, { kind: "error", error, executionTimeMs }, false);
 }
 
 /**
@@ -172,9 +176,9 @@ function isLeftToOthers(
  * Callers may try again, with the same request, what has not started and may succeed later: that
  * has to be looked at.
  */
-function decided(id: string, answer: Answer, started: boolean): Decision {
+function resultOf(id: string, answer: Answer, started: boolean): CallResult {
   const mayTryAgain = !started && answer.kind === "error" && answer.error.retryable;
-  return { reply: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
+  return { response: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
 }
 
 function asInvocationError(error: unknown): InvocationError {

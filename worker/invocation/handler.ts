@@ -6,11 +6,11 @@ import { InvocationError } from "../protocol/errors.ts";
 import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { Answers, Recipient, Reply } from "./answers.ts";
+import type { Answers, Recipient, EncodedResponse } from "./answers.ts";
 import {
   type CallParts,
   type CallSignals,
-  type Decision,
+  type CallResult,
   refuseCall,
   requestId,
   runCall,
@@ -38,18 +38,10 @@ interface NewCall {
   readonly claim: CallClaim;
 }
 
-/** What is answered. */
-interface Conclusion extends Decision {
-  readonly isPoison?: boolean;
-  /** Whether it is an answer that was given before. */
-  readonly isRepeated?: boolean;
-}
-
-/** How a call ends. */
-interface Ending {
+/** How a call's deliveries are settled, and the response that the ledger remembers. */
+interface HandlerResult {
   readonly settlement: Settlement | undefined;
-  /** What is sent when the call is delivered again; undefined when it is then to be looked at. */
-  readonly remembered?: Reply | undefined;
+  readonly remembered?: EncodedResponse | undefined;
 }
 
 /**
@@ -81,11 +73,11 @@ export async function handleDelivery(
       return undefined;
     case "answered": {
       logEvent(parts.log, "call.redelivered_after_answer", { topic, deliveryCount });
-      const isKnown = known.reply.isDelivered === true && isRedelivery(delivery);
+      const isKnown = known.response.isDelivered === true && isRedelivery(delivery);
       if (isKnown) return settle([delivery], "accepted", parts.log);
       const to = recipientOf(delivery, address);
-      const again = await parts.answers.publish(to, known.reply, signals.publish);
-      parts.ledger.update(key, again.reply);
+      const again = await parts.answers.publish(to, known.response, signals.publish);
+      parts.ledger.update(key, again.response);
       return settle([delivery], again.settlement, parts.log);
     }
     case "new": {
@@ -112,7 +104,7 @@ function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Re
   return { topic: replyTo, ...(correlationId !== undefined && { correlationId }) };
 }
 
-async function handleNew(call: NewCall): Promise<Ending> {
+async function handleNew(call: NewCall): Promise<HandlerResult> {
   const { parts, delivery, claim } = call;
   for (;;) {
     const history = await historyOf(call);
@@ -121,8 +113,8 @@ async function handleNew(call: NewCall): Promise<Ending> {
       logAnsweredElsewhere(parts, delivery);
       return { settlement: "accepted" };
     }
-    const decision = await (history.kind === "open" ? run(call, history) : repeat(call, history));
-    if (decision !== undefined) return await answer(call, decision);
+    const result = await (history.kind === "open" ? run(call, history) : repeat(call, history));
+    if (result !== undefined) return await answer(call, result);
     if (claim.isTaken) continue;
     await claim.release();
     return { settlement: "failed" };
@@ -145,7 +137,7 @@ async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHis
 async function run(
   { parts, delivery, address, signals, claim }: NewCall,
   { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
-): Promise<Conclusion | undefined> {
+): Promise<CallResult | undefined> {
   const poison = poisonOf(delivery, runs, parts.maxRuns);
   if (poison !== undefined) {
     return { ...(await refuseCall(parts, delivery, poison, signals)), isPoison: true };
@@ -160,27 +152,27 @@ async function run(
 async function repeat(
   { parts, delivery, signals }: NewCall,
   { kind, answer }: Exclude<CallHistory, { kind: "open" }>,
-): Promise<Conclusion> {
+): Promise<CallResult> {
   if (answer === undefined) {
     const message = "The same request was answered before. The answer was too large to be kept";
     const refusal = new InvocationError("NOT_REPEATED", message);
-    const { reply } = await refuseCall(parts, delivery, refusal, signals);
-    return { reply, isFinal: true, isRepeated: true };
+    const { response } = await refuseCall(parts, delivery, refusal, signals);
+    return { response, isFinal: true, isRepeated: true };
   }
   const { topic, deliveryCount } = delivery;
   logEvent(parts.log, "call.kept_answer_sent", { topic, deliveryCount });
   const id = await requestId(parts, delivery, signals);
-  return { isFinal: true, isRepeated: kind === "answered", reply: { id, payload: answer } };
+  return { isFinal: true, isRepeated: kind === "answered", response: { id, payload: answer } };
 }
 
 async function answer(
   { parts, delivery, address, signals, claim }: NewCall,
-  { reply, isFinal, isPoison = false, isRepeated = false }: Conclusion,
-): Promise<Ending> {
+  { response, isFinal, isPoison = false, isRepeated = false }: CallResult,
+): Promise<HandlerResult> {
   // A poison is not kept: an operator who puts it back into its queue wants it tried again.
   const isKept = isFinal && !isPoison && !isRepeated;
   // After a stall: another worker took this one for dead, and its answer stands.
-  const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? reply.payload : undefined));
+  const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? response.payload : undefined));
   if (isAnswered) {
     logAnsweredElsewhere(parts, delivery);
     return { settlement: "accepted" };
@@ -188,13 +180,13 @@ async function answer(
   const to = recipientOf(delivery, address);
   const { overtaken } = claim;
   const signal = overtaken ? AbortSignal.any([signals.publish, overtaken]) : signals.publish;
-  const published = await parts.answers.publish(to, reply, signal);
+  const published = await parts.answers.publish(to, response, signal);
   const { settlement } = published;
   if (settlement === undefined && overtaken?.aborted) logAnsweredElsewhere(parts, delivery);
-  if (isKept && settlement === "accepted") await claim.answered(published.reply.payload);
+  if (isKept && settlement === "accepted") await claim.answered(published.response.payload);
   if (settlement === "failed") await claim.release();
   if (isPoison) return { settlement: settlement === "accepted" ? "rejected" : settlement };
-  return { settlement, remembered: isFinal ? published.reply : undefined };
+  return { settlement, remembered: isFinal ? published.response : undefined };
 }
 
 function logAnsweredElsewhere({ log }: HandlerParts, delivery: Delivery): void {

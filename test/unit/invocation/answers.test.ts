@@ -9,12 +9,12 @@ import {
   type PublishOutcome,
   type SessionEnd,
 } from "../../../worker/broker/broker.ts";
-import { Answers, type Reply } from "../../../worker/invocation/answers.ts";
+import { Answers, type EncodedResponse } from "../../../worker/invocation/answers.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 
 const topic = "reply/here";
 const never = new AbortController().signal;
-const reply: Reply = { id: "7", payload: new Uint8Array(1_000) };
+const response: EncodedResponse = { id: "7", payload: new Uint8Array(1_000) };
 const refused = new BrokerError("the message is too large", { transient: false });
 const overloaded = new BrokerError("too much waits already", { transient: true });
 
@@ -39,22 +39,28 @@ async function publish(
   };
   const log = createLogger("debug", new Writable({ write }));
   const answers = new Answers(session, log);
-  const published = await answers.publish({ topic }, reply, never);
+  const published = await answers.publish({ topic }, response, never);
   return { published, sent, answers, logged: logged.join("") };
 }
 
 describe("the call of an answer is settled", () => {
   test("as accepted when the broker has it", async () => {
     const { published, sent, answers, logged } = await publish(["confirmed"]);
-    expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: true } });
-    expect(sent).toEqual([{ topic, payload: reply.payload, isRetried: true }]);
+    expect(published).toEqual({
+      settlement: "accepted",
+      response: { ...response, isDelivered: true },
+    });
+    expect(sent).toEqual([{ topic, payload: response.payload, isRetried: true }]);
     expect(answers.unroutable).toBe(0);
     expect(logged).toBe("");
   });
 
   test("as accepted when nobody is there to get it, which is logged and counted", async () => {
     const { published, answers, logged } = await publish(["unroutable"]);
-    expect(published).toEqual({ settlement: "accepted", reply: { ...reply, isDelivered: false } });
+    expect(published).toEqual({
+      settlement: "accepted",
+      response: { ...response, isDelivered: false },
+    });
     expect(answers.unroutable).toBe(1);
     expect(JSON.parse(logged)).toMatchObject({
       level: "warn",
@@ -72,7 +78,7 @@ describe("the call of an answer is settled", () => {
     ],
   ])("as failed when %s", async (_, error) => {
     const { published, sent, logged } = await publish([error]);
-    expect(published).toEqual({ settlement: "failed", reply });
+    expect(published).toEqual({ settlement: "failed", response });
     expect(sent).toHaveLength(1);
     expect(logged).toContain("answer could not be published");
   });
@@ -80,8 +86,8 @@ describe("the call of an answer is settled", () => {
   test("as accepted when a short error is taken in the place of what never is", async () => {
     const { published, sent } = await publish([refused, "confirmed"]);
     expect(published.settlement).toBe("accepted");
-    expect(published.reply.id).toBe("7");
-    expect(published.reply.payload).toBe(sent[1]?.payload);
+    expect(published.response.id).toBe("7");
+    expect(published.response.payload).toBe(sent[1]?.payload);
     expect(sent[1]?.topic).toBe(topic);
     expect(JSON.parse(Buffer.from(sent[1]!.payload).toString())).toEqual({
       jsonrpc: "2.0",
@@ -108,7 +114,7 @@ describe("the call of an answer is settled", () => {
     const ended = Promise.resolve({ reason: "lost" } as const);
     const sessionEnded = new BrokerError("The broker session has ended", { transient: false });
     const { published, sent } = await publish([sessionEnded], ended);
-    expect(published).toEqual({ settlement: undefined, reply });
+    expect(published).toEqual({ settlement: undefined, response });
     expect(sent).toHaveLength(1);
   });
 });

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { Delivery } from "../../../worker/broker/broker.ts";
-import type { Reply } from "../../../worker/invocation/answers.ts";
+import type { EncodedResponse } from "../../../worker/invocation/answers.ts";
 import {
   Ledger,
   type RunningEntry,
@@ -35,7 +35,10 @@ function delivery(changes: Partial<Delivery> = {}): Delivery {
   };
 }
 
-const reply = (id: string, bytes = 10): Reply => ({ id, payload: new Uint8Array(bytes) });
+const response = (id: string, bytes = 10): EncodedResponse => ({
+  id,
+  payload: new Uint8Array(bytes),
+});
 
 /** The entry of a call that is new. */
 function open(ledger: Ledger, key: string, first = delivery()): RunningEntry {
@@ -45,7 +48,7 @@ function open(ledger: Ledger, key: string, first = delivery()): RunningEntry {
 }
 
 function answer(ledger: Ledger, key: string, bytes?: number): void {
-  open(ledger, key).end(reply(key, bytes));
+  open(ledger, key).end(response(key, bytes));
 }
 
 describe("a call", () => {
@@ -53,8 +56,8 @@ describe("a call", () => {
     const ledger = new Ledger(new SetClock());
     const entry = open(ledger, "a");
     expect(ledger.receive("a", delivery())).toEqual({ state: "running" });
-    entry.end(reply("a"));
-    expect(ledger.receive("a", delivery())).toEqual({ state: "answered", reply: reply("a") });
+    entry.end(response("a"));
+    expect(ledger.receive("a", delivery())).toEqual({ state: "answered", response: response("a") });
     expect(ledger.receive("b", delivery())).toMatchObject({ state: "new" });
   });
 
@@ -93,7 +96,7 @@ describe("a call", () => {
     expect(ledger.isRunning("a")).toBe(false);
     const entry = open(ledger, "a");
     expect([ledger.isRunning("a"), ledger.isRunning("b")]).toEqual([true, false]);
-    entry.end(reply("a"));
+    entry.end(response("a"));
     expect(ledger.isRunning("a")).toBe(false);
   });
 
@@ -114,7 +117,7 @@ describe("a call", () => {
   test("that was ended is not forgotten by disposal, and gives its deliveries away once", () => {
     const ledger = new Ledger(new SetClock());
     const entry = open(ledger, "a");
-    expect(entry.end(reply("a"))).toHaveLength(1);
+    expect(entry.end(response("a"))).toHaveLength(1);
     expect(entry.end(undefined)).toEqual([]);
     entry[Symbol.dispose]();
     expect(ledger.receive("a", delivery()).state).toBe("answered");
@@ -149,15 +152,15 @@ describe("an answer is remembered", () => {
     const ledger = new Ledger(clock);
     const entry = open(ledger, "a");
     clock.nowMs = 500_000;
-    entry.end(reply("a"));
-    clock.nowMs += rememberedMs - 1;
+    entry.end(response("a"));
+    clock.nowMs += rememberedMs;
     expect(ledger.receive("a", delivery()).state).toBe("answered");
     clock.nowMs += 1;
     expect(ledger.receive("a", delivery()).state).toBe("new");
     expect(ledger.remembered).toBe(0);
   });
 
-  test("until there are too many, of which the oldest go", () => {
+  test("until there are too many, of which the least recently used go", () => {
     const ledger = new Ledger(new SetClock());
     for (let n = 0; n <= maxRememberedAnswers; n++) answer(ledger, `${n}`);
     expect(ledger.remembered).toBe(maxRememberedAnswers);
@@ -165,16 +168,20 @@ describe("an answer is remembered", () => {
     expect(ledger.receive("1", delivery()).state).toBe("answered");
   });
 
-  test("until they are too large together, of which the oldest go", { tags: "promise-B8" }, () => {
-    const ledger = new Ledger(new SetClock());
-    answer(ledger, "old", maxRememberedBytes / 2);
-    answer(ledger, "kept", maxRememberedBytes / 2);
-    expect(ledger.remembered).toBe(2);
-    answer(ledger, "new", 1);
-    expect(ledger.receive("old", delivery()).state).toBe("new");
-    expect(ledger.receive("kept", delivery()).state).toBe("answered");
-    expect(ledger.receive("new", delivery()).state).toBe("answered");
-  });
+  test(
+    "until they are too large together, of which the least recently used go",
+    { tags: "promise-B8" },
+    () => {
+      const ledger = new Ledger(new SetClock());
+      answer(ledger, "old", maxRememberedBytes / 2);
+      answer(ledger, "kept", maxRememberedBytes / 2);
+      expect(ledger.remembered).toBe(2);
+      answer(ledger, "new", 1);
+      expect(ledger.receive("old", delivery()).state).toBe("new");
+      expect(ledger.receive("kept", delivery()).state).toBe("answered");
+      expect(ledger.receive("new", delivery()).state).toBe("answered");
+    },
+  );
 
   test("not at all when it is larger than all together may be", () => {
     const ledger = new Ledger(new SetClock());

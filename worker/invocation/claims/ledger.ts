@@ -1,35 +1,30 @@
 /**
- * What this worker knows of the calls that it runs and of those that it has answered, so that a
- * call that is delivered again does not run again.
+ * The ledger of a worker's running and answered calls: a redelivered call does not run again.
  */
 import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Delivery } from "../../broker/broker.ts";
 import type { Clock } from "../../support/clock.ts";
-import type { Reply } from "../answers.ts";
+import type { EncodedResponse } from "../answers.ts";
 
-/** Answers that are remembered at most; of more, the oldest go. */
+/** Answers that are remembered at most; the least recently used are dropped. */
 export const maxRememberedAnswers = 10_000;
 
-/** Bytes that remembered answers may have together; of more, the oldest go. */
+/** Bytes of all remembered answers; the least recently used are dropped. */
 export const maxRememberedBytes = 32 * 1024 * 1024;
 
 /**
- * Milliseconds for which an answer is remembered: longer than a broker takes to hand out again what
- * a lost connection left, also when the worker needs some minutes to get back to it.
+ * Milliseconds for which an answer is remembered: longer than a broker takes to redeliver what a
+ * lost connection left, and a worker to connect again.
  */
 export const rememberedMs = 15 * 60_000;
 
-/**
- * Deliveries of one running call that are settled together with it; of more, the first are left to
- * the broker, which has handed them out again since.
- */
+/** Deliveries of one running call that are settled with it; the oldest beyond that, before. */
 export const maxDeliveriesOfCall = 16;
 
 /**
- * What a delivery is a delivery of: its topic, its reply topic, and the bytes of its request, which
- * hold the JSON-RPC id. A broker hands all three out again as they were. The id alone would not do:
- * some callers count from 1 whenever they start, and must not be given the answers to others'
- * calls, or to those of their former life.
+ * Deduplication key of a delivery: SHA-256 of reply topic, topic and payload. JSON-RPC ids are not
+ * unique across callers, nor across restarts of one.
  */
 export function deduplicationKey(
   { topic, payload }: Pick<Delivery, "topic" | "payload">,
@@ -39,57 +34,43 @@ export function deduplicationKey(
   return createHash("sha256").update(`${replyTo}\n${topic}\n`).update(payload).digest("base64");
 }
 
-/** What is known of a call when a delivery of it comes. */
+/** State of a call when a delivery of it arrives. */
 export type KnownCall =
-  /** Nothing: whoever asked has to handle the call, and to end the entry. */
+  /** Unknown: the caller handles the call and ends the entry. */
   | { readonly state: "new"; readonly entry: RunningEntry }
-  /**
-   * It is being handled here; the delivery is settled when that is over. Those of it that were lost
-   * are settled now.
-   */
+  /** This worker handles it; the delivery is settled with the call. */
   | { readonly state: "running" }
-  /** It was answered here. */
-  | { readonly state: "answered"; readonly reply: Reply };
+  /** This worker has answered it. */
+  | { readonly state: "answered"; readonly response: EncodedResponse };
 
-/**
- * A call that is being handled here. Owned by whoever handles it; disposing forgets a call that was
- * not ended.
- */
+/** A running call, owned by its handler. Disposing forgets a call that was not ended. */
 export interface RunningEntry extends Disposable {
-  /** Whether the broker has the call again, since every connection that it came by is lost. */
+  /** Whether every connection that delivered the call is lost, so that the broker redelivers it. */
   isLost(): boolean;
-  /**
-   * Whether more than one delivery of it came, so that another worker may have had it meanwhile.
-   */
+  /** Whether the call was delivered again, so that another worker may have run it meanwhile. */
   cameAgain(): boolean;
-  /**
-   * Says that the call is over. From now on a delivery of it is that of a call that was answered
-   * so, or of one that nothing is known of. Returns all deliveries that came until now, which the
-   * caller settles.
-   */
-  end(remembered: Reply | undefined): readonly Delivery[];
+  /** Ends the call with the answer to remember. Returns its deliveries, which the caller settles. */
+  end(remembered: EncodedResponse | undefined): readonly Delivery[];
 }
 
-interface Remembered {
-  readonly reply: Reply;
-  /** On the monotonic clock. */
-  readonly untilMs: number;
-}
-
-/** The ledger of one worker, in memory. What runs is bounded by those who take deliveries. */
+/** The ledger of one worker, in memory. The consumer bounds the running calls. */
 export class Ledger {
-  readonly #clock: Pick<Clock, "monotonicMs">;
-  /** With the deliveries of each call, in the order in which they came. */
+  /** Deliveries of each call, in the order of their arrival. */
   readonly #running = new Map<string, Set<Delivery>>();
-  /** Insertion order is the order of answering. */
-  readonly #answered = new Map<string, Remembered>();
-  #bytes = 0;
+  readonly #answered: LRUCache<string, EncodedResponse>;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#clock = clock;
+    this.#answered = new LRUCache({
+      max: maxRememberedAnswers,
+      maxSize: maxRememberedBytes,
+      sizeCalculation: ({ payload }) => Math.max(1, payload.byteLength),
+      ttl: rememberedMs,
+      ttlResolution: 0,
+      perf: { now: () => clock.monotonicMs() },
+    });
   }
 
-  /** Answers that are remembered now. */
+  /** Answers in memory, expired ones included. */
   get remembered(): number {
     return this.#answered.size;
   }
@@ -99,7 +80,7 @@ export class Ledger {
     return this.#running.has(key);
   }
 
-  /** Takes note of a delivery, and tells what is known of its call. */
+  /** Records a delivery. Returns the state of its call. */
   receive(key: string, delivery: Delivery): KnownCall {
     const deliveries = this.#running.get(key);
     if (deliveries !== undefined) {
@@ -112,54 +93,34 @@ export class Ledger {
       }
       return { state: "running" };
     }
-    this.#forgetOld();
-    const remembered = this.#answered.get(key);
-    if (remembered !== undefined) return { state: "answered", reply: remembered.reply };
+    const response = this.#answered.get(key);
+    if (response !== undefined) return { state: "answered", response };
     return { state: "new", entry: this.#open(key, delivery) };
   }
 
-  /** What is known of the answer to a call now, if the call is remembered still. */
-  update(key: string, reply: Reply): void {
-    const remembered = this.#answered.get(key);
-    if (remembered === undefined) return;
-    this.#answered.set(key, { ...remembered, reply });
-    this.#bytes += reply.payload.byteLength - remembered.reply.payload.byteLength;
+  /** Replaces the remembered answer of a call, which is remembered no longer for that. */
+  update(key: string, response: EncodedResponse): void {
+    if (this.#answered.has(key)) this.#answered.set(key, response, { noUpdateTTL: true });
   }
 
   #open(key: string, first: Delivery): RunningEntry {
     const deliveries = new Set([first]);
     this.#running.set(key, deliveries);
     let isOpen = true;
-    const end = (remembered: Reply | undefined): readonly Delivery[] => {
+    const end = (remembered: EncodedResponse | undefined): readonly Delivery[] => {
       if (!isOpen) return [];
       isOpen = false;
       this.#running.delete(key);
-      if (remembered !== undefined) this.#remember(key, remembered);
+      if (remembered !== undefined) this.#answered.set(key, remembered);
       return [...deliveries];
     };
     const isLost = (): boolean => [...deliveries].every((delivery) => delivery.isLost === true);
     const cameAgain = (): boolean => !deliveries.has(first);
     return { isLost, cameAgain, end, [Symbol.dispose]: () => void end(undefined) };
   }
-
-  #remember(key: string, reply: Reply): void {
-    this.#answered.set(key, { reply, untilMs: this.#clock.monotonicMs() + rememberedMs });
-    this.#bytes += reply.payload.byteLength;
-    this.#forgetOld();
-  }
-
-  #forgetOld(): void {
-    const nowMs = this.#clock.monotonicMs();
-    for (const [key, { reply, untilMs }] of this.#answered) {
-      const isMuch = this.#answered.size > maxRememberedAnswers || this.#bytes > maxRememberedBytes;
-      if (!isMuch && untilMs > nowMs) return;
-      this.#answered.delete(key);
-      this.#bytes -= reply.payload.byteLength;
-    }
-  }
 }
 
-/** The broker need not keep one of so many; where it cannot be told, it has that one again. */
+/** A lost delivery cannot be settled: the broker has redelivered it. */
 function letGo(delivery: Delivery): void {
   delivery.settle("accepted").catch(() => undefined);
 }
