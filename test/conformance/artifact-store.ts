@@ -765,7 +765,7 @@ function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
 
   test(
     "20 MB pass through a save and a read in flat memory",
-    { tags: "full", timeout: 60_000 },
+    { tags: "full" },
     async ({ skip }) => {
       skip(traits.keepsContentInMemory === true, "this store keeps content in memory");
       await using store = await create();

@@ -124,28 +124,24 @@ function hasLaterWords(recorded: readonly Entry[], entry: Entry): boolean {
 }
 
 describe("the DevBroker answers like the original", () => {
-  test(
-    "in every recorded scene, over real sockets",
-    { tags: "full", timeout: 30_000 },
-    async () => {
-      await using broker = await startDevBroker();
-      const clients = new Map<string, ReplayedClient>();
-      let compared = 0;
-      // Connections live across scenes, so the scenes are one play.
-      for (const { scene, conn, dir, line } of causal(entries)) {
-        let client = clients.get(conn);
-        if (client === undefined) clients.set(conn, (client = new ReplayedClient(broker.port)));
-        if (dir === "c>s") {
-          client.say(line);
-        } else {
-          expect(normalised(await client.hear()), `${scene}, ${conn}`).toEqual(normalised(line));
-          compared++;
-        }
+  test("in every recorded scene, over real sockets", { tags: "full" }, async () => {
+    await using broker = await startDevBroker();
+    const clients = new Map<string, ReplayedClient>();
+    let compared = 0;
+    // Connections live across scenes, so the scenes are one play.
+    for (const { scene, conn, dir, line } of causal(entries)) {
+      let client = clients.get(conn);
+      if (client === undefined) clients.set(conn, (client = new ReplayedClient(broker.port)));
+      if (dir === "c>s") {
+        client.say(line);
+      } else {
+        expect(normalised(await client.hear()), `${scene}, ${conn}`).toEqual(normalised(line));
+        compared++;
       }
-      expect(compared).toBe(entries.filter((entry) => entry.dir === "s>c").length);
-      await Promise.all([...clients.values()].map((client) => client.close()));
-    },
-  );
+    }
+    expect(compared).toBe(entries.filter((entry) => entry.dir === "s>c").length);
+    await Promise.all([...clients.values()].map((client) => client.close()));
+  });
 
   test("the scenes are the ones we know of", () => {
     expect([...new Set(entries.map((entry) => entry.scene))]).toEqual([

@@ -157,7 +157,7 @@ describe("trees", () => {
     ["large", 20 * maxEntriesForNode],
   ])(
     "that are %s lose nothing beside them while somebody exchanges a directory for a link",
-    { tags: ["full", "promise-E7"], timeout: 30_000 },
+    { tags: ["full", "promise-E7"] },
     async (_size, files) => {
       const elsewhere = await temporaryDirectory();
       await makeFiles(elsewhere, files);
