@@ -6,4 +6,5 @@ import { describeSandboxBackend } from "./sandbox-backend.ts";
 
 describeSandboxBackend("bubblewrap", (context, whenOver) => openBackend(context, {}, whenOver), {
   isolates: true,
+  hasStdin: true,
 });

@@ -10,5 +10,5 @@ describeSandboxBackend(
   "host",
   async (_context, whenOver) =>
     openHost(backendOptions(join(await temporaryDirectory(whenOver), "work"))),
-  { isolates: false },
+  { isolates: false, hasStdin: true },
 );

@@ -10,5 +10,5 @@ import { describeSandboxBackend } from "./sandbox-backend.ts";
 describeSandboxBackend(
   "pool",
   (context, whenOver) => openParkedBackend(context, parkInPool, whenOver),
-  { isolates: true },
+  { isolates: true, hasStdin: false },
 );

@@ -7,5 +7,5 @@ import { describeSandboxBackend } from "./sandbox-backend.ts";
 describeSandboxBackend(
   "template",
   (context, whenOver) => openParkedBackend(context, parkInTemplate, whenOver),
-  { isolates: true },
+  { isolates: true, hasStdin: false },
 );

@@ -29,7 +29,7 @@ export function describeSandboxBackend(
   describe(`sandbox backend: ${name}`, () => {
     const open = shared(create);
     describeCommands(open);
-    describeOutput(open);
+    describeOutput(open, traits);
     describeStopping(open);
     describeEnding(open);
     describePlaces(open, create);

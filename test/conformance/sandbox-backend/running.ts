@@ -31,6 +31,8 @@ export interface SandboxBackendTraits {
    * sandboxes.
    */
   readonly isolates: boolean;
+  /** Whether commands can have a standard input; idle ones wait on it for their call. */
+  readonly hasStdin: boolean;
 }
 
 export const waitForever = "while :; do sleep 0.05; done";
