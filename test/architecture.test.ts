@@ -31,7 +31,7 @@ const worker = readSourceFiles("worker/**/*.ts");
 const harness = readSourceFiles("harness/**/*.ts");
 const toolRunner = readSourceFiles("tool-runner/**/*.{mjs,js,ts,py}");
 const programs = [...worker, ...harness];
-const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts}/**/*.mjs")];
+const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts}/**/*.{mjs,ts}")];
 
 const maxColumns = 100;
 /** Files of one folder, which a reader takes in at once. */

@@ -1,6 +1,6 @@
 /**
- * Keeps the documents for users true: what they repeat of the code is compared with the code, what
- * they point to has to be there, and what they give as an example has to be accepted.
+ * Keeps the documents for users true: generated tables are current, other repetitions of the code
+ * are equal to it, links have targets, and the programs accept the examples.
  */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
@@ -14,8 +14,9 @@ import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/invoke/screen.ts";
 import type { ToolNames } from "../../harness/tool/names.ts";
 import { toolFiles } from "../../harness/tool/templates.ts";
+import { generatedPages } from "../../scripts/docs/pages.ts";
+import { tables } from "../../scripts/docs/tables.ts";
 import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
-import { describeVariables } from "../../worker/config/variables.ts";
 import { maxOutputFiles } from "../../worker/invocation/steps/collect.ts";
 import { stopGraceMs } from "../../worker/invocation/steps/run-to-exit.ts";
 import { statusBurst, statusesPerSecond } from "../../worker/invocation/steps/status-relay.ts";
@@ -24,13 +25,11 @@ import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
 import { decodeAnnouncement } from "../../worker/protocol/announcement.ts";
-import { errorCodes, InvocationError } from "../../worker/protocol/errors.ts";
 import {
   agentPatienceSeconds,
   maxMessageBytes,
   maxTimeoutSeconds,
 } from "../../worker/protocol/limits.ts";
-import { limitFacts, limitNames } from "../../worker/protocol/resource-limits.ts";
 import { decodeRequest } from "../../worker/protocol/request.ts";
 import {
   maxNamespaceBytes,
@@ -47,7 +46,7 @@ import {
   unfitCalls,
   unknownCalls,
 } from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
-import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
+import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import {
   maxOwnProfiles,
   maxProfilesBytes,
@@ -58,7 +57,6 @@ import { maxLineBytes } from "../../worker/sandbox/work/status-lines.ts";
 import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { defaultJsonLimits, isJsonObject } from "../../worker/support/json/json.ts";
-import { events } from "../../worker/telemetry/events.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -110,64 +108,22 @@ interface ProfileFields {
 }
 
 const thousands = (value: number): string => value.toLocaleString("en-US");
-const mebibytes = (bytes: number): string => `${bytes / 1024 / 1024} MiB`;
+
+describe("tables that npm run docs writes", () => {
+  const generated = generatedPages();
+
+  test.each(generated)("are as the code has them in $path", ({ text, generated: wanted }) => {
+    expect(text).toBe(wanted);
+  });
+
+  test("stand in one page each", () => {
+    const used = generated.flatMap((page) => page.tables);
+    expect(used.toSorted()).toEqual(Object.keys(tables).toSorted());
+  });
+});
 
 describe("a table has what the code has:", () => {
-  test("the variables in docs/configuration.md", () => {
-    const rows = describeVariables().map(({ name, defaultText, accepted, description }) => {
-      const byDefault = defaultText === undefined ? "" : `\`${defaultText}\``;
-      return `| \`${name}\` | ${byDefault} | ${accepted} | ${description} |`;
-    });
-    expect(tableOf("docs/configuration.md", "Variables")).toEqual(rows);
-  });
-
-  test("the error codes in docs/protocol.md", () => {
-    const rows = tableOf("docs/protocol.md", "Error codes").map(cellsOf);
-    expect(rows.map(([code, retry]) => [code, retry])).toEqual(
-      errorCodes.map((code) => [
-        `\`${code}\``,
-        new InvocationError(code, "").retryable ? "yes" : "no",
-      ]),
-    );
-    for (const [code, , cause, advice] of rows) {
-      expect([code, cause !== "", advice !== ""]).toEqual([code, true, true]);
-    }
-  });
-
-  test("the profiles in docs/sandbox.md", () => {
-    const etc = ({ readsEtc, network }: Profile): string => {
-      if (readsEtc) return "all of it";
-      return network === "host" ? "what name service and TLS need" : "three entries";
-    };
-    const expected: Readonly<Record<string, (profile: Profile) => string>> = {
-      "memory of the sandbox": ({ limits }) => mebibytes(limits.memoryBytes),
-      "CPU time of the sandbox": ({ limits }) => `${limits.cpuSeconds} s`,
-      CPUs: ({ limits }) => String(limits.cpus),
-      "largest file": ({ limits }) => mebibytes(limits.fileSizeBytes),
-      "open files of each process": ({ limits }) => String(limits.openFiles),
-      "processes and threads of the sandbox": ({ limits }) => String(limits.processes),
-      "`/tmp` and `/dev/shm`, each": ({ limits }) => mebibytes(limits.tmpBytes),
-      "what the tool adds to its work directory": ({ limits }) => mebibytes(limits.diskBytes),
-      "files that the tool makes": ({ limits }) => limits.files.toLocaleString("en-US"),
-      "what the tool writes to its status pipe": ({ limits }) => mebibytes(limits.statusBytes),
-      "`/var`": ({ hasVar, limits }) =>
-        hasVar ? `private, ${mebibytes(limits.tmpBytes)}` : "none",
-      "`/etc`": etc,
-      "pseudo terminals": ({ terminals }) => (terminals ? "as many as the host has" : "none"),
-      network: ({ network }) => (network === "host" ? "the host's" : "none"),
-    };
-    const profiles = [...builtInProfiles.values()];
-    expect(read("docs/sandbox.md")).toContain(
-      `\n| | ${profiles.map(({ name }) => name).join(" | ")} |\n`,
-    );
-    expect(tableOf("docs/sandbox.md", "Profiles")).toEqual(
-      Object.entries(expected).map(
-        ([label, cell]) => `| ${label} | ${profiles.map(cell).join(" | ")} |`,
-      ),
-    );
-  });
-
-  test("the fields and the limits in docs/profiles.md", () => {
+  test("the fields in docs/profiles.md", () => {
     const { required, properties } = (
       profilesJsonSchema() as { properties: { profiles: { additionalProperties: ProfileFields } } }
     ).properties.profiles.additionalProperties;
@@ -177,12 +133,6 @@ describe("a table has what the code has:", () => {
         `\`${name}\``,
         required.includes(name) ? "yes" : "no",
       ]),
-    );
-    expect(tableOf("docs/profiles.md", "Limits")).toEqual(
-      limitNames.map((name) => {
-        const { field, min, max, description } = limitFacts[name];
-        return `| \`${field}\` | ${thousands(min)} | ${thousands(max)} | ${description} |`;
-      }),
     );
   });
 
@@ -248,14 +198,6 @@ describe("a table has what the code has:", () => {
       "statuses of a call": `${statusBurst} at once, then ${statusesPerSecond} a second`,
       "standard output, standard error": `${maxOutputBytes / 1024} KiB each`,
     });
-  });
-
-  test("the log events in docs/operate.md", () => {
-    const rows = Object.entries(events).map(
-      ([name, { level, message, meaning }]) =>
-        `| \`${name}\` | ${level} | \`${message}\` | ${meaning} |`,
-    );
-    expect(tableOf("docs/operate.md", "Log")).toEqual(rows);
   });
 
   test("the context in docs/write-a-python-tool.md", () => {

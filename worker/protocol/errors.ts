@@ -1,62 +1,113 @@
 /**
  * The closed list of error codes on the wire and the one error class that carries them.
  */
-
 import type { LimitReached } from "./resource-limits.ts";
 
-/**
- * What a caller needs to know about a code. Codes are strings on the wire, never JSON-RPC integers.
- */
+/** Facts about a code for callers, in Markdown for docs/protocol.md. */
 interface ErrorCodeFacts {
   /**
    * True when the same request may succeed elsewhere or later; agents retry only
    * `TOOL_NOT_AVAILABLE` by themselves.
    */
   readonly retryable: boolean;
+  readonly cause: string;
+  readonly advice: string;
 }
 
-const facts = {
-  /** The tool ran past its time limit, or its deadline passed before it could start. */
-  SANDBOX_TIMEOUT: { retryable: false },
-  /**
-   * The sandboxed process ended by a non-zero exit code or a signal, or the sandbox did not start.
-   */
-  SANDBOX_FAILED: { retryable: false },
-  /** The tool is not (or no longer) in this worker's manifest. */
-  TOOL_NOT_AVAILABLE: { retryable: true },
-  /** The tool's module was imported, but the function or class the manifest names is not in it. */
-  TOOL_NOT_FOUND: { retryable: false },
-  /** The tool's module cannot be imported. */
-  IMPORT_ERROR: { retryable: false },
-  /** The tool raised, was called with arguments it does not take, or ran out of memory. */
-  EXECUTION_ERROR: { retryable: false },
-  /** The tool itself reported a failure by raising `ToolError`. */
-  TOOL_ERROR: { retryable: false },
-  /** An input artifact could not be loaded, or an output artifact could not be saved. */
-  ARTIFACT_ERROR: { retryable: false },
-  /** The request does not validate; the message names the field. */
-  INVALID_REQUEST: { retryable: false },
-  /** A fault of the worker or of the runner's result. */
-  INTERNAL_ERROR: { retryable: false },
-  /** Too large, too many waiting, or too little disk. */
-  RESOURCE_EXHAUSTED: { retryable: true },
-  /**
-   * The call was delivered again, its tool may have run already, and the manifest forbids to run it
-   * twice.
-   */
-  NOT_REPEATED: { retryable: false },
-  /** Too many workers began the call and ended, or the broker hands it out no more. */
-  POISONED: { retryable: false },
+/** Facts about every code, in the order of the documentation. */
+export const errorCodeFacts = {
+  SANDBOX_TIMEOUT: {
+    retryable: false,
+    cause:
+      "The tool exceeded its time limit, or the call's time was over before the tool could start. Comes as a result with `timed_out`.",
+    advice:
+      "Grant more time in the manifest and in the request; make the tool report progress. If calls wait for slots, add slots.",
+  },
+  SANDBOX_FAILED: {
+    retryable: false,
+    cause:
+      "The tool's process ended by an exit code or a signal, was stopped by a worker that shut down, or the sandbox did not start.",
+    advice:
+      "Read the end of standard error in the message. SIGKILL without a cause of yours: host or container ran out of memory. If the sandbox did not start, the worker's log has bubblewrap's output.",
+  },
+  TOOL_NOT_AVAILABLE: {
+    retryable: true,
+    cause:
+      "The tool is in the worker's manifest and cannot be [served](#tools-that-are-not-served), was removed from it, or the worker was shut down before the tool had started.",
+    advice:
+      "If the message has a reason, fix it on the worker's host. Else try again; another worker may serve it.",
+  },
+  TOOL_NOT_FOUND: {
+    retryable: false,
+    cause: "The tool's module has no function of the manifest's name.",
+    advice: "Correct manifest or module.",
+  },
+  IMPORT_ERROR: {
+    retryable: false,
+    cause: "The tool's module cannot be imported.",
+    advice:
+      "The message has the exception. Check that the module is in `TOOLS_PYTHON_DIR`, and its package installed for `SANDBOX_PYTHON_BIN`.",
+  },
+  EXECUTION_ERROR: {
+    retryable: false,
+    cause:
+      "The tool raised an exception, got arguments that it does not take, returned a value that is not JSON, or hit a limit of its profile: memory, CPU time, disk, files, statuses, file size, open files, processes.",
+    advice:
+      "Correct the arguments or the tool. If `data` has a [`limit`](#what-an-answer-tells-of-the-execution), ask for less, or raise that limit in the manifest or the profile.",
+  },
+  TOOL_ERROR: {
+    retryable: false,
+    cause: "The tool raised `ToolError` to report its own failure.",
+    advice: "The message is the tool's own.",
+  },
+  ARTIFACT_ERROR: {
+    retryable: false,
+    cause:
+      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, or the store failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail).",
+    advice:
+      "The message names artifact and reason. If it was not found, compare namespace, user and session on both sides.",
+  },
+  INVALID_REQUEST: {
+    retryable: false,
+    cause:
+      "The request is not JSON, a field is missing or wrong, the profile does not exist, or the topic names no tool.",
+    advice: "The message names the field.",
+  },
+  INTERNAL_ERROR: {
+    retryable: false,
+    cause: "A fault of the worker, or a malformed result from the runner.",
+    advice: "The worker's log has the cause.",
+  },
+  RESOURCE_EXHAUSTED: {
+    retryable: true,
+    cause:
+      "Request, result or response is too large, too many calls are queued, or there is too little disk.",
+    advice:
+      "The message has the numbers. If too large, send it as an artifact: the same request will not fit later. Else call again later, or allow more calls or more disk.",
+  },
+  NOT_REPEATED: {
+    retryable: false,
+    cause:
+      "The broker redelivered the call, and the tool ran for it already or [may have](brokers.md#what-calls-can-rely-on). Its manifest entry says `idempotent: false`, or the worker no longer has an entry of it.",
+    advice: "Find out whether it ran. If not, call again with a new id.",
+  },
+  POISONED: {
+    retryable: false,
+    cause:
+      "`BROKER_MAX_RUNS` workers started the call and were lost before they answered it, or this is its last delivery but one. It was not run this time.",
+    advice:
+      "See [What calls can rely on](brokers.md#what-calls-can-rely-on). The message has the count.",
+  },
 } as const satisfies Record<string, ErrorCodeFacts>;
 
 /**
  * A code of the wire protocol (design document, appendix D, with `RESOURCE_EXHAUSTED` of later
  * peers, and `NOT_REPEATED` and `POISONED` of ours).
  */
-export type ErrorCode = keyof typeof facts;
+export type ErrorCode = keyof typeof errorCodeFacts;
 
 /** Every code, in documentation order. */
-export const errorCodes = Object.keys(facts) as readonly ErrorCode[];
+export const errorCodes = Object.keys(errorCodeFacts) as readonly ErrorCode[];
 
 /**
  * A failure that is answered to the caller.
@@ -93,6 +144,6 @@ export class InvocationError extends Error {
 
   /** Whether trying again, here later or on another worker, can help. */
   get retryable(): boolean {
-    return facts[this.code].retryable;
+    return errorCodeFacts[this.code].retryable;
   }
 }

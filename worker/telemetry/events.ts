@@ -5,6 +5,7 @@
 import { brokerEvents } from "./events/broker.ts";
 import { callEvents } from "./events/calls.ts";
 import { deliveryEvents } from "./events/deliveries.ts";
+import type { FactTypes } from "./events/event.ts";
 import { toolEvents } from "./events/tools.ts";
 import { endEvents, startEvents } from "./events/worker.ts";
 
@@ -27,7 +28,28 @@ export type EventName = keyof Events;
 export type LevelOf<Name extends EventName> = Events[Name]["level"];
 
 /** A fact that a line of an event may have. */
-export type FieldOf<Name extends EventName> = Events[Name]["fields"][number];
+export type FactOf<Name extends EventName> = keyof Events[Name]["facts"];
+
+/** A fact that every line of an event has. */
+type RequiredFactOf<Name extends EventName> = {
+  [Fact in FactOf<Name>]: Events[Name]["facts"][Fact] extends keyof FactTypes ? Fact : never;
+}[FactOf<Name>];
+
+type TypeOf<Kind> = Kind extends keyof FactTypes
+  ? FactTypes[Kind]
+  : Kind extends `${infer Plain extends keyof FactTypes}?`
+    ? FactTypes[Plain]
+    : never;
 
 /** Facts of a line of an event. */
-export type FactsOf<Name extends EventName> = { readonly [Field in FieldOf<Name>]?: unknown };
+export type FactsOf<Name extends EventName> = {
+  readonly [Fact in RequiredFactOf<Name>]: TypeOf<Events[Name]["facts"][Fact]>;
+} & {
+  readonly [Fact in Exclude<FactOf<Name>, RequiredFactOf<Name>>]?:
+    TypeOf<Events[Name]["facts"][Fact]> | undefined;
+};
+
+/** The name of an event that may be logged without facts. */
+export type BareEventName = {
+  [Name in EventName]: RequiredFactOf<Name> extends never ? Name : never;
+}[EventName];

@@ -1,7 +1,14 @@
 /**
  * The one way into the log: by an event of the catalogue.
  */
-import { type EventName, type FactsOf, type FieldOf, type LevelOf, events } from "./events.ts";
+import {
+  type BareEventName,
+  type EventName,
+  type FactOf,
+  type FactsOf,
+  type LevelOf,
+  events,
+} from "./events.ts";
 import type { EventLevel } from "./events/event.ts";
 
 /** Where events of some levels go; a pino logger fits. */
@@ -12,12 +19,21 @@ export type EventLog<Level extends EventLevel = EventLevel> = {
 /**
  * Logs an event at its level: its name as the fact `event`, its sentence as the message.
  *
- * @param facts fields of the event, and no others
+ * @param facts those that the catalogue requires and allows, and no others
  */
+export function logEvent<Name extends BareEventName>(
+  log: EventLog<LevelOf<Name>>,
+  event: Name,
+): void;
 export function logEvent<Name extends EventName, Facts extends FactsOf<Name>>(
   log: EventLog<LevelOf<Name>>,
   event: Name,
-  facts?: Facts & Readonly<Record<Exclude<keyof Facts, FieldOf<Name>>, never>>,
+  facts: Facts & Readonly<Record<Exclude<keyof Facts, FactOf<Name>>, never>>,
+): void;
+export function logEvent<Name extends EventName>(
+  log: EventLog<LevelOf<Name>>,
+  event: Name,
+  facts?: object,
 ): void {
   const level: LevelOf<Name> = events[event]["level"];
   log[level]({ event, ...facts }, events[event].message);

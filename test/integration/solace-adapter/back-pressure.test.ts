@@ -190,6 +190,6 @@ test(
     expect([...counts]).toEqual([1]);
     expect(dead).not.toHaveBeenCalled();
     expect(lost).toBe(0);
-    expect(log.events.filter((event) => event !== "queue made")).toEqual([]);
+    expect(log.events.filter((event) => event !== "queue created")).toEqual([]);
   },
 );

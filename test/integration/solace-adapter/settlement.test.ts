@@ -68,7 +68,7 @@ describe("calls that end in any order and any way", () => {
     await vi.waitFor(() => expect(place.server.queue(defaultAddress)?.depth).toBe(0), patience);
     expect(ends).toMatchObject(expected);
     expect(isLost).toBe(false);
-    expect(log.events.filter((event) => event !== "queue made")).toEqual([]);
+    expect(log.events.filter((event) => event !== "queue created")).toEqual([]);
     await session.pause();
     await pulling;
   });
@@ -133,7 +133,7 @@ test(
     );
     expect(isLost).toBe(false);
     expect(new Set(log.events)).toEqual(
-      new Set(["queue made", "message rejected that is neither binary nor text"]),
+      new Set(["queue created", "message rejected that is neither binary nor text"]),
     );
   },
 );

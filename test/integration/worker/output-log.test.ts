@@ -87,7 +87,7 @@ test("the log takes no more of a stream than a MiB, lines of any length, and emp
 
 test("who asks whether a tool is served leaves no warning, and a call that cannot be read does", async () => {
   await cold.agent.whenServed("dies", AbortSignal.timeout(30_000));
-  expect(logged(cold, "asked whether the tool is served")).toHaveLength(1);
+  expect(logged(cold, "tool probed")).toHaveLength(1);
   expect(logged(cold, "invocation refused")).toEqual([]);
   await cold.call("dies", {}, { userId: "" });
   expect(logged(cold, "invocation refused")).toMatchObject([{ level: "warn" }]);

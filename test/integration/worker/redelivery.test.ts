@@ -296,7 +296,7 @@ describe("a worker", () => {
     workers.publishCall("repeatable", "call", {}, { replyTo: "nobody/is/here" });
     await workers.runs.haveBegun("call");
     workers.runs.finish("call");
-    await says(started, "nobody was there for an answer");
+    await says(started, "answer.unroutable");
     expect(await started.worker.drain(longMs)).toMatchObject(nothingLeft);
     await started.worker[Symbol.asyncDispose]();
     await expectAllSettled(workers, "repeatable");

@@ -3,19 +3,12 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
+import { unpromisedUnder } from "../../../scripts/docs/unpromised.ts";
 import { attackJson, attackVerdicts } from "../../../worker/doctor/attacks/attack-report.ts";
 import { isMade } from "../../../worker/doctor/attacks/attack-starts.ts";
 import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
-import { limitNames } from "../../../worker/protocol/resource-limits.ts";
-import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { Enforcement } from "../../../worker/sandbox/sandbox.ts";
 
 const programs = new URL("../../../attacks/", import.meta.url);
-/**
- * Its tables are what this test expects: `npx vitest run test/unit/doctor/catalog.test.ts` tells
- * what to write.
- */
 const page = readFileSync(new URL("../../../docs/attacks.md", import.meta.url), "utf8");
 
 describe("the catalog of attacks", () => {
@@ -25,27 +18,16 @@ describe("the catalog of attacks", () => {
     expect(ids.toSorted()).toEqual(files.toSorted());
   });
 
-  test("is told in docs/attacks.md, group by group", () => {
-    for (const [group, own] of Map.groupBy(attacks, (attack) => attack.group)) {
-      expect(tableOf(group)).toEqual(own.map(row));
-    }
-  });
-
-  test("makes imports attack what a template must not reach, and says in docs/attacks.md what it may", () => {
+  test("makes imports attack what a template must not reach", () => {
     const made = attacks.filter((attack) => isMade(attack, "import"));
     expect(new Set(made.map(({ group }) => group))).toEqual(
       new Set(["files", "processes", "privileges", "kernel", "network"]),
     );
-    const told = attacks.flatMap(({ id, notPromisedAtImport: reason }) =>
-      reason === undefined ? [] : [`| \`${id}\` | ${reason} |`],
-    );
-    const [, section = ""] = page.split("\n## By the import of a module\n");
-    expect(section.split("\n").filter((line) => line.startsWith("| `"))).toEqual(told);
     expect(attacks.filter((one) => one.notPromisedAtImport && !isMade(one, "import"))).toEqual([]);
   });
 
   test("leaves nothing unpromised but what a profile opens and what nobody can count", () => {
-    const ids = attacks.filter((attack) => unpromised(attack) !== "").map(({ id }) => id);
+    const ids = attacks.filter((attack) => unpromisedUnder(attack) !== "").map(({ id }) => id);
     expect(ids.toSorted()).toEqual([
       "cpu_in_short_lives",
       "disk_mapped",
@@ -90,30 +72,4 @@ function keysOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(keysOf);
   if (typeof value !== "object" || value === null) return undefined;
   return Object.entries(value).map(([key, member]) => [key, keysOf(member)]);
-}
-
-/** The rows of the table below the heading of a group. */
-function tableOf(group: string): readonly string[] {
-  const [, section = ""] = page.split(`\n### ${group}\n`);
-  const lines = section.split("\n### ")[0]?.split("\n## ")[0]?.split("\n") ?? [];
-  return lines.filter((line) => line.startsWith("| `"));
-}
-
-function row(attack: Attack): string {
-  return `| \`${attack.id}\` | ${attack.title} | ${unpromised(attack)} |`;
-}
-
-/** Under which built-in profiles, or on which hosts, it is not promised that an attack is held. */
-function unpromised(attack: Attack): string {
-  const everywhere = profilesWithout(attack, "kernel");
-  if (everywhere.length === builtInProfiles.size) return "any";
-  if (everywhere.length > 0) return everywhere.join(", ");
-  return profilesWithout(attack, "guard").length > 0 ? "any, without control groups" : "";
-}
-
-function profilesWithout(attack: Attack, by: "kernel" | "guard"): readonly string[] {
-  const enforcement = Object.fromEntries(limitNames.map((name) => [name, by])) as Enforcement;
-  return [...builtInProfiles.values()]
-    .filter((profile) => attack.notPromised?.(profile, [], enforcement) !== undefined)
-    .map(({ name }) => name);
 }

@@ -100,7 +100,7 @@ describe("the log of harness dev", () => {
       print("stdout", "\u001b[2Jin /tools/python/x");
       print("stderr", '  File "/tools/python/a.py", line 1');
       print("stderr", "at f (file:///tools/node/a.ts:1:2)");
-      logEvent(log, "call.failed", { code: "TOOL_ERROR" });
+      logEvent(log, "call.failed", { durationMs: 5, statuses: {}, code: "TOOL_ERROR" });
       logEvent(log, "call.failure_cause", { err: new Error("No text") });
       log.debug("something else");
     };
@@ -113,7 +113,7 @@ describe("the log of harness dev", () => {
     for (const level of [undefined, "info"]) {
       expect(withoutTimes(shownAt(level, write)).split("\n")).toEqual([
         ...output,
-        "warn  invocation failed code=TOOL_ERROR",
+        "warn  invocation failed durationMs=5 code=TOOL_ERROR",
         "    No text",
         "",
       ]);

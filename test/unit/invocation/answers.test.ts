@@ -66,7 +66,7 @@ describe("the call of an answer is settled", () => {
       level: "warn",
       topic,
       unroutable: 1,
-      msg: "nobody was there for an answer",
+      msg: "answer had no receiver",
     });
   });
 

@@ -206,7 +206,7 @@ describe("a stale call", () => {
     const stale = { ...invocation, sentAtMs: systemClock.nowMs() - 100 * seconds };
     await invoker.invoke(stale, context);
     await invoker.invoke(stale, context);
-    const event = "call was too old when it came";
+    const event = "call arrived too late";
     const { sentAtMs } = stale;
     expect(warn.mock.calls).toMatchObject([
       [{ total: 1, sentAtMs, clock: "sender", ageMs: expect.any(Number) as number }, event],

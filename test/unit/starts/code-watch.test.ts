@@ -267,7 +267,7 @@ describe("code that cannot be looked at", () => {
     const warning = {
       level: "warn",
       facts: { event: "code.unreadable", runtime: "python", path: tools, code: "ENOENT" },
-      text: "tool code cannot be looked at",
+      text: "tool code not readable",
     };
     expect(warnings()).toEqual([warning]);
     await rename(`${tools}.away`, tools);

@@ -47,18 +47,25 @@ describe("an event of the log", () => {
     expect(line).toMatchObject({ err: { type: "Error", message: "no such disk" } });
   });
 
-  test("has no other facts than the catalogue says, and goes to a log of its level", () => {
-    const log: EventLog<"warn"> = { warn: () => {} };
-    const facts = { tool: "echo", reasons: "many" };
-    // @ts-expect-error "reasons" is no field of it, nor would be in a literal
+  test("has the facts that the catalogue requires and allows, and goes to a log of its level", () => {
+    const log: EventLog<"warn" | "fatal"> = { warn: () => {}, fatal: () => {} };
+    const facts = { tool: "echo", reason: "not there", reasons: "many" };
+    // @ts-expect-error "reasons" is no fact of it, nor would be in a literal
     logEvent(log, "tool.not_served", facts);
-    // @ts-expect-error an event without fields
+    // @ts-expect-error an event without facts
     logEvent(log, "artifacts.in_memory", { path: "x" });
-    // @ts-expect-error a field that an addition to other facts brings
+    // @ts-expect-error a fact that an addition to other facts brings
     logEvent(log, "tool.not_served", { ...facts, tool: "echo" });
-    // @ts-expect-error it is logged at info
-    expect(() => logEvent(log, "tool.started")).toThrow(TypeError);
+    // @ts-expect-error "reason" is required
     logEvent(log, "tool.not_served", { tool: "echo" });
+    // @ts-expect-error "tool" and "reason" are required
+    logEvent(log, "tool.not_served");
+    // @ts-expect-error "tool" is text
+    logEvent(log, "tool.not_served", { tool: 1, reason: "not there" });
+    // @ts-expect-error it is logged at info
+    expect(() => logEvent(log, "call.received")).toThrow(TypeError);
+    logEvent(log, "worker.failed");
+    logEvent(log, "worker.failed", { reason: "the broker refuses the worker" });
   });
 });
 
@@ -71,14 +78,18 @@ describe("the catalogue of events", () => {
     expect(new Set(messages).size).toBe(messages.length);
   });
 
-  test("has fields that are in no other's way", () => {
+  test("says what to do of every error", () => {
+    const silent = entries.filter(
+      ([, { level, action }]) => (level === "error" || level === "fatal") && action === undefined,
+    );
+    expect(silent).toEqual([]);
+  });
+
+  test("has facts that are in no other's way", () => {
     const taken = new Set(["event", "level", "time", "msg", "taskId"]);
-    for (const [name, { fields }] of entries) {
-      expect({ name, taken: fields.filter((field) => taken.has(field)) }).toEqual({
-        name,
-        taken: [],
-      });
-      expect({ name, fields: [...new Set(fields)] }).toEqual({ name, fields });
+    for (const [name, { facts }] of entries) {
+      const wrong = Object.keys(facts).filter((fact) => taken.has(fact));
+      expect({ name, wrong }).toEqual({ name, wrong: [] });
     }
   });
 

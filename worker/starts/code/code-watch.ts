@@ -183,8 +183,8 @@ class Looks implements Disposable {
   }
 
   #report(failure: LookFailure | undefined): void {
-    const name = failure === undefined ? undefined : `${failure.code} ${failure.path}`;
-    if (name !== undefined && name !== this.#told)
+    const name = failure && `${failure.code} ${failure.path}`;
+    if (failure !== undefined && name !== this.#told)
       logEvent(this.#options.log, "code.unreadable", { runtime: this.#runtime, ...failure });
     this.#told = name;
   }

@@ -1,120 +1,135 @@
 /**
- * Log events: what a call does from its arrival to its end.
+ * Log events of a call from its arrival to its end.
  */
 import type { LogEvent } from "./event.ts";
 
-/** What a call does from its arrival to its end, by name. */
+/** Events of a call from its arrival to its end, by name. */
 export const callEvents = {
   "call.received": {
     level: "info",
     message: "invocation received",
-    fields: [],
-    meaning: "a valid call",
+    facts: {},
+    when: "A valid call arrived.",
   },
   "module.compiled": {
     level: "debug",
     message: "module compiled ahead",
-    fields: ["module"],
-    meaning: "a Node tool's [compiled code](sandbox.md#compiled-code-of-node-tools) is there",
+    facts: { module: "text" },
+    when: "The [compiled code](sandbox.md#compiled-code-of-node-tools) of a Node tool exists.",
   },
   "module.compile_failed": {
     level: "debug",
     message: "module could not be compiled ahead",
-    fields: ["module", "err"],
-    meaning: "`err` says why; calls run without it",
+    facts: { module: "text", err: "error" },
+    when: "Calls run without compiled code.",
   },
   "call.no_free_slot": {
     level: "debug",
     message: "no slot is free",
-    fields: ["running", "waiting"],
-    meaning: "the call waits for a slot, or is refused; `running`, `waiting`",
+    facts: { running: "number", waiting: "number" },
+    when: "The call waits for a slot, or is refused.",
   },
   "call.staging_inputs": {
     level: "debug",
     message: "staging inputs",
-    fields: ["preloaded", "references"],
-    meaning: "the call has a slot; `preloaded`, `references`",
+    facts: { preloaded: "number", references: "number" },
+    when: "The call has a slot.",
   },
   "tool.started": {
     level: "info",
     message: "tool started",
-    fields: ["profile", "backend", "start", "limitMs", "enforcement", "unenforced"],
-    meaning: "`profile`, `backend`, `start`, `limitMs`, `enforcement`, `unenforced`",
+    facts: {
+      profile: "text",
+      backend: "text",
+      start: "text",
+      limitMs: "number",
+      enforcement: "object",
+      unenforced: "list",
+    },
+    when: "The tool's process runs; [Start](#start) explains `enforcement` and `unenforced`.",
   },
   "tool.not_isolated": {
     level: "warn",
     message: "tool runs without isolation",
-    fields: ["profile", "backend"],
-    meaning:
-      "its `profile` has the `backend` `host`; see [`SANDBOX_ALLOW_UNSAFE`](configuration.md#notes)",
+    facts: { profile: "text", backend: "text" },
+    when: "The tool's `profile` has the `backend` `host`.",
+    action: "Outside development unset [`SANDBOX_ALLOW_UNSAFE`](configuration.md#notes).",
   },
   "tool.output": {
     level: "debug",
     message: "tool output",
-    fields: ["stream", "text"],
-    meaning: "a line that the tool prints, as it arrives; `stream`, `text`",
+    facts: { stream: "text", text: "text" },
+    when: "The tool prints a line.",
   },
   "tool.output_limit_reached": {
     level: "debug",
     message: "tool prints too much for the log",
-    fields: ["stream", "maxLoggedBytes"],
-    meaning: "more than 1 MiB on a `stream`: the rest is not logged as it arrives",
+    facts: { stream: "text", maxLoggedBytes: "number" },
+    when: "A stream exceeds 1 MiB; its further lines are not logged.",
   },
   "tool.ended": {
     level: "debug",
     message: "tool process ended",
-    fields: ["report", "droppedStatusLines"],
-    meaning: "`report` with exit code, signal and output",
+    facts: { report: "object", droppedStatusLines: "number" },
+    when: "`report` has exit code, signal and output.",
   },
   "call.cancelled": {
     level: "info",
     message: "invocation cancelled",
-    fields: ["durationMs", "statuses", "reason", "started"],
-    meaning:
-      "`reason` is `shutdown`: it is requeued; or `elsewhere`: another worker has it, or gets it from the broker. `started` says whether the tool may have run here",
+    facts: { durationMs: "number", statuses: "object", reason: "text", started: "boolean" },
+    when: "`reason` is `shutdown` (the worker requeues the call) or `elsewhere` (another worker has or gets it). The tool may have run here if `started`.",
   },
   "call.finished": {
     level: "info",
     message: "invocation finished",
-    fields: ["durationMs", "statuses", "artifacts"],
-    meaning: "`durationMs`, `artifacts`, `statuses`",
+    facts: { durationMs: "number", statuses: "object", artifacts: "number" },
+    when: "The tool returned a result.",
   },
   "call.too_old": {
     level: "warn",
-    message: "call was too old when it came",
-    fields: ["ageMs", "sentAtMs", "receivedAtMs", "clock", "total"],
-    meaning:
-      "`ageMs`, `sentAtMs`, `receivedAtMs`, `clock`: `sender` or `broker`, and `total` since the start. If one agent causes many, compare its clock with the worker's ([Protocol](protocol.md#time))",
+    message: "call arrived too late",
+    facts: {
+      ageMs: "number",
+      sentAtMs: "number",
+      receivedAtMs: "number",
+      clock: "text",
+      total: "number",
+    },
+    when: "The call's time limit had passed on arrival. `clock` is `sender` or `broker`; `total` counts such calls since the start.",
+    action:
+      "If one agent causes many, compare its clock with the worker's ([Protocol](protocol.md#time)).",
   },
   "call.timed_out": {
     level: "warn",
     message: "invocation timed out",
-    fields: ["durationMs", "statuses", "started", "code"],
-    meaning:
-      "`durationMs`, `statuses`, `code` is `SANDBOX_TIMEOUT`; `started` is false when it timed out before the tool started",
+    facts: { durationMs: "number", statuses: "object", started: "boolean", code: "text" },
+    when: "The time limit passed; `code` is `SANDBOX_TIMEOUT`. `started` is false if the tool had not started.",
+    action: "If it repeats, raise the tool's time limit, or add slots if not `started`.",
   },
   "call.failed": {
     level: "warn",
     message: "invocation failed",
-    fields: ["durationMs", "statuses", "code", "err"],
-    meaning: "`code`; `err` with the cause, unless the text comes from the tool",
+    facts: { durationMs: "number", statuses: "object", code: "text", err: "error?" },
+    when: "The call failed with `code`. The line has `err` unless the text comes from the tool.",
+    action: "See [the code](protocol.md#error-codes).",
   },
   "call.failure_cause": {
     level: "debug",
     message: "why the invocation failed",
-    fields: ["err"],
-    meaning: "`err` of any origin",
+    facts: { err: "error" },
+    when: "`err` of any origin.",
   },
   "call.refused": {
     level: "warn",
     message: "invocation refused",
-    fields: ["code", "err", "id", "topic"],
-    meaning: "it is answered without a run; `code`, `err` says why",
+    facts: { code: "text", err: "error?", id: "text", topic: "text" },
+    when: "The worker answers the call without running it.",
+    action: "See [the code](protocol.md#error-codes).",
   },
   "tool.probed": {
     level: "debug",
-    message: "asked whether the tool is served",
-    fields: ["topic"],
-    meaning: "by a request [without parameters](protocol.md#is-a-tool-served), which is refused",
+    message: "tool probed",
+    facts: { topic: "text" },
+    when: "The worker refuses a request [without parameters](protocol.md#is-a-tool-served).",
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;

@@ -1,149 +1,163 @@
 /**
- * Log events: what happens to the manifest, the code of tools, and sandboxes that wait for calls.
+ * Log events of the manifest, the code of tools, and idle sandboxes.
  */
 import type { LogEvent } from "./event.ts";
 
-/** What happens to the manifest, the code of tools, and sandboxes that wait, by name. */
+/** Events of the manifest, the code of tools, and idle sandboxes, by name. */
 export const toolEvents = {
   "manifest.loaded": {
     level: "info",
     message: "manifest loaded",
-    fields: ["revision", "tools", "added", "removed", "changed"],
-    meaning: "`added`, `removed`, `changed`",
+    facts: {
+      revision: "text",
+      tools: "number",
+      added: "list",
+      removed: "list",
+      changed: "list",
+    },
+    when: "A manifest came into force; `added`, `removed` and `changed` name tools.",
   },
   "manifest.has_warnings": {
     level: "warn",
     message: "manifest has warnings",
-    fields: ["warnings"],
-    meaning: "unknown or unused keys, or no version",
+    facts: { warnings: "list" },
+    when: "The manifest has unknown or unused keys, or no version.",
+    action: "Correct the lines that `warnings` names.",
   },
   "request.tool_name_differs": {
     level: "warn",
     message: "request names another tool than its topic, which counts",
-    fields: ["tool", "named"],
-    meaning: "once per tool, with `named`; check the agent's configuration",
+    facts: { tool: "text", named: "text" },
+    when: "Once per tool; `named` is the name in the request.",
+    action: "Check the agent's configuration.",
   },
   "tool.not_served": {
     level: "warn",
     message: "tool not served",
-    fields: ["tool", "reason"],
-    meaning: "with `reason`; its calls are answered `TOOL_NOT_AVAILABLE`",
+    facts: { tool: "text", reason: "text" },
+    when: "The worker answers the tool's calls with `TOOL_NOT_AVAILABLE`.",
+    action: "Provide the part that `reason` names; the worker checks every minute.",
   },
   "tool.left_to_queue": {
     level: "info",
     message: "tool left to workers of its queue",
-    fields: ["tool", "queue"],
-    meaning: "its `queue` is none of this worker's `WORKER_QUEUES`; `tool`, `queue`",
+    facts: { tool: "text", queue: "text" },
+    when: "The tool's `queue` is none of this worker's `WORKER_QUEUES`.",
   },
   "call.requeued_unserved": {
     level: "info",
     message: "call of a tool that is not served here was requeued",
-    fields: ["tool"],
-    meaning:
-      "requeued [once](protocol.md#tools-that-are-not-served), for a worker that serves it; `tool`",
+    facts: { tool: "text" },
+    when: "[Once](protocol.md#tools-that-are-not-served) per call, for a worker that serves the tool.",
   },
   "manifest.unusable": {
     level: "error",
     message: "manifest not usable, last good one kept",
-    fields: ["err", "revision"],
-    meaning: "correct the file; nothing else changes",
+    facts: { err: "error", revision: "text" },
+    when: "The file is invalid. The manifest `revision` stays in force.",
+    action: "Correct the file by `err`.",
   },
   "manifest.usable_again": {
     level: "info",
     message: "manifest usable again",
-    fields: ["revision"],
-    meaning: "the file is valid again",
+    facts: { revision: "text" },
+    when: "The file is valid again.",
   },
   "manifest.file_events_lost": {
     level: "warn",
     message: "file events lost, manifest is polled",
-    fields: ["err"],
-    meaning: "the host is out of inotify watches; changes are seen within two seconds all the same",
+    facts: { err: "error" },
+    when: "The host has no inotify watch left. The worker still sees changes within two seconds.",
+    action: "Raise `fs.inotify.max_user_watches`, or accept polling.",
   },
   "code.followed": {
     level: "debug",
     message: "tool code is followed",
-    fields: ["runtime", "isSettled"],
-    meaning:
-      "first fingerprint of a language's tool code; `isSettled` is false if it was written a moment before: artifacts made from it are then made once more; `runtime`",
+    facts: { runtime: "text", isSettled: "boolean" },
+    when: "The worker took the first fingerprint of a language's tool code. `isSettled` is false for code written a moment before: the worker makes artifacts of such code again.",
   },
   "code.changed": {
     level: "debug",
     message: "tool code changed",
-    fields: ["runtime", "version", "isSettled"],
-    meaning: "tool code or installed packages changed; every call uses them from now on; `version`",
+    facts: { runtime: "text", version: "number", isSettled: "boolean" },
+    when: "Tool code or installed packages changed. Every call uses them from now on.",
   },
   "code.in_force": {
     level: "info",
     message: "tool code changed; calls that start now run the new code",
-    fields: ["runtime", "version"],
-    meaning:
-      "once per burst of changes, when all calls from before have ended; `runtime`, `version`",
+    facts: { runtime: "text", version: "number" },
+    when: "Once per burst of changes, when all earlier calls have ended.",
   },
   "sandbox.idle": {
     level: "debug",
     message: "sandbox waits for a call",
-    fields: ["tool", "profile", "startMode", "tookMs", "waiting"],
-    meaning:
-      "a sandbox was made [before its call](warm-starts.md); `tool`, `profile`, `startMode`, `tookMs`, `waiting`",
+    facts: {
+      tool: "text",
+      profile: "text",
+      startMode: "text",
+      tookMs: "number",
+      waiting: "number",
+    },
+    when: "The worker made a sandbox [before its call](warm-starts.md).",
   },
   "sandbox.retired": {
     level: "info",
     message: "idle sandboxes retired",
-    fields: ["tool", "profile", "count", "reason"],
-    meaning: "tool code or manifest entry changed; `tool`, `profile`, `count`, `reason`",
+    facts: { tool: "text", profile: "text", count: "number", reason: "text" },
+    when: "Tool code or manifest entry changed.",
   },
   "sandbox.idle_disposed": {
     level: "info",
     message: "idle sandboxes disposed",
-    fields: ["tool", "profile", "count"],
-    meaning:
-      "the last of a tool: it was idle for long, or busier tools need the memory; `tool`, `profile`, `count`",
+    facts: { tool: "text", profile: "text", count: "number" },
+    when: "The last idle sandboxes of a tool went: it was idle for long, or busier tools need the memory.",
   },
   "warm_start.failed": {
     level: "warn",
     message: "warm start failed",
-    fields: ["tool", "startMode", "retryMs", "err"],
-    meaning:
-      "an idle sandbox could not be made, or ended; calls start cold; `tool`, `startMode`, `retryMs` until the next attempt, `err`",
+    facts: { tool: "text?", startMode: "text?", retryMs: "number?", err: "error" },
+    when: "An idle sandbox could not be made, or ended. Calls start cold until the next attempt, after `retryMs`.",
+    action: "If it lasts, check the host by `err`.",
   },
   "warm_start.unfit": {
     level: "info",
     message: "tool unfit for this start mode",
-    fields: ["startMode", "next", "err"],
-    meaning:
-      "its module cannot be preloaded by `startMode`; `next` applies until the code changes; `err` says why",
+    facts: { startMode: "text", next: "text", err: "error" },
+    when: "`startMode` cannot preload the tool's module; `next` applies until the code changes.",
+    action: "Correct the module by `err`, or set [`start`](warm-starts.md#set-it-up).",
   },
   "warm_start.unknown": {
     level: "debug",
     message: "start mode not known here",
-    fields: ["startMode", "next"],
-    meaning: "the language or sandbox technology lacks it; `startMode`, `next`",
+    facts: { startMode: "text", next: "text" },
+    when: "Language or sandbox technology lacks `startMode`; `next` applies.",
   },
   "sandbox.dispose_failed": {
     level: "warn",
     message: "idle sandbox could not be disposed",
-    fields: ["err"],
-    meaning: "`err` says why",
+    facts: { err: "error" },
+    when: "The removal of an idle sandbox failed.",
+    action: "Check the disk by `err`.",
   },
   "code.unreadable": {
     level: "warn",
-    message: "tool code cannot be looked at",
-    fields: ["runtime", "path", "code"],
-    meaning:
-      "`path`, and the system's `code`, or `TOO_LARGE` above 100,000 entries: then sandboxes made ahead are renewed periodically",
+    message: "tool code not readable",
+    facts: { runtime: "text", path: "text", code: "text" },
+    when: "The system refuses `path` with `code`; or the code has more than 100,000 entries (`TOO_LARGE`), and the worker renews idle sandboxes periodically.",
+    action: "Make `path` readable, or the directory smaller.",
   },
   "code.file_events_lost": {
     level: "warn",
     message: "file events lost, tool code is polled",
-    fields: ["err", "runtime"],
-    meaning:
-      "the host is out of inotify watches; changes are seen within two seconds, or later with many thousand files",
+    facts: { err: "error", runtime: "text" },
+    when: "The host has no inotify watch left. The worker sees changes within two seconds, or later with many thousand files.",
+    action: "Raise `fs.inotify.max_user_watches`, or accept polling.",
   },
   "manifest.follow_failed": {
     level: "error",
     message: "manifest no longer followed",
-    fields: ["err"],
-    meaning: "a defect; the worker ends",
+    facts: { err: "error" },
+    when: "A defect; the worker ends.",
+    action: "Restart the worker and report the defect.",
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;

@@ -1,74 +1,75 @@
 /**
- * Log events: what a worker says of its own life.
+ * Log events of the worker's own life.
  */
 import type { LogEvent } from "./event.ts";
 
-/** What a worker says when it starts, by name. */
+/** Events of a worker's start, by name. */
 export const startEvents = {
   "worker.ready": {
     level: "info",
     message: "worker ready",
-    fields: [
-      "namespace",
-      "workerId",
-      "group",
-      "queues",
-      "topics",
-      "unavailableTools",
-      "store",
-      "sandboxes",
-      "runners",
-      "profiles",
-    ],
-    meaning: "it is connected and serves; same facts as `--check`",
+    facts: {
+      namespace: "text",
+      workerId: "text",
+      group: "text",
+      queues: "object",
+      topics: "list",
+      unavailableTools: "object",
+      store: "text",
+      sandboxes: "object",
+      runners: "list",
+      profiles: "list",
+    },
+    when: "The worker is connected and serves. `--check` prints the same facts.",
   },
   "worker.root_not_needed": {
     level: "info",
     message: "root is not needed",
-    fields: ["sandboxUid", "advice"],
-    meaning:
-      "the worker is root; `sandboxUid` is the user of its sandboxes, `advice` the alternative",
+    facts: { sandboxUid: "number", advice: "text" },
+    when: "The worker runs as root; `sandboxUid` is the user of its sandboxes.",
+    action: "Start the worker as an ordinary user without capabilities.",
   },
   "sandbox.check_not_held": {
     level: "info",
     message: "check not held",
-    fields: ["part", "check", "state", "finding", "remedy"],
-    meaning:
-      "a sandbox [check](doctor.md#checks) does not hold on this host: `check`, `finding`, `remedy`",
+    facts: { part: "text", check: "text", state: "text", finding: "text", remedy: "text?" },
+    when: "A sandbox [check](doctor.md#checks) does not hold on this host.",
+    action: "Apply `remedy`, or accept `finding`.",
   },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",
-    fields: [],
-    meaning: "the store is `memory`",
+    facts: {},
+    when: "The store is `memory`.",
+    action: "Set `ARTIFACT_SERVICE_TYPE=filesystem` where agents need the artifacts.",
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 
-/** What a worker says when it ends, by name. */
+/** Events of a worker's end, by name. */
 export const endEvents = {
   "worker.draining": {
     level: "info",
-    message: "draining; a second signal stops at once",
-    fields: ["drainTimeoutSeconds"],
-    meaning: "SIGTERM or SIGINT came",
+    message: "draining; a second signal stops immediately",
+    facts: { drainTimeoutSeconds: "number" },
+    when: "SIGTERM or SIGINT arrived.",
   },
   "worker.drained": {
     level: "info",
     message: "drained",
-    fields: ["finished", "requeued", "abandoned"],
-    meaning: "calls since the signal: `finished`, `requeued`, `abandoned` at the deadline",
+    facts: { finished: "number", requeued: "number", abandoned: "number" },
+    when: "The worker ends. The facts count calls since the signal; the deadline stopped `abandoned`.",
   },
   "worker.stopped_at_once": {
     level: "warn",
-    message: "stopped at once",
-    fields: ["signal"],
-    meaning: "the second signal",
+    message: "stopped immediately",
+    facts: { signal: "text" },
+    when: "The second signal arrived.",
   },
   "worker.failed": {
     level: "fatal",
-    message: "worker cannot go on",
-    fields: ["reason", "err"],
-    meaning:
-      "the broker is lost for good, with `reason`, or a defect, with `err`; see the exit code",
+    message: "worker failed",
+    facts: { reason: "text?", err: "error?" },
+    when: "The worker lost the broker for good (`reason`), or hit a defect (`err`), and ends.",
+    action: "See the [exit code](#exit-codes); report a defect.",
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;
