@@ -195,7 +195,7 @@ describe("a table has what the code has:", () => {
       "result of a tool": `${thousands(maxMessageBytes)} bytes`,
       "output artifacts": `${maxOutputFiles}; each as large as the profile's largest file, together four times that`,
       "a status": `${thousands(maxLineBytes)} bytes as a line of JSON`,
-      "statuses of a call": `${statusBurst} at once, then ${statusesPerSecond} a second`,
+      "statuses of a call": `${statusBurst} immediately, then ${statusesPerSecond} a second`,
       "standard output, standard error": `${maxOutputBytes / 1024} KiB each`,
     });
   });
@@ -234,7 +234,7 @@ describe("a sentence says the number that the code has:", () => {
     ["docs/protocol.md", `and ${agentPatienceSeconds} seconds more`],
     [
       "docs/write-a-python-tool.md",
-      `The first ${statusBurst} of a call go out at once, then ${statusesPerSecond} a`,
+      `The first ${statusBurst} of a call go out immediately, then ${statusesPerSecond} a`,
     ],
     ["docs/write-a-python-tool.md", `At most ${maxOutputFiles} files`],
   ])("%s: %s", ([page, sentence]) => {
