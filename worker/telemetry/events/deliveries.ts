@@ -92,13 +92,13 @@ export const deliveryEvents = {
     message: "answer had no receiver",
     facts: { topic: "text", unroutable: "number" },
     when: "The agent's queue is gone; the worker settles the call. `unroutable` counts such answers since the start.",
-    action: "If it repeats, check that agents run and use durable queues.",
+    action: "If it repeats, check why agents lose their connections.",
   },
   "delivery.settle_failed": {
     level: "warn",
     message: "delivery could not be settled",
     facts: { err: "error", topic: "text", outcome: "text" },
-    when: "The settlement `outcome` failed. The broker redelivers the call.",
+    when: "The settlement `outcome` failed. A broker that redelivers delivers the call again.",
   },
   "mark.write_failed": {
     level: "warn",

@@ -68,7 +68,7 @@ export const toolEvents = {
     message: "file events lost, manifest is polled",
     facts: { err: "error" },
     when: "The host has no inotify watch left. The worker still sees changes within two seconds.",
-    action: "Raise `fs.inotify.max_user_watches`, or accept polling.",
+    action: "Raise the host's inotify limits, or accept polling.",
   },
   "code.followed": {
     level: "debug",
@@ -151,7 +151,7 @@ export const toolEvents = {
     message: "file events lost, tool code is polled",
     facts: { err: "error", runtime: "text" },
     when: "The host has no inotify watch left. The worker sees changes within two seconds, or later with many thousand files.",
-    action: "Raise `fs.inotify.max_user_watches`, or accept polling.",
+    action: "Raise the host's inotify limits, or accept polling.",
   },
   "manifest.follow_failed": {
     level: "error",
