@@ -28,7 +28,7 @@ export const brokerVariables = {
   DEV_BROKER_HOST: optional(
     text.min(1),
     "host name or address of a DevBroker",
-    "Host of the DevBroker, for development. Set it, `SOLACE_HOST` or `AMQP_URL`: the broker to connect to.",
+    "Host of the DevBroker, for development. Set one of it, `SOLACE_HOST` and `AMQP_URL`.",
   ),
   DEV_BROKER_PORT: withDefault(port, "a port, 1 to 65535", "55555", "Port of the DevBroker."),
   SOLACE_HOST: secret(
@@ -60,12 +60,12 @@ export const brokerVariables = {
   SOLACE_OAUTH_TOKEN_FILE: optional(
     absolutePath,
     "an absolute path",
-    "File with the access token in place of `SOLACE_OAUTH_TOKEN`, read anew for every connection, so that the token can be renewed.",
+    "File with the access token in place of `SOLACE_OAUTH_TOKEN`, read for every connection, so that the token can be renewed.",
   ),
   SOLACE_TRUST_STORE_PATH: optional(
     absolutePath,
     "an absolute path",
-    "PEM file, or directory with files `*.pem`, `*.crt` or `*.cer`, with the certificates that the broker's is checked against. Unset: those that Node brings along.",
+    "PEM file, or directory with files `*.pem`, `*.crt` or `*.cer`, with the trusted CA certificates. Unset: those of Node.",
   ),
   SOLACE_CLIENT_CERT_PATH: optional(
     absolutePath,
@@ -82,13 +82,13 @@ export const brokerVariables = {
     z.enum(["persistent", "direct"]),
     "one of persistent, direct",
     "persistent",
-    "How status messages are sent: `persistent` with confirmation, `direct` without, so that some may get lost. Answers are always confirmed.",
+    "Delivery mode of statuses: `persistent` with confirmation, `direct` without, so that some may get lost. Answers are always confirmed.",
   ),
   SOLACE_RECONNECT_RETRIES: withDefault(
     wholeNumber(0, maxCount),
     `a whole number, 0 to ${maxCount}`,
     "0",
-    "Connection attempts per outage before the worker gives up; 0 is for ever.",
+    "Connection attempts per outage before the worker ends; 0 is unlimited.",
   ),
   SOLACE_RECONNECT_DELAY_MS: withDefault(
     wholeNumber(1, maxDelayMs),
@@ -99,12 +99,12 @@ export const brokerVariables = {
   AMQP_URL: secret(
     text.refine(isAmqpUrl),
     "`amqp://user:password@host:port/vhost`, or `amqps`, with up to 16 `host:port` and `,` between them, `%` escapes in user, password and virtual host and no query",
-    "The RabbitMQ broker. Several hosts are tried in their order. Without a user it is `guest`, or with `AMQP_CERT_FILE` the certificate's.",
+    "The RabbitMQ broker. The worker tries several hosts in order. Without a user it is `guest`, or with `AMQP_CERT_FILE` the certificate's.",
   ),
   AMQP_CA_FILE: optional(
     absolutePath,
     "an absolute path",
-    "PEM file with the certificates that the broker's is checked against. Unset: those that Node brings along.",
+    "PEM file with the trusted CA certificates. Unset: those of Node.",
   ),
   AMQP_CERT_FILE: optional(
     absolutePath,
@@ -120,31 +120,31 @@ export const brokerVariables = {
   AMQP_EXCHANGE: optional(
     text.regex(/^(?!amq\.)[A-Za-z0-9._:/-]{1,200}$/),
     "1 to 200 letters, digits, `.`, `_`, `:`, `/` or `-`, not beginning with `amq.`",
-    "The topic exchange that agents and workers share. Unset: named like the namespace.",
+    "Topic exchange that agents and workers share. Unset: named like the namespace.",
   ),
   AMQP_CONSUMER_TIMEOUT_SECONDS: withDefault(
     wholeNumber(minConsumerTimeoutSeconds, maxConsumerTimeoutSeconds),
     `seconds, ${minConsumerTimeoutSeconds} to ${maxConsumerTimeoutSeconds}`,
     "1800",
-    "How long the broker waits for a call to be settled, its `consumer_timeout`. Tools for which it is too short are refused: two minutes and twice their time limit are needed.",
+    "`consumer_timeout` of the broker. The worker does not serve tools that need more: twice their time limit and two minutes.",
   ),
   BROKER_MAX_DELIVERIES: withDefault(
     wholeNumber(minDeliveries, maxDeliveries),
     `a whole number, ${minDeliveries} to ${maxDeliveries}`,
     "50",
-    "How often the broker hands a call out, to whichever worker, before it puts it aside as a dead letter.",
+    "Deliveries of a call, to all workers together, before the broker dead-letters it.",
   ),
   BROKER_MAX_RUNS: withDefault(
     wholeNumber(1, maxRuns),
     `a whole number, 1 to ${maxRuns}`,
     "4",
-    "How many workers a call may end while it runs, before it is answered `POISONED`.",
+    "Runs of a call that may end their worker before the call is answered `POISONED`.",
   ),
   CONNECT_RETRIES: withDefault(
     wholeNumber(0, maxCount),
     `a whole number, 0 to ${maxCount}`,
     "0",
-    "Connection attempts before the worker gives up; 0 is for ever. For a DevBroker and RabbitMQ.",
+    "Connection attempts per outage before the worker ends; 0 is unlimited. For a DevBroker and RabbitMQ.",
   ),
   CONNECT_RETRY_DELAY_MS: withDefault(
     wholeNumber(1, maxDelayMs),

@@ -58,12 +58,12 @@ export const variables = z.object({
     text.regex(/^[A-Za-z0-9._-]{1,100}$/),
     "1 to 100 letters, digits, `.`, `_` or `-`",
     defaultGroup,
-    "Workers of one group share its queues; all of them serve the tools of one manifest. On Solace and RabbitMQ.",
+    "Workers of one group share its queues and have the same manifest. On Solace and RabbitMQ.",
   ),
   WORKER_QUEUES: optional(
     queueSlots,
     "`queue:slots` with `,` between them, queues of 1 to 50 letters, digits, `_` or `-`, slots 1 to 1000",
-    "Queues of the group that this worker consumes, and the calls of each that run at once. A tool names its queue in the manifest. Unset: `default` with `SANDBOX_MAX_CONCURRENT` slots.",
+    "Queues of the group that this worker consumes, and the slots of each. A tool names its queue in the manifest. Unset: `default` with `SANDBOX_MAX_CONCURRENT` slots.",
   ),
   ...brokerVariables,
   MANIFEST_PATH: withDefault(
@@ -127,30 +127,30 @@ export const variables = z.object({
   SANDBOX_ALLOWED_MOUNTS: optional(
     absolutePaths,
     "absolute paths with `:` between them",
-    "Files and directories of the host that tools may have mounted, with what lies below them. Unset: none.",
+    "Files and directories of the host that a manifest may mount, with everything below. Unset: none.",
   ),
   SANDBOX_ALLOWED_DEVICES: optional(
     absolutePaths,
     "absolute paths with `:` between them",
-    "Device files of the host, or directories of such, that tools may use. Unset: none.",
+    "Device files of the host that a manifest may request, or directories of them. Unset: none.",
   ),
   SANDBOX_ALLOW_UNSAFE: withDefault(
     z.enum(["0", "1"]),
     "0 or 1",
     "0",
-    "Set to 1, it allows own profiles with the backend `host`, which isolates nothing. For development, with a DevBroker only.",
+    "1 allows custom profiles with the backend `host`, which isolates nothing. For development, with a DevBroker only.",
   ),
   SANDBOX_MINIMUM: withDefault(
     checkList,
     `one or more of ${checkNames.join(", ")}, with \`,\` between them`,
     defaultMinimum.join(","),
-    "Checks of `str-worker doctor` that this host has to hold; below it the worker does not start.",
+    "Checks of `str-worker doctor` that the host must hold. If one fails, the worker does not start.",
   ),
   SANDBOX_MAX_CONCURRENT: withDefault(
     wholeNumber(1, maxSlots),
     `a whole number, 1 to ${maxSlots}`,
     "4",
-    "Calls that run at once, unless `WORKER_QUEUES` says how many of each queue.",
+    "Calls that run concurrently, unless `WORKER_QUEUES` gives the slots of each queue.",
   ),
   SANDBOX_MAX_QUEUED: withDefault(
     wholeNumber(0, maxCount),
@@ -162,7 +162,7 @@ export const variables = z.object({
     wholeNumber(0, 2 ** 31),
     "megabytes",
     "512",
-    "Memory that sandboxes which wait for calls may take together; 0 for none that wait.",
+    "Memory of all idle sandboxes together; 0 for no idle sandboxes.",
   ),
   SANDBOX_UID: withDefault(
     wholeNumber(1, 2 ** 31 - 1),
@@ -180,7 +180,7 @@ export const variables = z.object({
     z.enum(["memory", "filesystem"]),
     "one of memory, filesystem",
     "memory",
-    "Artifact store. `memory` lives in the worker: no agent sees what is saved there.",
+    "Artifact store. `memory` is inside the worker: agents do not see its artifacts.",
   ),
   ARTIFACT_BASE_PATH: withDefault(
     absolutePath,
@@ -192,7 +192,7 @@ export const variables = z.object({
     z.enum(["namespace", "app", "custom"]),
     "one of namespace, app, custom",
     "namespace",
-    "Who shares artifacts: everybody in the namespace, each agent for itself, or `ARTIFACT_SCOPE_VALUE`. Python agents use `namespace`, whatever their configuration says.",
+    "Scope of artifacts: the namespace, each agent, or `ARTIFACT_SCOPE_VALUE`. Python agents always use `namespace`.",
   ),
   ARTIFACT_SCOPE_VALUE: optional(
     text.min(1),
@@ -208,25 +208,25 @@ export const variables = z.object({
   HEALTH_HOST: optional(
     text.min(1),
     "a host name or address",
-    "Where the health probes are served. Unset: on every interface.",
+    "Address of the health probes. Unset: every interface.",
   ),
   DRAIN_TIMEOUT_SECONDS: withDefault(
     wholeNumber(0, maxTimeoutSeconds),
     `seconds, 0 to ${maxTimeoutSeconds}`,
     "30",
-    "What running calls get to finish after SIGTERM.",
+    "Time for running calls to finish after SIGTERM.",
   ),
   LOG_LEVEL: withDefault(
     z.enum(logLevels),
     `one of ${logLevels.join(", ")}`,
     "info",
-    "Least level that is logged.",
+    "Lowest level of the log.",
   ),
   LOG_FORMAT: withDefault(
     z.enum(logFormats),
     `one of ${logFormats.join(", ")}`,
     "auto",
-    "How lines of the log look: `json` for programs, `pretty` for people, `auto` is `pretty` on a terminal and `json` elsewhere.",
+    "Format of the log: `json` for programs, `pretty` for people; `auto` is `pretty` on a terminal, else `json`.",
   ),
 });
 

@@ -8,7 +8,7 @@ export const filesAttacks: readonly Attack[] = [
   {
     id: "read_host_secret",
     group: "files",
-    title: "read a file of the host that everybody may read",
+    title: "read a file of the host that every user may read",
     isFast: true,
   },
   {

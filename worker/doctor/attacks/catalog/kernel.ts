@@ -107,7 +107,7 @@ export const kernelAttacks: readonly Attack[] = [
   {
     id: "pinned_pages",
     group: "kernel",
-    title: "keep memory in pipes that is on nobody's account",
+    title: "keep memory in pipes that counts on no account",
     isFast: false,
   },
   {
