@@ -53,7 +53,7 @@ export const errorCodeFacts = {
     cause:
       "The tool raised an exception, got arguments that it does not take, returned a value that is not JSON, or hit a limit of its profile: memory, CPU time, disk, files, statuses, file size, open files, processes.",
     advice:
-      "Correct the arguments or the tool. If `data` has a [`limit`](#what-an-answer-tells-of-the-execution), ask for less, or raise that limit in the manifest or the profile.",
+      "Correct the arguments or the tool. If `data` has a [`limit`](#execution-facts), ask for less, or raise that limit in the manifest or the profile.",
   },
   TOOL_ERROR: {
     retryable: false,

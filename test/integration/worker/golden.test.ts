@@ -349,7 +349,7 @@ describe("each difference", () => {
   });
 
   test("of every answer is documented: what it tells of the execution", () => {
-    expect(documentedRows()).toContain("What an answer tells of the execution");
+    expect(documentedRows()).toContain("Facts about the execution in an answer");
   });
 
   test("is of a case that was recorded", () => {
