@@ -1,5 +1,5 @@
 /**
- * Pages with generated tables. A table stands between `<!-- npm run docs: NAME -->` and
+ * Pages with generated tables. A table stands between `<!-- npm run docs writes NAME -->` and
  * `<!-- end of NAME -->`.
  */
 import { globSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ export interface GeneratedPage {
   readonly tables: readonly string[];
 }
 
-const region = /^<!-- npm run docs: (.+) -->$[^]*?^<!-- end of \1 -->$/gm;
+const region = /^<!-- npm run docs writes (.+) -->$[^]*?^<!-- end of \1 -->$/gm;
 
 /** Every page of docs/. Throws for a mark that names no table. */
 export function generatedPages(): readonly GeneratedPage[] {
@@ -35,8 +35,12 @@ function withTables(text: string): string {
   return text.replaceAll(region, (_, name: string) => {
     const lines = tables[name];
     if (lines === undefined) throw new Error(`No table is called "${name}"`);
-    return [`<!-- npm run docs: ${name} -->`, "", ...lines, "", `<!-- end of ${name} -->`].join(
-      "\n",
-    );
+    return [
+      `<!-- npm run docs writes ${name} -->`,
+      "",
+      ...lines,
+      "",
+      `<!-- end of ${name} -->`,
+    ].join("\n");
   });
 }

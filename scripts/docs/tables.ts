@@ -2,6 +2,7 @@
  * The tables that documents repeat of the code, by name.
  */
 import { describeVariables } from "../../worker/config/variables.ts";
+import type { Attack } from "../../worker/doctor/attacks/attack.ts";
 import { attacks } from "../../worker/doctor/attacks/catalog.ts";
 import { errorCodeFacts } from "../../worker/protocol/errors.ts";
 import { limitFacts } from "../../worker/protocol/resource-limits.ts";
@@ -91,18 +92,17 @@ function filesOfEtc({ readsEtc, network }: Profile): string {
 /** A table for each group of attacks, and one of those that an import may reach. */
 function attackTables(): Readonly<Record<string, readonly string[]>> {
   const head = ["attack", "what it tries", "not promised under"];
-  const groups = [...Map.groupBy(attacks, ({ group }) => group)].map(([group, own]) => [
-    `attacks on ${group}`,
-    table(
-      head,
-      own.map((attack) => [code(attack.id), attack.title, unpromisedUnder(attack)]),
-    ),
-  ]);
+  const groups = Map.groupBy(attacks, ({ group }) => `attacks on ${group}`);
+  const rowOf = (attack: Attack): readonly string[] => [
+    code(attack.id),
+    attack.title,
+    unpromisedUnder(attack),
+  ];
   const atImport = attacks.flatMap(({ id, notPromisedAtImport: reason }) =>
     reason === undefined ? [] : [[code(id), reason]],
   );
   return {
-    ...Object.fromEntries(groups),
+    ...Object.fromEntries(Array.from(groups, ([name, own]) => [name, table(head, own.map(rowOf))])),
     "attacks by an import": table(["attack at import", "why"], atImport),
   };
 }

@@ -138,7 +138,7 @@ export const variables = z.object({
     z.enum(["0", "1"]),
     "0 or 1",
     "0",
-    "1 allows custom profiles with the backend `host`, which isolates nothing. For development, with a DevBroker only.",
+    "With 1, custom profiles may have the backend `host`, which isolates nothing. For development, with a DevBroker only.",
   ),
   SANDBOX_MINIMUM: withDefault(
     checkList,
