@@ -9,6 +9,8 @@ import { limitFacts } from "../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import { events } from "../../worker/telemetry/events.ts";
 import type { LogEvent } from "../../worker/telemetry/events/event.ts";
+import { mebibytes, thousands } from "./numbers.ts";
+import { protocolLimits } from "./protocol-limits.ts";
 import { unpromisedUnder } from "./unpromised.ts";
 
 /** The lines of each table, head included. */
@@ -41,6 +43,7 @@ export const tables: Readonly<Record<string, readonly string[]>> = {
       description,
     ]),
   ),
+  "limits of messages": table(["What", "Limit", "Beyond it"], protocolLimits),
   "log events": table(
     ["Event", "Level", "Message", "When", "Facts", "What to do"],
     Object.entries(events).map(([name, event]) => eventRow(name, event)),
@@ -113,12 +116,4 @@ function code(text: string): string {
 
 function yesOrNo(is: boolean): string {
   return is ? "yes" : "no";
-}
-
-function thousands(value: number): string {
-  return value.toLocaleString("en-US");
-}
-
-function mebibytes(bytes: number): string {
-  return `${bytes / 1024 / 1024} MiB`;
 }

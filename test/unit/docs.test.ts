@@ -25,17 +25,9 @@ import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
 import { decodeAnnouncement } from "../../worker/protocol/announcement.ts";
-import {
-  agentPatienceSeconds,
-  maxMessageBytes,
-  maxTimeoutSeconds,
-} from "../../worker/protocol/limits.ts";
+import { agentPatienceSeconds } from "../../worker/protocol/limits.ts";
 import { decodeRequest } from "../../worker/protocol/request.ts";
-import {
-  maxNamespaceBytes,
-  maxToolNameBytes,
-  maxTopicBytes,
-} from "../../worker/protocol/topics.ts";
+import { maxNamespaceBytes, maxToolNameBytes } from "../../worker/protocol/topics.ts";
 import {
   processOptions,
   refusedQuestions,
@@ -53,10 +45,8 @@ import {
   parseProfiles,
   profilesJsonSchema,
 } from "../../worker/sandbox/profiles-file.ts";
-import { maxLineBytes } from "../../worker/sandbox/work/status-lines.ts";
-import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
 import { systemClock } from "../../worker/support/clock.ts";
-import { defaultJsonLimits, isJsonObject } from "../../worker/support/json/json.ts";
+import { isJsonObject } from "../../worker/support/json/json.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -178,26 +168,6 @@ describe("a table has what the code has:", () => {
       expect(text).toContain(`(${basename(path)})`);
       expect(read(path)).toBe(plot(shown[0]!));
     }
-  });
-
-  test("the limits in docs/protocol.md", () => {
-    const rows = new Map(
-      tableOf("docs/protocol.md", "Limits")
-        .map(cellsOf)
-        .map(([what, limit]) => [what!, limit!]),
-    );
-    const { depth, values } = defaultJsonLimits;
-    expect(Object.fromEntries(rows)).toMatchObject({
-      "request, response": `${thousands(maxMessageBytes)} bytes each`,
-      "request, result: nesting and number of values": `${depth} levels, ${thousands(values)} values`,
-      "`timeout_seconds`": `${thousands(maxTimeoutSeconds)}`,
-      "namespace, tool name, topic": `${maxNamespaceBytes}, ${maxToolNameBytes}, ${maxTopicBytes} bytes`,
-      "result of a tool": `${thousands(maxMessageBytes)} bytes`,
-      "output artifacts": `${maxOutputFiles}; each as large as the profile's largest file, together four times that`,
-      "a status": `${thousands(maxLineBytes)} bytes as a line of JSON`,
-      "statuses of a call": `${statusBurst} immediately, then ${statusesPerSecond} a second`,
-      "standard output, standard error": `${maxOutputBytes / 1024} KiB each`,
-    });
   });
 
   test("the context in docs/write-a-python-tool.md", () => {

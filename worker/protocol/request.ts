@@ -17,9 +17,9 @@ import { isPublishableTopic } from "./topics.ts";
 export const invokeMethod = "sam_remote_tool/invoke";
 
 /** Longest id or name in a request, in characters. */
-const maxNameLength = 1_000;
+export const maxNameLength = 1_000;
 /** Largest number of artifacts one request may bring or name. */
-const maxArtifacts = 1_000;
+export const maxArtifacts = 1_000;
 /**
  * Longest name of a field in an error, in characters; a parameter's name is the caller's and of any
  * length.

@@ -17,9 +17,9 @@ import { decodeJson } from "../../support/json/json-decoder.ts";
 import { JsonError, type JsonObject, isJsonObject } from "../../support/json/json.ts";
 
 /** Characters of a failing tool's stderr that go into the error. */
-const maxStderrLength = 500;
+export const maxStderrLength = 500;
 /** Characters of the runner's own error text. */
-const maxErrorLength = 4_000;
+export const maxErrorLength = 4_000;
 
 /** What the runner says of a file in `output/`. */
 export interface OutputNote {

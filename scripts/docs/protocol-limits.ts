@@ -1,0 +1,73 @@
+/**
+ * The limits of messages and results, for docs/protocol.md.
+ */
+import { maxNameBytes } from "../../worker/artifacts/scope.ts";
+import { maxOutputFiles } from "../../worker/invocation/steps/collect.ts";
+import { maxErrorLength, maxStderrLength } from "../../worker/invocation/steps/result.ts";
+import { statusBurst, statusesPerSecond } from "../../worker/invocation/steps/status-relay.ts";
+import { maxMessageBytes, maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
+import { maxArtifacts, maxNameLength } from "../../worker/protocol/request.ts";
+import {
+  maxNamespaceBytes,
+  maxToolNameBytes,
+  maxTopicBytes,
+} from "../../worker/protocol/topics.ts";
+import { maxOutputBytes } from "../../worker/sandbox/subprocess.ts";
+import { maxLineBytes } from "../../worker/sandbox/work/status-lines.ts";
+import { defaultJsonLimits } from "../../worker/support/json/json.ts";
+import { thousands } from "./numbers.ts";
+
+const { depth, values } = defaultJsonLimits;
+
+/** What is bounded, its limit, and what happens beyond. */
+export const protocolLimits: readonly (readonly [string, string, string])[] = [
+  ["request, response", `${thousands(maxMessageBytes)} bytes each`, "`RESOURCE_EXHAUSTED`"],
+  [
+    "request, result: nesting and number of values",
+    `${depth} levels, ${thousands(values)} values`,
+    "`INVALID_REQUEST`, `INTERNAL_ERROR`",
+  ],
+  [
+    "ids and names in a request",
+    `1 to ${thousands(maxNameLength)} characters`,
+    "`INVALID_REQUEST`",
+  ],
+  [
+    "artifacts of a request",
+    `${thousands(maxArtifacts)} references, ${thousands(maxArtifacts)} preloaded`,
+    "`INVALID_REQUEST`",
+  ],
+  ["`timeout_seconds`", thousands(maxTimeoutSeconds), "`INVALID_REQUEST`"],
+  [
+    "namespace, tool name, topic",
+    `${maxNamespaceBytes}, ${maxToolNameBytes}, ${maxTopicBytes} bytes`,
+    "refused at the start; a topic in a message is not used",
+  ],
+  ["filename of an artifact", `${maxNameBytes} bytes`, "`ARTIFACT_ERROR`"],
+  ["result of a tool", `${thousands(maxMessageBytes)} bytes`, "`RESOURCE_EXHAUSTED`"],
+  [
+    "output artifacts",
+    `${maxOutputFiles}; each as large as the profile's largest file, together four times that`,
+    "`ARTIFACT_ERROR`",
+  ],
+  [
+    "a status",
+    `${thousands(maxLineBytes)} bytes as a line of JSON`,
+    "the tool runners shorten it; a longer line of another writer is dropped",
+  ],
+  [
+    "statuses of a call",
+    `${statusBurst} immediately, then ${statusesPerSecond} a second`,
+    "the newest replaces the one that waits",
+  ],
+  [
+    "message of an error",
+    `${thousands(maxErrorLength)} characters, of standard error ${maxStderrLength}`,
+    "shortened",
+  ],
+  [
+    "standard output, standard error",
+    `${maxOutputBytes / 1024} KiB each`,
+    "the end is kept, the rest read and dropped",
+  ],
+];
