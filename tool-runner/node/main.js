@@ -14,7 +14,7 @@ import {
   writeResult,
 } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
-import { describe, printStack, warn } from "./telling.js";
+import { describe, printStack, warn } from "./errors.js";
 
 /** @import { Call } from "./protocol.js" */
 
@@ -51,7 +51,7 @@ function main(argv) {
   if (argv.length === 4 && argv[0] === "--park") {
     const [, module = "", toolsDir = "", argsFile = ""] = argv;
     const load = () => importModule({ module, tools_dir: toolsDir });
-    void import("./park.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
+    void import("./parked.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
     return;
   }
   if (argv.length !== 1) return refuse(usage);

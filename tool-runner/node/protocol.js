@@ -4,7 +4,7 @@
  */
 import { isToolError } from "./context.js";
 import { NotJson, encode } from "./json.js";
-import { beginning, describe } from "./telling.js";
+import { beginning, describe } from "./errors.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } =

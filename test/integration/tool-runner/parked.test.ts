@@ -234,7 +234,7 @@ describe("a process ends without taking the interpreter apart", () => {
   const usual = 8;
   const endOf = async (left: string, status: number): Promise<void> => {
     const path = `import sys; sys.path[:0] = [${JSON.stringify(runnerDir)}]`;
-    const end = "from tool_runner.leaving import leave";
+    const end = "from tool_runner.exit import leave";
     const script = [path, end, left, `leave(${quick})`, `sys.exit(${usual})`].join("\n");
     const run = promisify(execFile)(python, ["-I", "-B", "-c", script]);
     await expect(run).rejects.toMatchObject({ code: status });

@@ -108,7 +108,7 @@ def take_channel() -> int:
 
 
 def _load_what_calls_need(module: str) -> None:
-    from . import artifact_parameters, class_tool, provided, returned, values  # noqa: F401
+    from . import artifact_parameters, class_tools, provided, results, values  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
         from secure_tool_runtime import dumping  # noqa: F401

@@ -5,7 +5,7 @@ the class.
 
 import sys
 
-from .class_tool import validated
+from .class_tools import validated
 from .protocol import Call
 
 _REGISTERED = "_decorated_tools"

@@ -6,7 +6,7 @@ one.
 import os
 
 from .json_codec import encode
-from .leaving import writes_files
+from .exit import writes_files
 from .protocol import take_call
 from .runner import respond
 

@@ -9,8 +9,8 @@ import sys
 
 from secure_tool_runtime import ToolContext, ToolError
 
-from .calling import bind
-from .leaving import leave
+from .binding import bind
+from .exit import leave
 from .protocol import (
     BadArguments,
     Call,
@@ -178,7 +178,7 @@ def _run_tool(call: Call, context: ToolContext) -> object:
         return {}
     try:
         if call.class_name:
-            from .class_tool import bind_class
+            from .class_tools import bind_class
 
             method, keywords = bind_class(tool, call, context)
             return _finished(method(**keywords))
@@ -230,7 +230,7 @@ def _as_object(returned: object, context: ToolContext) -> dict:
     if isinstance(returned, dict):
         return returned
     try:
-        from .returned import as_object
+        from .results import as_object
 
         return as_object(returned, context)
     except Failure:

@@ -13,7 +13,7 @@ import os
 from _socket import AF_UNIX, SOCK_STREAM, socket
 
 from .fork_mask import ForkMask
-from .generators import Generators
+from .reseeding import Generators
 from .isolation import TEMPLATE_DIRECTORY, Isolation, close_all_but
 from ..parked import say, serve
 from ..protocol import describe

@@ -4,7 +4,7 @@
 import { Context } from "./context.js";
 import { parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
-import { beginning, describe } from "./telling.js";
+import { beginning, describe } from "./errors.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { clearTimeout, process, setImmediate, setTimeout, Promise: NativePromise } = globalThis;
