@@ -152,12 +152,14 @@ test("starting imports only what the runner consists of: every module counts in 
   expect(imported.slice(imported.indexOf("site") + 1)).toEqual([
     "_json",
     "secure_tool_runtime",
+    "errno",
     "atexit",
+    "__main__.exit",
+    "__main__.errors",
     "__main__.json_codec",
     "__main__.protocol",
     "__main__.signatures",
     "__main__.binding",
-    "__main__.exit",
     "__main__.runner",
     "light_tool",
   ]);

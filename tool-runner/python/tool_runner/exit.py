@@ -1,80 +1,105 @@
 """
-Ends the process of a call without taking the interpreter apart, which takes up to 200 ms where
-large packages are loaded.
+The end of a call's process.
 
-What others can see of an interpreter's end happens here, too: threads are joined, exit handlers
-run, output is flushed. Objects that still live are not finalized, unless a file is open for
-writing: some of them may hold back what belongs in it.
+Threads and exit handlers of the tool end first, within a limit. Then the process exits without
+finalizing the interpreter, which takes up to 200 ms where large packages are loaded. It is
+finalized where a file is open for writing: an object may hold back a part of its content.
 """
 
+# `signal` without its enumerations, whose import takes a cold call from 56 to 66 ms.
+import _signal as signal
 import atexit
 import os
 import stat
 import sys
 
+LINGER_SECONDS = 2.0
+_NOTICE = (
+    b"tool_runner: ended threads or exit handlers that were still running %g s after the tool\n"
+    % LINGER_SECONDS
+)
 # Of a link in /proc/self/fd: the descriptor was opened for writing (proc_pid_fd(5)).
 _IS_WRITABLE = 0o200
 
 
-def leave(status: int, announce: object = None) -> None:
-    """Ends the process with a status; returns where the interpreter has to end in its usual way.
+def register() -> None:
+    """Lifts the limit after all exit handlers that are registered later."""
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
-    `announce` is called with the status when nothing is left but to go.
+
+def limit(status: int) -> None:
+    """Ends the process with this status when threads and exit handlers take too long.
+
+    By a signal: a thread that has just started when the interpreter ends can crash it.
     """
+
+    def end(_signal_number: int, _frame: object) -> None:
+        try:
+            os.write(2, _NOTICE)
+        finally:
+            os._exit(status)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, LINGER_SECONDS)
+
+
+def leave(status: int, before_exit: object = None) -> None:
+    """Ends the process with a status; returns where the interpreter has to be finalized.
+
+    `before_exit` is called with the status when nothing else is left to do.
+    """
+    limit(status)
+    _flush_output()
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
         atexit._run_exitfuncs()
-        if writes_files():
+        if _writes_files():
             return
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             stream.flush()
         _flush_libraries()
-        if announce is not None:
-            announce(status)
+        if before_exit is not None:
+            before_exit(status)
     except BaseException:
-        return  # The interpreter's own end meets the same, and says so in its way.
+        return  # The interpreter meets the same when it ends, and reports it.
     os._exit(status)
 
 
-def writes_files() -> bool:
-    """Whether a file is open for writing, by whatever library."""
-    return any(map(_is_written, _descriptors()))
+def _flush_output() -> None:
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except Exception:
+            # Nothing reads it any more. Python would end with status 120.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def _descriptors() -> object:
-    """Numbers of those that may be open, but for the first three."""
+def _writes_files() -> bool:
+    """Whether Python or a library has a regular file open for writing. Raises without /proc."""
+    return any(map(_is_written, os.listdir("/proc/self/fd")))
+
+
+def _is_written(descriptor: str) -> bool:
+    if int(descriptor) <= 2:
+        return False
     try:
-        return [int(name) for name in os.listdir("/proc/self/fd") if name not in ("0", "1", "2")]
-    except FileNotFoundError:
-        return range(3, os.sysconf("SC_OPEN_MAX"))
-
-
-def _is_written(descriptor: int) -> bool:
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return False
+        is_file = stat.S_ISREG(os.fstat(int(descriptor)).st_mode)
     except OSError:
-        return False  # It is not open, or was the one that the list was read by.
-    try:
-        return bool(os.lstat(f"/proc/self/fd/{descriptor}").st_mode & _IS_WRITABLE)
-    except FileNotFoundError:
-        return True  # Without /proc nothing tells.
+        return False  # The list itself was read by it.
+    return is_file and bool(os.lstat(f"/proc/self/fd/{descriptor}").st_mode & _IS_WRITABLE)
 
 
 def _flush_libraries() -> None:
     """Flushes what C libraries hold back (fflush(3))."""
-    if "_ctypes" in sys.modules or any(map(_is_library, sys.modules.values())):
-        import _ctypes
+    if "ctypes" in sys.modules or any(map(_is_library, list(sys.modules.values()))):
+        import ctypes
 
-        _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None), "fflush"), (None,))
+        ctypes.pythonapi.fflush(None)
 
 
 def _is_library(module: object) -> bool:
-    """Whether it may print by itself: what is Python's own does not."""
-    # Some are objects that only stand where a module would.
-    place = vars(module).get("__file__") if isinstance(module, _Module) else None
-    return isinstance(place, str) and not place.endswith(".py") and "/lib-dynload/" not in place
-
-
-_Module = type(sys)
+    """Whether it is an extension module that does not belong to Python."""
+    # Some entries of `sys.modules` are other objects.
+    path = vars(module).get("__file__") if isinstance(module, type(sys)) else None
+    return isinstance(path, str) and not path.endswith(".py") and "/lib-dynload/" not in path
