@@ -3,7 +3,7 @@
  * cannot.
  */
 import { spawnSync } from "node:child_process";
-import { describe } from "./telling.js";
+import { describe } from "./errors.js";
 
 /** Milliseconds to wait for a second opinion. */
 const secondOpinionMs = 2_000;

@@ -5,16 +5,9 @@
  * takes 3 ms, since it asks for every export, and `getBuiltinModule` nothing.
  */
 import { Context } from "./context.js";
-import {
-  Failure,
-  errorDocument,
-  failureOf,
-  resultDocument,
-  takeCall,
-  writeResult,
-} from "./protocol.js";
+import { Failure, describe, failureOf, importFailure, printStack, warn } from "./errors.js";
+import { errorDocument, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
-import { describe, printStack, warn } from "./telling.js";
 
 /** @import { Call } from "./protocol.js" */
 
@@ -51,10 +44,10 @@ function main(argv) {
   if (argv.length === 4 && argv[0] === "--park") {
     const [, module = "", toolsDir = "", argsFile = ""] = argv;
     const load = () => importModule({ module, tools_dir: toolsDir });
-    void import("./park.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
+    void import("./parked.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
     return;
   }
-  if (argv.length !== 1) return refuse(usage);
+  if (argv.length !== 1) return fail(usage);
   answer(String(argv[0]));
 }
 
@@ -69,11 +62,11 @@ function answer(argsFile, loaded) {
   try {
     call = takeCall(argsFile);
   } catch (error) {
-    return refuse(`the runner arguments cannot be used: ${describe(error)}`);
+    return fail(`the runner arguments cannot be used: ${describe(error)}`);
   }
   const statuses = new StatusPipe(call.status_pipe);
   if (statuses.isAbandoned) {
-    return refuse("nobody reads the status pipe, so the worker is gone");
+    return fail("nobody reads the status pipe, so the worker is gone");
   }
   const run = new Run(call, statuses, loaded);
   // Before the listeners of a module that was imported ahead.
@@ -84,7 +77,7 @@ function answer(argsFile, loaded) {
 }
 
 /** @param {string} message */
-function refuse(message) {
+function fail(message) {
   warn(message);
   process.exitCode = failed;
 }
@@ -224,7 +217,7 @@ class Run {
     this.#deliver();
     setTimeout(() => {
       warn(`ended what was still running ${lingerSeconds} s after the tool`);
-      endAtOnce(this.#exitStatus);
+      endNow(this.#exitStatus);
     }, lingerSeconds * 1_000).unref();
   }
 
@@ -251,7 +244,7 @@ class Run {
 
   #end() {
     if (this.#isIdle) reallyExit.call(process, this.#exitStatus);
-    endAtOnce(this.#exitStatus);
+    endNow(this.#exitStatus);
   }
 }
 
@@ -314,19 +307,11 @@ function exportOf(exported, name) {
 }
 
 /**
- * @param {Call} call
- * @param {string} reason
- */
-function importFailure({ module }, reason) {
-  return new Failure("IMPORT_ERROR", `Module "${module}" cannot be imported: ${reason}`);
-}
-
-/**
  * Ends the process while something may still be running in it.
  *
  * @param {number} status
  */
-function endAtOnce(status) {
+function endNow(status) {
   try {
     // Node waits for its thread pool before it exits, be it for a host name that takes its time.
     // Another program in its place waits for nothing.

@@ -1,10 +1,8 @@
 /**
- * The two files of the seam: runner_args.json comes in, result.json goes out. See
- * tool-runner/PROTOCOL.md.
+ * Reads runner_args.json, writes result.json. See tool-runner/PROTOCOL.md.
  */
-import { isToolError } from "./context.js";
+import { Failure, beginning, describe } from "./errors.js";
 import { NotJson, encode } from "./json.js";
-import { beginning, describe } from "./telling.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } =
@@ -16,13 +14,6 @@ const { isArray } = Array;
 const { pid } = process;
 
 const errorMaxCharacters = 4_000;
-
-/** Limits of the sandbox that codes of the system's errors stand for. */
-const limitCodes = new Map([
-  ["ENOMEM", "memory"],
-  ["EMFILE", "open_files"],
-  ["EFBIG", "file_size"],
-]);
 
 /**
  * One call as runner_args.json describes it; the file's members.
@@ -67,43 +58,6 @@ const defaults = /** @type {const} */ ({
 });
 
 const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);
-
-/** A call that ends in an error answer: a code of the protocol and a text that may be published. */
-export class Failure extends Error {
-  #code;
-  #limit;
-
-  /**
-   * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" |
-   *   "RESOURCE_EXHAUSTED"} code
-   * @param {string} text
-   * @param {string} [limit] of the sandbox, which the tool met
-   */
-  constructor(code, text, limit) {
-    super(text);
-    this.#code = code;
-    this.#limit = limit;
-  }
-
-  get limit() {
-    return this.#limit;
-  }
-
-  get code() {
-    return this.#code;
-  }
-
-  /**
-   * Asks nothing of the value: a proxy that a tool throws may answer `instanceof` by throwing
-   * again.
-   *
-   * @param {unknown} thrown
-   * @returns {thrown is Failure}
-   */
-  static is(thrown) {
-    return typeof thrown === "object" && thrown !== null && #code in thrown;
-  }
-}
 
 /**
  * Reads the description of the call and removes the file, whose tool_config may hold secrets.
@@ -164,29 +118,6 @@ export function resultDocument(returned, outputs, { max_result_bytes: maxBytes }
     `The tool's result takes ${sizeBytes} bytes as JSON, more than the ${maxBytes} that are accepted;` +
       " large data can be saved as an artifact",
   );
-}
-
-/**
- * What to answer when the tool threw.
- *
- * @param {unknown} thrown
- */
-export function failureOf(thrown) {
-  if (!isToolError(thrown)) {
-    return new Failure("EXECUTION_ERROR", `Tool threw ${describe(thrown)}`, limitMetBy(thrown));
-  }
-  const text = `${thrown.message}`;
-  return new Failure("TOOL_ERROR", text || "The tool reported an error without a text");
-}
-
-/** @param {unknown} thrown */
-function limitMetBy(thrown) {
-  try {
-    return limitCodes.get(/** @type {NodeJS.ErrnoException} */ (thrown).code ?? "");
-  } catch {
-    // Whatever a getter of the tool's throws.
-    return undefined;
-  }
 }
 
 /**

@@ -3,7 +3,7 @@
  * CACHE_DIR`.
  */
 import { constants, enableCompileCache, flushCompileCache } from "node:module";
-import { describe, warn } from "./telling.js";
+import { describe, warn } from "./errors.js";
 
 /**
  * Imports a module with the cache on, which runs it, writes the cache and ends the process: with

@@ -195,7 +195,7 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
   },
   {
     what: "children of a template keep what it has open",
-    edits: [{ file: children, from: "        close_all_but([0, 1, 2, wake])\n", to: "" }],
+    edits: [{ file: children, from: "        close_all_but({0, 1, 2, wake})\n", to: "" }],
     named: { attacks: ["inherited_descriptors"], ...byTemplate },
   },
 ];

@@ -3,7 +3,8 @@
  */
 import { dirname } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { Failure, errorDocument } from "../../../tool-runner/node/protocol.js";
+import { Failure } from "../../../tool-runner/node/errors.js";
+import { errorDocument } from "../../../tool-runner/node/protocol.js";
 import {
   answerHere,
   answerOf,

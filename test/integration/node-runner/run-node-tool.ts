@@ -8,12 +8,8 @@ import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { rm } from "node:fs/promises";
 import { createToolContext } from "secure-tool-runtime/tool";
-import {
-  Failure,
-  errorDocument,
-  failureOf,
-  resultDocument,
-} from "../../../tool-runner/node/protocol.js";
+import { Failure, failureOf } from "../../../tool-runner/node/errors.js";
+import { errorDocument, resultDocument } from "../../../tool-runner/node/protocol.js";
 import { awayFromStdin } from "../../../worker/runners/node.ts";
 import { run } from "../../fixtures/node/any.js";
 import { type RunOptions, type ToolRun, runToolWith } from "../tool-runner/run-tool.ts";

@@ -124,7 +124,7 @@ test("a tool reads nothing from stdin", async () => {
 });
 
 describe("the runner's modules and the tool's do not meet", () => {
-  const names = ["calling", "context", "json_codec", "protocol", "runner", "tool_runner"];
+  const names = ["binding", "context", "json_codec", "protocol", "runner", "tool_runner"];
 
   test.for([
     ["as a file", runnerEntry],
@@ -152,12 +152,14 @@ test("starting imports only what the runner consists of: every module counts in 
   expect(imported.slice(imported.indexOf("site") + 1)).toEqual([
     "_json",
     "secure_tool_runtime",
+    "errno",
     "atexit",
+    "__main__.exit",
+    "__main__.errors",
     "__main__.json_codec",
     "__main__.protocol",
     "__main__.signatures",
-    "__main__.calling",
-    "__main__.leaving",
+    "__main__.binding",
     "__main__.runner",
     "light_tool",
   ]);

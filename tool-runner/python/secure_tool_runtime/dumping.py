@@ -2,14 +2,12 @@
 
 import enum
 
-from .models import REQUIRED, Model
-
 _NOT_FINITE = (float("inf"), float("-inf"))
 _AS_TEXT = ("UUID", "Decimal", "PurePath", "complex")
 
 
 def dumped(
-    model: Model,
+    model: object,
     *,
     include: object = None,
     exclude: object = None,
@@ -18,28 +16,28 @@ def dumped(
     exclude_defaults: bool = False,
     **_options: object,
 ) -> "dict[str, object]":
-    """
-    The members of a model, models inside as dicts. Raises TypeError for members of members that are
-    chosen.
+    """The members of a `models.Model`, models inside as dicts. Raises TypeError for a choice of
+    members of members.
     """
     chosen, left_out = _names(include), _names(exclude) or ()
 
     def value_of(value: object) -> object:
-        if isinstance(value, Model):
+        # By a member of `models.Model` alone: that module imports this one.
+        if hasattr(type(value), "_fields_set"):
             return members_of(value)
         if isinstance(value, dict):
             return {key: value_of(each) for key, each in value.items()}
         # Subclasses, such as named tuples, are made in ways of their own.
         return type(value)(map(value_of, value)) if type(value) in (list, tuple) else value
 
-    def is_dumped(each: Model, name: str, value: object) -> bool:
+    def is_dumped(each: object, name: str, value: object) -> bool:
         default = each._fields[name][1]
         unset = exclude_unset and name not in each.model_fields_set
         none = exclude_none and value is None
-        is_default = default is not REQUIRED and value == (default() if default is list else default)
+        is_default = value == (default() if default is list else default)
         return not (unset or none or (exclude_defaults and is_default))
 
-    def members_of(each: Model) -> "dict[str, object]":
+    def members_of(each: object) -> "dict[str, object]":
         return {name: value_of(value) for name, value in each if is_dumped(each, name, value)}
 
     members = members_of(model)
@@ -88,7 +86,7 @@ def _key(key: object) -> str:
 
 
 def _other(value: object) -> object:
-    if isinstance(value, Model) or callable(getattr(type(value), "model_dump", None)):
+    if callable(getattr(type(value), "model_dump", None)):
         return value.model_dump(mode="json")
     if callable(getattr(value, "isoformat", None)):
         moment = value.isoformat()

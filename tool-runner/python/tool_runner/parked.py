@@ -1,62 +1,49 @@
-"""
-A runner that loads its tool before there is a call, and waits for the call. See
-tool-runner/PROTOCOL.md.
-"""
+"""A runner that loads its tool before there is a call. See tool-runner/PROTOCOL.md, "Parked"."""
 
 import os
 import sys
 
+from .errors import describe
 from .json_codec import encode
-from .protocol import describe
-from .rehearsal import rehearse
-from .runner import answer, prepare, take, unusable
+from .runner import answer, fail, prepare, take
 
-# Characters of a reason: with them, a line has at most 4096 bytes.
+# Characters. With them a line has at most 4,096 bytes.
 _REASON_MAX_CHARACTERS = 500
 _CALL = b"call\n"
-_IS_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR of a code object's flags
+_CO_ASYNC = 0x80 | 0x200  # Flags of code objects: CO_COROUTINE, CO_ASYNC_GENERATOR.
 
 
 def park(argv: "list[str]") -> int:
-    """
-    Runs one call of the module `argv[2]` when it is told to. Returns the process's exit status.
-    """
+    """Loads the module `argv[2]` and runs one call of it. Returns the process's exit status."""
     if len(argv) != 5:
-        return unusable("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
+        return fail("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     module, tools_dir, args_file, channel = take_parameters(argv)
     prepare(tools_dir)
     status = load(module, channel)
-    if status is not None:
-        return status
-    try:
-        rehearse(os.path.dirname(args_file))
-    except Exception as error:
-        refuse(channel, f"the runner cannot work after its import: {describe(error)}")
-    return serve(channel, args_file)
+    return serve(channel, args_file) if status is None else status
 
 
 def take_parameters(argv: "list[str]") -> "tuple[str, str, str, int]":
-    """
-    Module, directory of tools, file of arguments and channel of a process that waits for calls,
-    which no module sees.
-    """
+    """Module, directory of tools, file of arguments and wake channel. Modules see a cold start."""
     _, _, module, tools_dir, args_file = argv
     del argv[1:]
-    hide_parking(args_file)
-    return module, tools_dir, args_file, take_channel()
+    original = getattr(sys, "orig_argv", None)  # From Python 3.10 on.
+    if original:
+        original[-4:] = [args_file]
+    return module, tools_dir, args_file, _take_channel()
 
 
 def load(module: str, channel: int) -> "int | None":
-    """
-    Imports a module, or says why not and ends. Returns the exit status of a process that the module
-    forked.
+    """Imports a module and what its calls need. Reports and ends where it cannot be imported.
+
+    Returns the exit status of a process that the module has forked.
     """
     runner_pid = os.getpid()
     try:
         __import__(module)
     except BaseException as error:
         if os.getpid() != runner_pid:
-            return 1  # As in a call.
+            return 1
         refuse(channel, describe(error))
     if os.getpid() != runner_pid:
         return 0
@@ -65,40 +52,33 @@ def load(module: str, channel: int) -> "int | None":
 
 
 def refuse(channel: int, reason: str) -> None:
-    """Says why there can be no call here, and ends."""
-    say(channel, {"unfit": reason[:_REASON_MAX_CHARACTERS]})
+    """Reports why the tool cannot be loaded ahead of its calls, and ends."""
+    report(channel, {"unfit": reason[:_REASON_MAX_CHARACTERS]})
     os._exit(1)
 
 
-def serve(channel: int, args_file: str, announce: object = None) -> int:
-    """
-    Says that everything is ready, and runs one call when it is told to. Otherwise as `answer`.
-    """
-    say(channel, {"ready": True})
-    if not _is_called(channel):
+def serve(channel: int, args_file: str, before_exit: object = None) -> int:
+    """Reports that the tool is loaded, waits, and runs one call. Otherwise as `answer`."""
+    report(channel, {"ready": True})
+    if os.read(channel, len(_CALL)) != _CALL:
         os._exit(0)
     os.close(channel)
     call = take(args_file)
-    return 1 if call is None else answer(call, announce)
+    return 1 if call is None else answer(call, before_exit)
 
 
-def hide_parking(args_file: str) -> None:
-    """Tools see the command line of a cold start."""
-    original = getattr(sys, "orig_argv", None)  # From Python 3.10 on.
-    if original:
-        original[-4:] = [args_file]
+def report(channel: int, message: dict) -> None:
+    """Sends the worker a line."""
+    os.write(channel, encode(message) + b"\n")
 
 
-def take_channel() -> int:
-    """
-    The socket that is descriptor 0, as another descriptor that no program inherits; stdin is empty
-    from now on.
-    """
+def _take_channel() -> int:
+    """Moves the socket from descriptor 0 to another that no program inherits; stdin is empty."""
     channel = os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    # A file object knows of what it was opened on, such as whether that can be rewound.
+    # A file object remembers what it was opened on, such as whether that can be rewound.
     encoding, errors = sys.stdin.encoding, sys.stdin.errors
     stdin = open(0, encoding=encoding, errors=errors, newline="\n", closefd=False)
     stdin.buffer.raw.name = sys.stdin.name
@@ -108,27 +88,11 @@ def take_channel() -> int:
 
 
 def _load_what_calls_need(module: str) -> None:
-    from . import artifact_parameters, class_tool, provided, returned, values  # noqa: F401
+    from . import artifact_parameters, class_tools, results, values  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
         from secure_tool_runtime import dumping  # noqa: F401
     members = list(vars(sys.modules[module]).values())
     codes = [getattr(each, "__code__", None) for each in members]
-    if any(getattr(code, "co_flags", 0) & _IS_ASYNC for code in codes):
+    if any(getattr(code, "co_flags", 0) & _CO_ASYNC for code in codes):
         import asyncio  # noqa: F401
-
-
-def say(channel: int, message: dict) -> None:
-    """Tells the worker something."""
-    os.write(channel, encode(message) + b"\n")
-
-
-def _is_called(channel: int) -> bool:
-    """Waits. False when nobody will call any more."""
-    line = b""
-    while len(line) < len(_CALL):
-        piece = os.read(channel, len(_CALL) - len(line))
-        if not piece:
-            return False
-        line += piece
-    return line == _CALL

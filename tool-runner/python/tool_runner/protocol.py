@@ -1,17 +1,12 @@
-"""
-The two files of the seam: runner_args.json comes in, result.json goes out. See
-tool-runner/PROTOCOL.md.
-"""
+"""Reads runner_args.json, writes result.json. See tool-runner/PROTOCOL.md."""
 
+import errno
 import os
 
+from .errors import Failure, describe, without_directories
 from .json_codec import decode, encode
 
 ERROR_MAX_CHARACTERS = 4000
-# errno.EMFILE, without importing errno.
-_EMFILE = 24
-_PIECE_BYTES = 65_536
-
 _REQUIRED = ("module", "result_file", "output_dir")
 # What a member is when it is absent or null; its type is the type it must have.
 _DEFAULTS = {
@@ -33,25 +28,6 @@ _DEFAULTS = {
     "max_result_bytes": 10_000_000,
     "load_only": False,
 }
-
-
-class BadArguments(Exception):
-    """
-    The arguments do not fit the function. The text names function and argument and may be
-    published.
-    """
-
-
-class Failure(Exception):
-    """
-    A call that ends in an error answer: a code of the protocol, a text that may be published, the
-    limit it met.
-    """
-
-    def __init__(self, code: str, text: str, limit: "str | None" = None) -> None:
-        super().__init__(text)
-        self.code = code
-        self.limit = limit
 
 
 class Call:
@@ -78,11 +54,12 @@ def take_call(path: str) -> Call:
 
     Raises OSError when it cannot be read and ValueError when it does not describe a call.
     """
-    document = _read(path)
+    with open(path, "rb") as file:
+        document = file.read()
     try:
         os.unlink(path)
     except OSError:
-        pass  # A read-only directory: then it is the worker that removes it.
+        pass  # The directory is read-only. The worker removes it.
     members = decode(document)
     if not isinstance(members, dict):
         raise ValueError(f"the file must hold an object, not {_json_name(members)}")
@@ -90,16 +67,16 @@ def take_call(path: str) -> Call:
 
 
 def result_document(result: dict, outputs: dict, max_bytes: int) -> bytes:
-    """The document for a call that succeeded.
-
-    Raises Failure for a result that JSON cannot express or that is larger than `max_bytes`.
+    """The document for a call that succeeded. Raises Failure where JSON cannot express the result,
+    or in more bytes.
     """
     try:
         document = encode({"result": result, "outputs": outputs})
     except RecursionError:
         raise Failure("EXECUTION_ERROR", "The tool's result is nested too deeply for JSON") from None
     except MemoryError:
-        raise Failure("EXECUTION_ERROR", "Out of memory while writing the tool's result", "memory") from None
+        text = "Out of memory while writing the tool's result"
+        raise Failure("EXECUTION_ERROR", text, "memory") from None
     except BaseException as error:
         # Objects inside the result are written by their __str__, which is the tool's code.
         raise Failure("EXECUTION_ERROR", f"The tool's result is not JSON: {describe(error)}") from None
@@ -112,80 +89,49 @@ def result_document(result: dict, outputs: dict, max_bytes: int) -> bytes:
     return document
 
 
-def error_document(code: str, text: str, limit: "str | None" = None) -> bytes:
-    """The document for a call that failed, at a limit of its sandbox perhaps."""
+def error_document(failure: Failure, call: Call) -> bytes:
+    """The document for a call that failed, without the paths of directories."""
+    text = without_directories(str(failure), os.path.dirname(call.result_file))
     if len(text) > ERROR_MAX_CHARACTERS:
         text = text[: ERROR_MAX_CHARACTERS - 1] + "…"
-    document = {"error": text, "error_code": code}
-    if limit is not None:
-        document["error_limit"] = limit
+    document = {"error": text, "error_code": failure.code}
+    if failure.limit is not None:
+        document["error_limit"] = failure.limit
     return encode(document)
 
 
-def write_result(path: str, document: bytes) -> None:
-    """
-    Puts the document in place in one step: a reader finds all of it or nothing. Raises OSError.
-    """
+def write_result(call: Call, document: bytes) -> None:
+    """Puts the document in place in one step, or an error where it has no room. Raises OSError."""
+    try:
+        _replace(call.result_file, document)
+    except OSError as error:
+        text = f"The tool's result cannot be written: {error.strerror}"
+        _replace(call.result_file, error_document(Failure("RESOURCE_EXHAUSTED", text), call))
+
+
+def _replace(path: str, document: bytes) -> None:
     temporary = f"{path}.{os.getpid()}"
     try:
-        descriptor = _open_new(temporary)
-        try:
-            _write(descriptor, document)
-        finally:
-            os.close(descriptor)
+        with _open_new(temporary) as file:
+            file.write(document)
         os.replace(temporary, path)
     except OSError:
-        _remove(temporary)
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass  # It was never there.
         raise
 
 
-# By the system's calls alone: a file object asks three times as much of the system, and a short
-# call takes no longer than that.
-def _read(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY)
+def _open_new(path: str) -> object:
+    """Opens a new file. Takes the descriptor of stdin where the tool has left no other free."""
     try:
-        pieces = []
-        while piece := os.read(descriptor, _PIECE_BYTES):
-            pieces.append(piece)
-        return b"".join(pieces)
-    finally:
-        os.close(descriptor)
-
-
-def _write(descriptor: int, document: bytes) -> None:
-    rest = memoryview(document)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def _open_new(path: str) -> int:
-    """
-    A new file. A tool that has left no descriptor free has no use for its standard input any more.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    try:
-        return os.open(path, flags, 0o644)
+        return open(path, "xb")
     except OSError as error:
-        if error.errno != _EMFILE:
+        if error.errno != errno.EMFILE:
             raise
         os.close(0)
-        return os.open(path, flags, 0o644)
-
-
-def describe(error: BaseException) -> str:
-    """Class and text of an exception."""
-    try:
-        text = str(error)
-    except Exception:
-        text = "(its text cannot be had)"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
+        return open(path, "xb")
 
 
 def _json_name(value: object) -> str:

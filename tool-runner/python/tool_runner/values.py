@@ -1,12 +1,11 @@
-"""What JSON does not know, as something that it knows: for the values inside a tool's result."""
+"""Values inside a tool's result that JSON does not know, as values that it knows."""
 
 
 def plain(value: object) -> object:
-    """A value for JSON: an object's members, numpy's numbers as numbers, and the text of all else.
-
-    Raises TypeError for what has its values still to give, as nobody would ever ask for them.
+    """Members of an object, numbers of numpy, text of anything else. Raises TypeError for values
+    that are still to come.
     """
-    problem = still_to_come(value)
+    problem = pending_kind(value)
     if problem:
         raise TypeError(f"it holds {problem}")
     members = members_of(value)
@@ -18,9 +17,7 @@ def plain(value: object) -> object:
 
 
 def members_of(value: object) -> object:
-    """
-    What a pydantic model dumps, or the fields of a dataclass as a dict; None for anything else.
-    """
+    """What a pydantic model dumps, the fields of a dataclass, or None."""
     if callable(getattr(type(value), "model_dump", None)):
         return value.model_dump()
     if hasattr(type(value), "__dataclass_fields__"):
@@ -30,11 +27,8 @@ def members_of(value: object) -> object:
     return None
 
 
-def still_to_come(value: object) -> "str | None":
-    """
-    What a generator, an iterator or a coroutine is, and what to do about it; None for anything
-    else.
-    """
+def pending_kind(value: object) -> "str | None":
+    """What a generator, an iterator or a coroutine is, and its remedy; None for other values."""
     kind = type(value)
     if hasattr(kind, "__next__") or hasattr(kind, "__anext__"):
         return f"a {kind.__name__}, whose values are still to come; make a list of them"

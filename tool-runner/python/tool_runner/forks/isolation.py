@@ -1,23 +1,19 @@
-"""
-What keeps a child of a template apart: its namespaces and mounts, and what it gives up before it
-may run a tool.
+"""Isolates a child of a template: namespaces, mounts, capabilities, system calls, limits.
 
-By `ctypes`, since Python has most of these calls late or not at all. A child inherits the loaded
-module.
+By `ctypes`: Python has some of these calls from 3.12 on, and others not at all.
 """
 
 import ctypes
+import fcntl
 import os
 import resource
+import signal
+import socket
 
-# clone(2) by machine: a process of its own that ends with SIGCHLD, as of fork(2), but in new
-# namespaces at once.
+# clone(2) by machine.
 _CLONE_NUMBER = {"x86_64": 56, "aarch64": 220}
-_SIGCHLD = 17
 _NEW_MOUNT, _NEW_CGROUP, _NEW_UTS, _NEW_IPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000
 _NEW_USER, _NEW_PID, _NEW_NETWORK = 0x1000_0000, 0x2000_0000, 0x4000_0000
-_CLOSE_RANGE_NUMBER = 436
-_LAST_DESCRIPTOR = 0xFFFF_FFFF
 
 # Flags of mount(2).
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
@@ -36,15 +32,13 @@ WORK_DIRECTORY = "/sandbox/work"
 # What the template has and its children must not: their work directories and its socket.
 TEMPLATE_DIRECTORY = "/sandbox/template"
 
-# The process id that was given last in the pid namespace of the process that reads or writes it
-# (proc_sys_kernel(5)).
-_LAST_NUMBER, _MAX_NUMBER = "/proc/sys/kernel/ns_last_pid", "/proc/sys/kernel/pid_max"
+# The last process id that the caller's pid namespace has given out (proc_sys_kernel(5)).
+_LAST_PID, _MAX_PID = "/proc/sys/kernel/ns_last_pid", "/proc/sys/kernel/pid_max"
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _libc.syscall.argtypes = [ctypes.c_long] * 6
 _libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
-# Named here, all are looked up once and not by each child.
 _libc.unshare.argtypes = [ctypes.c_int]
 _libc.capset.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
 _libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
@@ -57,17 +51,13 @@ class _Program(ctypes.Structure):
 
 
 class Isolation:
-    """
-    How each child of one template is kept apart. The methods are steps, in their order; each may
-    raise OSError.
-    """
+    """The steps that isolate each child of one template, in their order. Each may raise OSError."""
 
     def __init__(self, settings: dict) -> None:
+        """Raises KeyError or ValueError for settings or an unknown machine, and OSError where the
+        kernel lets no process choose ids (CONFIG_CHECKPOINT_RESTORE).
         """
-        Raises KeyError or ValueError where the settings are not those of PROTOCOL.md, or the
-        machine is unknown, and OSError where the kernel lets nobody choose process ids
-        (CONFIG_CHECKPOINT_RESTORE)."""
-        os.close(os.open(_LAST_NUMBER, os.O_WRONLY))
+        os.close(os.open(_LAST_PID, os.O_WRONLY))
         self._clone_number = _CLONE_NUMBER[os.uname().machine]
         self._has_network = settings["network"]
         self._has_terminals = settings["terminals"]
@@ -80,52 +70,40 @@ class Isolation:
         ]
 
     def lift_limits(self) -> None:
-        """
-        Has the template go by the worker's own limits: what it may bounds all its children
-        together.
-        """
+        """Gives the template the worker's limits: they bound all of its children together."""
         for name, _, _ in self._limits:
             hard = resource.getrlimit(name)[1]
             resource.setrlimit(name, (hard, hard))
 
     def clone(self) -> int:
-        """
-        Makes a child that is the first process of its own namespaces. Returns its number, 0 in the
-        child.
+        """Makes a child, the first process of new namespaces. Returns its id, 0 in the child.
 
-        What Python does after a fork is not done: the child is to fork once more before it runs
-        code of others.
+        Python's own work after a fork is left out: the child forks again before it runs a tool.
         """
         flags = _NEW_USER | _NEW_MOUNT | _NEW_PID | _NEW_IPC | _NEW_UTS
         if not self._has_network:
             flags |= _NEW_NETWORK
-        return _checked("clone", _libc.syscall(self._clone_number, flags | _SIGCHLD, 0, 0, 0, 0))
+        return _checked("clone", _libc.syscall(self._clone_number, flags | signal.SIGCHLD, 0, 0, 0, 0))
 
-    def name_user(self) -> None:
-        """
-        Has the child be in its user namespace who it is outside, and lets nobody make another such
-        namespace.
-        """
+    def enter_user(self) -> None:
+        """Gives the child its user id from outside, and forbids further user namespaces."""
         _write("/proc/self/setgroups", b"deny")
         _write("/proc/self/uid_map", b"%d %d 1" % (os.geteuid(), os.geteuid()))
         _write("/proc/self/gid_map", b"%d %d 1" % (os.getegid(), os.getegid()))
         _write("/proc/sys/user/max_user_namespaces", b"0")
 
-    def numbers(self) -> object:
+    def pids(self) -> object:
         """Process ids for runners, each once: the template has none of them."""
-        with open(_MAX_NUMBER) as file:
+        with open(_MAX_PID) as file:
             return iter(range(os.getpid() + 1, int(file.read())))
 
-    def number_next(self, number: int) -> None:
-        """Has the next process of the child's pid namespace have this id."""
-        _write(_LAST_NUMBER, b"%d" % (number - 1))
+    def set_next_pid(self, pid: int) -> None:
+        """Gives this id to the next process of the child's pid namespace."""
+        _write(_LAST_PID, b"%d" % (pid - 1))
 
     def mount(self, directory: str) -> None:
-        """
-        Gives the child file systems of its own where it can write, and hides what is the
-        template's.
-
-        `directory` is the child's work directory among those of the template.
+        """Mounts what is the child's own, with this directory of the template's as its work
+        directory, and hides the template's.
         """
         _mount(None, b"/", None, _RECURSIVE | _PRIVATE)
         _mount(f"{TEMPLATE_DIRECTORY}/{directory}".encode(), WORK_DIRECTORY.encode(), None, _BIND)
@@ -140,11 +118,8 @@ class Isolation:
         if not self._has_network:
             _raise_loopback()
 
-    def give_up(self, cpus: "list[int]") -> None:
-        """
-        Leaves the child, for good, nothing but what tools may have. It is in its control group by
-        now.
-        """
+    def drop_privileges(self, cpus: "list[int]") -> None:
+        """Takes from the child, for good, what tools may not have. It is in its control group."""
         _checked("unshare", _libc.unshare(_NEW_CGROUP))
         if cpus:
             os.sched_setaffinity(0, cpus)
@@ -164,42 +139,20 @@ class Isolation:
             resource.setrlimit(name, (soft, hard))
 
 
-def close_all_but(descriptors: "list[int]") -> None:
-    """Closes every other descriptor."""
-    first = 0
-    for descriptor in sorted(descriptors):
-        if descriptor > first:
-            _close_range(first, descriptor - 1)
-        first = descriptor + 1
-    _close_range(first, _LAST_DESCRIPTOR)
-
-
-def _close_range(first: int, last: int) -> None:
-    _checked("close_range", _libc.syscall(_CLOSE_RANGE_NUMBER, first, last, 0, 0, 0))
-
-
 def _bound(value: "int | None") -> int:
     return resource.RLIM_INFINITY if value is None else value
 
 
 def _raise_loopback() -> None:
-    from _socket import AF_INET, SOCK_DGRAM, socket
-
-    from fcntl import ioctl
-
     interface = b"lo".ljust(16, b"\0")
-    probe = socket(AF_INET, SOCK_DGRAM)
-    flags = int.from_bytes(ioctl(probe, _GET_FLAGS, interface + bytes(24))[16:18], "little")
-    ioctl(probe, _SET_FLAGS, interface + (flags | _IS_UP).to_bytes(2, "little") + bytes(22))
-    probe.close()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        flags = int.from_bytes(fcntl.ioctl(probe, _GET_FLAGS, interface + bytes(24))[16:18], "little")
+        fcntl.ioctl(probe, _SET_FLAGS, interface + (flags | _IS_UP).to_bytes(2, "little") + bytes(22))
 
 
 def _write(path: str, text: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, text)
-    finally:
-        os.close(descriptor)
+    with open(path, "wb", buffering=0) as file:
+        file.write(text)
 
 
 def _mount(

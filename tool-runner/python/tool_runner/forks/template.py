@@ -1,82 +1,65 @@
-"""
-A runner that loads its tool once and makes children that wait for one call each. See
-tool-runner/PROTOCOL.md.
+"""A runner that loads its tool once and forks children for its calls. See
+tool-runner/PROTOCOL.md, "Templates".
 """
 
 import gc
 import os
 import sys
 
-from .fork_mask import ForkMask
-from .fork_safety import close_inherited, why_not_to_fork
+from .descriptors import close_all_but
+from ..errors import describe
 from ..json_codec import decode
-from ..parked import load, refuse, say, take_parameters
-from ..protocol import describe
-from ..runner import prepare, unusable
+from ..parked import load, refuse, report, take_parameters
+from ..runner import fail, prepare
 
-_MAX_LINE_BYTES = 65_536
 _WORK_DIRECTORY_NAMES = {"input", "output", "status.pipe", "runner_args.json"}
 
 
 def template(argv: "list[str]") -> int:
-    """
-    Makes children from the module `argv[2]` as it is told to. Returns the process's exit status, or
-    that of a child.
+    """Loads the module `argv[2]` and makes children for orders. Returns the exit status of the
+    process that this is then: the template, or a child.
     """
     if len(argv) != 5:
-        return unusable("usage: tool_runner --template MODULE TOOLS_DIR RUNNER_ARGS_FILE")
+        return fail("usage: tool_runner --template MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     module, tools_dir, args_file, channel = take_parameters(argv)
     own_descriptors = {0, 1, 2, channel}
-    close_inherited(own_descriptors)
-    orders = Orders(channel)
-    settings = orders.next()
-    if settings is None:
+    close_all_but(own_descriptors)
+    # Reads no more than there is, and leaves the descriptor to its owner.
+    lines = open(channel, "rb", closefd=False)
+    settings = lines.readline()
+    if not settings:
         return 0
     prepare(tools_dir)
-    fork_mask = ForkMask()
     status = load(module, channel)
     if status is not None:
         return status
-    # What is only waiting to be collected may have files open.
+    # Garbage may hold open files.
     gc.collect()
-    try:
-        # Not before the module, which may have one of its own by the name of one that this needs.
-        from .children import Children
-
-        children = Children(settings, channel, args_file, fork_mask)
-    except Exception as error:
-        refuse(channel, f"children of it cannot be isolated: {describe(error)}")
-    places = {path: set() for path in settings["tmpfs"]}
-    places[os.path.dirname(args_file)] = _WORK_DIRECTORY_NAMES
-    reason = why_not_to_fork(own_descriptors, places) or children.generators.find()
-    if reason is not None:
-        refuse(channel, f"it cannot be forked after its import: {reason}")
-    _flush()
-    say(channel, {"ready": True})
-    return children.make(orders)
-
-
-def _flush() -> None:
+    children = _prepare_children(decode(settings), channel, args_file, own_descriptors)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
-            pass  # Whoever reads it may be gone; the children have streams of their own.
+            pass  # Its reader may be gone. Children have other streams.
+    report(channel, {"ready": True})
+    return children.make(map(decode, lines))
 
 
-class Orders:
-    """What the worker says: lines of JSON from a socket that nobody else reads."""
+def _prepare_children(settings: dict, channel: int, args_file: str, own: "set[int]") -> object:
+    """Refuses a tool that may not be forked, or whose children cannot be isolated."""
+    # After the module, which may have another one by the name of one that these need.
+    try:
+        from .children import Children
+        from .fork_safety import why_not_to_fork
+        from .reseeding import Generators
 
-    def __init__(self, channel: int) -> None:
-        self._channel = channel
-        self._held = b""
-
-    def next(self) -> "dict | None":
-        """Waits for one; None when there will be no more."""
-        while b"\n" not in self._held:
-            piece = os.read(self._channel, _MAX_LINE_BYTES)
-            if not piece or len(self._held) > _MAX_LINE_BYTES:
-                return None
-            self._held += piece
-        line, _, self._held = self._held.partition(b"\n")
-        return decode(line)
+        generators = Generators()
+        children = Children(settings, channel, args_file, generators)
+    except Exception as error:
+        refuse(channel, f"children of it cannot be isolated: {describe(error)}")
+    places = {path: set() for path in settings["tmpfs"]}
+    places[os.path.dirname(args_file)] = _WORK_DIRECTORY_NAMES
+    reason = why_not_to_fork(own, places) or generators.find()
+    if reason is not None:
+        refuse(channel, f"it cannot be forked after its import: {reason}")
+    return children

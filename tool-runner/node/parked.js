@@ -1,10 +1,10 @@
 /**
- * Loads a tool before its call and waits for it. See tool-runner/PROTOCOL.md, "Parked".
+ * A runner that loads its tool before there is a call. See tool-runner/PROTOCOL.md, "Parked".
  */
 import { Context } from "./context.js";
 import { parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
-import { beginning, describe } from "./telling.js";
+import { beginning, describe } from "./errors.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { clearTimeout, process, setImmediate, setTimeout, Promise: NativePromise } = globalThis;
@@ -41,7 +41,7 @@ export async function park(load, onCall) {
   } catch (thrown) {
     refuse(`the runner cannot work beside it: ${describe(thrown)}`);
   }
-  tell({ ready: true });
+  report({ ready: true });
   // Not even the event loop runs meanwhile.
   if (!isCalled()) end(0);
   closeSync(channel);
@@ -118,12 +118,12 @@ function isCalled() {
  * @returns {never}
  */
 function refuse(reason) {
-  tell({ unfit: beginning(reason, reasonMaxCharacters) });
+  report({ unfit: beginning(reason, reasonMaxCharacters) });
   return end(1);
 }
 
 /** @param {{ ready: true } | { unfit: string }} message */
-function tell(message) {
+function report(message) {
   try {
     writeSync(channel, `${stringify(message)}\n`);
   } catch {

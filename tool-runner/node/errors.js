@@ -1,6 +1,7 @@
 /**
- * How the runner tells what went wrong: a text for the caller, a stack for stderr.
+ * What a call that fails is answered with, and what goes to stderr.
  */
+import { isToolError } from "./context.js";
 import { encode } from "./json.js";
 
 const { from: bytesOf } = Buffer;
@@ -18,6 +19,81 @@ const maxValueCharacters = 500;
 const maxWrites = 100;
 const unknownText = "(its text cannot be had)";
 const here = `file://${import.meta.dirname}/`;
+
+/** Limits of the sandbox that codes of the system's errors stand for. */
+const limitCodes = new Map([
+  ["ENOMEM", "memory"],
+  ["EMFILE", "open_files"],
+  ["EFBIG", "file_size"],
+]);
+
+/** A call that ends in an error answer: a code of the protocol and a text that may be published. */
+export class Failure extends Error {
+  #code;
+  #limit;
+
+  /**
+   * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" |
+   *   "RESOURCE_EXHAUSTED"} code
+   * @param {string} text
+   * @param {string} [limit] of the sandbox, which the tool met
+   */
+  constructor(code, text, limit) {
+    super(text);
+    this.#code = code;
+    this.#limit = limit;
+  }
+
+  get limit() {
+    return this.#limit;
+  }
+
+  get code() {
+    return this.#code;
+  }
+
+  /**
+   * Asks nothing of the value: a proxy that a tool throws may answer `instanceof` by throwing
+   * again.
+   *
+   * @param {unknown} thrown
+   * @returns {thrown is Failure}
+   */
+  static is(thrown) {
+    return typeof thrown === "object" && thrown !== null && #code in thrown;
+  }
+}
+
+/**
+ * What to answer when the tool threw.
+ *
+ * @param {unknown} thrown
+ */
+export function failureOf(thrown) {
+  if (!isToolError(thrown)) {
+    return new Failure("EXECUTION_ERROR", `Tool threw ${describe(thrown)}`, limitMetBy(thrown));
+  }
+  const text = `${thrown.message}`;
+  return new Failure("TOOL_ERROR", text || "The tool reported an error without a text");
+}
+
+/**
+ * @param {{ module: string }} call
+ * @param {string} reason
+ */
+export function importFailure({ module }, reason) {
+  return new Failure("IMPORT_ERROR", `Module "${module}" cannot be imported: ${reason}`);
+}
+
+/** @param {unknown} thrown */
+function limitMetBy(thrown) {
+  try {
+    return limitCodes.get(/** @type {NodeJS.ErrnoException} */ (thrown).code ?? "");
+  } catch {
+    // Whatever a getter of the tool's throws.
+    return undefined;
+  }
+}
 
 /**
  * Class and text of what was thrown, with its causes: `TypeError: fetch failed (cause: Error:

@@ -1,8 +1,7 @@
-"""Generators of random numbers that a loaded module holds, seeded anew in each child of a template.
+"""Reseeds the random number generators of a loaded module in each child of a template.
 
-Children begin as copies of the template and would draw the same numbers. Libraries that compare
-process ids notice the fork by themselves, such as OpenSSL from 1.1.1 on: no two children have the
-same id, and none has the template's.
+Children are copies of the template and would draw the same numbers. Libraries that compare process
+ids, such as OpenSSL from 1.1.1 on, reseed by themselves: each child has an id of its own.
 """
 
 import ctypes
@@ -10,9 +9,9 @@ import gc
 import os
 import sys
 
-from ..protocol import describe
+from ..errors import describe
 
-# Packages with a native generator that imports draw from and that nothing can seed anew.
+# Packages with a native generator that imports draw from and that nothing can reseed.
 _UNREACHABLE = (
     *("apsw", "cupy", "duckdb", "mxnet", "paddle", "polars", "pysqlite3", "tensorflow", "tokenizers", "torch"),
     "ulid_transform",
@@ -20,30 +19,26 @@ _UNREACHABLE = (
 _FIRST_OPENSSL_THAT_COMPARES_IDS = 0x1010_1000
 _NUMPY_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
-# Parts of a UUID of version 1 as an integer: the clock sequence, the node, and the bit of a node
-# that was drawn.
+# Parts of a UUID of version 1 as an integer: clock sequence, node, bit of a random node.
 _CLOCK_SEQUENCE, _NODE, _IS_DRAWN = 0x3FFF << 48, (1 << 48) - 1, 1 << 40
 _UUID_BYTES = 16
 
 
 class Unreachable(Exception):
-    """A generator that cannot be seeded anew."""
+    """A generator that cannot be reseeded."""
 
 
 class Generators:
-    """The generators of this process that do not notice a fork."""
+    """The generators of this process that do not detect a fork."""
 
     def __init__(self) -> None:
         self._seeders: list = []
 
     def find(self) -> "str | None":
-        """
-        Finds those of the loaded module, and seeds them. Returns why one of them cannot be, or
-        None.
-        """
+        """Finds and reseeds those of the loaded module. Returns why one cannot be, or None."""
         try:
             _check_native()
-            # The collector does not list what the module has frozen.
+            # The collector does not list what the module may have frozen.
             gc.unfreeze()
             for find in (_of_libc, _of_python, _of_numpy, _of_sqlite, _of_uuid, _of_multiprocessing):
                 self._seeders += find()
@@ -55,7 +50,7 @@ class Generators:
         return None
 
     def seed(self) -> None:
-        """Seeds all of them from the system's randomness."""
+        """Reseeds all of them from the system's randomness."""
         for seed in self._seeders:
             seed()
 
@@ -70,11 +65,11 @@ def _check_native() -> None:
             raise Unreachable(f"{os.path.basename(path)} is older than OpenSSL 1.1.1")
 
 
-def _mapped(beginning: str) -> "set[str]":
-    """Loaded libraries whose names begin like that."""
+def _mapped(prefix: str) -> "set[str]":
+    """Loaded libraries whose names begin with this."""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as lines:
         paths = {line.rstrip("\n").split(None, 5)[5] for line in lines if "/" in line}
-    return {path for path in paths if os.path.basename(path).startswith(beginning)}
+    return {path for path in paths if os.path.basename(path).startswith(prefix)}
 
 
 def _instances(kind: type) -> list:
@@ -127,7 +122,7 @@ def _name_of(kind: type) -> str:
 
 
 def _of_numpy() -> list:
-    """Every bit generator of numpy, and what draws from them."""
+    """Every bit generator of numpy, and the generators on top of them."""
     numpy = sys.modules.get("numpy.random")
     if numpy is None:
         return []
@@ -142,11 +137,10 @@ def _of_numpy() -> list:
     def seed() -> None:
         own.seed()
         for each in bits:
-            # What pickle would give a copy of a new one: from numpy 2 on also the sequence that
-            # others are spawned from.
+            # Pickle's state of a new one has, from numpy 2 on, the sequence that others spawn from.
             each.__setstate__(type(each)().__reduce__()[2])
         for each in legacy:
-            # Drops the number that it holds back for the next one of a normal distribution.
+            # Drops the normal number that it has drawn ahead.
             each.set_state(each._bit_generator.state)
 
     before = [each._seed_seq for each in bits]
@@ -168,15 +162,12 @@ def _of_sqlite() -> list:
         randomness = ctypes.CDLL(module.__file__).sqlite3_randomness
     except (AttributeError, OSError):
         raise Unreachable("the generator of SQLite cannot be seeded anew") from None
-    # This call has SQLite ask the system before it draws again.
+    # With this call SQLite reseeds from the system before it draws again.
     return [lambda: randomness(0, None)]
 
 
 def _of_uuid() -> list:
-    """
-    What `uuid1` draws once: nothing else can have libuuid draw it anew, so that each child changes
-    it by a mask.
-    """
+    """What `uuid1` draws once. Nothing makes libuuid draw it again, so each child masks it."""
     module = sys.modules.get("uuid")
     generate = getattr(module, "_generate_time_safe", None)
 
@@ -200,7 +191,7 @@ def _masked(generate: object, mask: int) -> object:
 
 
 def _of_multiprocessing() -> list:
-    """The key by which processes of one program know each other."""
+    """The key by which processes of a program authenticate each other."""
     module = sys.modules.get("multiprocessing.process")
     if module is None:
         return []

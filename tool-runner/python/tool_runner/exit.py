@@ -1,0 +1,105 @@
+"""
+The end of a call's process.
+
+Threads and exit handlers of the tool end first, within a limit. Then the process exits without
+finalizing the interpreter, which takes up to 200 ms where large packages are loaded. It is
+finalized where a file is open for writing: an object may hold back a part of its content.
+"""
+
+# `signal` without its enumerations, whose import takes a cold call from 56 to 66 ms.
+import _signal as signal
+import atexit
+import os
+import stat
+import sys
+
+LINGER_SECONDS = 2.0
+_NOTICE = (
+    b"tool_runner: ended threads or exit handlers that were still running %g s after the tool\n"
+    % LINGER_SECONDS
+)
+# Of a link in /proc/self/fd: the descriptor was opened for writing (proc_pid_fd(5)).
+_IS_WRITABLE = 0o200
+
+
+def register() -> None:
+    """Lifts the limit after all exit handlers that are registered later."""
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
+
+
+def limit(status: int) -> None:
+    """Ends the process with this status when threads and exit handlers take too long.
+
+    By a signal: a thread that has just started when the interpreter ends can crash it.
+    """
+
+    def end(_signal_number: int, _frame: object) -> None:
+        try:
+            os.write(2, _NOTICE)
+        finally:
+            os._exit(status)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, LINGER_SECONDS)
+
+
+def leave(status: int, before_exit: object = None) -> None:
+    """Ends the process with a status; returns where the interpreter has to be finalized.
+
+    `before_exit` is called with the status when nothing else is left to do.
+    """
+    limit(status)
+    _flush_output()
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()
+        if _writes_files():
+            return
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            stream.flush()
+        _flush_libraries()
+        if before_exit is not None:
+            before_exit(status)
+    except BaseException:
+        return  # The interpreter meets the same when it ends, and reports it.
+    os._exit(status)
+
+
+def _flush_output() -> None:
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except Exception:
+            # Nothing reads it any more. Python would end with status 120.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def _writes_files() -> bool:
+    """Whether Python or a library has a regular file open for writing. Raises without /proc."""
+    return any(map(_is_written, os.listdir("/proc/self/fd")))
+
+
+def _is_written(descriptor: str) -> bool:
+    if int(descriptor) <= 2:
+        return False
+    try:
+        is_file = stat.S_ISREG(os.fstat(int(descriptor)).st_mode)
+    except OSError:
+        return False  # The list itself was read by it.
+    return is_file and bool(os.lstat(f"/proc/self/fd/{descriptor}").st_mode & _IS_WRITABLE)
+
+
+def _flush_libraries() -> None:
+    """Flushes what C libraries hold back (fflush(3))."""
+    if "ctypes" in sys.modules or any(map(_is_library, list(sys.modules.values()))):
+        import ctypes
+
+        ctypes.pythonapi.fflush(None)
+
+
+def _is_library(module: object) -> bool:
+    """Whether it is an extension module that does not belong to Python."""
+    # Some entries of `sys.modules` are other objects.
+    path = vars(module).get("__file__") if isinstance(module, type(sys)) else None
+    return isinstance(path, str) and not path.endswith(".py") and "/lib-dynload/" not in path
