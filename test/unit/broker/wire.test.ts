@@ -3,7 +3,7 @@
  */
 import { fc, test } from "@fast-check/vitest";
 import { describe, expect } from "vitest";
-import { sliceMembers } from "../../../worker/broker/dev/members.ts";
+import { sliceMembers } from "../../../worker/support/json/members.ts";
 import {
   LineSplitter,
   decodeAnswer,

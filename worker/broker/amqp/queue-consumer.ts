@@ -6,7 +6,7 @@ import type { Clock } from "../../support/clock.ts";
 import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
 import type { DeliveryBuffer } from "../delivery-buffer.ts";
 import type { BrokerLog } from "../log.ts";
-import { reopen } from "../reopening.ts";
+import { reopen } from "../group-consumer.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { consumerEnded, consumerFailure } from "./failures.ts";
 import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./messages.ts";

@@ -19,7 +19,7 @@ import { abortable } from "../../support/within.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";
 import { noUnsettledCalls } from "../delivery-tracker.ts";
 import { type BrokerLog, reasonOf } from "../log.ts";
-import { openSome, withoutQueue } from "../reopening.ts";
+import { openSome, withoutQueue } from "../group-consumer.ts";
 import { Routes, type RoutesParts } from "../routes.ts";
 import { AmqpConnection, type ConnectionOptions } from "./connection.ts";
 import { isNotFound } from "./failures.ts";

@@ -10,7 +10,7 @@ import {
   isJsonObject,
   parseJson,
 } from "../../support/json/json.ts";
-import { decodeString, sliceMembers } from "./members.ts";
+import { decodeString, sliceMembers } from "../../support/json/members.ts";
 
 export { type Line, LineSplitter } from "./lines.ts";
 

@@ -10,16 +10,16 @@ import { BrokerError, type SessionEnd } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { parseSolaceHosts } from "./address.ts";
 import { Answers } from "./answers.ts";
-import { missingCapability } from "./library/capabilities.ts";
-import { nameOf } from "./library/credentials.ts";
+import { missingCapability } from "./capabilities.ts";
+import { nameOf } from "./credentials.ts";
 import { type Login, connectFailure, isFull, requestFailure } from "./failures.ts";
 import {
   type ConnectionOptions,
   connectTimeoutMs,
   createLibrarySession,
   requestTimeoutMs,
-} from "./library/library-session.ts";
-import { correlationKeyOf, textOf } from "./library/library.ts";
+} from "./login.ts";
+import { correlationKeyOf, textOf } from "./library.ts";
 
 /** Milliseconds for the broker to say goodbye, so that what was settled last has surely arrived. */
 const closeTimeoutMs = 5_000;

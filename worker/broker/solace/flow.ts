@@ -12,10 +12,10 @@ import {
   consumerProperties,
   outcomes,
   queueFacts,
-} from "./library/consumer-properties.ts";
+} from "./flow-properties.ts";
 import { requestFailure } from "./failures.ts";
-import { requestTimeoutMs } from "./library/library-session.ts";
-import { correlationKeyOf, toTopic } from "./library/library.ts";
+import { requestTimeoutMs } from "./login.ts";
+import { correlationKeyOf, toTopic } from "./library.ts";
 import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
 
 /**

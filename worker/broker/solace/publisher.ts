@@ -9,7 +9,7 @@ import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broke
 import type { StatusDelivery } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { isFull, requestFailure } from "./failures.ts";
-import { subcodeOf } from "./library/library.ts";
+import { subcodeOf } from "./library.ts";
 import { toMessage } from "./messages.ts";
 
 /** Messages that are not sent or not confirmed; further ones are refused. */

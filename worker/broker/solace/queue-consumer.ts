@@ -7,18 +7,18 @@ import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
 import type { DeliveryBuffer } from "../delivery-buffer.ts";
 import type { BrokerLog } from "../log.ts";
-import { reopen } from "../reopening.ts";
+import { reopen } from "../group-consumer.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { isReplay } from "./failures.ts";
 import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
-import type { Queues } from "./queues.ts";
+import type { Topology } from "./topology.ts";
 
 /** What a consumer takes from, and how much. */
 export interface QueueConsumerOptions {
   /** The queue's name in its group. */
   readonly queue: string;
-  readonly queues: Pick<Queues, "addressOf" | "bind">;
+  readonly queues: Pick<Topology, "addressOf" | "bind">;
   /** Routes the calls of the queue's tools into it. Throws BrokerError. */
   readonly attract: (signal: AbortSignal) => Promise<void>;
   /**

@@ -16,20 +16,20 @@ import {
 } from "../broker.ts";
 import { DeliveryBuffer } from "../delivery-buffer.ts";
 import { noUnsettledCalls } from "../delivery-tracker.ts";
-import { openSome, withoutQueue } from "../reopening.ts";
+import { openSome, withoutQueue } from "../group-consumer.ts";
 import { Routes } from "../routes.ts";
 import type { SolaceConfig } from "./config.ts";
 import { SolaceConnection } from "./connection.ts";
-import type { ConnectionOptions } from "./library/library-session.ts";
+import type { ConnectionOptions } from "./login.ts";
 import type { Flow } from "./flow.ts";
 import { Publisher } from "./publisher.ts";
 import { QueueConsumer } from "./queue-consumer.ts";
-import { Queues, type QueuesOptions } from "./queues.ts";
+import { Topology, type TopologyOptions } from "./topology.ts";
 import { Audience } from "./subscription.ts";
 
 /** Where the broker is, how its queues are made, and how much to take from them. */
 export interface SolaceBrokerOptions
-  extends ConnectionOptions, QueuesOptions, Pick<SolaceConfig, "statusDelivery"> {
+  extends ConnectionOptions, TopologyOptions, Pick<SolaceConfig, "statusDelivery"> {
   /**
    * Consumed queues with the limit of unsettled deliveries of each. The library prefetches one
    * more.
@@ -74,7 +74,7 @@ class SolaceSession implements BrokerSession {
   constructor(connection: SolaceConnection, options: SolaceBrokerOptions, carried: UnsettledCalls) {
     const { placement, maxDeliveries, log, clock = systemClock } = options;
     const { ended } = connection;
-    const queues = new Queues(options);
+    const queues = new Topology(options);
     const buffer = new DeliveryBuffer(ended);
     const routes = new Routes({
       queues: [...options.queues.keys()],
@@ -164,7 +164,12 @@ class SolaceSession implements BrokerSession {
   }
 
   /** Without a flow, the consumer of the queue unroutes the tool when it has one. */
-  async #unroute(queues: Queues, tool: string, queue: string, signal: AbortSignal): Promise<void> {
+  async #unroute(
+    queues: Topology,
+    tool: string,
+    queue: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const flow = this.#consumers.get(queue)?.flow;
     try {
       if (flow !== undefined) await queues.repel(flow, tool, signal);

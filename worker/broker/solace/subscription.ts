@@ -8,8 +8,8 @@ import { abortable } from "../../support/within.ts";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { requestTimeoutMs } from "./library/library-session.ts";
-import { toTopic } from "./library/library.ts";
+import { requestTimeoutMs } from "./login.ts";
+import { toTopic } from "./library.ts";
 import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
 
 /** A pattern that the broker knows, and who listens to it. */

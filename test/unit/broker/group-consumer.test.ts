@@ -3,7 +3,7 @@
  */
 import { expect, test, vi } from "vitest";
 import { BrokerError } from "../../../worker/broker/broker.ts";
-import { type Reopenable, openSome, reopen } from "../../../worker/broker/reopening.ts";
+import { type Reopenable, openSome, reopen } from "../../../worker/broker/group-consumer.ts";
 import { patience } from "../../support/patience.ts";
 import { keptLog } from "../../support/rabbitmq-options.ts";
 import { HandClock } from "./hand-clock.ts";

@@ -22,7 +22,7 @@ import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { queueDescriptor } from "./library/consumer-properties.ts";
+import { queueDescriptor } from "./flow-properties.ts";
 import { isNotPermitted, isUnknownQueue } from "./failures.ts";
 import { Flow, type FlowOptions } from "./flow.ts";
 
@@ -45,25 +45,25 @@ const quotaMb = 5_000;
 const maxNameBytes = 200;
 
 /** What decides names and properties. */
-export interface QueuesOptions extends Pick<SolaceConfig, "maxDeliveries"> {
+export interface TopologyOptions extends Pick<SolaceConfig, "maxDeliveries"> {
   readonly namespace: string;
   readonly group: string;
   readonly log: BrokerLog;
 }
 
 /** The queues of one namespace. */
-export class Queues {
-  readonly #options: QueuesOptions;
+export class Topology {
+  readonly #options: TopologyOptions;
   /** Limits that were told of, by queue: a queue is bound to again and again. */
   readonly #toldLimits = new Map<string, number | undefined>();
-  /** Queues whose largest message was told of. */
+  /** Topology whose largest message was told of. */
   readonly #toldSizes = new Set<string>();
   /**
    * Topics and queues whose subscriptions only an administrator may change, and that were told of.
    */
   readonly #toldSubscriptions = new Set<string>();
 
-  constructor(options: QueuesOptions) {
+  constructor(options: TopologyOptions) {
     this.#options = options;
   }
 

@@ -3,10 +3,10 @@
  */
 import { hostname } from "node:os";
 import solace from "solclientjs";
-import { newId } from "../../../support/ids.ts";
-import { BrokerError } from "../../broker.ts";
-import type { BrokerLog } from "../../log.ts";
-import type { SolaceConfig } from "../config.ts";
+import { newId } from "../../support/ids.ts";
+import { BrokerError } from "../broker.ts";
+import type { BrokerLog } from "../log.ts";
+import type { SolaceConfig } from "./config.ts";
 import { loginProperties } from "./credentials.ts";
 import { library, textOf } from "./library.ts";
 
