@@ -5,15 +5,17 @@ import { fc, test } from "@fast-check/vitest";
 import { describe, expect } from "vitest";
 import { sliceMembers } from "../../../worker/support/json/members.ts";
 import {
-  LineSplitter,
-  decodeAnswer,
   decodeCommand,
-  encodeCommand,
   encodeError,
   encodeMessage,
   encodeOk,
-  encodePublish,
   encodeTimeout,
+} from "../../../harness/dev-broker/dev-broker-frames.ts";
+import {
+  LineSplitter,
+  decodeAnswer,
+  encodeCommand,
+  encodePublish,
 } from "../../../worker/broker/dev/wire.ts";
 import { timesTheWork } from "../../support/cpu-time.ts";
 
