@@ -8,10 +8,9 @@ export class DeliveryBuffer implements AsyncIterable<Delivery> {
   readonly #connectionEnded: AbortSignal;
   #waiting: Delivery[] = [];
   #isComplete = false;
-  /** Resolves when a delivery arrived, or no more will. */
   #changed = Promise.withResolvers<void>();
 
-  /** @param connectionEnded aborts with the connection; the broker redelivers what waits then */
+  /** The broker redelivers what waits when `connectionEnded` aborts. */
   constructor(connectionEnded: AbortSignal) {
     this.#connectionEnded = connectionEnded;
     connectionEnded.addEventListener("abort", () => this.#notify(), { once: true });

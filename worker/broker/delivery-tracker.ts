@@ -1,9 +1,12 @@
 /**
- * Counts the calls that go on although the connection that they came through is lost.
+ * Counts the calls that still run although their connection is lost.
+ *
+ * They count against the prefetch limit of the next connection: a worker whose slots are taken
+ * would prefetch calls that other workers can run.
  */
-import type { UnsettledCalls, Delivery, PrefetchPermits } from "./broker.ts";
+import type { Delivery, PrefetchPermits, UnsettledCalls } from "./broker.ts";
 
-/** Connections without a former one. */
+/** For a connection without a former one. */
 export const noUnsettledCalls: UnsettledCalls = {
   permitsOf: (_queue, limit) => ({ available: limit, onRelease: () => {} }),
 };
@@ -15,7 +18,7 @@ class QueuePermits implements PrefetchPermits {
   #withheld: number;
   /** Permits that were released before there was a listener. */
   #pending = 0;
-  #listener: (() => void) | undefined;
+  #listener = (): void => void this.#pending++;
 
   constructor(limit: number, carried: number) {
     this.#limit = limit;
@@ -32,30 +35,23 @@ class QueuePermits implements PrefetchPermits {
   update(carried: number): void {
     if (this.#withheld <= this.#toWithhold(carried)) return;
     this.#withheld--;
-    if (this.#listener === undefined) this.#pending++;
-    else this.#listener();
+    this.#listener();
   }
 
-  /**
-   * One permit stays available: the broker redelivers carried calls, and only a delivery tells that
-   * they run here.
-   */
+  /** One permit stays: only the redelivery of a carried call shows that it runs here. */
   #toWithhold(carried: number): number {
     return Math.max(0, Math.min(carried, this.#limit) - 1);
   }
 }
 
-/**
- * Follows deliveries to their settlement, across lost connections. Unsettled deliveries of a lost
- * connection count against the prefetch limit of the next one: a worker whose slots are taken would
- * prefetch calls that other workers can run.
- */
+/** Follows deliveries to their settlement, across lost connections. */
 export class DeliveryTracker implements UnsettledCalls {
   readonly #redelivers: boolean;
   /** Counts connections. */
   #connection = 0;
   /** Of the connection of the moment, by queue. */
   #unsettled = new Map<string, number>();
+  /** Of lost connections, by queue. */
   readonly #carried = new Map<string, number>();
   readonly #permits = new Map<string, QueuePermits>();
 
@@ -112,8 +108,8 @@ export class DeliveryTracker implements UnsettledCalls {
   }
 }
 
-function queueOf({ queue }: Delivery): string {
-  return queue ?? "";
+function queueOf({ queue = "" }: Delivery): string {
+  return queue;
 }
 
 function add(counts: Map<string, number>, queue: string, change: number): void {

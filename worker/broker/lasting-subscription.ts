@@ -1,32 +1,26 @@
 /**
- * A subscription that outlives the sessions which it is made on, one after the other.
+ * A subscription that outlives its sessions.
  */
 import type { BrokerSession, BrokerSubscription, HeardMessage } from "./broker.ts";
 
-/** What of a session matters here. */
 type Source = Pick<BrokerSession, "subscribe">;
 
 /**
- * Hears what the subscription of the moment hears, and waits while there is none. What a former one
- * has heard and nobody has pulled is lost when the next one takes its place. Owns the subscriptions
- * beneath it.
+ * Owns a subscription on the session of the moment, and waits while there is none. A move loses
+ * what the former one has received and the consumer has not pulled.
  */
 export class LastingSubscription implements BrokerSubscription {
   readonly #pattern: string;
   readonly #onDispose: () => void;
-  /** Where it is going, or is. */
+  /** The session of the last move, which may be under way. */
   #target: Source | undefined;
   #current: { readonly source: Source; readonly heard: BrokerSubscription } | undefined;
-  /** What former subscriptions had dropped. */
+  /** By former subscriptions. */
   #droppedBefore = 0;
   #isEnded = false;
-  /** Resolves when `#current` or `#isEnded` changes. */
   #changed = Promise.withResolvers<void>();
 
-  /**
-   * Hears nothing before it has moved to a session. `onDispose` is told when it will hear nothing
-   * more.
-   */
+  /** Has no session before the first move. */
   constructor(pattern: string, onDispose: () => void) {
     this.#pattern = pattern;
     this.#onDispose = onDispose;
@@ -36,15 +30,11 @@ export class LastingSubscription implements BrokerSubscription {
     return this.#droppedBefore + (this.#current?.heard.dropped ?? 0);
   }
 
-  /** Whether it hears what `session` does. */
   isOn(session: Source): boolean {
     return this.#current?.source === session;
   }
 
-  /**
-   * Subscribes on `session` and leaves the one before; the last call wins. Does nothing once the
-   * subscription has ended. Throws BrokerError, or the signal's reason.
-   */
+  /** The last move wins. Does nothing after the end. Throws BrokerError, or the signal's reason. */
   async moveTo(session: Source, signal: AbortSignal): Promise<void> {
     if (this.#isEnded) return;
     this.#target = session;

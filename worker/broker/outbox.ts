@@ -1,6 +1,5 @@
 /**
- * Keeps what we publish until a broker has confirmed it, across the loss of connections and while
- * the broker refuses it.
+ * Keeps messages until a broker has confirmed them, across lost connections and refusals.
  */
 import { resentProperty } from "../protocol/request.ts";
 import type { Clock } from "../support/clock.ts";
@@ -12,50 +11,37 @@ import {
   type PublishOutcome,
 } from "./broker.ts";
 
-/**
- * Messages that may wait for their confirmation; more means that nobody upstream limits the calls
- * in flight.
- */
+/** Limits of what waits for its confirmation. */
 const maxHeldMessages = 1_000;
-
-/** Payload bytes that may wait for their confirmation. */
 const maxHeldBytes = 128 * 1024 * 1024;
 
-/** Attempts at the last of the delays. */
-const lateAttempts = 16;
-
-/**
- * Milliseconds between attempts to publish a retried message, a minute and a half in all: a full
- * queue is waited for.
- */
+/** Milliseconds between attempts to publish a retried message, a minute and a half in all. */
 export const retryDelaysMs: readonly number[] = [
   ...[250, 500, 1_000, 2_000, 4_000],
-  ...Array.from({ length: lateAttempts }, () => 5_000),
+  ...Array.from({ length: 16 }, () => 5_000),
 ];
 
-/** Milliseconds within which a session whose connection broke under a command says so. */
+/** Milliseconds within which a session whose connection broke under a command reports its end. */
 export const lossNoticeMs = 1_000;
 
-/** What of a session matters here. */
 type Outlet = Pick<BrokerSession, "publish" | "closed">;
 
-/** What is left of {@link retryDelaysMs}. */
+/** The rest of {@link retryDelaysMs}. */
 type Delays = Iterator<number, undefined>;
 
-/** A message without its confirmation. */
+/** A message without a confirmation. */
 interface Held {
   readonly message: OutboundMessage;
   readonly delays: Delays;
   readonly signal: AbortSignal;
-  /** The session it went out on last. */
+  /** That it was sent on last. */
   session: Outlet | undefined;
   settle(result: PublishOutcome | Error): void;
 }
 
 /**
- * Messages in the order they were given. Each goes out on the session of the moment, and again on
- * the next session when the connection broke before the confirmation came: at least once, and in
- * order within every session.
+ * Publishes on the session of the moment, and again on the next one when the connection broke
+ * before the confirmation: at least once, and in order within a session.
  */
 export class Outbox {
   readonly #clock: Clock;
@@ -76,11 +62,7 @@ export class Outbox {
     this.#onRefused = onRefused;
   }
 
-  /**
-   * Resolves with what a broker said of the message. Rejects with the signal's reason, with a
-   * BrokerError that trying again on another connection would not help, or with one that names the
-   * limit when too much is held already. A retried message is rejected after its last delay.
-   */
+  /** Throws a broker's refusal, a BrokerError when too much is held, or the signal's reason. */
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const delays = (message.isRetried ? retryDelaysMs : []).values();
     for (;;) {
@@ -116,18 +98,18 @@ export class Outbox {
     });
   }
 
-  /** Sends everything that has no confirmation on this session, and what comes from now on. */
+  /** Sends what has no confirmation on this session, and all later messages. */
   attach(session: Outlet): void {
     this.#session = session;
     for (const held of this.#held) void this.#send(held, session);
   }
 
-  /** Holds everything from now on. */
+  /** Holds all messages from now on. */
   detach(): void {
     this.#session = undefined;
   }
 
-  /** Gives up: what is held, and everything from now on, fails with `reason`. */
+  /** Rejects held and later messages with `reason`. */
   close(reason: BrokerError): void {
     this.#closed = reason;
     this.#end.resolve();
@@ -146,7 +128,7 @@ export class Outbox {
     return new BrokerError(message, { transient: true });
   }
 
-  /** Waits for the next attempt. Resolves to whether there is one. Never rejects. */
+  /** Waits for the next attempt; false when there is none. Never rejects. */
   async #pause(
     message: OutboundMessage,
     error: unknown,
@@ -165,7 +147,7 @@ export class Outbox {
   async #send(held: Held, session: Outlet): Promise<void> {
     const { message, delays, signal } = held;
     for (;;) {
-      // The broker may have a copy: to it and its consumers, both are messages of their own.
+      // The broker may have a copy: consumers tell them apart by this property only.
       const sent =
         held.session === undefined
           ? message
@@ -174,7 +156,7 @@ export class Outbox {
       try {
         return held.settle(await session.publish(sent, signal));
       } catch (error) {
-        // A session that ended hands its messages to the next one.
+        // The next session sends it.
         if (await endedWith(session, error, this.#clock)) return;
         if (!this.#isOn(held, session)) return;
         const isAgain = await this.#pause(message, error, delays, signal);
@@ -184,7 +166,7 @@ export class Outbox {
     }
   }
 
-  /** Whether a message is still held, and went out on this session last. */
+  /** Whether a message is held, and was sent on this session last. */
   #isOn(held: Held, session: Outlet): boolean {
     return this.#held.has(held) && held.session === session;
   }

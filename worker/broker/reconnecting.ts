@@ -1,6 +1,18 @@
 /**
- * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions
- * beneath them.
+ * The one policy for lost connections: a decorator whose sessions outlive connections.
+ *
+ * ```
+ *            first connect                    lost
+ *  connect ───────────────► connected ───────────────► reconnecting ──► ended "lost"
+ *                               ▲   │                   │    │          (attempts used up, or
+ *                               └───┼───── connected ───┘    │           a defect)
+ *                                   └──── disposed ──────────┴────► ended "asked"
+ * ```
+ *
+ * While reconnecting, `serve` and `leave` record what the next connection starts with; `publish`
+ * and `subscribe` wait. A connection counts when it has all subscriptions again; they miss what is
+ * published in between. `deliveries` of a paused session end with the current connection or
+ * attempt: later connections only publish. A publish without its confirmation is sent again.
  */
 import { type Clock, systemClock } from "../support/clock.ts";
 import { abortable } from "../support/within.ts";
@@ -21,53 +33,41 @@ import { LastingSubscription } from "./lasting-subscription.ts";
 import { reasonOf } from "./log.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
-/** How to reconnect, and who is told. */
+/** How to reconnect. */
 export interface ReconnectingOptions extends ConnectorOptions {
-  /** Told whenever `connected` changes, for readiness. */
+  /** Called whenever `connected` changes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
 
-/**
- * A session that outlives connections.
- *
- * ```
- *            first connect                    lost
- *  connect ───────────────► connected ───────────────► reconnecting ──► ended "lost"
- *                               ▲   │                   │    │          (attempts used up, or
- *                               └───┼───── connected ───┘    │           a defect)
- *                                   └──── disposed ──────────┴────► ended "asked"
- * ```
- *
- * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve
- * at once; `publish` and `subscribe` wait. Subscriptions go on: a connection counts when the broker
- * has them all again. What is published while there is none they do not hear. `deliveries` of a
- * session that is paused end with the connection of the moment, or with the one that is just being
- * made, and at once when there is neither: later connections only publish. A publish whose
- * confirmation was lost is sent again: receivers may see it twice.
- */
+/** A session that outlives connections. */
 export interface ReconnectingSession extends BrokerSession {
   /** Whether there is a connection now. */
   readonly connected: boolean;
 }
 
-/** A broker whose `connect` keeps trying, and whose sessions reconnect. */
+/** A broker whose `connect` retries, and whose sessions reconnect. */
 export interface ReconnectingBroker extends Broker {
   connect(tools: readonly string[], signal: AbortSignal): Promise<ReconnectingSession>;
 }
 
-/**
- * Adds reconnection to a broker. An error that is not transient ends the first `connect` at once,
- * and no session later.
- */
+/** An error that is not transient ends the first `connect` without a retry, and no session. */
 export function reconnecting(broker: Broker, options: ReconnectingOptions): ReconnectingBroker {
   return {
     kind: broker.kind,
     async connect(tools, signal) {
       const connector = new Connector(broker.kind, options);
       const first = await connector.connect(() => broker.connect(tools, signal), signal);
-      return new SupervisedSession(broker, connector, options, first, tools);
+      return new SupervisedSession({ broker, connector, options, first, tools });
     },
   };
+}
+
+interface SupervisedParts {
+  readonly broker: Broker;
+  readonly connector: Connector;
+  readonly options: ReconnectingOptions;
+  readonly first: BrokerSession;
+  readonly tools: readonly string[];
 }
 
 class SupervisedSession implements ReconnectingSession {
@@ -80,7 +80,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly #options: ReconnectingOptions;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
-  /** What `serve` and `leave` said last. */
+  /** The tools by `serve` and `leave`. */
   readonly #desired: Set<string>;
   readonly #subscriptions = new Set<LastingSubscription>();
   readonly #tracker: DeliveryTracker;
@@ -90,21 +90,12 @@ class SupervisedSession implements ReconnectingSession {
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
-  /**
-   * An attempt to connect that asks for calls, so that the broker may have handed out some already.
-   * Never rejects.
-   */
+  /** An attempt that may have received calls already. Never rejects. */
   #joining: Promise<unknown> | undefined;
   /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
   #changed = Promise.withResolvers<void>();
 
-  constructor(
-    broker: Broker,
-    connector: Connector,
-    options: ReconnectingOptions,
-    first: BrokerSession,
-    tools: readonly string[],
-  ) {
+  constructor({ broker, connector, options, first, tools }: SupervisedParts) {
     this.#broker = broker;
     this.#connector = connector;
     this.#options = options;
@@ -114,7 +105,6 @@ class SupervisedSession implements ReconnectingSession {
       logEvent(options.log, "broker.message_refused", facts);
     });
     this.#desired = new Set(tools);
-    // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;
     this.mayReplay = first.mayReplay ?? false;
     this.#tracker = new DeliveryTracker(first.redelivers);
@@ -137,7 +127,7 @@ class SupervisedSession implements ReconnectingSession {
     const wasDesired = this.#desired.has(toolName);
     this.#desired.add(toolName);
     try {
-      await this.#tell((session) => session.serve(toolName, signal));
+      await this.#apply((session) => session.serve(toolName, signal));
     } catch (error) {
       if (!wasDesired) this.#desired.delete(toolName);
       throw error;
@@ -147,7 +137,7 @@ class SupervisedSession implements ReconnectingSession {
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#desired.delete(toolName);
-    await this.#tell((session) => session.leave(toolName, signal));
+    await this.#apply((session) => session.leave(toolName, signal));
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
@@ -160,7 +150,7 @@ class SupervisedSession implements ReconnectingSession {
     const subscription = stack.use(
       new LastingSubscription(pattern, () => this.#subscriptions.delete(subscription)),
     );
-    // Sessions that are opened from now on start with it.
+    // Later sessions start with it.
     this.#subscriptions.add(subscription);
     for (;;) {
       if (this.#isEnded) throw sessionEnded();
@@ -171,7 +161,7 @@ class SupervisedSession implements ReconnectingSession {
         stack.move();
         return subscription;
       } else {
-        await this.#tell((live) => subscription.moveTo(live, signal));
+        await this.#apply((live) => subscription.moveTo(live, signal));
       }
     }
   }
@@ -189,16 +179,13 @@ class SupervisedSession implements ReconnectingSession {
     await this.#supervision;
   }
 
-  /**
-   * Passes a wish on to the session of the moment; one that ends meanwhile leaves it to the next,
-   * which starts with it.
-   */
-  async #tell(wish: (session: BrokerSession) => Promise<void>): Promise<void> {
+  /** Acts on the session of the moment. If it ends meanwhile, the next one starts so. */
+  async #apply(act: (session: BrokerSession) => Promise<void>): Promise<void> {
     if (this.#isEnded) throw sessionEnded();
     const session = this.#live;
     if (session === undefined) return;
     try {
-      await wish(session);
+      await act(session);
     } catch (error) {
       if (!(await endedWith(session, error, this.#clock))) throw error;
     }
@@ -258,9 +245,8 @@ class SupervisedSession implements ReconnectingSession {
   }
 
   /**
-   * Opens a session, brings it to what is desired, and makes it the live one in the same turn.
-   * Fails for a tool that cannot be served: the next session has the tool from the beginning, and
-   * serves it as soon as it can.
+   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. Fails
+   * for a tool that cannot be served yet: the next session starts with it.
    */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);
@@ -281,7 +267,7 @@ class SupervisedSession implements ReconnectingSession {
       }
     }
     if (this.#isPaused) await session.pause();
-    // Disposal that came while we were opening has found nothing to dispose of.
+    // A disposal meanwhile found no session.
     signal.throwIfAborted();
     this.#setLive(session);
     stack.move();

@@ -1,36 +1,52 @@
 /**
- * What a listener has heard and nobody has pulled yet: bounded, whoever publishes and however
- * slowly it is pulled.
+ * Messages that a subscription has received and its consumer has not pulled: a bounded number, in
+ * order.
  */
 import type { BrokerSubscription, OutboundMessage } from "./broker.ts";
 
-/** Messages that may wait for a listener; of more, the oldest go. */
+/** Messages that may wait; of more, the oldest go. */
 const maxWaitingMessages = 10_000;
 
-/**
- * Bytes of messages that may wait for a listener; of more, the oldest go. The last one stays,
- * however large it is.
- */
+/** Bytes that may wait; of more, the oldest messages go, but the last one stays. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
 /** What of a message takes room. */
 export type Weighed = Pick<OutboundMessage, "topic" | "payload" | "properties">;
 
-/** Messages in order, for a single consumer. Its owner tells it when no more are to come. */
+/** What a buffer depends on and what depends on it. */
+export interface SubscriptionBufferOptions {
+  /** Aborts when no more messages come; those that wait can still be pulled. */
+  readonly ended?: AbortSignal;
+  /** Called once, at the first disposal. Never rejects. */
+  readonly release?: () => Promise<void>;
+}
+
+/** A subscription without its broker: an adapter offers it messages. Single consumer. */
 export class SubscriptionBuffer<Message extends Weighed>
-  implements AsyncIterable<Message>, Pick<BrokerSubscription, "dropped">, Disposable
+  implements AsyncIterable<Message>, Pick<BrokerSubscription, "dropped">, AsyncDisposable
 {
+  readonly #options: SubscriptionBufferOptions;
   readonly #waiting: Message[] = [];
   #waitingBytes = 0;
   #dropped = 0;
   #isEnded = false;
+  #isDisposed = false;
   #changed = Promise.withResolvers<void>();
+
+  constructor(options: SubscriptionBufferOptions = {}) {
+    this.#options = options;
+    options.ended?.addEventListener("abort", this.end, { once: true });
+  }
 
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes a message, in the place of the oldest ones where there is no room for it. */
+  get isDisposed(): boolean {
+    return this.#isDisposed;
+  }
+
+  /** Takes a message; the oldest ones make room for it. */
   offer(message: Message): void {
     if (this.#isEnded) return;
     this.#waiting.push(message);
@@ -43,10 +59,10 @@ export class SubscriptionBuffer<Message extends Weighed>
   }
 
   /** Takes no more; what waits can still be pulled. */
-  end(): void {
+  readonly end = (): void => {
     this.#isEnded = true;
     this.#notify();
-  }
+  };
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void> {
     for (;;) {
@@ -58,10 +74,13 @@ export class SubscriptionBuffer<Message extends Weighed>
   }
 
   /** Takes no more, and forgets what waits. */
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
     this.#waiting.length = 0;
-    this.#waitingBytes = 0;
     this.end();
+    this.#options.ended?.removeEventListener("abort", this.end);
+    await this.#options.release?.();
   }
 
   #isTooFull(): boolean {

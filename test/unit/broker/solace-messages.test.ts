@@ -1,6 +1,6 @@
 import solace from "solclientjs";
 import { describe, expect, test } from "vitest";
-import { missingCapability } from "../../../worker/broker/solace/capabilities.ts";
+import { missingCapability } from "../../../worker/broker/solace/login.ts";
 import { library } from "../../../worker/broker/solace/library.ts";
 import {
   deliveryCountOf,

@@ -13,26 +13,22 @@ import { decodeString, sliceMembers } from "../../support/json/members.ts";
 
 export { type Line, LineSplitter } from "./lines.ts";
 
-/**
- * Longest command line a server reads, newline not counted (measured on the original, which drops
- * longer ones).
- */
+/** Longest command line that the original reads, without newline (measured). */
 export const maxLineBytes = 10 * 1024 * 1024;
 
 /**
- * Longest answer line a client reads. The original writes every character beyond ASCII as an escape
- * sequence of up to three times its size in UTF-8, so the message of a command of 10 MiB can come
- * back as 30.
+ * Longest answer line a client reads. The original escapes characters beyond ASCII to up to three
+ * times their size, so 10 MiB can come back as 30.
  */
 export const maxAnswerBytes = 32 * 1024 * 1024;
 
-/** Milliseconds a `RECEIVE` waits that does not say how long. */
+/** Milliseconds of a `RECEIVE` without a timeout of its own. */
 export const defaultReceiveMs = 5_000;
 
 /** Bounds of the user properties of a message. */
 const propertyLimits: JsonLimits = { depth: 20, values: 1_000 };
 
-/** A command of a client, apart from `PUBLISH`. Wire names, because the object is what is sent. */
+/** A command as it is sent, apart from `PUBLISH`. */
 export type PlainCommand =
   | {
       readonly cmd: "CONNECT";
@@ -43,15 +39,13 @@ export type PlainCommand =
   | { readonly cmd: "RECEIVE"; readonly timeout_ms: number }
   | { readonly cmd: "DISCONNECT" };
 
-/** Encodes a command line, newline included. */
 export function encodeCommand(command: PlainCommand): Buffer {
   return Buffer.from(`${JSON.stringify(command)}\n`);
 }
 
 /**
- * Encodes a `PUBLISH` line, newline included. The payload's JSON text is embedded as it is; it
- * stands first because the last of two members with one name wins, so that not even a payload that
- * is not JSON can replace the topic.
+ * Embeds the payload's JSON text as it is. It stands first because the last of two members with one
+ * name wins: not even a payload that is not JSON can replace the topic.
  */
 export function encodePublish(
   topic: string,
@@ -61,7 +55,7 @@ export function encodePublish(
   const rest = JSON.stringify({ cmd: "PUBLISH", topic, user_properties: userProperties });
   const tail = Buffer.from(`,${rest.slice(1)}\n`);
   const line = Buffer.concat([Buffer.from('{"payload":'), payload, tail]);
-  // A newline inside JSON is white space between values, and would end the frame here.
+  // A newline is white space in JSON, and would end the frame.
   const payloadEnd = line.length - tail.length;
   for (let at = line.indexOf("\n"); at < payloadEnd; at = line.indexOf("\n", at)) line[at] = 0x20;
   return line;
@@ -80,13 +74,10 @@ export type Answer =
   | { readonly status: "OK"; readonly message?: DevMessage }
   | { readonly status: "TIMEOUT" }
   | { readonly status: "ERROR"; readonly code: string; readonly message: string }
-  /**
-   * The line says nothing we understand; the connection stays usable, because every line answers
-   * one command.
-   */
+  /** The connection stays usable, because every line answers one command. */
   | { readonly status: "UNREADABLE"; readonly reason: string };
 
-/** Reads an answer line on the client's side. Never throws. */
+/** Never throws. */
 export function decodeAnswer(line: Uint8Array): Answer {
   const members = sliceMembers(line);
   if (members === undefined) return unreadable("the line is not a JSON object");
@@ -107,6 +98,14 @@ export function decodeAnswer(line: Uint8Array): Answer {
     default:
       return unreadable("the line has no known status");
   }
+}
+
+/** User properties as the contract has them. */
+export function propertiesOf({ userProperties }: DevMessage): Readonly<Record<string, string>> {
+  const properties = Object.entries(userProperties).map(
+    ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,
+  );
+  return Object.fromEntries(properties);
 }
 
 function decodeMessage(json: Uint8Array): Answer {

@@ -1,5 +1,5 @@
 /**
- * As whom to log in, and whom to trust.
+ * The worker's credentials, and the certificates that it trusts.
  */
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,13 +13,16 @@ import { textOf } from "./library.ts";
 /** Certificate files that a trust store may have. */
 const maxTrustedFiles = 1_000;
 
-/** What decides who the worker is. */
+/** User and password of a new broker, by its documentation. */
+const defaultUser = "admin";
+
+/** The part of the configuration that logs in. */
 export type Identity = Pick<
   SolaceConfig,
   "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
 >;
 
-/** Who logs in, for people. */
+/** The identity without secrets, for people. */
 export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity): string {
   if (oauthTokenFile !== undefined) return `the OAuth token in ${oauthTokenFile}`;
   if (oauthToken !== undefined) return "the OAuth token";
@@ -27,13 +30,9 @@ export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity):
   return `the user ${username ?? defaultUser}`;
 }
 
-/** What the broker documentation lets a new broker begin with. */
-const defaultUser = "admin";
-
 /**
- * The part of the session's properties that logs in. Throws BrokerError that names the file which
- * cannot be used: the library would leave a socket behind then, whose failure nobody listens to and
- * which would end the process.
+ * The session properties that log in. Throws a BrokerError that names an unusable file: the library
+ * would leave a socket behind, whose unhandled failure ends the process.
  */
 export async function loginProperties(
   identity: Identity,
@@ -65,10 +64,7 @@ async function authentication(identity: Identity): Promise<Partial<solace.Sessio
   return { userName: octets(username ?? defaultUser), password: octets(password ?? defaultUser) };
 }
 
-/**
- * A text whose characters are the bytes of its UTF-8: the library sends the low byte of each
- * character, whatever it is.
- */
+/** The bytes of a text as characters: the library sends the low byte of each character. */
 function octets(text: string): string {
   return Buffer.from(text).toString("latin1");
 }
@@ -87,7 +83,7 @@ async function trust(
   return { sslTrustStores: files };
 }
 
-/** The library wants the files of a directory one by one. */
+/** The library takes the files of a directory one by one. */
 async function filesIn(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
@@ -109,7 +105,6 @@ async function read(file: string, purpose?: string): Promise<Buffer> {
   }
 }
 
-/** The token of a file, whose last line may end as lines do. */
 async function readToken(file: string): Promise<string> {
   const purpose = "as OAuth token";
   const token = (await read(file, purpose)).toString().trim();

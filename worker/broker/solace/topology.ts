@@ -11,7 +11,7 @@
  *  #DEAD_MSG_QUEUE  (if the broker has one, and for messages that are eligible)
  * ```
  *
- * A worker takes an existing queue as it is, and makes a missing one where the broker permits it.
+ * A worker takes an existing queue as it is, and creates a missing one where the broker permits it.
  */
 import solace from "solclientjs";
 import { maxMessageBytes } from "../../protocol/limits.ts";
@@ -22,23 +22,17 @@ import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { queueDescriptor } from "./flow-properties.ts";
 import { isNotPermitted, isUnknownQueue } from "./failures.ts";
+import { queueDescriptor } from "./flow-properties.ts";
 import { Flow, type FlowOptions } from "./flow.ts";
 
-/** Most that a queue can be told of how often to hand a message out again. */
+/** Largest redelivery limit of a queue. */
 const maxRedeliveries = 255;
 
-/**
- * Bytes of the largest message that a queue takes: a call of the largest size, with room for its
- * properties.
- */
+/** Bytes of the largest message of a queue: a call, with room for its properties. */
 const messageBytes = maxMessageBytes + 2_000_000;
 
-/**
- * Megabytes of calls that may wait in a queue: what Solace gives to queues that administrators
- * make.
- */
+/** Megabytes of calls that may wait: Solace's default for queues of administrators. */
 const quotaMb = 5_000;
 
 /** Longest name of a queue. */
@@ -51,26 +45,23 @@ export interface TopologyOptions extends Pick<SolaceConfig, "maxDeliveries"> {
   readonly log: BrokerLog;
 }
 
-/** The queues of one namespace. */
+/** The layout of one namespace. Every command throws BrokerError, or the signal's reason. */
 export class Topology {
   readonly #options: TopologyOptions;
-  /** Limits that were told of, by queue: a queue is bound to again and again. */
-  readonly #toldLimits = new Map<string, number | undefined>();
-  /** Topology whose largest message was told of. */
-  readonly #toldSizes = new Set<string>();
-  /**
-   * Topics and queues whose subscriptions only an administrator may change, and that were told of.
-   */
-  readonly #toldSubscriptions = new Set<string>();
+  /** What is logged once: a queue is bound to again and again. */
+  readonly #logged = new Set<string>();
 
   constructor(options: TopologyOptions) {
     this.#options = options;
   }
 
-  /**
-   * Binds to a queue of the group, and makes a missing one. Throws BrokerError, or the signal's
-   * reason.
-   */
+  /** The name on the broker of a queue of the group. */
+  addressOf(queue: string): string {
+    const { namespace, group } = this.#options;
+    return groupQueue(namespace, group, queue);
+  }
+
+  /** Binds to a queue of the group, and creates a missing one. */
   async bind(
     connection: SolaceConnection,
     { queue, onMessage }: FlowOptions,
@@ -88,50 +79,40 @@ export class Topology {
     return flow;
   }
 
-  /** Routes the calls of a tool into a queue. Throws BrokerError, or the signal's reason. */
-  async attract(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+  /** Routes the calls of a tool into a queue. */
+  async subscribe(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+    const { queue } = flow;
     const topic = this.#topicOf(toolName);
     try {
-      await flow.attract(topic, signal);
+      await flow.subscribe(topic, signal);
     } catch (error) {
-      if (!this.#isFirstRefusal(error, topic)) return;
-      logEvent(this.#options.log, "queue.subscribe_refused", {
-        queue: flow.queue,
-        topic,
-        err: error,
-      });
+      // Where queues are an administrator's, their subscriptions are as well.
+      if (!isNotPermitted(error)) throw error;
+      if (this.#isNew(`subscribe ${topic}`))
+        logEvent(this.#options.log, "queue.subscribe_refused", { queue, topic, err: error });
     }
   }
 
-  /** Routes no more calls of a tool into a queue. Throws BrokerError, or the signal's reason. */
-  async repel(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+  /** Routes no more calls of a tool into a queue. */
+  async unsubscribe(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
+    const { queue } = flow;
     try {
-      await flow.repel(this.#topicOf(toolName), signal);
+      await flow.unsubscribe(this.#topicOf(toolName), signal);
     } catch (error) {
-      if (!this.#isFirstRefusal(error, flow.queue)) return;
-      logEvent(this.#options.log, "queue.unsubscribe_refused", { queue: flow.queue, err: error });
+      if (!isNotPermitted(error)) throw error;
+      if (this.#isNew(`unsubscribe ${queue}`))
+        logEvent(this.#options.log, "queue.unsubscribe_refused", { queue, err: error });
     }
   }
 
-  /** The name on the broker of a queue of the group. */
-  addressOf(queue: string): string {
-    const { namespace, group } = this.#options;
-    return groupQueue(namespace, group, queue);
-  }
-
-  /** Where agents publish the calls of a tool. */
   #topicOf(toolName: string): string {
     return invokeTopic(this.#options.namespace, toolName);
   }
 
-  /**
-   * Where queues are an administrator's, their subscriptions are as well. Throws any other error.
-   */
-  #isFirstRefusal(error: unknown, key: string): boolean {
-    if (!isNotPermitted(error)) throw error;
-    const isFirst = !this.#toldSubscriptions.has(key);
-    this.#toldSubscriptions.add(key);
-    return isFirst;
+  #isNew(event: string): boolean {
+    const isNew = !this.#logged.has(event);
+    this.#logged.add(event);
+    return isNew;
   }
 
   async #open(
@@ -139,65 +120,50 @@ export class Topology {
     options: FlowOptions,
     signal: AbortSignal,
   ): Promise<Flow> {
-    // Asking first whether it may be made would fail for users who may not, though the queue be
-    // there.
+    // Creating first would fail for users who may not, even if the queue exists.
     try {
       return await Flow.open(connection, options, signal);
     } catch (error) {
       if (!isUnknownQueue(error)) throw error;
     }
-    await this.#make(connection, options.queue, signal);
+    await this.#create(connection, options.queue, signal);
     return Flow.open(connection, options, signal);
   }
 
-  async #make(connection: SolaceConnection, queue: string, signal: AbortSignal): Promise<void> {
+  async #create(connection: SolaceConnection, queue: string, signal: AbortSignal): Promise<void> {
     const properties = Object.assign(new solace.QueueProperties(), {
       accessType: solace.QueueAccessType.NONEXCLUSIVE,
-      // Of users other than the one that makes it: workers may have users of their own.
+      // Of other users: workers may have users of their own.
       permissions: solace.QueuePermissions.MODIFY_TOPIC,
       respectsTTL: true,
       quotaMB: quotaMb,
       maxMessageSize: messageBytes,
-      // The limit counts how often a message may come back, the first delivery is not counted.
+      // The first delivery does not count.
       maxMessageRedelivery: Math.min(this.#options.maxDeliveries - 1, maxRedeliveries),
     } satisfies solace.QueueProperties);
+    // Another worker may have been faster.
+    const ignoreExists = true;
+    const create = (key: string): void =>
+      connection.session.provisionEndpoint(queueDescriptor(queue), properties, ignoreExists, key);
     try {
-      await connection.request(
-        `make the queue ${queue}`,
-        // True: another worker may have been faster.
-        (key) =>
-          connection.session.provisionEndpoint(queueDescriptor(queue), properties, true, key),
-        signal,
-      );
+      await connection.request(`make the queue ${queue}`, create, signal);
     } catch (error) {
       throw isNotPermitted(error) ? missing(queue, (error as BrokerError).cause) : error;
     }
     logEvent(this.#options.log, "queue.created", { queue });
   }
 
-  #compareLimit(flow: Flow): void {
-    const { maxDeliveries, log } = this.#options;
-    const limit = flow.facts.maxDeliveries;
-    const told = this.#toldLimits.has(flow.queue)
-      ? this.#toldLimits.get(flow.queue)
-      : maxDeliveries;
-    this.#toldLimits.set(flow.queue, limit);
-    if (limit === told) return;
-    logEvent(log, "queue.delivery_limit_differs", {
-      queue: flow.queue,
-      maxDeliveries: limit ?? "unlimited",
-      configured: maxDeliveries,
-    });
+  #compareLimit({ queue, facts }: Flow): void {
+    const { maxDeliveries: configured, log } = this.#options;
+    const maxDeliveries = facts.maxDeliveries ?? "unlimited";
+    if (maxDeliveries === configured || !this.#isNew(`limit ${queue} ${maxDeliveries}`)) return;
+    logEvent(log, "queue.delivery_limit_differs", { queue, maxDeliveries, configured });
   }
 
   #compareSize({ queue, facts: { maxMessageBytes: limit } }: Flow): void {
-    if (limit >= messageBytes || this.#toldSizes.has(queue)) return;
-    this.#toldSizes.add(queue);
-    logEvent(this.#options.log, "queue.message_size_too_small", {
-      queue,
-      maxMessageBytes: limit,
-      needed: messageBytes,
-    });
+    if (limit >= messageBytes || !this.#isNew(`size ${queue}`)) return;
+    const facts = { queue, maxMessageBytes: limit, needed: messageBytes };
+    logEvent(this.#options.log, "queue.message_size_too_small", facts);
   }
 }
 

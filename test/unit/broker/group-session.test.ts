@@ -3,7 +3,7 @@
  */
 import { expect, test, vi } from "vitest";
 import { BrokerError } from "../../../worker/broker/broker.ts";
-import { type Reopenable, openSome, reopen } from "../../../worker/broker/group-consumer.ts";
+import { type Consumer, openSome, reopen } from "../../../worker/broker/group-session.ts";
 import { patience } from "../../support/patience.ts";
 import { keptLog } from "../../support/rabbitmq-options.ts";
 import { HandClock } from "./hand-clock.ts";
@@ -47,7 +47,9 @@ test("an end of the session ends the attempts", async () => {
 });
 
 /** A consumer that the broker refuses, or not. */
-function consumer(refusal?: BrokerError): Reopenable & { readonly causes: unknown[] } {
+function consumer(
+  refusal?: BrokerError,
+): Pick<Consumer, "open" | "reopen"> & { readonly causes: unknown[] } {
   const causes: unknown[] = [];
   return {
     causes,

@@ -1,0 +1,32 @@
+/**
+ * What the network and the broker report, as BrokerErrors.
+ */
+import { BrokerError } from "../broker.ts";
+import type { Answer } from "./wire.ts";
+
+/** Throws BrokerError unless the command was carried out. */
+export function expectOk(answer: Answer, command: string): void {
+  if (answer.status !== "OK") throw refusal(command, answer);
+}
+
+/** Why the broker did not carry out a command. */
+export function refusal(command: string, answer: Exclude<Answer, { status: "OK" }>): BrokerError {
+  switch (answer.status) {
+    case "ERROR":
+      return new BrokerError(`The broker refused ${command}: ${answer.code}: ${answer.message}`, {
+        transient: answer.code !== "INVALID_COMMAND",
+      });
+    case "UNREADABLE": {
+      const message = `The answer to ${command} is not one of a DevBroker: ${answer.reason}`;
+      return new BrokerError(message, { transient: false });
+    }
+    case "TIMEOUT":
+      return new BrokerError(`The broker answered ${command} with TIMEOUT`, { transient: true });
+  }
+}
+
+/** The network's code for an error, or its message. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error && typeof error.code === "string" ? error.code : error.message;
+}
