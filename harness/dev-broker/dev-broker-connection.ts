@@ -3,8 +3,9 @@
  * after the other.
  */
 import type { Socket } from "node:net";
-import { LineSplitter, maxLineBytes } from "../../worker/broker/dev/wire.ts";
+import { maxLineBytes } from "../../worker/broker/dev/wire.ts";
 import { newUuid } from "../../worker/support/ids.ts";
+import { LineSplitter } from "../../worker/support/text/byte-lines.ts";
 import {
   type Command,
   decodeCommand,

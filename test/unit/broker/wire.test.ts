@@ -11,12 +11,8 @@ import {
   encodeOk,
   encodeTimeout,
 } from "../../../harness/dev-broker/dev-broker-frames.ts";
-import {
-  LineSplitter,
-  decodeAnswer,
-  encodeCommand,
-  encodePublish,
-} from "../../../worker/broker/dev/wire.ts";
+import { decodeAnswer, encodeCommand, encodePublish } from "../../../worker/broker/dev/wire.ts";
+import { LineSplitter } from "../../../worker/support/text/byte-lines.ts";
 import { timesTheWork } from "../../support/cpu-time.ts";
 
 const bytes = (text: string): Buffer => Buffer.from(text);

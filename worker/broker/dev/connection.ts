@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 import { newId } from "../../support/ids.ts";
+import { LineSplitter } from "../../support/text/byte-lines.ts";
 import { abortable } from "../../support/within.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
@@ -13,7 +14,6 @@ import { codeOf, expectOk, refusal } from "./failures.ts";
 import {
   type Answer,
   type DevMessage,
-  LineSplitter,
   decodeAnswer,
   encodeCommand,
   maxAnswerBytes,

@@ -11,8 +11,6 @@ import {
 } from "../../support/json/json.ts";
 import { decodeString, sliceMembers } from "../../support/json/members.ts";
 
-export { type Line, LineSplitter } from "./lines.ts";
-
 /** Longest command line that the original reads, without newline (measured). */
 export const maxLineBytes = 10 * 1024 * 1024;
 
