@@ -118,18 +118,13 @@ export interface ToolPlacement {
   foreignTools(): readonly string[];
 }
 
-/** How many deliveries of one queue a connection may leave unsettled. */
-export interface PrefetchPermits {
-  /** The queue's limit less the calls of lost connections that still run here; at least 1. */
-  readonly available: number;
-  /** Calls `listener` for each permit that such a call releases, while the connection lasts. */
-  onRelease(listener: () => void): void;
-}
-
 /** The calls of lost connections that still run in this worker. */
 export interface UnsettledCalls {
-  /** The permits of the next connection for a queue with this limit. */
-  permitsOf(queue: string, limit: number): PrefetchPermits;
+  /**
+   * How many deliveries of a queue the next connection may leave unsettled: the limit less such
+   * calls, at least 1. Calls `onRelease` for each of them that ends while the connection lasts.
+   */
+  permitsOf(queue: string, limit: number, onRelease: () => void): number;
 }
 
 /** A way to open sessions. `connect` makes one attempt; `reconnecting` retries. */

@@ -4,44 +4,16 @@
  * They count against the prefetch limit of the next connection: a worker whose slots are taken
  * would prefetch calls that other workers can run.
  */
-import type { Delivery, PrefetchPermits, UnsettledCalls } from "./broker.ts";
+import type { Delivery, UnsettledCalls } from "./broker.ts";
 
 /** For a connection without a former one. */
-export const noUnsettledCalls: UnsettledCalls = {
-  permitsOf: (_queue, limit) => ({ available: limit, onRelease: () => {} }),
-};
+export const noUnsettledCalls: UnsettledCalls = { permitsOf: (_queue, limit) => limit };
 
-/** The permits of one queue on the connection of the moment. */
-class QueuePermits implements PrefetchPermits {
-  readonly available: number;
-  readonly #limit: number;
-  #withheld: number;
-  /** Permits that were released before there was a listener. */
-  #pending = 0;
-  #listener = (): void => void this.#pending++;
-
-  constructor(limit: number, carried: number) {
-    this.#limit = limit;
-    this.#withheld = this.#toWithhold(carried);
-    this.available = limit - this.#withheld;
-  }
-
-  onRelease(listener: () => void): void {
-    this.#listener = listener;
-    for (; this.#pending > 0; this.#pending--) listener();
-  }
-
-  /** Releases a permit when fewer calls are carried than permits are withheld. */
-  update(carried: number): void {
-    if (this.#withheld <= this.#toWithhold(carried)) return;
-    this.#withheld--;
-    this.#listener();
-  }
-
-  /** One permit stays: only the redelivery of a carried call shows that it runs here. */
-  #toWithhold(carried: number): number {
-    return Math.max(0, Math.min(carried, this.#limit) - 1);
-  }
+/** Permits of one queue that the connection of the moment does not have. */
+interface Withheld {
+  readonly limit: number;
+  readonly onRelease: () => void;
+  count: number;
 }
 
 /** Follows deliveries to their settlement, across lost connections. */
@@ -53,7 +25,8 @@ export class DeliveryTracker implements UnsettledCalls {
   #unsettled = new Map<string, number>();
   /** Of lost connections, by queue. */
   readonly #carried = new Map<string, number>();
-  readonly #permits = new Map<string, QueuePermits>();
+  /** From the connection of the moment, by queue. */
+  readonly #withheld = new Map<string, Withheld>();
 
   /** @param redelivers whether the broker redelivers what a lost connection leaves */
   constructor(redelivers: boolean) {
@@ -75,13 +48,13 @@ export class DeliveryTracker implements UnsettledCalls {
     this.#connection++;
     for (const [queue, count] of this.#unsettled) add(this.#carried, queue, count);
     this.#unsettled = new Map();
-    this.#permits.clear();
+    this.#withheld.clear();
   }
 
-  permitsOf(queue: string, limit: number): PrefetchPermits {
-    const permits = new QueuePermits(limit, this.#carried.get(queue) ?? 0);
-    this.#permits.set(queue, permits);
-    return permits;
+  permitsOf(queue: string, limit: number, onRelease: () => void): number {
+    const count = this.#toWithhold(queue, limit);
+    this.#withheld.set(queue, { limit, onRelease, count });
+    return limit - count;
   }
 
   #tracked(delivery: Delivery, connection: number): Delivery {
@@ -104,7 +77,15 @@ export class DeliveryTracker implements UnsettledCalls {
   #settled(queue: string, connection: number): void {
     if (connection === this.#connection) return add(this.#unsettled, queue, -1);
     add(this.#carried, queue, -1);
-    this.#permits.get(queue)?.update(this.#carried.get(queue) ?? 0);
+    const withheld = this.#withheld.get(queue);
+    if (withheld === undefined || withheld.count <= this.#toWithhold(queue, withheld.limit)) return;
+    withheld.count--;
+    withheld.onRelease();
+  }
+
+  /** One permit stays: only the redelivery of a carried call shows that it runs here. */
+  #toWithhold(queue: string, limit: number): number {
+    return Math.max(0, Math.min(this.#carried.get(queue) ?? 0, limit) - 1);
   }
 }
 

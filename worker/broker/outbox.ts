@@ -179,11 +179,5 @@ export async function endedWith(
   clock: Clock,
 ): Promise<boolean> {
   if (!(error instanceof BrokerError && error.transient)) return false;
-  const settled = new AbortController();
-  const patience = clock.sleep(lossNoticeMs, settled.signal);
-  try {
-    return await Promise.race([session.closed.then(() => true), patience.then(() => false)]);
-  } finally {
-    settled.abort();
-  }
+  return settlesWithin(session.closed, lossNoticeMs, clock);
 }

@@ -105,7 +105,7 @@ export class AmqpConnection implements AsyncDisposable {
   /** Acts on a channel of its own, which alone is lost at a refusal. Throws BrokerError. */
   async onChannel(
     doing: string,
-    act: (channel: Channel) => Promise<void>,
+    act: (channel: Channel) => Promise<unknown>,
     signal: AbortSignal,
   ): Promise<void> {
     const channel = await this.openChannel(signal);

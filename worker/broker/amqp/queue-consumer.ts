@@ -3,7 +3,7 @@
  */
 import type { Channel, ConsumeMessage } from "amqplib";
 import type { Clock } from "../../support/clock.ts";
-import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
+import { BrokerError, type Delivery, type UnsettledCalls } from "../broker.ts";
 import type { DeliveryBuffer } from "../delivery-buffer.ts";
 import { type Consumer, reopen } from "../group-session.ts";
 import type { BrokerLog } from "../log.ts";
@@ -20,7 +20,9 @@ export interface QueueConsumerOptions {
   readonly topology: Pick<Topology, "addressOf" | "declareQueue">;
   /** Routes the calls of the queue's tools into the declared queue. Throws BrokerError. */
   readonly bind: (signal: AbortSignal) => Promise<void>;
-  readonly permits: PrefetchPermits;
+  /** Unsettled deliveries at most, calls of lost connections included. */
+  readonly limit: number;
+  readonly unsettled: UnsettledCalls;
   /** How often the broker delivers a call. */
   readonly maxDeliveries: number;
   readonly buffer: DeliveryBuffer;
@@ -59,8 +61,8 @@ export class QueueConsumer implements Consumer {
     this.#address = options.topology.addressOf(options.queue);
     this.#doing = `send from the queue ${this.#address}`;
     this.#over = AbortSignal.any([this.#cancelling.signal, connection.ended]);
-    this.#limit = options.permits.available;
-    options.permits.onRelease(() => {
+    const { queue, limit, unsettled } = options;
+    this.#limit = unsettled.permitsOf(queue, limit, () => {
       this.#limit++;
       this.#grow();
     });

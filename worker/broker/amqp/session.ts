@@ -81,10 +81,9 @@ function createSession(parts: SessionParts): GroupSession {
     log,
   });
   const consumers = Array.from(queues, ([queue, limit]) => {
-    const permits = unsettled.permitsOf(queue, limit);
     const bind = (signal: AbortSignal): Promise<void> => routes.routeAll(queue, signal);
-    const common = { topology, maxDeliveries, buffer, clock, log };
-    return new QueueConsumer(receiving, { ...common, queue, permits, bind });
+    const common = { topology, unsettled, maxDeliveries, buffer, clock, log };
+    return new QueueConsumer(receiving, { ...common, queue, limit, bind });
   });
   return new GroupSession({
     connection: receiving,

@@ -40,13 +40,13 @@ export interface TopologyOptions extends Pick<
 /** The layout of one namespace. Every command throws BrokerError, or the signal's reason. */
 export class Topology {
   readonly exchange: string;
-  readonly #connection: AmqpConnection;
+  readonly #onChannel: AmqpConnection["onChannel"];
   readonly #options: TopologyOptions;
   /** The namespace as topics are built from it. */
   readonly #namespace: string;
 
   constructor(connection: AmqpConnection, options: TopologyOptions) {
-    this.#connection = connection;
+    this.#onChannel = connection.onChannel.bind(connection);
     this.#options = options;
     this.#namespace = options.namespace.replace(/\/+$/, "");
     this.exchange = options.exchange ?? this.#namespace;
@@ -63,24 +63,21 @@ export class Topology {
       await this.#checkExchange(signal);
     } catch (error) {
       if (!isNotFound(error)) throw error;
-      const declare = (channel: Channel): Promise<void> => this.#declareExchange(channel);
-      await this.#connection.onChannel(this.#declaring, declare, signal);
+      await this.#onChannel(this.#declaring, (channel) => this.#declareExchange(channel), signal);
     }
   }
 
   /** Declares what calls, answers and dead letters go through. */
   async declareExchanges(signal: AbortSignal): Promise<void> {
+    const queue = `${this.#namespace}/q/dead-letter/sandbox`;
+    const limits = { "x-queue-type": "quorum", "x-max-length": maxDeadLetters };
     const declare = async (channel: Channel): Promise<void> => {
       await this.#declareExchange(channel);
       await channel.assertExchange(this.#deadLetterExchange, "fanout", { durable: true });
-      const queue = `${this.#namespace}/q/dead-letter/sandbox`;
-      await channel.assertQueue(queue, {
-        durable: true,
-        arguments: { "x-queue-type": "quorum", "x-max-length": maxDeadLetters },
-      });
+      await channel.assertQueue(queue, { durable: true, arguments: limits });
       await channel.bindQueue(queue, this.#deadLetterExchange, "");
     };
-    await this.#connection.onChannel(this.#declaring, declare, signal);
+    await this.#onChannel(this.#declaring, declare, signal);
   }
 
   /** Restores the exchanges. RabbitMQ does not report that an operator removed one. */
@@ -97,43 +94,40 @@ export class Topology {
   async declareQueue(queue: string, signal: AbortSignal): Promise<void> {
     const { maxDeliveries, consumerTimeoutSeconds } = this.#options;
     const address = this.addressOf(queue);
-    const declare = async (channel: Channel): Promise<void> => {
-      await channel.assertQueue(address, {
-        durable: true,
-        arguments: {
-          "x-queue-type": "quorum",
-          // The first delivery does not count.
-          "x-delivery-limit": maxDeliveries - 1,
-          "x-dead-letter-exchange": this.#deadLetterExchange,
-          // A dead letter leaves its queue after it arrived in the next one; RabbitMQ then demands
-          // this overflow.
-          "x-dead-letter-strategy": "at-least-once",
-          "x-overflow": "reject-publish",
-          "x-consumer-timeout": consumerTimeoutSeconds * 1_000,
-          "x-expires": queueExpiryMs,
-        },
-      });
+    const options = {
+      durable: true,
+      arguments: {
+        "x-queue-type": "quorum",
+        // The first delivery does not count.
+        "x-delivery-limit": maxDeliveries - 1,
+        "x-dead-letter-exchange": this.#deadLetterExchange,
+        // A dead letter leaves its queue after it arrived in the next one; RabbitMQ then demands
+        // this overflow.
+        "x-dead-letter-strategy": "at-least-once",
+        "x-overflow": "reject-publish",
+        "x-consumer-timeout": consumerTimeoutSeconds * 1_000,
+        "x-expires": queueExpiryMs,
+      },
     };
-    await this.#connection.onChannel(`declare the queue ${address}`, declare, signal);
+    const declare = (channel: Channel) => channel.assertQueue(address, options);
+    await this.#onChannel(`declare the queue ${address}`, declare, signal);
   }
 
   /** Routes the calls of a tool into a queue of the group. Idempotent. */
   async bind(toolName: string, queue: string, signal: AbortSignal): Promise<void> {
     const address = this.addressOf(queue);
-    const bind = async (channel: Channel): Promise<void> => {
-      await channel.bindQueue(address, this.exchange, this.#callsOf(toolName));
-    };
-    await this.#connection.onChannel(`bind the queue ${address}`, bind, signal);
+    const key = this.#callsOf(toolName);
+    const bind = (channel: Channel) => channel.bindQueue(address, this.exchange, key);
+    await this.#onChannel(`bind the queue ${address}`, bind, signal);
   }
 
   /** Routes no more calls of a tool into a queue; those in it stay. Idempotent. */
   async unbind(toolName: string, queue: string, signal: AbortSignal): Promise<void> {
     const address = this.addressOf(queue);
-    const unbind = async (channel: Channel): Promise<void> => {
-      await channel.unbindQueue(address, this.exchange, this.#callsOf(toolName));
-    };
+    const key = this.#callsOf(toolName);
+    const unbind = (channel: Channel) => channel.unbindQueue(address, this.exchange, key);
     try {
-      await this.#connection.onChannel(`unbind the queue ${address}`, unbind, signal);
+      await this.#onChannel(`unbind the queue ${address}`, unbind, signal);
     } catch (error) {
       // A queue that does not exist has no binding.
       if (!isNotFound(error)) throw error;
@@ -149,14 +143,12 @@ export class Topology {
   }
 
   async #checkExchange(signal: AbortSignal): Promise<void> {
-    const check = async (channel: Channel): Promise<void> => {
-      await channel.checkExchange(this.exchange);
-    };
-    await this.#connection.onChannel(`find the exchange ${this.exchange}`, check, signal);
+    const check = (channel: Channel) => channel.checkExchange(this.exchange);
+    await this.#onChannel(`find the exchange ${this.exchange}`, check, signal);
   }
 
-  async #declareExchange(channel: Channel): Promise<void> {
-    await channel.assertExchange(this.exchange, "topic", { durable: true });
+  #declareExchange(channel: Channel): Promise<unknown> {
+    return channel.assertExchange(this.exchange, "topic", { durable: true });
   }
 
   #callsOf(toolName: string): string {

@@ -10,7 +10,7 @@ import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { DevConfig } from "./config.ts";
-import { codeOf, expectOk, refusal } from "./failures.ts";
+import { codeOf, refusal } from "./failures.ts";
 import {
   type Answer,
   type DevMessage,
@@ -133,6 +133,16 @@ export class DevConnection implements AsyncDisposable {
     return abortable(promise, signal);
   }
 
+  /** Sends a command that must be carried out. Throws BrokerError, or the signal's reason. */
+  async execute(name: string, line: Buffer, signal: AbortSignal): Promise<void> {
+    const answer = await this.command(line, signal);
+    if (answer.status === "OK") return;
+    const failure = refusal(name, answer);
+    // A broker that has forgotten the client does not remember it.
+    if (answer.status === "ERROR" && answer.code === "NOT_CONNECTED") this.#close(failure);
+    throw failure;
+  }
+
   /** Closes the connection; commands on the way fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close(new BrokerError("The broker session has ended", { transient: true }));
@@ -144,9 +154,6 @@ export class DevConnection implements AsyncDisposable {
     if (!pending) return;
     clearTimeout(pending.timer);
     pending.resolve(answer);
-    // A broker that has forgotten the client does not remember it.
-    if (answer.status === "ERROR" && answer.code === "NOT_CONNECTED")
-      this.#close(refusal("a command", answer));
   }
 
   #expire(timeoutMs: number): void {
@@ -179,7 +186,7 @@ export async function openClient(
   const connection = stack.use(await DevConnection.open(options, signal));
   const clientId = `${options.workerId}-${newId()}`;
   const hello = encodeCommand({ cmd: "CONNECT", client_id: clientId, subscriptions });
-  expectOk(await connection.command(hello, signal), "CONNECT");
+  await connection.execute("CONNECT", hello, signal);
   stack.move();
   return connection;
 }

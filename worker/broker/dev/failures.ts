@@ -4,11 +4,6 @@
 import { BrokerError } from "../broker.ts";
 import type { Answer } from "./wire.ts";
 
-/** Throws BrokerError unless the command was carried out. */
-export function expectOk(answer: Answer, command: string): void {
-  if (answer.status !== "OK") throw refusal(command, answer);
-}
-
 /** Why the broker did not carry out a command. */
 export function refusal(command: string, answer: Exclude<Answer, { status: "OK" }>): BrokerError {
   switch (answer.status) {

@@ -7,7 +7,6 @@ import { invokeTopic } from "../../protocol/topics.ts";
 import type { Delivery } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { type DevConnection, receive } from "./connection.ts";
-import { expectOk } from "./failures.ts";
 import { type DevMessage, encodeCommand, propertiesOf } from "./wire.ts";
 
 /** Milliseconds of a `RECEIVE`, for which `serve`, `leave` and `pause` wait: commands are serial. */
@@ -92,7 +91,7 @@ export class QueueConsumer {
   ): Promise<void> {
     const topic = invokeTopic(this.#options.namespace, toolName);
     const line = encodeCommand({ cmd, topic_pattern: topic });
-    expectOk(await this.#connection.command(line, signal), cmd);
+    await this.#connection.execute(cmd, line, signal);
   }
 
   /** The next message; undefined when none came in time, and when the session is over. */

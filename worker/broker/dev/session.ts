@@ -19,7 +19,6 @@ import { ConnectionEnd } from "../connection-end.ts";
 import type { BrokerLog } from "../log.ts";
 import { stamped } from "../timestamp.ts";
 import { type ClientOptions, type DevConnection, openClient } from "./connection.ts";
-import { expectOk } from "./failures.ts";
 import { QueueConsumer } from "./queue-consumer.ts";
 import { DevSubscription } from "./subscription.ts";
 import { encodePublish } from "./wire.ts";
@@ -90,7 +89,7 @@ class DevSession implements BrokerSession {
     const { clock = systemClock } = this.#options;
     const properties = stamped(message.properties, clock.nowMs());
     const line = encodePublish(message.topic, message.payload, properties);
-    expectOk(await this.#publishing.command(line, signal), "PUBLISH");
+    await this.#publishing.execute("PUBLISH", line, signal);
     return "confirmed";
   }
 

@@ -4,7 +4,7 @@
 import type solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
+import { BrokerError, type Delivery, type UnsettledCalls } from "../broker.ts";
 import type { DeliveryBuffer } from "../delivery-buffer.ts";
 import { type Consumer, reopen } from "../group-session.ts";
 import type { BrokerLog } from "../log.ts";
@@ -21,8 +21,9 @@ export interface QueueConsumerOptions {
   readonly topology: Pick<Topology, "addressOf" | "bind">;
   /** Routes the calls of the queue's tools into it. Throws BrokerError. */
   readonly subscribe: (signal: AbortSignal) => Promise<void>;
-  /** The library prefetches one call more. */
-  readonly permits: PrefetchPermits;
+  /** Unsettled deliveries at most; the library prefetches one call more. */
+  readonly limit: number;
+  readonly unsettled: UnsettledCalls;
   /** Assumed where the queue has no limit. */
   readonly maxDeliveries: number;
   readonly buffer: DeliveryBuffer;
@@ -53,8 +54,8 @@ export class QueueConsumer implements Consumer {
     this.#connection = connection;
     this.#options = options;
     this.#over = AbortSignal.any([this.#cancelling.signal, connection.ended]);
-    this.#permits = options.permits.available;
-    options.permits.onRelease(() => {
+    const { queue, limit, unsettled } = options;
+    this.#permits = unsettled.permitsOf(queue, limit, () => {
       this.#permits++;
       this.#regulate();
     });

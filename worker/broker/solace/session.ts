@@ -80,13 +80,12 @@ function createSession(
     log,
   });
   const createConsumer = (queue: string, limit: number): QueueConsumer => {
-    const permits = unsettled.permitsOf(queue, limit);
     const subscribe = async (signal: AbortSignal): Promise<void> => {
       await routes.routeAll(queue, signal);
       await routes.unrouteOthers(queue, signal);
     };
-    const common = { topology, maxDeliveries, buffer, clock, log };
-    return new QueueConsumer(connection, { ...common, queue, permits, subscribe });
+    const common = { topology, unsettled, maxDeliveries, buffer, clock, log };
+    return new QueueConsumer(connection, { ...common, queue, limit, subscribe });
   };
   const consumers = new Map(
     Array.from(queues, ([queue, limit]) => [queue, createConsumer(queue, limit)] as const),
