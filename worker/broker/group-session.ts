@@ -5,7 +5,12 @@ import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
 import { abortable } from "../support/within.ts";
 import { logEvent } from "../telemetry/log-event.ts";
-import type { BrokerSession, SessionEnd } from "./broker.ts";
+import {
+  BrokerError,
+  type BrokerSession,
+  type BrokerSubscription,
+  type SessionEnd,
+} from "./broker.ts";
 import type { DeliveryBuffer } from "./delivery-buffer.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 import type { Routes } from "./routes.ts";
@@ -91,8 +96,11 @@ export class GroupSession implements BrokerSession {
 
   publish: BrokerSession["publish"] = (message, signal) => this.#parts.publish(message, signal);
 
-  subscribe: BrokerSession["subscribe"] = (pattern, signal) =>
-    this.#parts.subscribe(pattern, signal);
+  async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
+    signal.throwIfAborted();
+    checkPattern(pattern);
+    return this.#parts.subscribe(pattern, signal);
+  }
 
   pause(): Promise<void> {
     this.#pausing ??= this.#stopIntake();
@@ -124,6 +132,18 @@ export class GroupSession implements BrokerSession {
     await Promise.all(this.#parts.consumers.map((consumer) => consumer.cancel()));
     this.deliveries.complete();
   }
+}
+
+/** Refuses `ab*`, a prefix to Solace alone, and `>` in the middle. Throws BrokerError. */
+export function checkPattern(pattern: string): void {
+  const levels = pattern.split("/");
+  const odd = levels.find(
+    (level, index) =>
+      (level.includes("*") && level !== "*") || (level === ">" && index < levels.length - 1),
+  );
+  if (odd === undefined) return;
+  const rule = `"${odd}" must be a whole level "*", or ">" at the end`;
+  throw new BrokerError(`A worker cannot subscribe to ${pattern}: ${rule}`, { transient: false });
 }
 
 /**

@@ -6,14 +6,16 @@
  * other publishes. Adapters do not reconnect: `reconnecting` does so for every broker alike.
  */
 import type { Broker } from "../broker.ts";
-import { isLoopback, warnOfClearText } from "../clear-text.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
+import { isLoopback } from "../loopback.ts";
 import { parseAmqpUrl } from "./address.ts";
 import { type SessionOptions, openSession } from "./session.ts";
 
 /** Opens nothing before `connect`. */
 export function createAmqpBroker(options: SessionOptions): Broker {
   for (const { isEncrypted, host, name } of parseAmqpUrl(options.url) ?? []) {
-    if (!isEncrypted && !isLoopback(host)) warnOfClearText(options.log, name);
+    if (!isEncrypted && !isLoopback(host))
+      logEvent(options.log, "broker.connection_unencrypted", { host: name });
   }
   return {
     kind: "amqp",

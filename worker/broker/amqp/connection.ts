@@ -82,11 +82,6 @@ export class AmqpConnection implements AsyncDisposable {
     return this.#opened(() => this.#model.createConfirmChannel(), signal);
   }
 
-  /** From now on the connection is lost when the broker closes this channel. */
-  rely(channel: Channel): void {
-    channel.on("error", (error: unknown) => this.lose(connectionLost(error)));
-  }
-
   /** `act` runs before the channel is released, but not when the broker closes it. */
   beforeRelease(channel: Channel, act: () => Promise<unknown>): void {
     const open = this.#channels.get(channel);

@@ -48,17 +48,11 @@ export function topicOf(key: string): string {
   return key.split(".").map(unescapeLevel).join("/");
 }
 
-/**
- * The binding key of a subscription pattern. `>` at the end becomes `*.#`, since `#` alone matches
- * no level too. Throws BrokerError for `*` as a part of a level, and for `>` in the middle.
- */
+/** The binding key of a subscription pattern. `>` is `*.#`, since `#` alone matches no level too. */
 export function bindingKey(pattern: string): string {
-  const levels = pattern.split("/");
-  const words = levels.map((level, index) => {
+  const words = pattern.split("/").map((level) => {
     if (level === "*") return "*";
-    if (level === ">" && index === levels.length - 1) return "*.#";
-    if (level === ">" || level.includes("*")) throw notExpressible(pattern, level);
-    return escapeLevel(level);
+    return level === ">" ? "*.#" : escapeLevel(level);
   });
   return checkLength(words.join("."), pattern);
 }
@@ -80,13 +74,6 @@ function checkLength(key: string, topic: string): string {
   if (bytes <= maxRoutingKeyBytes) return key;
   throw new BrokerError(
     `The topic ${topic} takes a routing key of ${bytes} bytes; AMQP allows ${maxRoutingKeyBytes}`,
-    { transient: false },
-  );
-}
-
-function notExpressible(pattern: string, level: string): BrokerError {
-  return new BrokerError(
-    `RabbitMQ cannot subscribe to ${pattern}: "${level}" must be a whole level "*", or ">" at the end`,
     { transient: false },
   );
 }

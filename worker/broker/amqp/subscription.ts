@@ -3,19 +3,19 @@
  */
 import type { ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
+import { connectionLost } from "../connection-end.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { toProperties } from "./messages.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
 
-/** Throws BrokerError, for patterns that RabbitMQ cannot express too; leaves nothing open then. */
+/** Throws BrokerError, or the signal's reason; leaves nothing open then. */
 export async function subscribe(
   connection: AmqpConnection,
   exchange: string,
   pattern: string,
   signal: AbortSignal,
 ): Promise<BrokerSubscription> {
-  signal.throwIfAborted();
   const key = bindingKey(pattern);
   await using stack = new AsyncDisposableStack();
   const channel = await connection.openChannel(signal);
@@ -37,7 +37,7 @@ export async function subscribe(
     await channel.consume(queue, onMessage, { noAck: true });
   };
   await connection.answered(listen(), `subscribe to ${pattern}`, signal);
-  connection.rely(channel);
+  channel.on("error", (error: unknown) => connection.lose(connectionLost(error)));
   stack.move();
   return heard;
 }

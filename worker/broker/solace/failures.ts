@@ -91,17 +91,11 @@ export function isFull(failure: unknown): boolean {
   return subcodeOf(failure) === ErrorSubcode.INSUFFICIENT_SPACE;
 }
 
-export function isUnknownQueue(error: unknown): boolean {
-  return error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.UNKNOWN_QUEUE_NAME;
-}
+export const isUnknownQueue = causedBy(ErrorSubcode.UNKNOWN_QUEUE_NAME);
+export const isNotPermitted = causedBy(ErrorSubcode.PERMISSION_NOT_ALLOWED);
+/** Whether a flow ended because the broker replays logged messages to its queue. */
+export const isReplay = causedBy(ErrorSubcode.REPLAY_STARTED);
 
-/** Whether a flow ended because the broker begins to replay logged messages to its queue. */
-export function isReplay(error: BrokerError): boolean {
-  return subcodeOf(error.cause) === ErrorSubcode.REPLAY_STARTED;
-}
-
-export function isNotPermitted(error: unknown): boolean {
-  return (
-    error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.PERMISSION_NOT_ALLOWED
-  );
+function causedBy(subcode: Subcode): (error: unknown) => boolean {
+  return (error) => error instanceof BrokerError && subcodeOf(error.cause) === subcode;
 }

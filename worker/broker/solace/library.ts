@@ -55,19 +55,14 @@ export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
   return typeof code === "number" ? code : undefined;
 }
 
-/** The name of {@link subcodeOf}. */
-export function subcodeNameOf(failure: unknown): string | undefined {
-  const subcode = subcodeOf(failure);
-  return subcode === undefined ? undefined : subcodeNames.nameOf(subcode);
-}
-
 /** For people. */
 export function textOf(failure: unknown): string {
   const { infoStr, message } = asFailure(failure);
   for (const text of [infoStr, message]) {
     if (typeof text === "string" && text !== "") return text;
   }
-  return subcodeNameOf(failure) ?? String(failure);
+  const subcode = subcodeOf(failure);
+  return subcode === undefined ? String(failure) : subcodeNames.nameOf(subcode);
 }
 
 /** The key of the request that an event answers; the types have it for some events only. */

@@ -5,7 +5,7 @@
 import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
 import { abortable } from "../../support/within.ts";
-import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
+import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { toTopic } from "./library.ts";
@@ -31,12 +31,11 @@ export class Subscriptions {
     connection.onMessage((message) => this.#receive(message));
   }
 
-  /** Throws BrokerError, for unusable patterns too; leaves nothing behind then. */
+  /** Throws BrokerError, or the signal's reason; leaves nothing behind then. */
   async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
     const { ended } = this.#connection;
     const over = AbortSignal.any([signal, ended]);
     over.throwIfAborted();
-    checkPattern(pattern);
     await using stack = new AsyncDisposableStack();
     const release = (): Promise<void> => this.#release(pattern, listener);
     const listener: Listener = stack.use(new SubscriptionBuffer({ ended, release }));
@@ -85,18 +84,4 @@ export class Subscriptions {
       if (topicMatches(pattern, topic)) for (const listener of listeners) listener.offer(heard);
     }
   }
-}
-
-/** Refuses `ab*`, a prefix to Solace, and `>` in the middle: no other broker knows them. */
-function checkPattern(pattern: string): void {
-  const levels = pattern.split("/");
-  const odd = levels.find(
-    (level, index) =>
-      (level.includes("*") && level !== "*") || (level === ">" && index < levels.length - 1),
-  );
-  if (odd === undefined) return;
-  throw new BrokerError(
-    `Cannot subscribe to ${pattern}: "${odd}" must be a whole level "*", or ">" at the end`,
-    { transient: false },
-  );
 }
