@@ -1,5 +1,8 @@
 /**
  * The broker contract: what the worker needs of a message broker, and nothing more.
+ *
+ * Here and in the adapters, what takes a signal throws BrokerError, or the signal's reason when it
+ * aborts. A function that opens something leaves nothing open then.
  */
 
 /**
@@ -56,7 +59,6 @@ export interface OutboundMessage {
 /** Brokers that do not report unroutable messages confirm them. */
 export type PublishOutcome = "confirmed" | "unroutable";
 
-/** A message of a subscription. */
 export type HeardMessage = Pick<Delivery, "topic" | "payload" | "properties">;
 
 /**
@@ -68,7 +70,6 @@ export interface BrokerSubscription extends AsyncIterable<HeardMessage>, AsyncDi
   readonly dropped: number;
 }
 
-/** How a session ended. */
 export interface SessionEnd {
   readonly reason: "asked" | "lost";
   readonly cause?: unknown;
@@ -88,7 +89,7 @@ export interface BrokerSession extends AsyncDisposable {
   readonly closed: Promise<SessionEnd>;
   /**
    * Receives the calls of a tool, unless paused: through the queue that the tool has now and no
-   * other of the group, where the broker has queues. Idempotent. Throws BrokerError.
+   * other of the group, where the broker has queues. Idempotent.
    */
   serve(toolName: string, signal: AbortSignal): Promise<void>;
   /**
@@ -96,11 +97,11 @@ export interface BrokerSession extends AsyncDisposable {
    * group may serve it, unless the manifest leaves the tool to others. Idempotent.
    */
   leave(toolName: string, signal: AbortSignal): Promise<void>;
-  /** Resolves when the broker confirmed the message. Throws BrokerError. */
+  /** Resolves when the broker confirmed the message. */
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome>;
   /**
    * Subscribes to topics that match the pattern: `*` for a level, `>` for the rest. The caller owns
-   * the subscription, which the broker has when this resolves. Throws BrokerError.
+   * the subscription, which the broker has when this resolves.
    */
   subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription>;
   /**
@@ -131,10 +132,7 @@ export interface UnsettledCalls {
 export interface Broker {
   /** For logs: `memory`, `dev`. */
   readonly kind: string;
-  /**
-   * Opens a session that serves `tools`; `unsettled` counts against its prefetch limits. Throws
-   * BrokerError; leaves nothing open then.
-   */
+  /** Opens a session that serves `tools`; `unsettled` counts against its prefetch limits. */
   connect(
     tools: readonly string[],
     signal: AbortSignal,
@@ -142,7 +140,6 @@ export interface Broker {
   ): Promise<BrokerSession>;
 }
 
-/** A failure of the broker or of the connection to it. */
 export class BrokerError extends Error {
   /** Whether another attempt with the same configuration can succeed. */
   readonly transient: boolean;

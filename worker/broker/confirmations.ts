@@ -9,14 +9,12 @@ const maxBytes = 192 * 1024 * 1024;
 /** Milliseconds without any confirmation while some are due. */
 const timeoutMs = 60_000;
 
-/** The connection that is lost when no confirmation comes. */
 export interface ConfirmingConnection {
   /** Whether the broker said that it takes no messages at the moment. */
   readonly isBlocked?: boolean;
   lose(cause: BrokerError): void;
 }
 
-/** The confirmations that are due on one connection. */
 export class Confirmations {
   readonly #connection: ConfirmingConnection;
   #messages = 0;
@@ -27,10 +25,7 @@ export class Confirmations {
     this.#connection = connection;
   }
 
-  /**
-   * Publishes a payload of this size and settles as `publish` does. Throws BrokerError when too
-   * much is unconfirmed.
-   */
+  /** Publishes a payload of this size. Throws BrokerError when too much is unconfirmed. */
   async due<T>(sizeBytes: number, publish: () => Promise<T>): Promise<T> {
     this.#checkRoom(sizeBytes);
     if (this.#messages++ === 0) this.#restart();

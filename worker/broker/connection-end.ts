@@ -31,17 +31,14 @@ export class ConnectionEnd {
   }
 }
 
-/** What bounds the wait for an answer. */
 export interface AnswerBounds {
   readonly signal: AbortSignal;
-  /** Aborts with the connection. */
   readonly ended: AbortSignal;
   readonly limitMs: number;
   /** The BrokerError for a refusal, or for no answer in time. */
   readonly failure: (cause: unknown) => BrokerError;
 }
 
-/** Waits for an answer of the broker. Throws BrokerError, or the signal's reason. */
 export async function answered<T>(answer: Promise<T>, bounds: AnswerBounds): Promise<T> {
   const { signal, ended, limitMs, failure } = bounds;
   const timeout = AbortSignal.timeout(limitMs);
@@ -54,7 +51,6 @@ export async function answered<T>(answer: Promise<T>, bounds: AnswerBounds): Pro
   }
 }
 
-/** A connection broke. */
 export function connectionLost(cause?: unknown, reason = reasonOf(cause)): BrokerError {
   const why = cause === undefined ? "" : `: ${reason}`;
   return new BrokerError(`The connection to the broker was lost${why}`, { cause, transient: true });

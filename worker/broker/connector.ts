@@ -11,18 +11,15 @@ import { type BrokerLog, reasonOf } from "./log.ts";
 /** Milliseconds that a connection must have lived for its loss to reset the delays. */
 const steadyMs = 10_000;
 
-/** How patiently to try. */
 export interface ConnectorOptions {
   /** Attempts per outage, the first connection included; 0 tries for ever. */
   readonly maxAttempts: number;
-  /** Bounds of the delay between attempts. */
   readonly backoff: { readonly baseMs: number; readonly capMs: number };
   readonly log: BrokerLog;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** Connects with retries. */
 export class Connector {
   readonly #kind: string;
   readonly #options: ConnectorOptions;
@@ -38,8 +35,8 @@ export class Connector {
   }
 
   /**
-   * Throws the last error of `open` when no attempt is left, or the signal's reason. A refusal is
-   * final before the first connection only: the broker may accept again what it accepted once.
+   * Throws the last error of `open` when no attempt is left. A refusal is final before the first
+   * connection only: the broker may accept again what it accepted once.
    */
   async connect<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const broker = this.#kind;
@@ -63,7 +60,6 @@ export class Connector {
     }
   }
 
-  /** Waits after the loss of a connection that lived for `livedMs`. */
   async pauseAfterLoss(livedMs: number, signal: AbortSignal): Promise<void> {
     if (livedMs >= steadyMs) this.#delays = this.#freshDelays();
     await this.#clock.sleep(this.#delays.next().value, signal);

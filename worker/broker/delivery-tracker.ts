@@ -16,10 +16,8 @@ interface Withheld {
   count: number;
 }
 
-/** Follows deliveries to their settlement, across lost connections. */
 export class DeliveryTracker implements UnsettledCalls {
   readonly #redelivers: boolean;
-  /** Counts connections. */
   #connection = 0;
   /** Of the connection of the moment, by queue. */
   #unsettled = new Map<string, number>();

@@ -18,11 +18,9 @@ import type { Routes } from "./routes.ts";
 /** Bounds of the delay between two attempts to consume a queue. */
 const reopenBackoff = { baseMs: 500, capMs: 15_000 };
 
-/** A consumer of one queue. */
 export interface Consumer {
   /** Whether calls arrive. */
   readonly isOpen: boolean;
-  /** Throws BrokerError, or the signal's reason. */
   open(signal: AbortSignal): Promise<void>;
   /** Opens it as soon as the broker permits. Never rejects. */
   reopen(cause: unknown): Promise<void>;
@@ -30,7 +28,6 @@ export interface Consumer {
   cancel(): Promise<void>;
 }
 
-/** What an adapter makes a session of. */
 export interface GroupSessionParts extends Pick<
   BrokerSession,
   "publish" | "subscribe" | "mayReplay"
@@ -65,7 +62,7 @@ export class GroupSession implements BrokerSession {
     this.closed = parts.connection.closed;
   }
 
-  /** Serves the first tools. Throws BrokerError, or the signal's reason. */
+  /** Serves the first tools. */
   async begin(tools: readonly string[], signal: AbortSignal): Promise<void> {
     this.#parts.routes.want(tools);
     if (tools.length > 0) await this.#consume(signal);
@@ -113,7 +110,7 @@ export class GroupSession implements BrokerSession {
     await this.#closing;
   }
 
-  /** Throws BrokerError when no queue of the group can be consumed. */
+  /** Throws when no queue of the group can be consumed. */
   async #consume(signal: AbortSignal): Promise<void> {
     this.#consuming ??= this.#openConsumers().catch((error: unknown) => {
       this.#consuming = undefined;
@@ -146,10 +143,7 @@ export function checkPattern(pattern: string): void {
   throw new BrokerError(`A worker cannot subscribe to ${pattern}: ${rule}`, { transient: false });
 }
 
-/**
- * Opens consumers, and those that the broker refuses as soon as it permits. Throws BrokerError when
- * it refuses all of them.
- */
+/** Opens consumers, refused ones as soon as the broker permits. Throws when it refuses all. */
 export async function openSome(
   consumers: readonly Pick<Consumer, "open" | "reopen">[],
   signal: AbortSignal,
@@ -165,11 +159,9 @@ export async function openSome(
   for (const { consumer, cause } of refused) void consumer.reopen(cause);
 }
 
-/** How a queue is consumed again that the broker ended or refused. */
 export interface ReopeningParts {
   /** The queue's name on the broker. */
   readonly address: string;
-  /** Throws BrokerError. */
   open(): Promise<void>;
   /** Aborts when the queue is not to be consumed any more. */
   readonly signal: AbortSignal;

@@ -1,6 +1,7 @@
 /**
  * A subscription that outlives its sessions.
  */
+import { Condition } from "../support/condition.ts";
 import type { BrokerSession, BrokerSubscription, HeardMessage } from "./broker.ts";
 
 type Source = Pick<BrokerSession, "subscribe">;
@@ -15,10 +16,9 @@ export class LastingSubscription implements BrokerSubscription {
   /** The session of the last move, which may be under way. */
   #target: Source | undefined;
   #current: { readonly source: Source; readonly heard: BrokerSubscription } | undefined;
-  /** By former subscriptions. */
   #droppedBefore = 0;
   #isEnded = false;
-  #changed = Promise.withResolvers<void>();
+  readonly #condition = new Condition();
 
   /** Has no session before the first move. */
   constructor(pattern: string, onDispose: () => void) {
@@ -34,7 +34,7 @@ export class LastingSubscription implements BrokerSubscription {
     return this.#current?.source === session;
   }
 
-  /** The last move wins. Does nothing after the end. Throws BrokerError, or the signal's reason. */
+  /** The last move wins. Does nothing after the end. */
   async moveTo(session: Source, signal: AbortSignal): Promise<void> {
     if (this.#isEnded) return;
     this.#target = session;
@@ -46,14 +46,14 @@ export class LastingSubscription implements BrokerSubscription {
     const former = this.#current?.heard;
     this.#droppedBefore += former?.dropped ?? 0;
     this.#current = { source: session, heard };
-    this.#notify();
+    this.#condition.notify();
     await former?.[Symbol.asyncDispose]();
   }
 
   /** Moves no more: ends with the session of the moment. */
   end(): void {
     this.#isEnded = true;
-    this.#notify();
+    this.#condition.notify();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<HeardMessage, void> {
@@ -66,7 +66,7 @@ export class LastingSubscription implements BrokerSubscription {
       } else if (this.#isEnded) {
         return;
       } else {
-        await this.#changed.promise;
+        await this.#condition.changed;
       }
     }
   }
@@ -75,10 +75,5 @@ export class LastingSubscription implements BrokerSubscription {
     this.end();
     this.#onDispose();
     await this.#current?.heard[Symbol.asyncDispose]();
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }

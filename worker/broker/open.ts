@@ -22,7 +22,6 @@ const defaultQueues: ReadonlyMap<string, number> = new Map([[defaultQueue, 4]]);
 
 const inDefaultQueue: ToolPlacement = { queueOf: () => defaultQueue, foreignTools: () => [] };
 
-/** How patiently to connect. */
 export interface ConnectPatience {
   /** Attempts per outage; 0 tries for ever. */
   readonly connectRetries: number;
@@ -30,24 +29,20 @@ export interface ConnectPatience {
   readonly connectRetryDelayMs: number;
 }
 
-/** A DevBroker. */
 export interface DevBrokerConfig extends ConnectPatience, DevConfig {
   readonly kind: "dev";
 }
 
-/** A RabbitMQ broker. */
 export interface AmqpBrokerConfig extends ConnectPatience, AmqpConfig {
   readonly kind: "amqp";
 }
 
-/** A Solace broker. */
 export interface SolaceBrokerConfig extends ConnectPatience, SolaceConfig {
   readonly kind: "solace";
 }
 
 export type BrokerConfig = DevBrokerConfig | AmqpBrokerConfig | SolaceBrokerConfig;
 
-/** What every adapter needs beside its configuration. */
 export interface OpenBrokerOptions {
   readonly namespace: string;
   readonly workerId: string;

@@ -29,12 +29,10 @@ type Outlet = Pick<BrokerSession, "publish" | "closed">;
 /** The rest of {@link retryDelaysMs}. */
 type Delays = Iterator<number, undefined>;
 
-/** A message without a confirmation. */
 interface Held {
   readonly message: OutboundMessage;
   readonly delays: Delays;
   readonly signal: AbortSignal;
-  /** That it was sent on last. */
   session: Outlet | undefined;
   settle(result: PublishOutcome | Error): void;
 }
@@ -62,7 +60,6 @@ export class Outbox {
     this.#onRefused = onRefused;
   }
 
-  /** Throws a broker's refusal, a BrokerError when too much is held, or the signal's reason. */
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const delays = (message.isRetried ? retryDelaysMs : []).values();
     for (;;) {
@@ -104,7 +101,6 @@ export class Outbox {
     for (const held of this.#held) void this.#send(held, session);
   }
 
-  /** Holds all messages from now on. */
   detach(): void {
     this.#session = undefined;
   }

@@ -14,6 +14,7 @@
  * published in between. `deliveries` of a paused session end with the current connection or
  * attempt: later connections only publish. A publish without its confirmation is sent again.
  */
+import { Condition } from "../support/condition.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { abortable } from "../support/within.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -33,15 +34,12 @@ import { LastingSubscription } from "./lasting-subscription.ts";
 import { reasonOf } from "./log.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
-/** How to reconnect. */
 export interface ReconnectingOptions extends ConnectorOptions {
   /** Called whenever `connected` changes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
 
-/** A session that outlives connections. */
 export interface ReconnectingSession extends BrokerSession {
-  /** Whether there is a connection now. */
   readonly connected: boolean;
 }
 
@@ -80,7 +78,6 @@ class SupervisedSession implements ReconnectingSession {
   readonly #options: ReconnectingOptions;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
-  /** The tools by `serve` and `leave`. */
   readonly #desired: Set<string>;
   readonly #subscriptions = new Set<LastingSubscription>();
   readonly #tracker: DeliveryTracker;
@@ -93,7 +90,7 @@ class SupervisedSession implements ReconnectingSession {
   /** An attempt that may have received calls already. Never rejects. */
   #joining: Promise<unknown> | undefined;
   /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
-  #changed = Promise.withResolvers<void>();
+  readonly #condition = new Condition();
 
   constructor({ broker, connector, options, first, tools }: SupervisedParts) {
     this.#broker = broker;
@@ -156,7 +153,7 @@ class SupervisedSession implements ReconnectingSession {
       if (this.#isEnded) throw sessionEnded();
       const session = this.#live;
       if (session === undefined) {
-        await abortable(this.#changed.promise, signal);
+        await abortable(this.#condition.changed, signal);
       } else if (subscription.isOn(session)) {
         stack.move();
         return subscription;
@@ -168,7 +165,7 @@ class SupervisedSession implements ReconnectingSession {
 
   async pause(): Promise<void> {
     this.#isPaused = true;
-    this.#notify();
+    this.#condition.notify();
     await this.#joining;
     await this.#live?.pause();
   }
@@ -201,7 +198,7 @@ class SupervisedSession implements ReconnectingSession {
       } else if (this.#isPaused && this.#joining === undefined) {
         return;
       } else {
-        await this.#changed.promise;
+        await this.#condition.changed;
       }
     }
   }
@@ -240,7 +237,7 @@ class SupervisedSession implements ReconnectingSession {
       return await opening;
     } finally {
       this.#joining = undefined;
-      this.#notify();
+      this.#condition.notify();
     }
   }
 
@@ -278,7 +275,7 @@ class SupervisedSession implements ReconnectingSession {
     this.#live = session;
     if (session) this.#outbox.attach(session);
     else this.#outbox.detach();
-    this.#notify();
+    this.#condition.notify();
     this.#options.onStateChange?.(session !== undefined);
   }
 
@@ -286,13 +283,8 @@ class SupervisedSession implements ReconnectingSession {
     this.#isEnded = true;
     this.#outbox.close(sessionEnded(end.cause));
     for (const subscription of this.#subscriptions) subscription.end();
-    this.#notify();
+    this.#condition.notify();
     this.#end.resolve(end);
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }
 

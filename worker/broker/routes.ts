@@ -16,29 +16,24 @@ import { type BrokerLog, reasonOf } from "./log.ts";
 /** Milliseconds between two checks. */
 export const routeCheckMs = 15_000;
 
-/** Tools that are routed at the same time. */
 const maxRoutesAtOnce = 32;
 
-/** How a broker routes. Each function throws BrokerError, or the signal's reason. */
+/** How a broker routes. */
 export interface RoutesParts {
-  /** Names of the group's queues that this worker consumes. */
   readonly queues: readonly string[];
   readonly placement: ToolPlacement;
   /** Whether the broker routes into queues that this worker does not consume. */
   readonly routesElsewhere: boolean;
-  /** Routes the calls of a tool into a queue. Idempotent. */
   route(tool: string, queue: string, signal: AbortSignal): Promise<void>;
   /** Routes no more calls of a tool into a queue. Idempotent. */
   unroute(tool: string, queue: string, signal: AbortSignal): Promise<void>;
   /** Restores what routes need, before every check. Without it only failed routes are retried. */
   restore?(signal: AbortSignal): Promise<void>;
-  /** Aborts with the connection. */
   readonly ended: AbortSignal;
   readonly clock: Clock;
   readonly log: BrokerLog;
 }
 
-/** The routes of one session. Ends with its connection. */
 export class Routes {
   readonly #parts: RoutesParts;
   /** Wanted tools, each with the queue that it is routed into. */
@@ -66,13 +61,13 @@ export class Routes {
     for (const tool of tools) if (!this.#tools.has(tool)) this.#tools.set(tool, undefined);
   }
 
-  /** Routes a tool into its queue and no other. Throws BrokerError, or the signal's reason. */
+  /** Routes a tool into its queue and no other. */
   async add(tool: string, signal: AbortSignal): Promise<void> {
     this.#watching ??= this.#watch();
     await this.#route(tool, signal);
   }
 
-  /** Restores no route of a tool any more. Throws the signal's reason. */
+  /** Restores no route of a tool any more. */
   async delete(tool: string, signal: AbortSignal): Promise<void> {
     const { queues, placement } = this.#parts;
     this.#tools.delete(tool);
@@ -80,10 +75,7 @@ export class Routes {
     await Promise.all(queues.map((queue) => this.#withdraw(tool, queue, signal)));
   }
 
-  /**
-   * Routes the wanted tools of one queue. Logs a tool that the broker refuses, and retries it later.
-   * Throws BrokerError when it refuses all of them, or the signal's reason.
-   */
+  /** Routes the wanted tools of one queue. Throws when the broker refuses all of them. */
   async routeAll(queue: string, signal: AbortSignal): Promise<void> {
     const { placement } = this.#parts;
     await this.#routeEach((tool) => placement.queueOf(tool) === queue, signal);

@@ -2,18 +2,16 @@
  * Messages that a subscription has received and its consumer has not pulled: a bounded number, in
  * order.
  */
+import { Condition } from "../support/condition.ts";
 import type { BrokerSubscription, OutboundMessage } from "./broker.ts";
 
-/** Messages that may wait; of more, the oldest go. */
 const maxWaitingMessages = 10_000;
 
 /** Bytes that may wait; of more, the oldest messages go, but the last one stays. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** What of a message takes room. */
 export type Weighed = Pick<OutboundMessage, "topic" | "payload" | "properties">;
 
-/** What a buffer depends on and what depends on it. */
 export interface SubscriptionBufferOptions {
   /** Aborts when no more messages come; those that wait can still be pulled. */
   readonly ended?: AbortSignal;
@@ -31,7 +29,7 @@ export class SubscriptionBuffer<Message extends Weighed>
   #dropped = 0;
   #isEnded = false;
   #isDisposed = false;
-  #changed = Promise.withResolvers<void>();
+  readonly #condition = new Condition();
 
   constructor(options: SubscriptionBufferOptions = {}) {
     this.#options = options;
@@ -55,13 +53,13 @@ export class SubscriptionBuffer<Message extends Weighed>
       this.#take();
       this.#dropped++;
     }
-    this.#notify();
+    this.#condition.notify();
   }
 
   /** Takes no more; what waits can still be pulled. */
   readonly end = (): void => {
     this.#isEnded = true;
-    this.#notify();
+    this.#condition.notify();
   };
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void> {
@@ -69,7 +67,7 @@ export class SubscriptionBuffer<Message extends Weighed>
       const message = this.#take();
       if (message !== undefined) yield message;
       else if (this.#isEnded) return;
-      else await this.#changed.promise;
+      else await this.#condition.changed;
     }
   }
 
@@ -92,11 +90,6 @@ export class SubscriptionBuffer<Message extends Weighed>
     const message = this.#waiting.shift();
     if (message !== undefined) this.#waitingBytes -= bytesOf(message);
     return message;
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }
 

@@ -3,7 +3,6 @@
  */
 import type { OutboundMessage } from "./broker.ts";
 
-/** Adds the property, unless it is there. */
 export function stamped(
   properties: OutboundMessage["properties"],
   nowMs: number,

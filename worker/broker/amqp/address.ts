@@ -2,13 +2,11 @@
  * Where the nodes of a RabbitMQ broker are and as whom to log in, read from a URL.
  */
 
-/** An AMQP URL in parts. */
 export interface AmqpAddress {
   readonly isEncrypted: boolean;
   readonly host: string;
   readonly port: number;
   readonly virtualHost: string;
-  /** Undefined when the URL names no user. */
   readonly user: { readonly name: string; readonly password: string } | undefined;
   /** For logs and errors, without user and password: `amqps://host:5671/vhost`. */
   readonly name: string;
@@ -17,7 +15,6 @@ export interface AmqpAddress {
 const amqpPort = 5_672;
 const amqpsPort = 5_671;
 
-/** Nodes that a URL may name. */
 const maxHosts = 16;
 
 /**

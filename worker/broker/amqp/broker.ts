@@ -11,7 +11,6 @@ import { isLoopback } from "../loopback.ts";
 import { parseAmqpUrl } from "./address.ts";
 import { type SessionOptions, openSession } from "./session.ts";
 
-/** Opens nothing before `connect`. */
 export function createAmqpBroker(options: SessionOptions): Broker {
   for (const { isEncrypted, host, name } of parseAmqpUrl(options.url) ?? []) {
     if (!isEncrypted && !isLoopback(host))

@@ -12,7 +12,6 @@ export interface AmqpTlsFiles {
   readonly keyPassphrase: string | undefined;
 }
 
-/** Where the broker is and how its queues are made. */
 export interface AmqpConfig {
   /** `amqp://user:password@host:port/vhost`, or `amqps`. */
   readonly url: string;
@@ -28,7 +27,6 @@ export interface AmqpConfig {
 /** Seconds beside waiting and running: sandbox start, inputs, outputs and the answer. */
 const settlementMarginSeconds = 120;
 
-/** Seconds that a call may run at most. See {@link consumerTimeoutProblem}. */
 export function maxRunSeconds(consumerTimeoutSeconds: number): number {
   return Math.floor((consumerTimeoutSeconds - settlementMarginSeconds) / 2);
 }

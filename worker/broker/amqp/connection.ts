@@ -16,12 +16,10 @@ const commandTimeoutMs = 30_000;
 /** Milliseconds for the close handshake, so that the last settlements arrive. */
 const closeTimeoutMs = 5_000;
 
-/** Where to connect, and as whom. */
 export interface ConnectionOptions extends LoginOptions {
   readonly log: BrokerLog;
 }
 
-/** A channel that is open or being closed. */
 interface OpenChannel {
   beforeRelease?: () => Promise<unknown>;
   closing?: Promise<void>;
@@ -62,7 +60,6 @@ export class AmqpConnection implements AsyncDisposable {
     });
   }
 
-  /** Throws BrokerError, or the signal's reason; leaves nothing open then. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<AmqpConnection> {
     return new AmqpConnection(await logIn(options, signal), options.log);
   }
@@ -77,7 +74,6 @@ export class AmqpConnection implements AsyncDisposable {
     return this.#opened(() => this.#model.createChannel(), signal);
   }
 
-  /** Throws BrokerError. */
   async openConfirmChannel(signal: AbortSignal): Promise<ConfirmChannel> {
     return this.#opened(() => this.#model.createConfirmChannel(), signal);
   }
@@ -112,18 +108,15 @@ export class AmqpConnection implements AsyncDisposable {
     }
   }
 
-  /** Waits for the answer to a command. Throws BrokerError, or the signal's reason. */
   async answered<T>(answer: Promise<T>, doing: string, signal: AbortSignal): Promise<T> {
     const failure = (cause: unknown) => commandFailure(cause, doing);
     return answered(answer, { signal, ended: this.ended, limitMs: commandTimeoutMs, failure });
   }
 
-  /** Gives the connection up. */
   lose(cause: unknown): void {
     if (this.#end.finish({ reason: "lost", cause })) this.#socket.abort();
   }
 
-  /** Closes with a handshake: what was settled before has arrived when this resolves. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#end.finish({ reason: "asked" })) this.#closing = this.#close();
     await this.#closing;

@@ -18,7 +18,6 @@ export const replyCodes = {
 const certificateProblem =
   /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH|ERR_(?:OSSL|SSL|TLS)/;
 
-/** Why a connection could not be opened. */
 export function connectFailure(error: unknown, address: AmqpAddress): BrokerError {
   const { name, user, virtualHost } = address;
   const text = reasonOf(error);
@@ -62,7 +61,6 @@ export function commandFailure(error: unknown, doing: string): BrokerError {
   });
 }
 
-/** Whether a command failed because what it names does not exist. */
 export function isNotFound(failure: unknown): boolean {
   return failure instanceof BrokerError && replyCodeOf(failure.cause) === replyCodes.notFound;
 }
@@ -89,7 +87,6 @@ export function consumerEnded(): BrokerError {
   return new BrokerError(message, { transient: true });
 }
 
-/** The reply code, if the error is the broker's. */
 export function replyCodeOf(error: unknown): number | undefined {
   const isCoded = error instanceof Error && "code" in error && typeof error.code === "number";
   return isCoded ? (error.code as number) : undefined;

@@ -18,7 +18,6 @@ const heartbeatSeconds = 15;
 /** Bytes of a frame, RabbitMQ's default: headers have to fit into one. */
 const frameMaxBytes = 131_072;
 
-/** Where to connect, and as whom. */
 export interface LoginOptions extends Pick<AmqpConfig, "url" | "tls"> {
   /** With the purpose the name of the connection on the broker. */
   readonly workerId: string;
@@ -31,10 +30,7 @@ export interface Login {
   readonly socket: AbortController;
 }
 
-/**
- * Connects to the first host that accepts the login. Throws a host's BrokerError, transient ones
- * first, or the signal's reason; leaves nothing open then.
- */
+/** Connects to the first host that accepts the login. Prefers a transient error to throw. */
 export async function logIn(options: LoginOptions, signal: AbortSignal): Promise<Login> {
   const failures: BrokerError[] = [];
   for (const address of parseAmqpUrl(options.url) ?? []) {

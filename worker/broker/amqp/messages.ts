@@ -8,7 +8,6 @@ import { isQueueAddress, queueAddress } from "./routing-keys.ts";
 const brokerHeader =
   /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-(?:exchange|queue|reason))$/;
 
-/** Headers as amqplib reads them. */
 export type Headers = Readonly<Record<string, unknown>>;
 
 /** The user properties of a message: text as it is, null omitted, other values as JSON text. */
@@ -36,7 +35,6 @@ export function answerProperties({ headers, replyTo, correlationId }: AnswerFiel
   return { properties, ...(correlationId && { correlationId }) };
 }
 
-/** Properties of a message as amqplib reads them. */
 export interface AnswerFields {
   readonly headers?: Headers;
   readonly replyTo?: string;

@@ -57,7 +57,6 @@ export class Publisher {
     this.#channel = this.#openChannel();
   }
 
-  /** Throws BrokerError, or the signal's reason. */
   static async open(
     connection: AmqpConnection,
     exchange: string,
@@ -69,10 +68,7 @@ export class Publisher {
     return publisher;
   }
 
-  /**
-   * Resolves when the broker confirmed the message, with `unroutable` when no queue takes it. Keeps
-   * the order of the calls. Throws BrokerError, or the signal's reason: it may be published then.
-   */
+  /** `unroutable` when no queue takes the message. Keeps the order of the calls. */
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const over = AbortSignal.any([signal, this.#connection.ended]);
     over.throwIfAborted();

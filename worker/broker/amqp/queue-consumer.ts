@@ -13,9 +13,7 @@ import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from
 import { topicOf } from "./routing-keys.ts";
 import type { Topology } from "./topology.ts";
 
-/** What a consumer takes from, and how much. */
 export interface QueueConsumerOptions {
-  /** The queue's name in its group. */
   readonly queue: string;
   readonly topology: Pick<Topology, "addressOf" | "declareQueue">;
   /** Routes the calls of the queue's tools into the declared queue. Throws BrokerError. */

@@ -14,7 +14,6 @@ import { QueueConsumer } from "./queue-consumer.ts";
 import { subscribe } from "./subscription.ts";
 import { Topology, type TopologyOptions } from "./topology.ts";
 
-/** Where the broker is, how its queues are made, and how much to take from them. */
 export interface SessionOptions extends Omit<ConnectionOptions, "purpose">, TopologyOptions {
   /** Consumed queues of the group, with the limit of unsettled deliveries of each. */
   readonly queues: ReadonlyMap<string, number>;
@@ -22,7 +21,6 @@ export interface SessionOptions extends Omit<ConnectionOptions, "purpose">, Topo
   readonly clock?: Clock;
 }
 
-/** Throws BrokerError, or the signal's reason; leaves nothing open then. */
 export async function openSession(
   options: SessionOptions,
   tools: readonly string[],

@@ -9,7 +9,6 @@ import type { AmqpConnection } from "./connection.ts";
 import { toProperties } from "./messages.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
 
-/** Throws BrokerError, or the signal's reason; leaves nothing open then. */
 export async function subscribe(
   connection: AmqpConnection,
   exchange: string,

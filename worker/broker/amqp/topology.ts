@@ -27,7 +27,6 @@ const maxDeadLetters = 10_000;
 /** Milliseconds after which the broker removes a queue without a worker, and its calls. */
 const queueExpiryMs = 24 * 3_600_000;
 
-/** What decides names and arguments. */
 export interface TopologyOptions extends Pick<
   AmqpConfig,
   "exchange" | "maxDeliveries" | "consumerTimeoutSeconds"
@@ -37,12 +36,11 @@ export interface TopologyOptions extends Pick<
   readonly log: BrokerLog;
 }
 
-/** The layout of one namespace. Every command throws BrokerError, or the signal's reason. */
+/** The layout of one namespace. */
 export class Topology {
   readonly exchange: string;
   readonly #onChannel: AmqpConnection["onChannel"];
   readonly #options: TopologyOptions;
-  /** The namespace as topics are built from it. */
   readonly #namespace: string;
 
   constructor(connection: AmqpConnection, options: TopologyOptions) {

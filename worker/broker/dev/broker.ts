@@ -4,7 +4,6 @@
 import type { Broker } from "../broker.ts";
 import { type DevBrokerOptions, openSession } from "./session.ts";
 
-/** Opens nothing before `connect`. */
 export function createDevBroker(options: DevBrokerOptions): Broker {
   return {
     kind: "dev",

@@ -2,7 +2,6 @@
  * What an operator says of a DevBroker.
  */
 
-/** Where it listens. */
 export interface DevConfig {
   readonly host: string;
   readonly port: number;

@@ -29,19 +29,16 @@ const commandTimeoutMs = 30_000;
 /** Milliseconds beyond its own time for the answer to a `RECEIVE` (as the original client). */
 const receiveGraceMs = 5_000;
 
-/** Commands without an answer; further ones are refused. */
 const maxPendingCommands = 2_000;
 
 /** Milliseconds of silence after which TCP probes the peer. */
 const keepAliveDelayMs = 30_000;
 
-/** Where the DevBroker is, and the client's name. */
 export interface ClientOptions extends DevConfig {
   /** Beginning of the client ids, for readers of the broker's log. */
   readonly workerId: string;
 }
 
-/** A command whose answer is awaited. */
 interface Pending {
   resolve(answer: Answer): void;
   reject(error: BrokerError): void;
@@ -83,7 +80,6 @@ export class DevConnection implements AsyncDisposable {
     socket.on("close", () => lose());
   }
 
-  /** Throws BrokerError, or the signal's reason; leaves nothing open then. */
   static async open({ host, port }: DevConfig, signal: AbortSignal): Promise<DevConnection> {
     signal.throwIfAborted();
     const address = `${host}:${port}`;
@@ -107,24 +103,24 @@ export class DevConnection implements AsyncDisposable {
 
   /**
    * Writes a command line before it returns and resolves with the answer. Ends the connection after
-   * `timeoutMs`: later answers could not be told apart. Throws BrokerError, or the signal's reason.
+   * `timeoutMs`: later answers could not be told apart.
    */
-  command(
+  async command(
     line: Buffer,
     signal: AbortSignal,
     timeoutMs: number = commandTimeoutMs,
   ): Promise<Answer> {
-    if (this.#end) return Promise.reject(this.#end);
-    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    if (this.#end) throw this.#end;
+    signal.throwIfAborted();
     const sizeBytes = line.length - 1;
     if (sizeBytes > maxLineBytes) {
-      return refuse(
-        `The message takes a line of ${sizeBytes} bytes; the broker reads lines of at most ${maxLineBytes} bytes`,
-        false,
-      );
+      const limit = `the broker reads lines of at most ${maxLineBytes} bytes`;
+      const message = `The message takes a line of ${sizeBytes} bytes; ${limit}`;
+      throw new BrokerError(message, { transient: false });
     }
     if (this.#pending.length >= maxPendingCommands) {
-      return refuse(`${maxPendingCommands} commands to the broker have no answer yet`, true);
+      const message = `${maxPendingCommands} commands to the broker have no answer yet`;
+      throw new BrokerError(message, { transient: true });
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const timer = setTimeout(() => this.#expire(timeoutMs), timeoutMs);
@@ -133,7 +129,6 @@ export class DevConnection implements AsyncDisposable {
     return abortable(promise, signal);
   }
 
-  /** Sends a command that must be carried out. Throws BrokerError, or the signal's reason. */
   async execute(name: string, line: Buffer, signal: AbortSignal): Promise<void> {
     const answer = await this.command(line, signal);
     if (answer.status === "OK") return;
@@ -143,7 +138,6 @@ export class DevConnection implements AsyncDisposable {
     throw failure;
   }
 
-  /** Closes the connection; commands on the way fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close(new BrokerError("The broker session has ended", { transient: true }));
     await this.#released;
@@ -173,10 +167,7 @@ export class DevConnection implements AsyncDisposable {
   }
 }
 
-/**
- * Connects a client under an id that is never used again: the original drops the registration of an
- * id that returns. Throws BrokerError, or the signal's reason; leaves nothing open then.
- */
+/** Uses each client id once: the original drops the registration of an id that returns. */
 export async function openClient(
   options: ClientOptions,
   subscriptions: readonly string[],
@@ -191,17 +182,13 @@ export async function openClient(
   return connection;
 }
 
-/** What `receive` waits for, and how long. */
 export interface ReceiveOptions {
   readonly waitMs: number;
   readonly log: BrokerLog;
   readonly signal: AbortSignal;
 }
 
-/**
- * The next message; undefined when none came in time. Skips and logs unreadable ones. Throws the
- * BrokerError after which the connection brings no more, or the signal's reason.
- */
+/** The next message; undefined when none came in time. Skips and logs unreadable ones. */
 export async function receive(
   connection: DevConnection,
   { waitMs, log, signal }: ReceiveOptions,
@@ -222,8 +209,4 @@ export async function receive(
         throw refusal("RECEIVE", answer);
     }
   }
-}
-
-function refuse(message: string, transient: boolean): Promise<never> {
-  return Promise.reject(new BrokerError(message, { transient }));
 }

@@ -4,7 +4,6 @@
 import { BrokerError } from "../broker.ts";
 import type { Answer } from "./wire.ts";
 
-/** Why the broker did not carry out a command. */
 export function refusal(command: string, answer: Exclude<Answer, { status: "OK" }>): BrokerError {
   switch (answer.status) {
     case "ERROR":
@@ -20,7 +19,6 @@ export function refusal(command: string, answer: Exclude<Answer, { status: "OK" 
   }
 }
 
-/** The network's code for an error, or its message. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return "code" in error && typeof error.code === "string" ? error.code : error.message;

@@ -18,18 +18,15 @@ const remainderTimeoutMs = 1;
 /** Remembered ids, since a message may come through several subscriptions. */
 const maxRememberedIds = 1_000;
 
-/** What a consumer takes from. */
 export interface QueueConsumerOptions {
   readonly namespace: string;
   /** The tools that the connection subscribes to already. */
   readonly tools: readonly string[];
-  /** Aborts with the session. */
   readonly ended: AbortSignal;
   readonly onLost: (cause: unknown) => void;
   readonly log: BrokerLog;
 }
 
-/** Consumes one connection, and ends with it. */
 export class QueueConsumer {
   readonly #connection: DevConnection;
   readonly #options: QueueConsumerOptions;

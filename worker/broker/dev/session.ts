@@ -23,14 +23,12 @@ import { QueueConsumer } from "./queue-consumer.ts";
 import { DevSubscription } from "./subscription.ts";
 import { encodePublish } from "./wire.ts";
 
-/** Where the DevBroker is, and what to serve of it. */
 export interface DevBrokerOptions extends ClientOptions {
   readonly namespace: string;
   readonly log: BrokerLog;
   readonly clock?: Clock;
 }
 
-/** Throws BrokerError, or the signal's reason; leaves nothing open then. */
 export async function openSession(
   options: DevBrokerOptions,
   tools: readonly string[],
@@ -61,7 +59,6 @@ class DevSession implements BrokerSession {
   readonly #publishing: DevConnection;
   readonly #options: DevBrokerOptions;
   readonly #consumer: QueueConsumer;
-  /** Connections and subscriptions. */
   readonly #owned: Set<AsyncDisposable>;
 
   constructor({ receiving, publishing, options, tools }: SessionParts) {

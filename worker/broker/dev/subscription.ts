@@ -6,7 +6,6 @@ import type { BrokerLog } from "../log.ts";
 import { type DevConnection, receive } from "./connection.ts";
 import { defaultReceiveMs, propertiesOf } from "./wire.ts";
 
-/** Owns its connection. */
 export class DevSubscription implements BrokerSubscription {
   /** The server does not report what it drops. */
   readonly dropped = 0;

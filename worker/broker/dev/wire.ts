@@ -23,10 +23,8 @@ export const maxAnswerBytes = 32 * 1024 * 1024;
 /** Milliseconds of a `RECEIVE` without a timeout of its own. */
 export const defaultReceiveMs = 5_000;
 
-/** Bounds of the user properties of a message. */
 const propertyLimits: JsonLimits = { depth: 20, values: 1_000 };
 
-/** A command as it is sent, apart from `PUBLISH`. */
 export type PlainCommand =
   | {
       readonly cmd: "CONNECT";
@@ -67,7 +65,6 @@ export interface DevMessage {
   readonly userProperties: JsonObject;
 }
 
-/** An answer as a client reads it. */
 export type Answer =
   | { readonly status: "OK"; readonly message?: DevMessage }
   | { readonly status: "TIMEOUT" }
@@ -75,7 +72,6 @@ export type Answer =
   /** The connection stays usable, because every line answers one command. */
   | { readonly status: "UNREADABLE"; readonly reason: string };
 
-/** Never throws. */
 export function decodeAnswer(line: Uint8Array): Answer {
   const members = sliceMembers(line);
   if (members === undefined) return unreadable("the line is not a JSON object");
@@ -98,7 +94,6 @@ export function decodeAnswer(line: Uint8Array): Answer {
   }
 }
 
-/** User properties as the contract has them. */
 export function propertiesOf({ userProperties }: DevMessage): Readonly<Record<string, string>> {
   const properties = Object.entries(userProperties).map(
     ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,

@@ -18,7 +18,6 @@ const defaultPorts = { tcp: 55_555, tcps: 55_443, ws: 80, wss: 443 } as const;
 
 type Protocol = keyof typeof defaultPorts;
 
-/** Hosts that a list may have; the library tries one after the other. */
 const maxHosts = 16;
 
 /**
@@ -37,7 +36,6 @@ export function isClearText(urls: readonly string[]): boolean {
   return urls.some((url) => /^(?:tcp|ws):/.test(url) && !isLoopback(new URL(url).hostname));
 }
 
-/** Whether all of these URLs are reached over TLS. */
 export function isEncrypted(urls: readonly string[]): boolean {
   return urls.every((url) => /^(?:tcps|wss):/.test(url));
 }

@@ -7,7 +7,6 @@ export class Answers {
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   #keys = 0;
 
-  /** A key for a new request, and its answer. */
   expect(): { readonly key: string; readonly answer: Promise<void> } {
     const waiting = Promise.withResolvers<void>();
     const key = `${++this.#keys}`;

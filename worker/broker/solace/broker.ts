@@ -6,7 +6,6 @@ import { logEvent } from "../../telemetry/log-event.ts";
 import { isClearText, parseSolaceHosts } from "./address.ts";
 import { type SolaceBrokerOptions, openSession } from "./session.ts";
 
-/** Opens nothing before `connect`. */
 export function createSolaceBroker(options: SolaceBrokerOptions): Broker {
   const { host, log } = options;
   if (isClearText(parseSolaceHosts(host) ?? []))

@@ -15,9 +15,7 @@ export interface SolaceTlsFiles {
   readonly clientKeyPassphrase: string | undefined;
 }
 
-/** Where the broker is, the login, and how its queues are made. */
 export interface SolaceConfig {
-  /** As `parseSolaceHosts` takes it. */
   readonly host: string;
   readonly vpn: string;
   /** Undefined for the user of the certificate or the token; without these, `admin`. */

@@ -3,6 +3,7 @@
  * `reconnecting` does so for every broker alike.
  */
 import solace from "solclientjs";
+import { Condition } from "../../support/condition.ts";
 import { abortable } from "../../support/within.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
@@ -39,8 +40,8 @@ export class SolaceConnection implements AsyncDisposable {
   #onMessage: ((message: solace.Message) => void) | undefined;
   readonly #closingFlows = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
-  /** Resolves when the library, having been full, may take something again. */
-  #writable = Promise.withResolvers<void>();
+  /** Changes when the library, having been full, may take something again. */
+  readonly #writable = new Condition();
 
   private constructor(session: solace.Session, log: BrokerLog) {
     this.session = session;
@@ -48,7 +49,6 @@ export class SolaceConnection implements AsyncDisposable {
     this.#listen();
   }
 
-  /** Throws BrokerError, or the signal's reason; leaves nothing open then. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<SolaceConnection> {
     signal.throwIfAborted();
     const urls = parseSolaceHosts(options.host);
@@ -74,7 +74,7 @@ export class SolaceConnection implements AsyncDisposable {
     this.#onMessage = receive;
   }
 
-  /** Sends a request with the key of its answer. Throws BrokerError, or the signal's reason. */
+  /** Sends a request with the key of its answer. */
   async request(doing: string, send: (key: string) => void, signal: AbortSignal): Promise<void> {
     const { key, answer } = this.answers.expect();
     try {
@@ -92,12 +92,11 @@ export class SolaceConnection implements AsyncDisposable {
         return send();
       } catch (error) {
         if (!isFull(error)) return this.answers.fail(key, error);
-        await this.#writable.promise;
+        await this.#writable.changed;
       }
     }
   }
 
-  /** Waits for an answer. Throws BrokerError, or the signal's reason. */
   async answered<T>(
     answer: Promise<T>,
     doing: string,
@@ -108,7 +107,6 @@ export class SolaceConnection implements AsyncDisposable {
     return answered(answer, { signal, ended: this.ended, limitMs, failure });
   }
 
-  /** Gives the session up. */
   lose(cause: unknown): void {
     if (this.#finish({ reason: "lost", cause })) this.session.dispose();
   }
@@ -151,7 +149,7 @@ export class SolaceConnection implements AsyncDisposable {
     session.on(events.PROVISION_ERROR, fail);
     session.on(events.ACKNOWLEDGED_MESSAGE, succeed);
     session.on(events.REJECTED_MESSAGE_ERROR, fail);
-    session.on(events.CAN_ACCEPT_DATA, () => this.#notifyWritable());
+    session.on(events.CAN_ACCEPT_DATA, () => this.#writable.notify());
     session.on(events.MESSAGE, (message: solace.Message) => this.#onMessage?.(message));
     const lose = (event: unknown): void => this.lose(connectionLost(event, textOf(event)));
     session.on(events.DOWN_ERROR, lose);
@@ -181,14 +179,9 @@ export class SolaceConnection implements AsyncDisposable {
     this.session.dispose();
   }
 
-  #notifyWritable(): void {
-    this.#writable.resolve();
-    this.#writable = Promise.withResolvers();
-  }
-
   #finish(end: SessionEnd): boolean {
     const isFirst = this.#end.finish(end);
-    if (isFirst) this.#notifyWritable();
+    if (isFirst) this.#writable.notify();
     return isFirst;
   }
 }

@@ -10,19 +10,16 @@ import { isEncrypted } from "./address.ts";
 import type { SolaceConfig } from "./config.ts";
 import { textOf } from "./library.ts";
 
-/** Certificate files that a trust store may have. */
 const maxTrustedFiles = 1_000;
 
 /** User and password of a new broker, by its documentation. */
 const defaultUser = "admin";
 
-/** The part of the configuration that logs in. */
 export type Identity = Pick<
   SolaceConfig,
   "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
 >;
 
-/** The identity without secrets, for people. */
 export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity): string {
   if (oauthTokenFile !== undefined) return `the OAuth token in ${oauthTokenFile}`;
   if (oauthToken !== undefined) return "the OAuth token";
@@ -30,10 +27,7 @@ export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity):
   return `the user ${username ?? defaultUser}`;
 }
 
-/**
- * The session properties that log in. Throws a BrokerError that names an unusable file: the library
- * would leave a socket behind, whose unhandled failure ends the process.
- */
+/** Checks the files: over an unusable one the library leaves a socket whose failure is fatal. */
 export async function loginProperties(
   identity: Identity,
   urls: readonly string[],

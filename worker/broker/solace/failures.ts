@@ -8,7 +8,6 @@ import { subcodeOf, textOf } from "./library.ts";
 const { ErrorSubcode } = solace;
 type Subcode = solace.ErrorSubcode;
 
-/** A login that was tried. */
 export interface Login {
   readonly where: string;
   readonly vpn: string;
@@ -61,7 +60,6 @@ const queueRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.GM_UNAVAILABLE, "Look after the message spool of the broker"],
 ]);
 
-/** Why a session could not be opened. */
 export function connectFailure(failure: unknown, { where, vpn, who }: Login): BrokerError {
   const text = textOf(failure);
   const remedy = loginRemedies.get(subcodeOf(failure) ?? ErrorSubcode.NO_ERROR);

@@ -7,10 +7,8 @@ import type { Settlement } from "../broker.ts";
 /** Messages that the library prefetches, its least; it does so while it is stopped too. */
 const windowMessages = 1;
 
-/** Milliseconds for the broker to answer a bind. */
 export const bindTimeoutMs = 10_000;
 
-/** Milliseconds for the broker to end a flow. */
 export const closeTimeoutMs = 5_000;
 
 /**
@@ -22,14 +20,12 @@ const lateBindMs = 300_000;
 /** Milliseconds before settlements are sent, the library's least. */
 const settlementDelayMs = 20;
 
-/** Settlements in the library's words. */
 export const outcomes: Readonly<Record<Settlement, solace.MessageOutcome>> = {
   accepted: solace.MessageOutcome.ACCEPTED,
   failed: solace.MessageOutcome.FAILED,
   rejected: solace.MessageOutcome.REJECTED,
 };
 
-/** The consumer of a queue. */
 export function consumerProperties(queue: string): solace.MessageConsumerProperties {
   return Object.assign(new solace.MessageConsumerProperties(), {
     queueDescriptor: queueDescriptor(queue),
@@ -54,7 +50,6 @@ export interface QueueFacts {
   readonly maxMessageBytes: number;
 }
 
-/** The facts of the queue of a bound consumer. */
 export function queueFacts(consumer: solace.MessageConsumer): QueueFacts {
   const { queueProperties } = consumer.getProperties();
   const redeliveries = queueProperties?.maxMessageRedelivery ?? 0;
@@ -67,7 +62,6 @@ export function queueFacts(consumer: solace.MessageConsumer): QueueFacts {
   };
 }
 
-/** A durable queue by its name. */
 export function queueDescriptor(name: string): solace.QueueDescriptor {
   return new solace.QueueDescriptor({ name, type: solace.QueueType.QUEUE, durable: true });
 }

@@ -26,7 +26,6 @@ const maxUnsettled = 30;
 
 const events = solace.MessageConsumerEventName;
 
-/** Which queue, and the receiver of its messages. */
 export interface FlowOptions {
   readonly queue: string;
   readonly onMessage: (flow: Flow, message: solace.Message) => void;
@@ -39,7 +38,6 @@ export class Flow {
   readonly lost: Promise<BrokerError>;
   readonly #connection: SolaceConnection;
   readonly #consumer: solace.MessageConsumer;
-  /** Numbers of the unsettled messages. */
   readonly #unsettled = new Map<solace.Message, number>();
   readonly #settled = new SettledRanges();
   readonly #bound = Promise.withResolvers<void>();
@@ -77,7 +75,7 @@ export class Flow {
     (consumer as NodeJS.EventEmitter).on("error", lose);
   }
 
-  /** Binds to a queue; the flow is stopped at first. Throws BrokerError, or the signal's reason. */
+  /** Binds to a queue; the flow is stopped at first. */
   static async open(
     connection: SolaceConnection,
     options: FlowOptions,
@@ -119,13 +117,12 @@ export class Flow {
     return this.unsettled === 0 && this.#settled.count >= manyRanges;
   }
 
-  /** Routes messages of a topic into the queue. Idempotent. Throws BrokerError. */
+  /** Idempotent, as `unsubscribe` is. */
   async subscribe(topic: string, signal: AbortSignal): Promise<void> {
     const doing = `take ${topic} into the queue ${this.queue}`;
     await this.#change("addSubscription", topic, doing, signal);
   }
 
-  /** Routes no more messages of a topic into the queue. Idempotent. Throws BrokerError. */
   async unsubscribe(topic: string, signal: AbortSignal): Promise<void> {
     const doing = `take ${topic} from the queue ${this.queue}`;
     await this.#change("removeSubscription", topic, doing, signal);
@@ -227,7 +224,6 @@ export class Flow {
   }
 }
 
-/** Throws the library's objection as a BrokerError. */
 function create<T>(make: () => T, doing: string): T {
   try {
     return make();

@@ -55,7 +55,6 @@ export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
   return typeof code === "number" ? code : undefined;
 }
 
-/** For people. */
 export function textOf(failure: unknown): string {
   const { infoStr, message } = asFailure(failure);
   for (const text of [infoStr, message]) {

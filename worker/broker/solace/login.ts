@@ -14,7 +14,6 @@ import { library, textOf } from "./library.ts";
 /** Milliseconds for TCP, TLS and the login on one host; the library's own limit is a day. */
 export const connectTimeoutMs = 10_000;
 
-/** Milliseconds for the answer to a request. */
 export const requestTimeoutMs = 30_000;
 
 /** Milliseconds between keep-alives, and how many of the broker's may be missing. */
@@ -27,7 +26,6 @@ const sendBufferBytes = 4 * 1024 * 1024;
 /** Guaranteed messages without a confirmation, the library's most. */
 const publishWindow = 255;
 
-/** Where to connect, and as whom. */
 export interface ConnectionOptions extends Pick<
   SolaceConfig,
   "host" | "vpn" | "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
@@ -36,7 +34,6 @@ export interface ConnectionOptions extends Pick<
   readonly log: BrokerLog;
 }
 
-/** A session that is not connected. Throws BrokerError for properties that cannot be used. */
 export async function createLibrarySession(
   options: ConnectionOptions,
   urls: readonly string[],

@@ -11,7 +11,6 @@ const { SDTFieldType, SolclientFactory } = solace;
 /** The library silently drops bits of larger integers. */
 const integerLimit = 2 ** 47;
 
-/** Types of values without a JSON text. */
 const skipped: readonly solace.SDTFieldType[] = [
   SDTFieldType.NULLTYPE,
   SDTFieldType.MAP,

@@ -30,10 +30,7 @@ export class Publisher {
     this.#confirmations = new Confirmations(connection);
   }
 
-  /**
-   * Resolves when the broker confirmed the message, a direct one when it is sent. Keeps the order
-   * of the calls. Throws BrokerError, or the signal's reason: it may be published then.
-   */
+  /** A direct message counts as confirmed when it is sent. Keeps the order of the calls. */
   async publish(outbound: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const over = AbortSignal.any([signal, this.#connection.ended]);
     over.throwIfAborted();
@@ -51,7 +48,6 @@ export class Publisher {
     }
   }
 
-  /** Sends in turn, as soon as the library has room. */
   async #send(message: solace.Message, over: AbortSignal): Promise<void> {
     const { session, answers } = this.#connection;
     const { key, answer } = answers.expect();

@@ -14,9 +14,7 @@ import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
 import type { Topology } from "./topology.ts";
 
-/** What a consumer takes from, and how much. */
 export interface QueueConsumerOptions {
-  /** The queue's name in its group. */
   readonly queue: string;
   readonly topology: Pick<Topology, "addressOf" | "bind">;
   /** Routes the calls of the queue's tools into it. Throws BrokerError. */
@@ -45,9 +43,7 @@ export class QueueConsumer implements Consumer {
   #unsettled = 0;
   /** The bind of another flow, with its retries. Never rejects. */
   #extending: Promise<void> | undefined;
-  /** Whether the missing delivery count is logged. */
   #isCountLogged = false;
-  /** When the broker began to replay, in epoch milliseconds. */
   #replayedAtMs: number | undefined;
 
   constructor(connection: SolaceConnection, options: QueueConsumerOptions) {

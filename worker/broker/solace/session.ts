@@ -21,7 +21,6 @@ import { QueueConsumer } from "./queue-consumer.ts";
 import { Subscriptions } from "./subscription.ts";
 import { Topology, type TopologyOptions } from "./topology.ts";
 
-/** Where the broker is, how its queues are made, and how much to take from them. */
 export interface SolaceBrokerOptions
   extends ConnectionOptions, TopologyOptions, Pick<SolaceConfig, "statusDelivery"> {
   /** Consumed queues, with the limit of unsettled deliveries; the library prefetches one more. */
@@ -30,7 +29,6 @@ export interface SolaceBrokerOptions
   readonly clock?: Clock;
 }
 
-/** Throws BrokerError, or the signal's reason; leaves nothing open then. */
 export async function openSession(
   options: SolaceBrokerOptions,
   tools: readonly string[],

@@ -13,7 +13,6 @@ export const mostRanges = 60;
 /** Ranges after which a flow is replaced as soon as it has no unsettled messages. */
 export const manyRanges = 20;
 
-/** Neighbouring messages of one outcome, by their first and last number. */
 interface Range {
   first: number;
   last: number;

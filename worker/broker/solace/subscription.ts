@@ -14,14 +14,11 @@ import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
 
 type Listener = SubscriptionBuffer<HeardMessage>;
 
-/** A pattern that the session subscribes to. */
 interface Subscribed {
   readonly listeners: Set<Listener>;
-  /** Rejects with the broker's refusal. */
   readonly confirmed: Promise<void>;
 }
 
-/** The subscriptions of one session. */
 export class Subscriptions {
   readonly #connection: SolaceConnection;
   readonly #patterns = new Map<string, Subscribed>();
@@ -31,7 +28,6 @@ export class Subscriptions {
     connection.onMessage((message) => this.#receive(message));
   }
 
-  /** Throws BrokerError, or the signal's reason; leaves nothing behind then. */
   async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
     const { ended } = this.#connection;
     const over = AbortSignal.any([signal, ended]);

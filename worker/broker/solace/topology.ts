@@ -26,7 +26,6 @@ import { isNotPermitted, isUnknownQueue } from "./failures.ts";
 import { queueDescriptor } from "./flow-properties.ts";
 import { Flow, type FlowOptions } from "./flow.ts";
 
-/** Largest redelivery limit of a queue. */
 const maxRedeliveries = 255;
 
 /** Bytes of the largest message of a queue: a call, with room for its properties. */
@@ -35,17 +34,15 @@ const messageBytes = maxMessageBytes + 2_000_000;
 /** Megabytes of calls that may wait: Solace's default for queues of administrators. */
 const quotaMb = 5_000;
 
-/** Longest name of a queue. */
 const maxNameBytes = 200;
 
-/** What decides names and properties. */
 export interface TopologyOptions extends Pick<SolaceConfig, "maxDeliveries"> {
   readonly namespace: string;
   readonly group: string;
   readonly log: BrokerLog;
 }
 
-/** The layout of one namespace. Every command throws BrokerError, or the signal's reason. */
+/** The layout of one namespace. */
 export class Topology {
   readonly #options: TopologyOptions;
   /** What is logged once: a queue is bound to again and again. */
@@ -79,7 +76,6 @@ export class Topology {
     return flow;
   }
 
-  /** Routes the calls of a tool into a queue. */
   async subscribe(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
     const { queue } = flow;
     const topic = this.#topicOf(toolName);
@@ -93,7 +89,6 @@ export class Topology {
     }
   }
 
-  /** Routes no more calls of a tool into a queue. */
   async unsubscribe(flow: Flow, toolName: string, signal: AbortSignal): Promise<void> {
     const { queue } = flow;
     try {
