@@ -10,6 +10,7 @@ import {
   type BrokerSession,
   type BrokerSubscription,
   type SessionEnd,
+  type UnsettledCalls,
 } from "./broker.ts";
 import type { DeliveryBuffer } from "./delivery-buffer.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
@@ -26,6 +27,22 @@ export interface Consumer {
   reopen(cause: unknown): Promise<void>;
   /** Stops consuming; what arrived can be settled. Never rejects. */
   cancel(): Promise<void>;
+}
+
+/** What the consumers of every broker need. */
+export interface ConsumerOptions {
+  /** The queue's name in its group. */
+  readonly queue: string;
+  /** Unsettled deliveries at most, calls of lost connections included. */
+  readonly limit: number;
+  readonly unsettled: UnsettledCalls;
+  /** Deliveries of a call before the broker dead-letters it, where the queue does not report it. */
+  readonly maxDeliveries: number;
+  /** Routes the calls of the queue's tools into it. Throws BrokerError. */
+  readonly route: (signal: AbortSignal) => Promise<void>;
+  readonly buffer: DeliveryBuffer;
+  readonly clock: Clock;
+  readonly log: BrokerLog;
 }
 
 export interface GroupSessionParts extends Pick<

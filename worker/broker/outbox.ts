@@ -3,7 +3,7 @@
  */
 import { resentProperty } from "../protocol/request.ts";
 import type { Clock } from "../support/clock.ts";
-import { settlesWithin } from "../support/within.ts";
+import { abortable, settlesWithin } from "../support/within.ts";
 import {
   BrokerError,
   type BrokerSession,
@@ -26,15 +26,15 @@ export const lossNoticeMs = 1_000;
 
 type Outlet = Pick<BrokerSession, "publish" | "closed">;
 
-/** The rest of {@link retryDelaysMs}. */
-type Delays = Iterator<number, undefined>;
-
 interface Held {
   readonly message: OutboundMessage;
-  readonly delays: Delays;
-  readonly signal: AbortSignal;
+  /** The rest of {@link retryDelaysMs}. */
+  readonly delays: Iterator<number, undefined>;
+  /** Aborts when the caller gives the message up, or the outbox is closed. */
+  readonly over: AbortSignal;
   session: Outlet | undefined;
-  settle(result: PublishOutcome | Error): void;
+  resolve(outcome: PublishOutcome): void;
+  reject(error: unknown): void;
 }
 
 /**
@@ -48,8 +48,7 @@ export class Outbox {
   readonly #held = new Set<Held>();
   #heldBytes = 0;
   #session: Outlet | undefined;
-  #closed: BrokerError | undefined;
-  readonly #end = Promise.withResolvers<void>();
+  readonly #closing = new AbortController();
 
   /** @param onRefused called before each wait for the next attempt */
   constructor(
@@ -61,38 +60,26 @@ export class Outbox {
   }
 
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
+    const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
+    const over = AbortSignal.any([signal, this.#closing.signal]);
     const delays = (message.isRetried ? retryDelaysMs : []).values();
+    const held: Held = { message, delays, over, session: undefined, resolve, reject };
+    const { byteLength } = message.payload;
     for (;;) {
-      signal.throwIfAborted();
-      if (this.#closed) throw this.#closed;
-      const full = this.#fullError(message.payload.byteLength);
-      if (full === undefined) return await this.#hold(message, delays, signal);
-      if (!(await this.#pause(message, full, delays, signal))) throw full;
+      over.throwIfAborted();
+      const full = this.#fullError(byteLength);
+      if (full === undefined) break;
+      if (!(await this.#pause(held, full))) throw full;
     }
-  }
-
-  #hold(message: OutboundMessage, delays: Delays, signal: AbortSignal): Promise<PublishOutcome> {
-    return new Promise((resolve, reject) => {
-      const bytes = message.payload.byteLength;
-      const held: Held = {
-        message,
-        delays,
-        signal,
-        session: undefined,
-        settle: (result) => {
-          if (!this.#held.delete(held)) return;
-          this.#heldBytes -= bytes;
-          signal.removeEventListener("abort", onAbort);
-          if (result instanceof Error) reject(result);
-          else resolve(result);
-        },
-      };
-      const onAbort = (): void => held.settle(signal.reason as Error);
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#held.add(held);
-      this.#heldBytes += bytes;
-      if (this.#session) void this.#send(held, this.#session);
-    });
+    this.#held.add(held);
+    this.#heldBytes += byteLength;
+    if (this.#session) void this.#send(held, this.#session);
+    try {
+      return await abortable(promise, over);
+    } finally {
+      this.#held.delete(held);
+      this.#heldBytes -= byteLength;
+    }
   }
 
   /** Sends what has no confirmation on this session, and all later messages. */
@@ -107,9 +94,7 @@ export class Outbox {
 
   /** Rejects held and later messages with `reason`. */
   close(reason: BrokerError): void {
-    this.#closed = reason;
-    this.#end.resolve();
-    for (const held of this.#held) held.settle(reason);
+    this.#closing.abort(reason);
   }
 
   #fullError(bytes: number): BrokerError | undefined {
@@ -125,46 +110,35 @@ export class Outbox {
   }
 
   /** Waits for the next attempt; false when there is none. Never rejects. */
-  async #pause(
-    message: OutboundMessage,
-    error: unknown,
-    delays: Delays,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #pause({ message, delays, over }: Held, error: unknown): Promise<boolean> {
     if (!(error instanceof BrokerError && error.transient)) return false;
     const { value: delayMs } = delays.next();
     if (delayMs === undefined) return false;
     this.#onRefused(message, error);
-    await settlesWithin(this.#end.promise, delayMs, this.#clock, signal);
+    await this.#clock.sleep(delayMs, over).catch(() => undefined);
     return true;
   }
 
   /** Never rejects. */
   async #send(held: Held, session: Outlet): Promise<void> {
-    const { message, delays, signal } = held;
+    const { message, over } = held;
+    const isCurrent = (): boolean => !over.aborted && held.session === session;
     for (;;) {
       // The broker may have a copy: consumers tell them apart by this property only.
-      const sent =
-        held.session === undefined
-          ? message
-          : { ...message, properties: { ...message.properties, [resentProperty]: true } };
+      const properties = { ...message.properties, [resentProperty]: true };
+      const sent = held.session === undefined ? message : { ...message, properties };
       held.session = session;
       try {
-        return held.settle(await session.publish(sent, signal));
+        return held.resolve(await session.publish(sent, over));
       } catch (error) {
         // The next session sends it.
         if (await endedWith(session, error, this.#clock)) return;
-        if (!this.#isOn(held, session)) return;
-        const isAgain = await this.#pause(message, error, delays, signal);
-        if (!this.#isOn(held, session)) return;
-        if (!isAgain) return held.settle(error as Error);
+        if (!isCurrent()) return;
+        const isAgain = await this.#pause(held, error);
+        if (!isCurrent()) return;
+        if (!isAgain) return held.reject(error);
       }
     }
-  }
-
-  /** Whether a message is held, and was sent on this session last. */
-  #isOn(held: Held, session: Outlet): boolean {
-    return this.#held.has(held) && held.session === session;
   }
 }
 

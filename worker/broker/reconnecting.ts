@@ -73,9 +73,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly mayReplay: boolean;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
-  readonly #broker: Broker;
-  readonly #connector: Connector;
-  readonly #options: ReconnectingOptions;
+  readonly #parts: SupervisedParts;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
   readonly #desired: Set<string>;
@@ -92,10 +90,9 @@ class SupervisedSession implements ReconnectingSession {
   /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
   readonly #condition = new Condition();
 
-  constructor({ broker, connector, options, first, tools }: SupervisedParts) {
-    this.#broker = broker;
-    this.#connector = connector;
-    this.#options = options;
+  constructor(parts: SupervisedParts) {
+    const { options, first, tools } = parts;
+    this.#parts = parts;
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock, ({ topic, payload }, error) => {
       const facts = { err: error, topic, bytes: payload.byteLength };
@@ -214,8 +211,8 @@ class SupervisedSession implements ReconnectingSession {
         this.#tracker.connectionLost();
         await session[Symbol.asyncDispose]();
         this.#stopping.signal.throwIfAborted();
-        const facts = { broker: this.#broker.kind, reason: reasonOf(cause) };
-        logEvent(this.#options.log, "broker.connection_lost", facts);
+        const facts = { broker: this.#parts.broker.kind, reason: reasonOf(cause) };
+        logEvent(this.#parts.options.log, "broker.connection_lost", facts);
         session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
       }
     } catch (error) {
@@ -226,8 +223,8 @@ class SupervisedSession implements ReconnectingSession {
 
   async #reconnect(livedMs: number): Promise<BrokerSession> {
     const { signal } = this.#stopping;
-    await this.#connector.pauseAfterLoss(livedMs, signal);
-    return this.#connector.connect(() => this.#attempt(signal), signal);
+    await this.#parts.connector.pauseAfterLoss(livedMs, signal);
+    return this.#parts.connector.connect(() => this.#attempt(signal), signal);
   }
 
   async #attempt(signal: AbortSignal): Promise<BrokerSession> {
@@ -248,7 +245,7 @@ class SupervisedSession implements ReconnectingSession {
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);
     await using stack = new AsyncDisposableStack();
-    const session = stack.use(await this.#broker.connect([...served], signal, this.#tracker));
+    const session = stack.use(await this.#parts.broker.connect([...served], signal, this.#tracker));
     for (const subscription of this.#subscriptions) await subscription.moveTo(session, signal);
     while (!this.#isPaused) {
       const [missing] = this.#desired.difference(served);
@@ -276,7 +273,7 @@ class SupervisedSession implements ReconnectingSession {
     if (session) this.#outbox.attach(session);
     else this.#outbox.detach();
     this.#condition.notify();
-    this.#options.onStateChange?.(session !== undefined);
+    this.#parts.options.onStateChange?.(session !== undefined);
   }
 
   #finish(end: SessionEnd): void {

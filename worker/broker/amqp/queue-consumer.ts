@@ -2,30 +2,16 @@
  * Takes the calls of one queue, holds them until they are settled, and settles them.
  */
 import type { Channel, ConsumeMessage } from "amqplib";
-import type { Clock } from "../../support/clock.ts";
-import { BrokerError, type Delivery, type UnsettledCalls } from "../broker.ts";
-import type { DeliveryBuffer } from "../delivery-buffer.ts";
-import { type Consumer, reopen } from "../group-session.ts";
-import type { BrokerLog } from "../log.ts";
+import { BrokerError, type Delivery } from "../broker.ts";
+import { type Consumer, type ConsumerOptions, reopen } from "../group-session.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { consumerEnded, consumerFailure } from "./failures.ts";
 import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./messages.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Topology } from "./topology.ts";
 
-export interface QueueConsumerOptions {
-  readonly queue: string;
+export interface QueueConsumerOptions extends ConsumerOptions {
   readonly topology: Pick<Topology, "addressOf" | "declareQueue">;
-  /** Routes the calls of the queue's tools into the declared queue. Throws BrokerError. */
-  readonly bind: (signal: AbortSignal) => Promise<void>;
-  /** Unsettled deliveries at most, calls of lost connections included. */
-  readonly limit: number;
-  readonly unsettled: UnsettledCalls;
-  /** How often the broker delivers a call. */
-  readonly maxDeliveries: number;
-  readonly buffer: DeliveryBuffer;
-  readonly clock: Clock;
-  readonly log: BrokerLog;
 }
 
 /** A channel with consumers on it. */
@@ -72,9 +58,9 @@ export class QueueConsumer implements Consumer {
 
   /** Declares, binds and consumes the queue; leaves nothing open when it throws. */
   async open(signal: AbortSignal): Promise<void> {
-    const { queue, topology, bind } = this.#options;
+    const { queue, topology, route } = this.#options;
     await topology.declareQueue(queue, signal);
-    await bind(signal);
+    await route(signal);
     const channel = await this.#connection.openChannel(signal);
     const counts = { prefetch: 0, unsettled: 0 };
     const link: Link = { channel, tags: new Set(), ...counts, loss: undefined, isClosed: false };

@@ -32,7 +32,8 @@ export async function openSession(
     stack.use(await AmqpConnection.open({ ...options, purpose }, signal));
   const receiving = await open("receiving");
   const publishing = await open("publishing");
-  endTogether(receiving, publishing);
+  endWith(receiving, publishing);
+  endWith(publishing, receiving);
   const topology = new Topology(receiving, options);
   if (tools.length === 0) await topology.findExchange(signal);
   const { clock = systemClock } = options;
@@ -45,13 +46,10 @@ export async function openSession(
 }
 
 /** Half a session is none. */
-function endTogether(one: AmqpConnection, other: AmqpConnection): void {
-  const follow = (first: AmqpConnection, second: AmqpConnection): void =>
-    void first.closed.then((end) => {
-      if (end.reason === "lost") second.lose(end.cause);
-    });
-  follow(one, other);
-  follow(other, one);
+function endWith(connection: AmqpConnection, other: AmqpConnection): void {
+  void other.closed.then(({ reason, cause }) => {
+    if (reason === "lost") connection.lose(cause);
+  });
 }
 
 interface SessionParts {
@@ -79,9 +77,9 @@ function createSession(parts: SessionParts): GroupSession {
     log,
   });
   const consumers = Array.from(queues, ([queue, limit]) => {
-    const bind = (signal: AbortSignal): Promise<void> => routes.routeAll(queue, signal);
+    const route = (signal: AbortSignal): Promise<void> => routes.routeAll(queue, signal);
     const common = { topology, unsettled, maxDeliveries, buffer, clock, log };
-    return new QueueConsumer(receiving, { ...common, queue, limit, bind });
+    return new QueueConsumer(receiving, { ...common, queue, limit, route });
   });
   return new GroupSession({
     connection: receiving,

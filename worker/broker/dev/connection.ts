@@ -20,13 +20,9 @@ import {
   maxLineBytes,
 } from "./wire.ts";
 
-/** Milliseconds for the TCP connection (as the original client). */
+/** Limits of the original client, for a connection, a command, and a `RECEIVE` after its time. */
 const connectTimeoutMs = 5_000;
-
-/** Milliseconds for the answer to a command that does not itself wait (as the original client). */
 const commandTimeoutMs = 30_000;
-
-/** Milliseconds beyond its own time for the answer to a `RECEIVE` (as the original client). */
 const receiveGraceMs = 5_000;
 
 const maxPendingCommands = 2_000;

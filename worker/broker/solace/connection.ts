@@ -46,6 +46,7 @@ export class SolaceConnection implements AsyncDisposable {
   private constructor(session: solace.Session, log: BrokerLog) {
     this.session = session;
     this.#log = log;
+    this.ended.addEventListener("abort", () => this.#writable.notify(), { once: true });
     this.#listen();
   }
 
@@ -108,7 +109,7 @@ export class SolaceConnection implements AsyncDisposable {
   }
 
   lose(cause: unknown): void {
-    if (this.#finish({ reason: "lost", cause })) this.session.dispose();
+    if (this.#end.finish({ reason: "lost", cause })) this.session.dispose();
   }
 
   /** Disposal waits for the end of a flow: without, the library reports no disconnection. */
@@ -121,7 +122,7 @@ export class SolaceConnection implements AsyncDisposable {
   /** Closes after the flows, so that the last settlements arrive. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.race([Promise.all(this.#closingFlows), this.closed]);
-    if (this.#finish({ reason: "asked" })) this.#closing = this.#close();
+    if (this.#end.finish({ reason: "asked" })) this.#closing = this.#close();
     await this.#closing;
   }
 
@@ -177,11 +178,5 @@ export class SolaceConnection implements AsyncDisposable {
       // A session that cannot disconnect has lost its connection.
     }
     this.session.dispose();
-  }
-
-  #finish(end: SessionEnd): boolean {
-    const isFirst = this.#end.finish(end);
-    if (isFirst) this.#writable.notify();
-    return isFirst;
   }
 }

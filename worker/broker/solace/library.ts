@@ -39,15 +39,6 @@ export function toTopic(name: string): solace.Destination {
   return solace.SolclientFactory.createTopicDestination(name);
 }
 
-/** A failure of the library, in either of its two spellings. */
-interface Failure {
-  readonly message?: unknown;
-  readonly infoStr?: unknown;
-  readonly subcode?: unknown;
-  readonly errorSubcode?: unknown;
-  readonly correlationKey?: unknown;
-}
-
 /** Undefined for a failure without one, or of another origin. */
 export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
   const { subcode, errorSubcode } = asFailure(failure);
@@ -70,6 +61,9 @@ export function correlationKeyOf(event: unknown): string | undefined {
   return typeof correlationKey === "string" ? correlationKey : undefined;
 }
 
-function asFailure(value: unknown): Failure {
-  return typeof value === "object" && value !== null ? value : {};
+/** The library spells the fields of failures in two ways. */
+function asFailure(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null
+    ? (value as Readonly<Record<string, unknown>>)
+    : {};
 }

@@ -2,31 +2,17 @@
  * Takes the calls of one queue, holds them until they are settled, and settles them.
  */
 import type solace from "solclientjs";
-import type { Clock } from "../../support/clock.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import { BrokerError, type Delivery, type UnsettledCalls } from "../broker.ts";
-import type { DeliveryBuffer } from "../delivery-buffer.ts";
-import { type Consumer, reopen } from "../group-session.ts";
-import type { BrokerLog } from "../log.ts";
+import { BrokerError, type Delivery } from "../broker.ts";
+import { type Consumer, type ConsumerOptions, reopen } from "../group-session.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { isReplay } from "./failures.ts";
 import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
 import type { Topology } from "./topology.ts";
 
-export interface QueueConsumerOptions {
-  readonly queue: string;
+export interface QueueConsumerOptions extends ConsumerOptions {
   readonly topology: Pick<Topology, "addressOf" | "bind">;
-  /** Routes the calls of the queue's tools into it. Throws BrokerError. */
-  readonly subscribe: (signal: AbortSignal) => Promise<void>;
-  /** Unsettled deliveries at most; the library prefetches one call more. */
-  readonly limit: number;
-  readonly unsettled: UnsettledCalls;
-  /** Assumed where the queue has no limit. */
-  readonly maxDeliveries: number;
-  readonly buffer: DeliveryBuffer;
-  readonly clock: Clock;
-  readonly log: BrokerLog;
 }
 
 /**
@@ -68,7 +54,7 @@ export class QueueConsumer implements Consumer {
 
   /** Binds to the queue and routes calls into it; leaves nothing open when it throws. */
   async open(callerSignal: AbortSignal): Promise<void> {
-    const { topology, queue, subscribe } = this.#options;
+    const { topology, queue, route } = this.#options;
     const signal = AbortSignal.any([callerSignal, this.#over]);
     const onMessage = (flow: Flow, message: solace.Message): void => this.#receive(flow, message);
     const flow = await topology.bind(this.#connection, { queue, onMessage }, signal);
@@ -76,7 +62,7 @@ export class QueueConsumer implements Consumer {
     this.#flows.add(flow);
     try {
       signal.throwIfAborted();
-      if (isFirst) await subscribe(signal);
+      if (isFirst) await route(signal);
       signal.throwIfAborted();
       if (flow.isClosing) throw await flow.lost;
     } catch (error) {

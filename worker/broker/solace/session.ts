@@ -78,12 +78,12 @@ function createSession(
     log,
   });
   const createConsumer = (queue: string, limit: number): QueueConsumer => {
-    const subscribe = async (signal: AbortSignal): Promise<void> => {
+    const route = async (signal: AbortSignal): Promise<void> => {
       await routes.routeAll(queue, signal);
       await routes.unrouteOthers(queue, signal);
     };
     const common = { topology, unsettled, maxDeliveries, buffer, clock, log };
-    return new QueueConsumer(connection, { ...common, queue, limit, subscribe });
+    return new QueueConsumer(connection, { ...common, queue, limit, route });
   };
   const consumers = new Map(
     Array.from(queues, ([queue, limit]) => [queue, createConsumer(queue, limit)] as const),
