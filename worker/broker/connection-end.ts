@@ -35,7 +35,7 @@ export interface AnswerBounds {
   readonly signal: AbortSignal;
   readonly ended: AbortSignal;
   readonly limitMs: number;
-  /** The BrokerError for a refusal, or for no answer in time. */
+  /** The error for a refusal, or for no answer in time. */
   readonly failure: (cause: unknown) => BrokerError;
 }
 

@@ -36,7 +36,7 @@ export class DeliveryTracker implements UnsettledCalls {
     const connection = this.#connection;
     for await (const delivery of deliveries) {
       const isCurrent = connection === this.#connection;
-      add(isCurrent ? this.#unsettled : this.#carried, queueOf(delivery), 1);
+      add(isCurrent ? this.#unsettled : this.#carried, delivery.queue ?? "", 1);
       yield this.#tracked(delivery, connection);
     }
   }
@@ -65,7 +65,7 @@ export class DeliveryTracker implements UnsettledCalls {
         return isLost();
       },
       settle: async (outcome) => {
-        if (!isSettled) this.#settled(queueOf(delivery), connection);
+        if (!isSettled) this.#settled(delivery.queue ?? "", connection);
         isSettled = true;
         await delivery.settle(outcome);
       },
@@ -85,10 +85,6 @@ export class DeliveryTracker implements UnsettledCalls {
   #toWithhold(queue: string, limit: number): number {
     return Math.max(0, Math.min(this.#carried.get(queue) ?? 0, limit) - 1);
   }
-}
-
-function queueOf({ queue = "" }: Delivery): string {
-  return queue;
 }
 
 function add(counts: Map<string, number>, queue: string, change: number): void {

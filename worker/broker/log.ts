@@ -8,6 +8,12 @@ export interface BrokerLog {
   warn(facts: object, message: string): void;
 }
 
+/** The network's or the system's code for an error, such as `ECONNREFUSED`. */
+export function codeOf(error: unknown): string | undefined {
+  const isCoded = error instanceof Error && "code" in error && typeof error.code === "string";
+  return isCoded ? (error.code as string) : undefined;
+}
+
 /** The message of an error, without the stack: it helps no operator. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

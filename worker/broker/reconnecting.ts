@@ -202,6 +202,8 @@ class SupervisedSession implements ReconnectingSession {
 
   /** Follows one session after the other to its end. Never rejects. */
   async #supervise(first: BrokerSession): Promise<void> {
+    const { broker, connector, options } = this.#parts;
+    const { signal } = this.#stopping;
     let session = first;
     try {
       for (;;) {
@@ -210,21 +212,17 @@ class SupervisedSession implements ReconnectingSession {
         this.#setLive(undefined);
         this.#tracker.connectionLost();
         await session[Symbol.asyncDispose]();
-        this.#stopping.signal.throwIfAborted();
-        const facts = { broker: this.#parts.broker.kind, reason: reasonOf(cause) };
-        logEvent(this.#parts.options.log, "broker.connection_lost", facts);
-        session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
+        signal.throwIfAborted();
+        const facts = { broker: broker.kind, reason: reasonOf(cause) };
+        logEvent(options.log, "broker.connection_lost", facts);
+        const livedMs = this.#clock.monotonicMs() - connectedAtMs;
+        await connector.pauseAfterLoss(livedMs, signal);
+        session = await connector.connect(() => this.#attempt(signal), signal);
       }
     } catch (error) {
-      const isAsked = this.#stopping.signal.aborted;
+      const isAsked = signal.aborted;
       this.#finish(isAsked ? { reason: "asked" } : { reason: "lost", cause: error });
     }
-  }
-
-  async #reconnect(livedMs: number): Promise<BrokerSession> {
-    const { signal } = this.#stopping;
-    await this.#parts.connector.pauseAfterLoss(livedMs, signal);
-    return this.#parts.connector.connect(() => this.#attempt(signal), signal);
   }
 
   async #attempt(signal: AbortSignal): Promise<BrokerSession> {

@@ -1,13 +1,11 @@
 /**
- * Messages that a subscription has received and its consumer has not pulled: a bounded number, in
- * order.
+ * Messages that a subscription has received and its consumer has not pulled, bounded.
  */
 import { Condition } from "../support/condition.ts";
 import type { BrokerSubscription, OutboundMessage } from "./broker.ts";
 
+/** Of more messages or bytes the oldest messages go, but the last one stays. */
 const maxWaitingMessages = 10_000;
-
-/** Bytes that may wait; of more, the oldest messages go, but the last one stays. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
 export type Weighed = Pick<OutboundMessage, "topic" | "payload" | "properties">;

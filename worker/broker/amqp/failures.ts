@@ -2,7 +2,7 @@
  * What amqplib, the network and the broker report, as BrokerErrors that say what to do.
  */
 import { BrokerError } from "../broker.ts";
-import { reasonOf } from "../log.ts";
+import { codeOf, reasonOf } from "../log.ts";
 import type { AmqpAddress } from "./address.ts";
 
 /** Reply codes of AMQP 0-9-1. */
@@ -102,10 +102,4 @@ function handshakeRefusal(text: string): "login" | "virtual host" | "mechanism" 
   if (/Expected ConnectionOpenOk; got <ConnectionClose/.test(text)) return "virtual host";
   if (text.startsWith("SASL mechanism")) return "mechanism";
   return undefined;
-}
-
-/** The code of the network or of TLS. */
-function codeOf(error: unknown): string | undefined {
-  const isCoded = error instanceof Error && "code" in error && typeof error.code === "string";
-  return isCoded ? (error.code as string) : undefined;
 }

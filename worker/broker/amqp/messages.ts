@@ -20,17 +20,15 @@ export function toProperties(headers: Headers | undefined): Record<string, strin
   );
 }
 
-/** User properties in which senders name topics. */
-const topicProperties = ["replyTo", "statusTo", "a2aStatusTopic"];
-
 /** What a call says of its answer. `reply_to` counts where there is no header `replyTo`. */
 export function answerProperties({ headers, replyTo, correlationId }: AnswerFields): {
   readonly properties: Record<string, string>;
   readonly correlationId?: string;
 } {
   const properties = toProperties(headers);
-  // The broker checks queue names in the field only.
-  for (const name of topicProperties) if (isQueueAddress(properties[name])) delete properties[name];
+  // The broker checks names of queues in the field only.
+  for (const name of ["replyTo", "statusTo", "a2aStatusTopic"])
+    if (isQueueAddress(properties[name])) delete properties[name];
   if (replyTo) properties["replyTo"] ??= queueAddress(replyTo);
   return { properties, ...(correlationId && { correlationId }) };
 }

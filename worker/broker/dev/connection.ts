@@ -8,9 +8,9 @@ import { LineSplitter } from "../../support/text/byte-lines.ts";
 import { abortable } from "../../support/within.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
-import type { BrokerLog } from "../log.ts";
+import { type BrokerLog, codeOf, reasonOf } from "../log.ts";
 import type { DevConfig } from "./config.ts";
-import { codeOf, refusal } from "./failures.ts";
+import { refusal } from "./failures.ts";
 import {
   type Answer,
   type DevMessage,
@@ -67,7 +67,7 @@ export class DevConnection implements AsyncDisposable {
       }
     });
     const lose = (cause?: Error): void => {
-      const reason = cause === undefined ? "" : `: ${codeOf(cause)}`;
+      const reason = cause === undefined ? "" : `: ${codeOf(cause) ?? cause.message}`;
       const message = `The connection to the broker at ${address} was lost${reason}`;
       this.#close(new BrokerError(message, { cause, transient: true }));
     };
@@ -89,7 +89,8 @@ export class DevConnection implements AsyncDisposable {
     } catch (error) {
       await connection[Symbol.asyncDispose]();
       signal.throwIfAborted();
-      const reason = timeout.aborted ? `no answer within ${connectTimeoutMs} ms` : codeOf(error);
+      const code = codeOf(error) ?? reasonOf(error);
+      const reason = timeout.aborted ? `no answer within ${connectTimeoutMs} ms` : code;
       throw new BrokerError(`Cannot connect to the broker at ${address}: ${reason}`, {
         cause: error,
         transient: true,

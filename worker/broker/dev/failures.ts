@@ -18,8 +18,3 @@ export function refusal(command: string, answer: Exclude<Answer, { status: "OK" 
       return new BrokerError(`The broker answered ${command} with TIMEOUT`, { transient: true });
   }
 }
-
-export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
-}

@@ -62,23 +62,21 @@ export class QueueConsumer {
   }
 
   async *deliveries(): AsyncGenerator<Delivery, void> {
-    const { ended } = this.#options;
+    const { log, ended, onLost } = this.#options;
     while (!ended.aborted) {
       // The server has no more if it finds nothing after the commands of a pause.
       const isRemainder = this.#pausing !== undefined;
-      const message = await this.#receive(isRemainder ? remainderTimeoutMs : receiveTimeoutMs);
-      if (message === undefined && isRemainder) return;
-      if (message !== undefined && this.#isNew(message)) yield toDelivery(message);
+      const waitMs = isRemainder ? remainderTimeoutMs : receiveTimeoutMs;
+      const options = { waitMs, log, signal: ended };
+      const message = await receive(this.#connection, options).catch(onLost);
+      if (!message && isRemainder) return;
+      if (message && this.#isNew(message)) yield toDelivery(message);
     }
   }
 
   async #leaveAll(): Promise<void> {
     const { ended, onLost } = this.#options;
-    try {
-      await Promise.all(Array.from(this.#served, (tool) => this.leave(tool, ended)));
-    } catch (error) {
-      onLost(error);
-    }
+    await Promise.all(Array.from(this.#served, (tool) => this.leave(tool, ended))).catch(onLost);
   }
 
   async #command(
@@ -89,17 +87,6 @@ export class QueueConsumer {
     const topic = invokeTopic(this.#options.namespace, toolName);
     const line = encodeCommand({ cmd, topic_pattern: topic });
     await this.#connection.execute(cmd, line, signal);
-  }
-
-  /** The next message; undefined when none came in time, and when the session is over. */
-  async #receive(waitMs: number): Promise<DevMessage | undefined> {
-    const { log, ended: signal, onLost } = this.#options;
-    try {
-      return await receive(this.#connection, { waitMs, log, signal });
-    } catch (error) {
-      onLost(error);
-      return undefined;
-    }
   }
 
   #isNew({ messageId }: DevMessage): boolean {

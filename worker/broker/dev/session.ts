@@ -38,16 +38,9 @@ export async function openSession(
   const patterns = tools.map((tool) => invokeTopic(options.namespace, tool));
   const receiving = stack.use(await openClient(options, patterns, signal));
   const publishing = stack.use(await openClient(options, [], signal));
-  const session = new DevSession({ receiving, publishing, options, tools });
+  const session = new DevSession([receiving, publishing], options, tools);
   stack.move();
   return session;
-}
-
-interface SessionParts {
-  readonly receiving: DevConnection;
-  readonly publishing: DevConnection;
-  readonly options: DevBrokerOptions;
-  readonly tools: readonly string[];
 }
 
 class DevSession implements BrokerSession {
@@ -61,7 +54,11 @@ class DevSession implements BrokerSession {
   readonly #consumer: QueueConsumer;
   readonly #owned: Set<AsyncDisposable>;
 
-  constructor({ receiving, publishing, options, tools }: SessionParts) {
+  constructor(
+    [receiving, publishing]: readonly [DevConnection, DevConnection],
+    options: DevBrokerOptions,
+    tools: readonly string[],
+  ) {
     this.#publishing = publishing;
     this.#options = options;
     this.#owned = new Set([receiving, publishing]);

@@ -1,6 +1,5 @@
 /**
- * One session of the client library, and the requests on it. Its own reconnection is switched off:
- * `reconnecting` does so for every broker alike.
+ * One session of the client library, and the requests on it.
  */
 import solace from "solclientjs";
 import { Condition } from "../../support/condition.ts";

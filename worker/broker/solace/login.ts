@@ -1,6 +1,5 @@
 /**
- * How a session of the library is set up, every property of it, and what the broker must be
- * capable of.
+ * How a session of the library is set up, and what the broker must be capable of.
  */
 import { hostname } from "node:os";
 import solace from "solclientjs";
