@@ -3,16 +3,16 @@
  * after the other.
  */
 import type { Socket } from "node:net";
+import { maxLineBytes } from "../../worker/broker/dev/wire.ts";
+import { newUuid } from "../../worker/support/ids.ts";
+import { LineSplitter } from "../../worker/support/text/byte-lines.ts";
 import {
   type Command,
-  LineSplitter,
   decodeCommand,
   encodeError,
   encodeOk,
   encodeTimeout,
-  maxLineBytes,
-} from "../../worker/broker/dev/wire.ts";
-import { newUuid } from "../../worker/support/ids.ts";
+} from "./dev-broker-frames.ts";
 import { Client, type Hub, maxPatternsPerClient } from "./dev-broker-hub.ts";
 
 /** Serves a connection until either side ends it. Never rejects. */

@@ -2,9 +2,9 @@
  * The clients of a DevBroker and the way of a message from one to the others.
  */
 import { EventEmitter, on } from "node:events";
-import { encodeMessage } from "../../worker/broker/dev/wire.ts";
 import { topicMatches } from "../../worker/protocol/topics.ts";
 import { newUuid } from "../../worker/support/ids.ts";
+import { encodeMessage } from "./dev-broker-frames.ts";
 
 /** Messages that wait for one client; of more, the oldest go. */
 export const maxQueuedMessages = 10_000;

@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { type Socket, connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
-import { LineSplitter, maxAnswerBytes } from "../../worker/broker/dev/wire.ts";
+import { maxAnswerBytes } from "../../worker/broker/dev/wire.ts";
+import { LineSplitter } from "../../worker/support/text/byte-lines.ts";
 
 interface Entry {
   readonly scene: string;

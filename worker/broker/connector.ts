@@ -8,24 +8,18 @@ import { logEvent } from "../telemetry/log-event.ts";
 import { BrokerError } from "./broker.ts";
 import { type BrokerLog, reasonOf } from "./log.ts";
 
-/**
- * Milliseconds a connection must have lived for its loss to start the delays from the beginning
- * again.
- */
+/** Milliseconds that a connection must have lived for its loss to reset the delays. */
 const steadyMs = 10_000;
 
-/** How patiently to try. */
 export interface ConnectorOptions {
   /** Attempts per outage, the first connection included; 0 tries for ever. */
   readonly maxAttempts: number;
-  /** Bounds of the delay between attempts. */
   readonly backoff: { readonly baseMs: number; readonly capMs: number };
   readonly log: BrokerLog;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** Tries until it gets through. */
 export class Connector {
   readonly #kind: string;
   readonly #options: ConnectorOptions;
@@ -41,38 +35,31 @@ export class Connector {
   }
 
   /**
-   * Connects with `open`. Throws its last error when no attempt is left, or the signal's reason. A
-   * refusal is final only before the first connection: what the broker accepted once, it may accept
-   * again.
+   * Throws the last error of `open` when no attempt is left. A refusal is final before the first
+   * connection only: the broker may accept again what it accepted once.
    */
   async connect<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const broker = this.#kind;
+    const { log, maxAttempts } = this.#options;
     const isNews = createRepeatFilter(this.#clock);
     for (let attempt = 1; ; attempt++) {
       try {
         const opened = await open();
         this.#hasConnected = true;
-        logEvent(this.#options.log, "broker.connected", { broker, attempt });
+        logEvent(log, "broker.connected", { broker, attempt });
         return opened;
       } catch (error) {
         signal.throwIfAborted();
-        if (this.#isFinal(error) || attempt === this.#options.maxAttempts) throw error;
+        if (this.#isFinal(error) || attempt === maxAttempts) throw error;
         const delayMs = Math.round(this.#delays.next().value);
         const reason = reasonOf(error);
-        if (isNews(reason)) {
-          logEvent(this.#options.log, "broker.connect_failed", {
-            broker,
-            attempt,
-            delayMs,
-            reason,
-          });
-        }
+        const facts = { broker, attempt, delayMs, reason };
+        if (isNews(reason)) logEvent(log, "broker.connect_failed", facts);
         await this.#clock.sleep(delayMs, signal);
       }
     }
   }
 
-  /** Waits as long as is proper after the loss of a connection that lived for `livedMs`. */
   async pauseAfterLoss(livedMs: number, signal: AbortSignal): Promise<void> {
     if (livedMs >= steadyMs) this.#delays = this.#freshDelays();
     await this.#clock.sleep(this.#delays.next().value, signal);

@@ -1,6 +1,7 @@
 /**
  * Deliveries that a session has received and its consumer has not pulled.
  */
+import { Condition } from "../support/condition.ts";
 import type { Delivery } from "./broker.ts";
 
 /** In order of arrival, for a single consumer. The prefetch limits of the queues bound it. */
@@ -8,24 +9,23 @@ export class DeliveryBuffer implements AsyncIterable<Delivery> {
   readonly #connectionEnded: AbortSignal;
   #waiting: Delivery[] = [];
   #isComplete = false;
-  /** Resolves when a delivery arrived, or no more will. */
-  #changed = Promise.withResolvers<void>();
+  readonly #condition = new Condition();
 
-  /** @param connectionEnded aborts with the connection; the broker redelivers what waits then */
+  /** The broker redelivers what waits when `connectionEnded` aborts. */
   constructor(connectionEnded: AbortSignal) {
     this.#connectionEnded = connectionEnded;
-    connectionEnded.addEventListener("abort", () => this.#notify(), { once: true });
+    connectionEnded.addEventListener("abort", () => this.#condition.notify(), { once: true });
   }
 
   add(delivery: Delivery): void {
     this.#waiting.push(delivery);
-    this.#notify();
+    this.#condition.notify();
   }
 
   /** Ends the iteration after what has arrived. */
   complete(): void {
     this.#isComplete = true;
-    this.#notify();
+    this.#condition.notify();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Delivery, void> {
@@ -35,13 +35,8 @@ export class DeliveryBuffer implements AsyncIterable<Delivery> {
       if (next?.isLost === true) await next.settle("failed");
       else if (next !== undefined) yield next;
       else if (this.#isComplete) return;
-      else await this.#changed.promise;
+      else await this.#condition.changed;
     }
     this.#waiting = [];
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }

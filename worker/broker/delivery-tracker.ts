@@ -1,63 +1,30 @@
 /**
- * Counts the calls that go on although the connection that they came through is lost.
+ * Counts the calls that still run although their connection is lost.
+ *
+ * They count against the prefetch limit of the next connection: a worker whose slots are taken
+ * would prefetch calls that other workers can run.
  */
-import type { UnsettledCalls, Delivery, PrefetchPermits } from "./broker.ts";
+import type { Delivery, UnsettledCalls } from "./broker.ts";
 
-/** Connections without a former one. */
-export const noUnsettledCalls: UnsettledCalls = {
-  permitsOf: (_queue, limit) => ({ available: limit, onRelease: () => {} }),
-};
+/** For a connection without a former one. */
+export const noUnsettledCalls: UnsettledCalls = { permitsOf: (_queue, limit) => limit };
 
-/** The permits of one queue on the connection of the moment. */
-class QueuePermits implements PrefetchPermits {
-  readonly available: number;
-  readonly #limit: number;
-  #withheld: number;
-  /** Permits that were released before there was a listener. */
-  #pending = 0;
-  #listener: (() => void) | undefined;
-
-  constructor(limit: number, carried: number) {
-    this.#limit = limit;
-    this.#withheld = this.#toWithhold(carried);
-    this.available = limit - this.#withheld;
-  }
-
-  onRelease(listener: () => void): void {
-    this.#listener = listener;
-    for (; this.#pending > 0; this.#pending--) listener();
-  }
-
-  /** Releases a permit when fewer calls are carried than permits are withheld. */
-  update(carried: number): void {
-    if (this.#withheld <= this.#toWithhold(carried)) return;
-    this.#withheld--;
-    if (this.#listener === undefined) this.#pending++;
-    else this.#listener();
-  }
-
-  /**
-   * One permit stays available: the broker redelivers carried calls, and only a delivery tells that
-   * they run here.
-   */
-  #toWithhold(carried: number): number {
-    return Math.max(0, Math.min(carried, this.#limit) - 1);
-  }
+/** Permits of one queue that the connection of the moment does not have. */
+interface Withheld {
+  readonly limit: number;
+  readonly onRelease: () => void;
+  count: number;
 }
 
-/**
- * Follows deliveries to their settlement, across lost connections. Unsettled deliveries of a lost
- * connection count against the prefetch limit of the next one: a worker whose slots are taken would
- * prefetch calls that other workers can run.
- */
 export class DeliveryTracker implements UnsettledCalls {
   readonly #redelivers: boolean;
-  /** Counts connections. */
   #connection = 0;
   /** Of the connection of the moment, by queue. */
   #unsettled = new Map<string, number>();
+  /** Of lost connections, by queue. */
   readonly #carried = new Map<string, number>();
-  readonly #permits = new Map<string, QueuePermits>();
+  /** From the connection of the moment, by queue. */
+  readonly #withheld = new Map<string, Withheld>();
 
   /** @param redelivers whether the broker redelivers what a lost connection leaves */
   constructor(redelivers: boolean) {
@@ -69,7 +36,7 @@ export class DeliveryTracker implements UnsettledCalls {
     const connection = this.#connection;
     for await (const delivery of deliveries) {
       const isCurrent = connection === this.#connection;
-      add(isCurrent ? this.#unsettled : this.#carried, queueOf(delivery), 1);
+      add(isCurrent ? this.#unsettled : this.#carried, delivery.queue ?? "", 1);
       yield this.#tracked(delivery, connection);
     }
   }
@@ -79,13 +46,13 @@ export class DeliveryTracker implements UnsettledCalls {
     this.#connection++;
     for (const [queue, count] of this.#unsettled) add(this.#carried, queue, count);
     this.#unsettled = new Map();
-    this.#permits.clear();
+    this.#withheld.clear();
   }
 
-  permitsOf(queue: string, limit: number): PrefetchPermits {
-    const permits = new QueuePermits(limit, this.#carried.get(queue) ?? 0);
-    this.#permits.set(queue, permits);
-    return permits;
+  permitsOf(queue: string, limit: number, onRelease: () => void): number {
+    const count = this.#toWithhold(queue, limit);
+    this.#withheld.set(queue, { limit, onRelease, count });
+    return limit - count;
   }
 
   #tracked(delivery: Delivery, connection: number): Delivery {
@@ -98,7 +65,7 @@ export class DeliveryTracker implements UnsettledCalls {
         return isLost();
       },
       settle: async (outcome) => {
-        if (!isSettled) this.#settled(queueOf(delivery), connection);
+        if (!isSettled) this.#settled(delivery.queue ?? "", connection);
         isSettled = true;
         await delivery.settle(outcome);
       },
@@ -108,12 +75,16 @@ export class DeliveryTracker implements UnsettledCalls {
   #settled(queue: string, connection: number): void {
     if (connection === this.#connection) return add(this.#unsettled, queue, -1);
     add(this.#carried, queue, -1);
-    this.#permits.get(queue)?.update(this.#carried.get(queue) ?? 0);
+    const withheld = this.#withheld.get(queue);
+    if (withheld === undefined || withheld.count <= this.#toWithhold(queue, withheld.limit)) return;
+    withheld.count--;
+    withheld.onRelease();
   }
-}
 
-function queueOf({ queue }: Delivery): string {
-  return queue ?? "";
+  /** One permit stays: only the redelivery of a carried call shows that it runs here. */
+  #toWithhold(queue: string, limit: number): number {
+    return Math.max(0, Math.min(this.#carried.get(queue) ?? 0, limit) - 1);
+  }
 }
 
 function add(counts: Map<string, number>, queue: string, change: number): void {

@@ -1,32 +1,26 @@
 /**
- * A subscription that outlives the sessions which it is made on, one after the other.
+ * A subscription that outlives its sessions.
  */
+import { Condition } from "../support/condition.ts";
 import type { BrokerSession, BrokerSubscription, HeardMessage } from "./broker.ts";
 
-/** What of a session matters here. */
 type Source = Pick<BrokerSession, "subscribe">;
 
 /**
- * Hears what the subscription of the moment hears, and waits while there is none. What a former one
- * has heard and nobody has pulled is lost when the next one takes its place. Owns the subscriptions
- * beneath it.
+ * Owns a subscription on the session of the moment, and waits while there is none. A move loses
+ * what the former one has received and the consumer has not pulled.
  */
 export class LastingSubscription implements BrokerSubscription {
   readonly #pattern: string;
   readonly #onDispose: () => void;
-  /** Where it is going, or is. */
+  /** The session of the last move, which may be under way. */
   #target: Source | undefined;
   #current: { readonly source: Source; readonly heard: BrokerSubscription } | undefined;
-  /** What former subscriptions had dropped. */
   #droppedBefore = 0;
   #isEnded = false;
-  /** Resolves when `#current` or `#isEnded` changes. */
-  #changed = Promise.withResolvers<void>();
+  readonly #condition = new Condition();
 
-  /**
-   * Hears nothing before it has moved to a session. `onDispose` is told when it will hear nothing
-   * more.
-   */
+  /** Has no session before the first move. */
   constructor(pattern: string, onDispose: () => void) {
     this.#pattern = pattern;
     this.#onDispose = onDispose;
@@ -36,15 +30,11 @@ export class LastingSubscription implements BrokerSubscription {
     return this.#droppedBefore + (this.#current?.heard.dropped ?? 0);
   }
 
-  /** Whether it hears what `session` does. */
   isOn(session: Source): boolean {
     return this.#current?.source === session;
   }
 
-  /**
-   * Subscribes on `session` and leaves the one before; the last call wins. Does nothing once the
-   * subscription has ended. Throws BrokerError, or the signal's reason.
-   */
+  /** The last move wins. Does nothing after the end. */
   async moveTo(session: Source, signal: AbortSignal): Promise<void> {
     if (this.#isEnded) return;
     this.#target = session;
@@ -56,14 +46,14 @@ export class LastingSubscription implements BrokerSubscription {
     const former = this.#current?.heard;
     this.#droppedBefore += former?.dropped ?? 0;
     this.#current = { source: session, heard };
-    this.#notify();
+    this.#condition.notify();
     await former?.[Symbol.asyncDispose]();
   }
 
   /** Moves no more: ends with the session of the moment. */
   end(): void {
     this.#isEnded = true;
-    this.#notify();
+    this.#condition.notify();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<HeardMessage, void> {
@@ -76,7 +66,7 @@ export class LastingSubscription implements BrokerSubscription {
       } else if (this.#isEnded) {
         return;
       } else {
-        await this.#changed.promise;
+        await this.#condition.changed;
       }
     }
   }
@@ -85,10 +75,5 @@ export class LastingSubscription implements BrokerSubscription {
     this.end();
     this.#onDispose();
     await this.#current?.heard[Symbol.asyncDispose]();
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }

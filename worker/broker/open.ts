@@ -4,30 +4,24 @@
 import { defaultGroup, defaultQueue } from "../protocol/queue-names.ts";
 import type { Clock } from "../support/clock.ts";
 import { parseAmqpUrl } from "./amqp/address.ts";
-import type { AmqpConfig } from "./amqp/config.ts";
-import { consumerTimeoutProblem, maxRunSeconds } from "./amqp/consumer-timeout.ts";
+import { type AmqpConfig, consumerTimeoutProblem, maxRunSeconds } from "./amqp/config.ts";
 import type { Broker, ToolPlacement } from "./broker.ts";
+import type { DevConfig } from "./dev/config.ts";
 import type { BrokerLog } from "./log.ts";
 import { type ReconnectingBroker, reconnecting } from "./reconnecting.ts";
 import { isEncrypted, parseSolaceHosts } from "./solace/address.ts";
 import type { SolaceConfig } from "./solace/config.ts";
 
-/** First bound of the delay between connection attempts; `connectRetryDelayMs` is the last. */
+/** First bound of the delay between attempts; `connectRetryDelayMs` is the last. */
 const firstRetryDelayMs = 100;
 
-/**
- * Calls that a worker prefetches from a queue of RabbitMQ beyond its slots. The library of Solace
- * prefetches as many itself.
- */
+/** Prefetched calls beyond the slots of a queue of RabbitMQ; Solace's library does so itself. */
 const prefetchedCalls = 1;
 
-/** Where nobody names the queues and their slots. */
 const defaultQueues: ReadonlyMap<string, number> = new Map([[defaultQueue, 4]]);
 
-/** Where nobody names queues for tools. */
 const inDefaultQueue: ToolPlacement = { queueOf: () => defaultQueue, foreignTools: () => [] };
 
-/** How patiently to connect. */
 export interface ConnectPatience {
   /** Attempts per outage; 0 tries for ever. */
   readonly connectRetries: number;
@@ -35,49 +29,36 @@ export interface ConnectPatience {
   readonly connectRetryDelayMs: number;
 }
 
-/** A DevBroker. */
-export interface DevBrokerConfig extends ConnectPatience {
+export interface DevBrokerConfig extends ConnectPatience, DevConfig {
   readonly kind: "dev";
-  readonly host: string;
-  readonly port: number;
 }
 
-/** A RabbitMQ broker. */
 export interface AmqpBrokerConfig extends ConnectPatience, AmqpConfig {
   readonly kind: "amqp";
 }
 
-/** A Solace broker. */
 export interface SolaceBrokerConfig extends ConnectPatience, SolaceConfig {
   readonly kind: "solace";
 }
 
-/** Which broker, where, and how patiently. */
 export type BrokerConfig = DevBrokerConfig | AmqpBrokerConfig | SolaceBrokerConfig;
 
-/** What every adapter needs beside its own configuration. */
 export interface OpenBrokerOptions {
   readonly namespace: string;
   readonly workerId: string;
   readonly log: BrokerLog;
   readonly clock?: Clock;
-  /** Whose queues the session consumes; `default` unless given. */
+  /** `default` unless given. */
   readonly group?: string;
-  /**
-   * The queues of the group that it consumes, with the slots of each; the default queue with 4
-   * unless given.
-   */
+  /** Consumed queues of the group, with the slots of each; the default queue with 4 by default. */
   readonly queues?: ReadonlyMap<string, number>;
-  /** Where calls of tools wait; all in the default queue unless given. */
+  /** All tools in the default queue unless given. */
   readonly placement?: ToolPlacement;
-  /** Told whenever the connection comes or goes, for readiness. */
+  /** Called whenever the connection comes or goes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
 
-/**
- * Makes the broker that `config` describes, with reconnection. Nothing is opened before its
- * `connect`.
- */
+/** A broker with reconnection. Opens nothing before `connect`. */
 export async function openBroker(
   config: BrokerConfig,
   options: OpenBrokerOptions,
@@ -89,12 +70,11 @@ export async function openBroker(
   });
 }
 
-/** Whether a text is the URL of a RabbitMQ broker. */
 export function isAmqpUrl(text: string): boolean {
   return parseAmqpUrl(text) !== undefined;
 }
 
-/** Whether a text names a Solace broker, or several that stand in for each other. */
+/** Whether a text names a Solace broker, or several hosts of one. */
 export function isSolaceHost(text: string): boolean {
   return parseSolaceHosts(text) !== undefined;
 }
@@ -104,17 +84,12 @@ export function isEncryptedSolaceHost(text: string): boolean {
   return isEncrypted(parseSolaceHosts(text) ?? []);
 }
 
-/**
- * Seconds that a call through a broker may run at most, whatever it asks for; Infinity where the
- * broker has no say.
- */
+/** Seconds that a call may run at most; Infinity where the broker has no limit. */
 export function maxCallSeconds(config: BrokerConfig): number {
   return config.kind === "amqp" ? maxRunSeconds(config.consumerTimeoutSeconds) : Infinity;
 }
 
-/**
- * Why a broker cannot have a tool with this time limit called through it, or undefined when it can.
- */
+/** Why a tool with this time limit must not be served, or undefined when it may. */
 export function timeLimitProblem(config: BrokerConfig, timeoutSeconds: number): string | undefined {
   if (config.kind !== "amqp") return undefined;
   return consumerTimeoutProblem(timeoutSeconds, config.consumerTimeoutSeconds);

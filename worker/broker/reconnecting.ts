@@ -1,7 +1,20 @@
 /**
- * The one policy for lost connections: a decorator whose sessions survive the loss of the sessions
- * beneath them.
+ * The one policy for lost connections: a decorator whose sessions outlive connections.
+ *
+ * ```
+ *            first connect                    lost
+ *  connect ───────────────► connected ───────────────► reconnecting ──► ended "lost"
+ *                               ▲   │                   │    │          (attempts used up, or
+ *                               └───┼───── connected ───┘    │           a defect)
+ *                                   └──── disposed ──────────┴────► ended "asked"
+ * ```
+ *
+ * While reconnecting, `serve` and `leave` record what the next connection starts with; `publish`
+ * and `subscribe` wait. A connection counts when it has all subscriptions again; they miss what is
+ * published in between. `deliveries` of a paused session end with the current connection or
+ * attempt: later connections only publish. A publish without its confirmation is sent again.
  */
+import { Condition } from "../support/condition.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { abortable } from "../support/within.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -21,53 +34,38 @@ import { LastingSubscription } from "./lasting-subscription.ts";
 import { reasonOf } from "./log.ts";
 import { Outbox, endedWith } from "./outbox.ts";
 
-/** How to reconnect, and who is told. */
 export interface ReconnectingOptions extends ConnectorOptions {
-  /** Told whenever `connected` changes, for readiness. */
+  /** Called whenever `connected` changes, for readiness. */
   readonly onStateChange?: (connected: boolean) => void;
 }
 
-/**
- * A session that outlives connections.
- *
- * ```
- *            first connect                    lost
- *  connect ───────────────► connected ───────────────► reconnecting ──► ended "lost"
- *                               ▲   │                   │    │          (attempts used up, or
- *                               └───┼───── connected ───┘    │           a defect)
- *                                   └──── disposed ──────────┴────► ended "asked"
- * ```
- *
- * While reconnecting, `serve` and `leave` record what the next connection starts with and resolve
- * at once; `publish` and `subscribe` wait. Subscriptions go on: a connection counts when the broker
- * has them all again. What is published while there is none they do not hear. `deliveries` of a
- * session that is paused end with the connection of the moment, or with the one that is just being
- * made, and at once when there is neither: later connections only publish. A publish whose
- * confirmation was lost is sent again: receivers may see it twice.
- */
 export interface ReconnectingSession extends BrokerSession {
-  /** Whether there is a connection now. */
   readonly connected: boolean;
 }
 
-/** A broker whose `connect` keeps trying, and whose sessions reconnect. */
+/** A broker whose `connect` retries, and whose sessions reconnect. */
 export interface ReconnectingBroker extends Broker {
   connect(tools: readonly string[], signal: AbortSignal): Promise<ReconnectingSession>;
 }
 
-/**
- * Adds reconnection to a broker. An error that is not transient ends the first `connect` at once,
- * and no session later.
- */
+/** An error that is not transient ends the first `connect` without a retry, and no session. */
 export function reconnecting(broker: Broker, options: ReconnectingOptions): ReconnectingBroker {
   return {
     kind: broker.kind,
     async connect(tools, signal) {
       const connector = new Connector(broker.kind, options);
       const first = await connector.connect(() => broker.connect(tools, signal), signal);
-      return new SupervisedSession(broker, connector, options, first, tools);
+      return new SupervisedSession({ broker, connector, options, first, tools });
     },
   };
+}
+
+interface SupervisedParts {
+  readonly broker: Broker;
+  readonly connector: Connector;
+  readonly options: ReconnectingOptions;
+  readonly first: BrokerSession;
+  readonly tools: readonly string[];
 }
 
 class SupervisedSession implements ReconnectingSession {
@@ -75,12 +73,9 @@ class SupervisedSession implements ReconnectingSession {
   readonly mayReplay: boolean;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
-  readonly #broker: Broker;
-  readonly #connector: Connector;
-  readonly #options: ReconnectingOptions;
+  readonly #parts: SupervisedParts;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
-  /** What `serve` and `leave` said last. */
   readonly #desired: Set<string>;
   readonly #subscriptions = new Set<LastingSubscription>();
   readonly #tracker: DeliveryTracker;
@@ -90,31 +85,20 @@ class SupervisedSession implements ReconnectingSession {
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
-  /**
-   * An attempt to connect that asks for calls, so that the broker may have handed out some already.
-   * Never rejects.
-   */
+  /** An attempt that may have received calls already. Never rejects. */
   #joining: Promise<unknown> | undefined;
   /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
-  #changed = Promise.withResolvers<void>();
+  readonly #condition = new Condition();
 
-  constructor(
-    broker: Broker,
-    connector: Connector,
-    options: ReconnectingOptions,
-    first: BrokerSession,
-    tools: readonly string[],
-  ) {
-    this.#broker = broker;
-    this.#connector = connector;
-    this.#options = options;
+  constructor(parts: SupervisedParts) {
+    const { options, first, tools } = parts;
+    this.#parts = parts;
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock, ({ topic, payload }, error) => {
       const facts = { err: error, topic, bytes: payload.byteLength };
       logEvent(options.log, "broker.message_refused", facts);
     });
     this.#desired = new Set(tools);
-    // All sessions of one broker are alike in this.
     this.redelivers = first.redelivers;
     this.mayReplay = first.mayReplay ?? false;
     this.#tracker = new DeliveryTracker(first.redelivers);
@@ -137,7 +121,7 @@ class SupervisedSession implements ReconnectingSession {
     const wasDesired = this.#desired.has(toolName);
     this.#desired.add(toolName);
     try {
-      await this.#tell((session) => session.serve(toolName, signal));
+      await this.#apply((session) => session.serve(toolName, signal));
     } catch (error) {
       if (!wasDesired) this.#desired.delete(toolName);
       throw error;
@@ -147,7 +131,7 @@ class SupervisedSession implements ReconnectingSession {
   async leave(toolName: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#desired.delete(toolName);
-    await this.#tell((session) => session.leave(toolName, signal));
+    await this.#apply((session) => session.leave(toolName, signal));
   }
 
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
@@ -160,25 +144,25 @@ class SupervisedSession implements ReconnectingSession {
     const subscription = stack.use(
       new LastingSubscription(pattern, () => this.#subscriptions.delete(subscription)),
     );
-    // Sessions that are opened from now on start with it.
+    // Later sessions start with it.
     this.#subscriptions.add(subscription);
     for (;;) {
       if (this.#isEnded) throw sessionEnded();
       const session = this.#live;
       if (session === undefined) {
-        await abortable(this.#changed.promise, signal);
+        await abortable(this.#condition.changed, signal);
       } else if (subscription.isOn(session)) {
         stack.move();
         return subscription;
       } else {
-        await this.#tell((live) => subscription.moveTo(live, signal));
+        await this.#apply((live) => subscription.moveTo(live, signal));
       }
     }
   }
 
   async pause(): Promise<void> {
     this.#isPaused = true;
-    this.#notify();
+    this.#condition.notify();
     await this.#joining;
     await this.#live?.pause();
   }
@@ -189,16 +173,13 @@ class SupervisedSession implements ReconnectingSession {
     await this.#supervision;
   }
 
-  /**
-   * Passes a wish on to the session of the moment; one that ends meanwhile leaves it to the next,
-   * which starts with it.
-   */
-  async #tell(wish: (session: BrokerSession) => Promise<void>): Promise<void> {
+  /** Acts on the session of the moment. If it ends meanwhile, the next one starts so. */
+  async #apply(act: (session: BrokerSession) => Promise<void>): Promise<void> {
     if (this.#isEnded) throw sessionEnded();
     const session = this.#live;
     if (session === undefined) return;
     try {
-      await wish(session);
+      await act(session);
     } catch (error) {
       if (!(await endedWith(session, error, this.#clock))) throw error;
     }
@@ -214,13 +195,15 @@ class SupervisedSession implements ReconnectingSession {
       } else if (this.#isPaused && this.#joining === undefined) {
         return;
       } else {
-        await this.#changed.promise;
+        await this.#condition.changed;
       }
     }
   }
 
   /** Follows one session after the other to its end. Never rejects. */
   async #supervise(first: BrokerSession): Promise<void> {
+    const { broker, connector, options } = this.#parts;
+    const { signal } = this.#stopping;
     let session = first;
     try {
       for (;;) {
@@ -229,21 +212,17 @@ class SupervisedSession implements ReconnectingSession {
         this.#setLive(undefined);
         this.#tracker.connectionLost();
         await session[Symbol.asyncDispose]();
-        this.#stopping.signal.throwIfAborted();
-        const facts = { broker: this.#broker.kind, reason: reasonOf(cause) };
-        logEvent(this.#options.log, "broker.connection_lost", facts);
-        session = await this.#reconnect(this.#clock.monotonicMs() - connectedAtMs);
+        signal.throwIfAborted();
+        const facts = { broker: broker.kind, reason: reasonOf(cause) };
+        logEvent(options.log, "broker.connection_lost", facts);
+        const livedMs = this.#clock.monotonicMs() - connectedAtMs;
+        await connector.pauseAfterLoss(livedMs, signal);
+        session = await connector.connect(() => this.#attempt(signal), signal);
       }
     } catch (error) {
-      const isAsked = this.#stopping.signal.aborted;
+      const isAsked = signal.aborted;
       this.#finish(isAsked ? { reason: "asked" } : { reason: "lost", cause: error });
     }
-  }
-
-  async #reconnect(livedMs: number): Promise<BrokerSession> {
-    const { signal } = this.#stopping;
-    await this.#connector.pauseAfterLoss(livedMs, signal);
-    return this.#connector.connect(() => this.#attempt(signal), signal);
   }
 
   async #attempt(signal: AbortSignal): Promise<BrokerSession> {
@@ -253,19 +232,18 @@ class SupervisedSession implements ReconnectingSession {
       return await opening;
     } finally {
       this.#joining = undefined;
-      this.#notify();
+      this.#condition.notify();
     }
   }
 
   /**
-   * Opens a session, brings it to what is desired, and makes it the live one in the same turn.
-   * Fails for a tool that cannot be served: the next session has the tool from the beginning, and
-   * serves it as soon as it can.
+   * Opens a session, brings it to what is desired, and makes it the live one in the same turn. Fails
+   * for a tool that cannot be served yet: the next session starts with it.
    */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);
     await using stack = new AsyncDisposableStack();
-    const session = stack.use(await this.#broker.connect([...served], signal, this.#tracker));
+    const session = stack.use(await this.#parts.broker.connect([...served], signal, this.#tracker));
     for (const subscription of this.#subscriptions) await subscription.moveTo(session, signal);
     while (!this.#isPaused) {
       const [missing] = this.#desired.difference(served);
@@ -281,7 +259,7 @@ class SupervisedSession implements ReconnectingSession {
       }
     }
     if (this.#isPaused) await session.pause();
-    // Disposal that came while we were opening has found nothing to dispose of.
+    // A disposal meanwhile found no session.
     signal.throwIfAborted();
     this.#setLive(session);
     stack.move();
@@ -292,21 +270,16 @@ class SupervisedSession implements ReconnectingSession {
     this.#live = session;
     if (session) this.#outbox.attach(session);
     else this.#outbox.detach();
-    this.#notify();
-    this.#options.onStateChange?.(session !== undefined);
+    this.#condition.notify();
+    this.#parts.options.onStateChange?.(session !== undefined);
   }
 
   #finish(end: SessionEnd): void {
     this.#isEnded = true;
     this.#outbox.close(sessionEnded(end.cause));
     for (const subscription of this.#subscriptions) subscription.end();
-    this.#notify();
+    this.#condition.notify();
     this.#end.resolve(end);
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }
 

@@ -1,5 +1,9 @@
 /**
  * Keeps the calls of the served tools routed into the queues of the group.
+ *
+ * A tool is routed into its queue first and then unrouted from the others, so that every call is
+ * routable. A tool that the manifest lost keeps its route, since other workers of the group may
+ * serve it; one that it leaves to other workers is routed into their queue, if the broker can.
  */
 import type { Clock } from "../support/clock.ts";
 import { createRepeatFilter } from "../support/repeat-filter.ts";
@@ -12,37 +16,29 @@ import { type BrokerLog, reasonOf } from "./log.ts";
 /** Milliseconds between two checks. */
 export const routeCheckMs = 15_000;
 
-/** Tools that are routed at the same time. */
 const maxRoutesAtOnce = 32;
 
-/** How a broker routes. Each function throws BrokerError, or the signal's reason. */
+/** How a broker routes. */
 export interface RoutesParts {
-  /** Names of the group's queues that this worker consumes. */
   readonly queues: readonly string[];
-  /** Where calls are to be routed, as the manifest is now. */
   readonly placement: ToolPlacement;
-  /** Whether calls can be routed into queues that this worker does not consume. */
+  /** Whether the broker routes into queues that this worker does not consume. */
   readonly routesElsewhere: boolean;
-  /** Routes the calls of a tool into a queue. Idempotent. */
   route(tool: string, queue: string, signal: AbortSignal): Promise<void>;
   /** Routes no more calls of a tool into a queue. Idempotent. */
   unroute(tool: string, queue: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Before every check: restores what routes need. Without it only failed routes are tried again.
-   */
+  /** Restores what routes need, before every check. Without it only failed routes are retried. */
   restore?(signal: AbortSignal): Promise<void>;
-  /** Aborts with the connection. */
   readonly ended: AbortSignal;
   readonly clock: Clock;
   readonly log: BrokerLog;
 }
 
-/** The routes of one session. Ends with its connection. */
 export class Routes {
   readonly #parts: RoutesParts;
-  /** Wanted tools, with the only queue of the group that the calls of each are routed into. */
+  /** Wanted tools, each with the queue that it is routed into. */
   readonly #tools = new Map<string, string | undefined>();
-  /** `queue tool` of what this session has removed for other workers. */
+  /** `queue tool` of removed routes of other workers. */
   readonly #withdrawn = new Set<string>();
   readonly #slots = new Semaphore({ capacity: maxRoutesAtOnce, maxWaiting: Infinity });
   readonly #isNew: (text: string) => boolean;
@@ -65,20 +61,13 @@ export class Routes {
     for (const tool of tools) if (!this.#tools.has(tool)) this.#tools.set(tool, undefined);
   }
 
-  /**
-   * Routes the calls of a tool into its queue and no other of the group. Idempotent. Throws
-   * BrokerError, or the signal's reason.
-   */
+  /** Routes a tool into its queue and no other. */
   async add(tool: string, signal: AbortSignal): Promise<void> {
     this.#watching ??= this.#watch();
     await this.#route(tool, signal);
   }
 
-  /**
-   * Restores no route of a tool from now on. Removes its routes only where other workers serve it
-   * by the manifest: others of the group may serve a tool that this worker's manifest lost. Throws
-   * the signal's reason.
-   */
+  /** Restores no route of a tool any more. */
   async delete(tool: string, signal: AbortSignal): Promise<void> {
     const { queues, placement } = this.#parts;
     this.#tools.delete(tool);
@@ -86,11 +75,7 @@ export class Routes {
     await Promise.all(queues.map((queue) => this.#withdraw(tool, queue, signal)));
   }
 
-  /**
-   * Routes the calls of the wanted tools of one queue, and no others. Logs a tool that the broker
-   * refuses, and tries it again later. Throws BrokerError when it refuses all of them, or the
-   * signal's reason.
-   */
+  /** Routes the wanted tools of one queue. Throws when the broker refuses all of them. */
   async routeAll(queue: string, signal: AbortSignal): Promise<void> {
     const { placement } = this.#parts;
     await this.#routeEach((tool) => placement.queueOf(tool) === queue, signal);
@@ -98,10 +83,7 @@ export class Routes {
     this.#watching ??= this.#watch();
   }
 
-  /**
-   * Unroutes the tools of other queues from a queue, for brokers that unroute from consumed queues
-   * only. Throws BrokerError, or the signal's reason.
-   */
+  /** Unroutes the tools of other queues, for brokers that do so from consumed queues only. */
   async unrouteOthers(queue: string, signal: AbortSignal): Promise<void> {
     const { unroute } = this.#parts;
     for (const [tool, routed] of this.#tools)
@@ -116,11 +98,7 @@ export class Routes {
     await Promise.all(tools.map(withdraw));
   }
 
-  /**
-   * Takes a tool of other workers out of a queue. Routes it into theirs before, where the broker
-   * can, so that no call is unroutable; a failure leaves the route, is logged and tried again.
-   * Throws the signal's reason.
-   */
+  /** Routes a tool of other workers into their queue. A failure leaves the route for a retry. */
   async #withdraw(tool: string, queue: string, signal: AbortSignal): Promise<void> {
     const { placement, routesElsewhere, route, unroute } = this.#parts;
     const theirs = placement.queueOf(tool);
@@ -161,11 +139,10 @@ export class Routes {
     const queue = placement.queueOf(tool) ?? defaultQueue;
     try {
       await route(tool, queue, signal);
-      // Left meanwhile: this route may have come after the removal of the last.
+      // Left meanwhile: this route may have come after the removal.
       if (!this.#tools.has(tool)) return await this.delete(tool, signal);
       // Once: workers with another manifest would undo each other's work.
       const others = this.#tools.get(tool) === queue ? [] : queues.filter((name) => name !== queue);
-      // Afterwards, so that every call is routable when a tool moves to another queue.
       for (const other of others) await unroute(tool, other, signal);
     } catch (error) {
       if (this.#tools.has(tool)) this.#tools.set(tool, undefined);
@@ -200,7 +177,7 @@ export class Routes {
       if (ended.aborted) return;
       this.#isBroken = true;
       const reason = reasonOf(error);
-      // The tools' own lines have the same reason.
+      // The filter knows the reason from the tools' own lines.
       if (this.#isNew(`all: ${reason}`)) logEvent(log, "routes.restore_failed", { reason });
     }
   }

@@ -1,36 +1,48 @@
 /**
- * What a listener has heard and nobody has pulled yet: bounded, whoever publishes and however
- * slowly it is pulled.
+ * Messages that a subscription has received and its consumer has not pulled, bounded.
  */
+import { Condition } from "../support/condition.ts";
 import type { BrokerSubscription, OutboundMessage } from "./broker.ts";
 
-/** Messages that may wait for a listener; of more, the oldest go. */
+/** Of more messages or bytes the oldest messages go, but the last one stays. */
 const maxWaitingMessages = 10_000;
-
-/**
- * Bytes of messages that may wait for a listener; of more, the oldest go. The last one stays,
- * however large it is.
- */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** What of a message takes room. */
 export type Weighed = Pick<OutboundMessage, "topic" | "payload" | "properties">;
 
-/** Messages in order, for a single consumer. Its owner tells it when no more are to come. */
+export interface SubscriptionBufferOptions {
+  /** Aborts when no more messages come; those that wait can still be pulled. */
+  readonly ended?: AbortSignal;
+  /** Called once, at the first disposal. Never rejects. */
+  readonly release?: () => Promise<void>;
+}
+
+/** A subscription without its broker: an adapter offers it messages. Single consumer. */
 export class SubscriptionBuffer<Message extends Weighed>
-  implements AsyncIterable<Message>, Pick<BrokerSubscription, "dropped">, Disposable
+  implements AsyncIterable<Message>, Pick<BrokerSubscription, "dropped">, AsyncDisposable
 {
+  readonly #options: SubscriptionBufferOptions;
   readonly #waiting: Message[] = [];
   #waitingBytes = 0;
   #dropped = 0;
   #isEnded = false;
-  #changed = Promise.withResolvers<void>();
+  #isDisposed = false;
+  readonly #condition = new Condition();
+
+  constructor(options: SubscriptionBufferOptions = {}) {
+    this.#options = options;
+    options.ended?.addEventListener("abort", this.end, { once: true });
+  }
 
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes a message, in the place of the oldest ones where there is no room for it. */
+  get isDisposed(): boolean {
+    return this.#isDisposed;
+  }
+
+  /** Takes a message; the oldest ones make room for it. */
   offer(message: Message): void {
     if (this.#isEnded) return;
     this.#waiting.push(message);
@@ -39,29 +51,32 @@ export class SubscriptionBuffer<Message extends Weighed>
       this.#take();
       this.#dropped++;
     }
-    this.#notify();
+    this.#condition.notify();
   }
 
   /** Takes no more; what waits can still be pulled. */
-  end(): void {
+  readonly end = (): void => {
     this.#isEnded = true;
-    this.#notify();
-  }
+    this.#condition.notify();
+  };
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void> {
     for (;;) {
       const message = this.#take();
       if (message !== undefined) yield message;
       else if (this.#isEnded) return;
-      else await this.#changed.promise;
+      else await this.#condition.changed;
     }
   }
 
   /** Takes no more, and forgets what waits. */
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
     this.#waiting.length = 0;
-    this.#waitingBytes = 0;
     this.end();
+    this.#options.ended?.removeEventListener("abort", this.end);
+    await this.#options.release?.();
   }
 
   #isTooFull(): boolean {
@@ -73,11 +88,6 @@ export class SubscriptionBuffer<Message extends Weighed>
     const message = this.#waiting.shift();
     if (message !== undefined) this.#waitingBytes -= bytesOf(message);
     return message;
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }
 

@@ -1,12 +1,8 @@
 /**
- * When a message was first to be sent, as its receivers are told.
+ * The property `timestamp`: when a message was first to be sent.
  */
 import type { OutboundMessage } from "./broker.ts";
 
-/**
- * The properties with `timestamp`: the one that is there, however late or often the message is
- * sent, or that of now.
- */
 export function stamped(
   properties: OutboundMessage["properties"],
   nowMs: number,

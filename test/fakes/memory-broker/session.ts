@@ -59,9 +59,7 @@ export class MemorySession implements BrokerSession {
 
   constructor(exchange: Exchange, carried: UnsettledCalls) {
     this.#exchange = exchange;
-    const permits = carried.permitsOf(queue, exchange.maxUnsettled);
-    this.#permits = permits.available;
-    permits.onRelease(() => {
+    this.#permits = carried.permitsOf(queue, exchange.maxUnsettled, () => {
       this.#permits++;
       this.wake();
     });

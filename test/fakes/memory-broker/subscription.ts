@@ -56,7 +56,7 @@ export class Subscription<Heard extends Weighed>
   }
 
   [Symbol.dispose](): void {
-    this.#heard[Symbol.dispose]();
+    void this.#heard[Symbol.asyncDispose]();
     this.end();
   }
 

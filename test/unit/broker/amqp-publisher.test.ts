@@ -34,6 +34,7 @@ test("a refused message whose caller has gone is not sent again, and no confirma
   const message = { topic: "status/here", payload: Buffer.from("{}") };
   const publishing = publisher.publish(message, caller.signal);
   const gone = new Error("the call is over");
+  await vi.advanceTimersByTimeAsync(1);
   caller.abort(gone);
   await expect(publishing).rejects.toBe(gone);
   await vi.advanceTimersByTimeAsync(longMs);

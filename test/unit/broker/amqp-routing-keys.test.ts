@@ -68,15 +68,6 @@ describe("a binding key", () => {
     expect(bindingKey(pattern)).toBe(key);
   });
 
-  test.each(["a/b*", "*b/c", "a/>/c", ">/a", "**"])("of %s is refused", (pattern) => {
-    expect(() => bindingKey(pattern)).toThrow(
-      expect.objectContaining({
-        transient: false,
-        message: expect.stringContaining(`cannot subscribe to ${pattern}: `),
-      }),
-    );
-  });
-
   const filled = fc.stringMatching(/^[ab.#%]{1,2}$/);
   const patterns = fc
     .tuple(fc.array(fc.oneof(filled, fc.constant("*")), { maxLength: 3 }), fc.boolean())

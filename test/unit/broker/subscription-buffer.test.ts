@@ -64,7 +64,7 @@ describe("messages that nobody pulls", () => {
   test("are forgotten when they are disposed of, and no more are taken", async () => {
     const heard = new SubscriptionBuffer<ReturnType<typeof message>>();
     heard.offer(message("before"));
-    heard[Symbol.dispose]();
+    await heard[Symbol.asyncDispose]();
     heard.offer(message("after"));
     expect(await topicsOf(heard)).toEqual([]);
   });

@@ -4,40 +4,39 @@
 import type { Channel, ChannelModel, ConfirmChannel } from "amqplib";
 import { abortable } from "../../support/within.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import { BrokerError, type SessionEnd } from "../broker.ts";
+import type { SessionEnd } from "../broker.ts";
+import { ConnectionEnd, answered, connectionLost } from "../connection-end.ts";
 import type { BrokerLog } from "../log.ts";
-import { commandFailure, textOf } from "./failures.ts";
+import { commandFailure } from "./failures.ts";
 import { type Login, type LoginOptions, logIn } from "./login.ts";
 
-/**
- * Milliseconds for the answer to a command; queues of a cluster that elects a leader take seconds.
- */
+/** Milliseconds for an answer; queues of a cluster that elects a leader take seconds. */
 const commandTimeoutMs = 30_000;
 
-/** Milliseconds for the broker to say goodbye, so that what was settled last has surely arrived. */
+/** Milliseconds for the close handshake, so that the last settlements arrive. */
 const closeTimeoutMs = 5_000;
 
-/** Where to connect, as whom, and who is told. */
 export interface ConnectionOptions extends LoginOptions {
   readonly log: BrokerLog;
 }
 
+interface OpenChannel {
+  beforeRelease?: () => Promise<unknown>;
+  closing?: Promise<void>;
+}
+
 /** An open connection. Its owner disposes it; a connection that is lost disposes itself. */
 export class AmqpConnection implements AsyncDisposable {
-  /** Fulfils when the connection ended; never rejects. */
-  readonly closed: Promise<SessionEnd>;
+  readonly #end = new ConnectionEnd();
+  readonly closed: Promise<SessionEnd> = this.#end.closed;
+  /** Aborts when the connection ended, with a BrokerError as its reason. */
+  readonly ended: AbortSignal = this.#end.signal;
   readonly #model: ChannelModel;
   readonly #socket: AbortController;
   readonly #log: BrokerLog;
-  readonly #end = Promise.withResolvers<SessionEnd>();
-  readonly #ended = new AbortController();
-  /**
-   * Aborts when there is nobody to say goodbye to any more: amqplib goes on waiting for the answer.
-   */
+  /** Aborts when the peer is gone: amqplib goes on waiting for the close handshake. */
   readonly #gone = new AbortController();
-  /** Those that are open, and those that are being closed, by the end of that. */
-  readonly #channels = new Map<Channel, Promise<void> | undefined>();
-  readonly #farewells = new WeakMap<Channel, () => Promise<unknown>>();
+  readonly #channels = new Map<Channel, OpenChannel>();
   #isBlocked = false;
   #closing: Promise<void> | undefined;
 
@@ -45,28 +44,24 @@ export class AmqpConnection implements AsyncDisposable {
     this.#model = model;
     this.#socket = socket;
     this.#log = log;
-    this.closed = this.#end.promise;
-    model.on("error", (error: unknown) => this.lose(lost(error)));
+    model.on("error", (error: unknown) => this.lose(connectionLost(error)));
     // Comes alone when an operator closes the connection, or the whole broker.
     model.on("close", (error?: unknown) => {
       this.#gone.abort();
-      this.lose(lost(error));
+      this.lose(connectionLost(error));
     });
-    model.on("blocked", (why: string) => this.#setBlocked(true, why));
-    model.on("unblocked", () => this.#setBlocked(false));
+    model.on("blocked", (reason: string) => {
+      this.#isBlocked = true;
+      logEvent(this.#log, "broker.blocked", { reason });
+    });
+    model.on("unblocked", () => {
+      this.#isBlocked = false;
+      logEvent(this.#log, "broker.unblocked");
+    });
   }
 
-  /**
-   * Connects and logs in. Throws BrokerError, or the signal's reason when it aborts; leaves nothing
-   * open then.
-   */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<AmqpConnection> {
     return new AmqpConnection(await logIn(options, signal), options.log);
-  }
-
-  /** Aborts when the connection ended, with a BrokerError as its reason. */
-  get ended(): AbortSignal {
-    return this.#ended.signal;
   }
 
   /** Whether the broker takes no messages at the moment, for want of memory or disk. */
@@ -74,114 +69,82 @@ export class AmqpConnection implements AsyncDisposable {
     return this.#isBlocked;
   }
 
-  /**
-   * A channel. The broker closes it when it refuses a command, which says why. Throws BrokerError.
-   */
+  /** The broker closes the channel when it refuses a command on it. Throws BrokerError. */
   async openChannel(signal: AbortSignal): Promise<Channel> {
     return this.#opened(() => this.#model.createChannel(), signal);
   }
 
-  /** A channel that tells what became of the messages published on it. Throws BrokerError. */
   async openConfirmChannel(signal: AbortSignal): Promise<ConfirmChannel> {
     return this.#opened(() => this.#model.createConfirmChannel(), signal);
   }
 
-  /** From now on the connection is lost when the broker closes this channel. */
-  rely(channel: Channel): void {
-    // There is no other way for a channel to close than this, its release, and the end of the
-    // connection.
-    channel.on("error", (error: unknown) => this.lose(lost(error)));
+  /** `act` runs before the channel is released, but not when the broker closes it. */
+  beforeRelease(channel: Channel, act: () => Promise<unknown>): void {
+    const open = this.#channels.get(channel);
+    if (open !== undefined) open.beforeRelease = act;
   }
 
-  /**
-   * Has something done first when a channel is released, which is not when the broker closes it.
-   */
-  beforeRelease(channel: Channel, farewell: () => Promise<unknown>): void {
-    this.#farewells.set(channel, farewell);
-  }
-
-  /** Closes a channel; one that is closed already is as good. Never rejects. */
+  /** Closes a channel. Idempotent; never rejects. */
   async release(channel: Channel): Promise<void> {
-    if (!this.#channels.has(channel)) return;
-    const closing = this.#channels.get(channel) ?? this.#closeChannel(channel);
-    this.#channels.set(channel, closing);
-    await closing;
+    const open = this.#channels.get(channel);
+    if (open === undefined) return;
+    open.closing ??= this.#closeChannel(channel, open);
+    await open.closing;
     this.#channels.delete(channel);
   }
 
-  /**
-   * Does something on a channel of its own, which alone is lost when the broker refuses it. Throws
-   * BrokerError.
-   */
+  /** Acts on a channel of its own, which alone is lost at a refusal. Throws BrokerError. */
   async onChannel(
     doing: string,
-    act: (channel: Channel) => Promise<void>,
+    act: (channel: Channel) => Promise<unknown>,
     signal: AbortSignal,
   ): Promise<void> {
     const channel = await this.openChannel(signal);
     try {
       await this.answered(act(channel), doing, signal);
     } finally {
-      // Nobody waits for the goodbye of a channel that is stuck.
+      // A channel that is stuck delays its caller no longer.
       void this.release(channel);
     }
   }
 
-  /**
-   * Waits for what the broker answers to a command. Throws BrokerError, or the signal's reason when
-   * it aborts.
-   */
   async answered<T>(answer: Promise<T>, doing: string, signal: AbortSignal): Promise<T> {
-    const timeout = AbortSignal.timeout(commandTimeoutMs);
-    try {
-      return await abortable(answer, AbortSignal.any([signal, this.ended, timeout]));
-    } catch (error) {
-      signal.throwIfAborted();
-      this.ended.throwIfAborted();
-      const reason = timeout.aborted ? `no answer within ${commandTimeoutMs} ms` : error;
-      throw commandFailure(reason, doing);
-    }
+    const failure = (cause: unknown) => commandFailure(cause, doing);
+    return answered(answer, { signal, ended: this.ended, limitMs: commandTimeoutMs, failure });
   }
 
-  /** Gives the connection up: whoever uses it learns why. */
   lose(cause: unknown): void {
-    if (!this.#finish({ reason: "lost", cause })) return;
-    this.#socket.abort();
+    if (this.#end.finish({ reason: "lost", cause })) this.#socket.abort();
   }
 
-  /**
-   * Closes in good order: what was settled before has arrived when this resolves, if the broker is
-   * there at all.
-   */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#finish({ reason: "asked" })) this.#closing = this.#close();
+    if (this.#end.finish({ reason: "asked" })) this.#closing = this.#close();
     await this.#closing;
   }
 
   async #close(): Promise<void> {
-    // amqplib sends the goodbye of a connection ahead of what waits in its channels, such as
+    // amqplib sends the connection's close ahead of what waits in its channels, such as
     // settlements.
     await Promise.all(Array.from(this.#channels.keys(), (channel) => this.release(channel)));
     try {
       await abortable(this.#model.close(), this.#patience());
     } catch {
-      // A broker that says no goodbye has lost us anyway.
+      // A broker that answers no close has lost the connection anyway.
     }
     this.#socket.abort();
   }
 
-  async #closeChannel(channel: Channel): Promise<void> {
+  async #closeChannel(channel: Channel, { beforeRelease }: OpenChannel): Promise<void> {
     const patience = this.#patience();
     try {
-      const farewell = this.#farewells.get(channel);
-      if (farewell !== undefined) await abortable(farewell(), patience);
+      if (beforeRelease !== undefined) await abortable(beforeRelease(), patience);
       await abortable(channel.close(), patience);
     } catch {
       // Closed by the broker, or with its connection.
     }
   }
 
-  /** Aborts when a goodbye that begins now is waited for no more. */
+  /** Aborts when a close handshake that begins now is waited for no more. */
   #patience(): AbortSignal {
     return AbortSignal.any([this.#gone.signal, AbortSignal.timeout(closeTimeoutMs)]);
   }
@@ -189,49 +152,22 @@ export class AmqpConnection implements AsyncDisposable {
   async #opened<C extends Channel>(open: () => Promise<C>, signal: AbortSignal): Promise<C> {
     this.ended.throwIfAborted();
     const opening = open().then((channel) => {
-      this.#channels.set(channel, undefined);
-      // The broker has closed it, which must not be answered by closing it; the commands on it tell
-      // why.
+      this.#channels.set(channel, {});
+      // The broker closed it, so it must not be closed again.
       channel.on("error", () => this.#channels.delete(channel));
       // RabbitMQ 4.3 ends a consumer once for each call that was not settled in time. From the
-      // second time on amqplib does not know it any more, and would give the connection up over
-      // that.
+      // second time on amqplib does not know the consumer and would give the connection up.
       channel.on("handler-error", (error: unknown, event: string) => {
-        if (event !== "cancel") this.lose(lost(error));
+        if (event !== "cancel") this.lose(connectionLost(error));
       });
       return channel;
     });
     try {
       return await this.answered(opening, "open a channel", signal);
     } catch (error) {
-      // What opens after all is nobody's.
+      // A channel that opens too late has no owner.
       opening.then((channel) => this.release(channel)).catch(() => {});
       throw error;
     }
   }
-
-  #setBlocked(isBlocked: boolean, reason?: string): void {
-    this.#isBlocked = isBlocked;
-    if (isBlocked) logEvent(this.#log, "broker.blocked", { reason });
-    else logEvent(this.#log, "broker.unblocked");
-  }
-
-  #finish(end: SessionEnd): boolean {
-    if (this.ended.aborted) return false;
-    const ended = new BrokerError("The broker session has ended", {
-      cause: end.cause,
-      transient: true,
-    });
-    this.#ended.abort(ended);
-    this.#end.resolve(end);
-    return true;
-  }
-}
-
-function lost(cause: unknown): BrokerError {
-  const reason = cause === undefined ? "" : `: ${textOf(cause)}`;
-  return new BrokerError(`The connection to the broker was lost${reason}`, {
-    cause,
-    transient: true,
-  });
 }

@@ -1,25 +1,25 @@
 /**
- * From an address to a connection that the broker has let in.
+ * Connects and logs in.
  */
 import { readFile } from "node:fs/promises";
 import { type ChannelModel, connect, credentials } from "amqplib";
 import { BrokerError } from "../broker.ts";
+import { reasonOf } from "../log.ts";
 import { type AmqpAddress, parseAmqpUrl } from "./address.ts";
 import type { AmqpConfig, AmqpTlsFiles } from "./config.ts";
-import { connectFailure, textOf } from "./failures.ts";
+import { connectFailure } from "./failures.ts";
 
 /** Milliseconds for TCP, TLS and the handshake. */
 const connectTimeoutMs = 10_000;
 
-/** Seconds between signs of life; a peer that gives none for two of them is gone. */
+/** Seconds between heartbeats; a peer that misses two is gone. */
 const heartbeatSeconds = 15;
 
-/** Bytes of a frame, RabbitMQ's own default: headers have to fit into one. */
+/** Bytes of a frame, RabbitMQ's default: headers have to fit into one. */
 const frameMaxBytes = 131_072;
 
-/** Where to connect, and as whom. */
 export interface LoginOptions extends Pick<AmqpConfig, "url" | "tls"> {
-  /** Whose connection it is, and what for: its name, for those who look at the broker. */
+  /** With the purpose the name of the connection on the broker. */
   readonly workerId: string;
   readonly purpose: "receiving" | "publishing";
 }
@@ -30,11 +30,7 @@ export interface Login {
   readonly socket: AbortController;
 }
 
-/**
- * Connects to the first of the hosts that accepts the login. Throws a BrokerError of theirs, one
- * that is transient if there is one, or the signal's reason when it aborts; leaves nothing open
- * then.
- */
+/** Connects to the first host that accepts the login. Prefers a transient error to throw. */
 export async function logIn(options: LoginOptions, signal: AbortSignal): Promise<Login> {
   const failures: BrokerError[] = [];
   for (const address of parseAmqpUrl(options.url) ?? []) {
@@ -92,7 +88,7 @@ function open(
     protocol: address.isEncrypted ? "amqps" : "amqp",
     hostname: address.host,
     port: address.port,
-    // amqplib takes it as it is spelled in a URL.
+    // amqplib takes it as in a URL.
     vhost: encodeURIComponent(address.virtualHost),
     heartbeat: heartbeatSeconds,
     frameMax: frameMaxBytes,
@@ -107,10 +103,7 @@ function open(
   });
 }
 
-/**
- * What TLS is given of the operator's files. Throws BrokerError that names the file which cannot be
- * read.
- */
+/** Throws a BrokerError that names the file which cannot be read. */
 async function readTls(files: AmqpTlsFiles): Promise<object> {
   const [ca, cert, key] = await Promise.all(
     [files.caFile, files.certFile, files.keyFile].map(readPem),
@@ -128,7 +121,7 @@ async function readPem(file: string | undefined): Promise<Buffer | undefined> {
   try {
     return await readFile(file);
   } catch (error) {
-    throw new BrokerError(`Cannot read the PEM file ${file}: ${textOf(error)}`, {
+    throw new BrokerError(`Cannot read the PEM file ${file}: ${reasonOf(error)}`, {
       cause: error,
       transient: false,
     });

@@ -2,31 +2,16 @@
  * Takes the calls of one queue, holds them until they are settled, and settles them.
  */
 import type { Channel, ConsumeMessage } from "amqplib";
-import type { Clock } from "../../support/clock.ts";
-import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
-import type { DeliveryBuffer } from "../delivery-buffer.ts";
-import type { BrokerLog } from "../log.ts";
-import { reopen } from "../reopening.ts";
+import { BrokerError, type Delivery } from "../broker.ts";
+import { type Consumer, type ConsumerOptions, reopen } from "../group-session.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { consumerEnded, consumerFailure } from "./failures.ts";
 import { type AnswerFields, answerProperties, brokerTimeOf, deliveryCount } from "./messages.ts";
 import { topicOf } from "./routing-keys.ts";
 import type { Topology } from "./topology.ts";
 
-/** What a consumer takes from, and how much. */
-export interface QueueConsumerOptions {
-  /** The queue's name in its group. */
-  readonly queue: string;
+export interface QueueConsumerOptions extends ConsumerOptions {
   readonly topology: Pick<Topology, "addressOf" | "declareQueue">;
-  /** Routes the calls of the queue's tools into the declared queue. Throws BrokerError. */
-  readonly bind: (signal: AbortSignal) => Promise<void>;
-  /** Unsettled deliveries at most, calls of lost connections included. */
-  readonly permits: PrefetchPermits;
-  /** How often the broker delivers a call. */
-  readonly maxDeliveries: number;
-  readonly buffer: DeliveryBuffer;
-  readonly clock: Clock;
-  readonly log: BrokerLog;
 }
 
 /** A channel with consumers on it. */
@@ -38,17 +23,16 @@ interface Link {
   unsettled: number;
   /** Why the broker ended a consumer, or the channel. */
   loss: BrokerError | undefined;
-  /** Whether the channel is closed, and the broker redelivers what came through it. */
+  /** Whether the channel is closed: the broker redelivers what came through it. */
   isClosed: boolean;
 }
 
-/**
- * A consumer with the broker's own prefetch limit. When the broker ends it, it declares the queue
- * and consumes it again. Ends with its connection.
- */
-export class QueueConsumer {
+/** Consumes the queue again when the broker ends the consumer. Ends with its connection. */
+export class QueueConsumer implements Consumer {
   readonly #connection: AmqpConnection;
   readonly #options: QueueConsumerOptions;
+  readonly #address: string;
+  readonly #doing: string;
   readonly #cancelling = new AbortController();
   readonly #over: AbortSignal;
   /** The prefetch limit of the moment. */
@@ -58,28 +42,25 @@ export class QueueConsumer {
   constructor(connection: AmqpConnection, options: QueueConsumerOptions) {
     this.#connection = connection;
     this.#options = options;
+    this.#address = options.topology.addressOf(options.queue);
+    this.#doing = `send from the queue ${this.#address}`;
     this.#over = AbortSignal.any([this.#cancelling.signal, connection.ended]);
-    this.#limit = options.permits.available;
-    options.permits.onRelease(() => {
+    const { queue, limit, unsettled } = options;
+    this.#limit = unsettled.permitsOf(queue, limit, () => {
       this.#limit++;
       this.#grow();
     });
   }
 
-  /** Whether calls arrive. */
   get isOpen(): boolean {
     return this.#link !== undefined;
   }
 
-  /**
-   * Declares, binds and consumes the queue. Throws BrokerError, or the signal's reason; leaves
-   * nothing open then.
-   */
+  /** Declares, binds and consumes the queue; leaves nothing open when it throws. */
   async open(signal: AbortSignal): Promise<void> {
-    const { queue, topology, bind } = this.#options;
-    const declare = (channel: Channel): Promise<void> => topology.declareQueue(channel, queue);
-    await this.#connection.onChannel(`declare the queue ${this.#address}`, declare, signal);
-    await bind(signal);
+    const { queue, topology, route } = this.#options;
+    await topology.declareQueue(queue, signal);
+    await route(signal);
     const channel = await this.#connection.openChannel(signal);
     const counts = { prefetch: 0, unsettled: 0 };
     const link: Link = { channel, tags: new Set(), ...counts, loss: undefined, isClosed: false };
@@ -101,14 +82,12 @@ export class QueueConsumer {
     if (this.#over.aborted) await this.cancel();
   }
 
-  /** Consumes the queue as soon as the broker permits it. Never rejects. */
   async reopen(cause: unknown): Promise<void> {
     const { clock, log } = this.#options;
     const open = (): Promise<void> => this.open(this.#over);
     await reopen({ address: this.#address, open, signal: this.#over, clock, log }, cause);
   }
 
-  /** Stops consuming. What arrived can be settled. Never rejects. */
   async cancel(): Promise<void> {
     this.#cancelling.abort(new BrokerError("The consumer was cancelled", { transient: true }));
     const link = this.#link;
@@ -118,18 +97,7 @@ export class QueueConsumer {
     await this.#connection.answered(endConsumers(link), doing, ended).catch(() => undefined);
   }
 
-  get #address(): string {
-    return this.#options.topology.addressOf(this.#options.queue);
-  }
-
-  get #doing(): string {
-    return `send from the queue ${this.#address}`;
-  }
-
-  /**
-   * Both commands go out together: the limit of a channel is that of the consumers that begin after
-   * it.
-   */
+  /** Sends both commands at once: a channel's limit is that of the consumers after it. */
   async #consume(link: Link, prefetch: number): Promise<void> {
     // The broker orders redeliveries of a closed channel by these.
     const consumerTag = String(link.tags.size).padStart(12, "0");
@@ -142,10 +110,7 @@ export class QueueConsumer {
     ]);
   }
 
-  /**
-   * RabbitMQ fixes the prefetch limit of a consumer: a permit that is released later is another
-   * consumer's.
-   */
+  /** Adds a consumer for released permits: RabbitMQ fixes the limit of one when it starts. */
   #grow(): void {
     const link = this.#link;
     if (link === undefined || this.#over.aborted) return;
@@ -162,27 +127,6 @@ export class QueueConsumer {
     if (link.isClosed) return;
     link.unsettled++;
     this.#options.buffer.add(this.#toDelivery(link, message));
-  }
-
-  /**
-   * Calls of a lost consumer that still run do not count against the limit of the next one: the
-   * worker waits with what is beyond its slots.
-   */
-  #lose(link: Link, cause: BrokerError): void {
-    link.loss ??= cause;
-    if (link !== this.#link) return;
-    this.#link = undefined;
-    if (this.#over.aborted) return;
-    // Another consumer on the channel may go on; what arrived is settled on it.
-    if (!link.isClosed) endConsumers(link).catch(() => undefined);
-    this.#releaseWhenSettled(link);
-    void this.reopen(cause);
-  }
-
-  #releaseWhenSettled(link: Link): void {
-    if (link.loss === undefined || link.unsettled > 0 || link.isClosed) return;
-    link.isClosed = true;
-    void this.#connection.release(link.channel);
   }
 
   #toDelivery(link: Link, message: ConsumeMessage): Delivery {
@@ -205,7 +149,6 @@ export class QueueConsumer {
         if (isSettled) return;
         isSettled = true;
         link.unsettled--;
-        // The broker redelivers what its channel or connection is gone of.
         if (link.isClosed || this.#connection.ended.aborted) return;
         if (outcome === "accepted") link.channel.ack(message);
         // RabbitMQ 4.3 does not count what comes back by `nack`.
@@ -214,9 +157,26 @@ export class QueueConsumer {
       },
     };
   }
+
+  /** Running calls of a lost consumer do not count against the limit of the next one. */
+  #lose(link: Link, cause: BrokerError): void {
+    link.loss ??= cause;
+    if (link !== this.#link) return;
+    this.#link = undefined;
+    if (this.#over.aborted) return;
+    // Another consumer on the channel may go on; what arrived is settled on it.
+    if (!link.isClosed) endConsumers(link).catch(() => undefined);
+    this.#releaseWhenSettled(link);
+    void this.reopen(cause);
+  }
+
+  #releaseWhenSettled(link: Link): void {
+    if (link.loss === undefined || link.unsettled > 0 || link.isClosed) return;
+    link.isClosed = true;
+    void this.#connection.release(link.channel);
+  }
 }
 
-/** Asks for the end of all consumers of a channel. */
 async function endConsumers({ channel, tags }: Link): Promise<void> {
   await Promise.all(Array.from(tags, (tag) => channel.cancel(tag)));
 }

@@ -6,7 +6,7 @@ import { BrokerError } from "../broker.ts";
 /** Longest routing key in bytes: a "short string" of AMQP 0-9-1. */
 const maxRoutingKeyBytes = 255;
 
-/** What means something in routing keys and bindings, and what announces an escape. */
+/** Special in routing keys and bindings, and the sign of an escape. */
 const special = /[.*#%]/g;
 const escape = /%(?:2E|2A|23|25)/gi;
 
@@ -15,7 +15,7 @@ export function routingKey(topic: string): string {
   return checkLength(topic.split("/").map(escapeLevel).join("."), topic);
 }
 
-/** Begins an address that names a queue and is no topic, as `reply_to` does. */
+/** Begins an address that names a queue instead of a topic, as `reply_to` does. */
 const queueScheme = "amqp-queue:";
 
 /** Where a message goes. */
@@ -24,50 +24,35 @@ export interface Destination {
   readonly key: string;
 }
 
-/** The address of a queue, for messages that go to it alone. */
 export function queueAddress(queue: string): string {
   return `${queueScheme}${queue}`;
 }
 
-/** Whether a text is the address of a queue. */
 export function isQueueAddress(text: string | undefined): boolean {
   return text?.startsWith(queueScheme) === true;
 }
 
-/**
- * Where what is published to a topic of an exchange, or to the address of a queue, goes. Throws
- * BrokerError when it is too long.
- */
+/** The destination of a topic or queue address. Throws BrokerError when it is too long. */
 export function destinationOf(topic: string, exchange: string): Destination {
   if (!topic.startsWith(queueScheme)) return { exchange, key: routingKey(topic) };
   return { exchange: "", key: checkLength(topic.slice(queueScheme.length), topic) };
 }
 
-/**
- * Whether a key is a direct reply-to, which the broker calls unroutable though it delivers what is
- * sent there.
- */
+/** Whether a key is a direct reply-to: the broker delivers there what it calls unroutable. */
 export function isDirectReply(key: string): boolean {
   return key.startsWith("amq.rabbitmq.reply-to.");
 }
 
-/** The topic of a routing key. What `routingKey` made comes back as it was. */
+/** The inverse of `routingKey`. */
 export function topicOf(key: string): string {
   return key.split(".").map(unescapeLevel).join("/");
 }
 
-/**
- * The binding key of a subscription pattern: a level `*` stays, `>` at the end becomes `*.#` (one
- * level or more; `#` alone would match none as well). Throws BrokerError for what a topic exchange
- * cannot express: `*` as a part of a level, and `>` in the middle.
- */
+/** The binding key of a subscription pattern. `>` is `*.#`, since `#` alone matches no level too. */
 export function bindingKey(pattern: string): string {
-  const levels = pattern.split("/");
-  const words = levels.map((level, index) => {
+  const words = pattern.split("/").map((level) => {
     if (level === "*") return "*";
-    if (level === ">" && index === levels.length - 1) return "*.#";
-    if (level === ">" || level.includes("*")) throw notExpressible(pattern, level);
-    return escapeLevel(level);
+    return level === ">" ? "*.#" : escapeLevel(level);
   });
   return checkLength(words.join("."), pattern);
 }
@@ -89,13 +74,6 @@ function checkLength(key: string, topic: string): string {
   if (bytes <= maxRoutingKeyBytes) return key;
   throw new BrokerError(
     `The topic ${topic} takes a routing key of ${bytes} bytes; AMQP allows ${maxRoutingKeyBytes}`,
-    { transient: false },
-  );
-}
-
-function notExpressible(pattern: string, level: string): BrokerError {
-  return new BrokerError(
-    `RabbitMQ cannot subscribe to ${pattern}: "${level}" must be a whole level "*", or ">" at the end`,
     { transient: false },
   );
 }

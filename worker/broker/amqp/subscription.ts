@@ -1,90 +1,51 @@
 /**
- * One listener: a queue of its own that nobody shares, and that the broker removes with it.
+ * A subscription: a queue of its own, which the broker removes with it.
  */
-import type { Channel, ConsumeMessage } from "amqplib";
+import type { ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
+import { connectionLost } from "../connection-end.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { AmqpConnection } from "./connection.ts";
 import { toProperties } from "./messages.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
 
-/** Keeps what was heard until it is pulled. */
-export class AmqpSubscription implements BrokerSubscription {
-  readonly #connection: AmqpConnection;
-  readonly #channel: Channel;
-  readonly #heard = new SubscriptionBuffer<HeardMessage>();
-  #isDisposed = false;
-
-  private constructor(connection: AmqpConnection, channel: Channel) {
-    this.#connection = connection;
-    this.#channel = channel;
-    connection.ended.addEventListener("abort", this.#end, { once: true });
-  }
-
-  /**
-   * Subscribes. Throws BrokerError, for patterns that RabbitMQ cannot express too; leaves nothing
-   * open then.
-   */
-  static async open(
-    connection: AmqpConnection,
-    exchange: string,
-    pattern: string,
-    signal: AbortSignal,
-  ): Promise<AmqpSubscription> {
-    const key = bindingKey(pattern);
-    await using stack = new AsyncDisposableStack();
-    const channel = await connection.openChannel(signal);
-    const subscription = stack.use(new AmqpSubscription(connection, channel));
-    const subscribing = subscription.#subscribe(exchange, key);
-    await connection.answered(subscribing, `subscribe to ${pattern}`, signal);
-    connection.rely(channel);
-    stack.move();
-    return subscription;
-  }
-
-  get dropped(): number {
-    return this.#heard.dropped;
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<HeardMessage> {
-    return this.#heard[Symbol.asyncIterator]();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isDisposed) return;
-    this.#isDisposed = true;
-    this.#heard[Symbol.dispose]();
-    this.#connection.ended.removeEventListener("abort", this.#end);
-    await this.#connection.release(this.#channel);
-  }
-
-  async #subscribe(exchange: string, key: string): Promise<void> {
-    const { queue } = await this.#channel.assertQueue("", {
-      exclusive: true,
-      autoDelete: true,
-      durable: false,
-    });
+export async function subscribe(
+  connection: AmqpConnection,
+  exchange: string,
+  pattern: string,
+  signal: AbortSignal,
+): Promise<BrokerSubscription> {
+  const key = bindingKey(pattern);
+  await using stack = new AsyncDisposableStack();
+  const channel = await connection.openChannel(signal);
+  const release = (): Promise<void> => connection.release(channel);
+  const heard = stack.use(
+    new SubscriptionBuffer<HeardMessage>({ ended: connection.ended, release }),
+  );
+  const onMessage = (message: ConsumeMessage | null): void => {
+    if (message !== null) return heard.offer(toHeard(message));
+    if (!heard.isDisposed) connection.lose(queueRemoved());
+  };
+  const listen = async (): Promise<void> => {
+    const options = { exclusive: true, autoDelete: true, durable: false };
+    const { queue } = await channel.assertQueue("", options);
     // RabbitMQ 4.3 refuses messages, for all their queues, while one of these goes with its
     // channel.
-    this.#connection.beforeRelease(this.#channel, () => this.#channel.deleteQueue(queue));
-    await this.#channel.bindQueue(queue, exchange, key);
-    await this.#channel.consume(queue, (message) => this.#receive(message), { noAck: true });
-  }
+    connection.beforeRelease(channel, () => channel.deleteQueue(queue));
+    await channel.bindQueue(queue, exchange, key);
+    await channel.consume(queue, onMessage, { noAck: true });
+  };
+  await connection.answered(listen(), `subscribe to ${pattern}`, signal);
+  channel.on("error", (error: unknown) => connection.lose(connectionLost(error)));
+  stack.move();
+  return heard;
+}
 
-  #receive(message: ConsumeMessage | null): void {
-    if (this.#isDisposed) return;
-    if (message === null) {
-      const cause = new BrokerError("The broker removed the queue of a subscription", {
-        transient: true,
-      });
-      return this.#connection.lose(cause);
-    }
-    this.#heard.offer({
-      topic: topicOf(message.fields.routingKey),
-      payload: message.content,
-      properties: toProperties(message.properties.headers),
-    });
-  }
+function toHeard({ fields, content, properties }: ConsumeMessage): HeardMessage {
+  const topic = topicOf(fields.routingKey);
+  return { topic, payload: content, properties: toProperties(properties.headers) };
+}
 
-  readonly #end = (): void => this.#heard.end();
+function queueRemoved(): BrokerError {
+  return new BrokerError("The broker removed the queue of a subscription", { transient: true });
 }

@@ -3,26 +3,38 @@
  */
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
+import { newId } from "../../support/ids.ts";
+import { LineSplitter } from "../../support/text/byte-lines.ts";
 import { abortable } from "../../support/within.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
-import { type Answer, LineSplitter, decodeAnswer, maxAnswerBytes, maxLineBytes } from "./wire.ts";
+import { type BrokerLog, codeOf, reasonOf } from "../log.ts";
+import type { DevConfig } from "./config.ts";
+import { refusal } from "./failures.ts";
+import {
+  type Answer,
+  type DevMessage,
+  decodeAnswer,
+  encodeCommand,
+  maxAnswerBytes,
+  maxLineBytes,
+} from "./wire.ts";
 
-/** Milliseconds for the TCP connection (as the original client). */
+/** Limits of the original client, for a connection, a command, and a `RECEIVE` after its time. */
 const connectTimeoutMs = 5_000;
+const commandTimeoutMs = 30_000;
+const receiveGraceMs = 5_000;
 
-/** Milliseconds for the answer to a command that does not itself wait (as the original client). */
-export const commandTimeoutMs = 30_000;
-
-/**
- * Commands on the way at once; further ones are refused, because nothing here slows their sender
- * down.
- */
 const maxPendingCommands = 2_000;
 
-/** Milliseconds of silence after which TCP asks whether the peer is still there. */
+/** Milliseconds of silence after which TCP probes the peer. */
 const keepAliveDelayMs = 30_000;
 
-/** A command whose answer is awaited. */
+export interface ClientOptions extends DevConfig {
+  /** Beginning of the client ids, for readers of the broker's log. */
+  readonly workerId: string;
+}
+
 interface Pending {
   resolve(answer: Answer): void;
   reject(error: BrokerError): void;
@@ -54,29 +66,22 @@ export class DevConnection implements AsyncDisposable {
         );
       }
     });
-    socket.on("error", (error) => this.#close(this.#lost(error)));
+    const lose = (cause?: Error): void => {
+      const reason = cause === undefined ? "" : `: ${codeOf(cause) ?? cause.message}`;
+      const message = `The connection to the broker at ${address} was lost${reason}`;
+      this.#close(new BrokerError(message, { cause, transient: true }));
+    };
+    socket.on("error", lose);
     this.#released = new Promise((resolve) => socket.on("close", () => resolve()));
-    socket.on("close", () => this.#close(this.#lost()));
+    socket.on("close", () => lose());
   }
 
-  /**
-   * Connects. Throws BrokerError, or the signal's reason when it aborts; leaves nothing open then.
-   */
-  static async open(
-    address: { host: string; port: number },
-    signal: AbortSignal,
-  ): Promise<DevConnection> {
+  static async open({ host, port }: DevConfig, signal: AbortSignal): Promise<DevConnection> {
     signal.throwIfAborted();
-    const { host, port } = address;
-    const name = `${host}:${port}`;
-    const socket = connect({
-      host,
-      port,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: keepAliveDelayMs,
-    });
-    const connection = new DevConnection(socket, name);
+    const address = `${host}:${port}`;
+    const keepAlive = { keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
+    const socket = connect({ host, port, noDelay: true, ...keepAlive });
+    const connection = new DevConnection(socket, address);
     const timeout = AbortSignal.timeout(connectTimeoutMs);
     try {
       await once(socket, "connect", { signal: AbortSignal.any([signal, timeout]) });
@@ -84,8 +89,9 @@ export class DevConnection implements AsyncDisposable {
     } catch (error) {
       await connection[Symbol.asyncDispose]();
       signal.throwIfAborted();
-      const reason = timeout.aborted ? `no answer within ${connectTimeoutMs} ms` : codeOf(error);
-      throw new BrokerError(`Cannot connect to the broker at ${name}: ${reason}`, {
+      const code = codeOf(error) ?? reasonOf(error);
+      const reason = timeout.aborted ? `no answer within ${connectTimeoutMs} ms` : code;
+      throw new BrokerError(`Cannot connect to the broker at ${address}: ${reason}`, {
         cause: error,
         transient: true,
       });
@@ -93,48 +99,57 @@ export class DevConnection implements AsyncDisposable {
   }
 
   /**
-   * Sends a command line and resolves with its answer. The line is written before this returns, so
-   * calls keep their order. Throws the BrokerError that ended the connection, one that is not
-   * transient when the line is longer than the broker reads, or the signal's reason when it aborts
-   * (the command may have been carried out then). A command without an answer after `timeoutMs`
-   * ends the connection: the answers after it could not be told apart.
+   * Writes a command line before it returns and resolves with the answer. Ends the connection after
+   * `timeoutMs`: later answers could not be told apart.
    */
-  command(
+  async command(
     line: Buffer,
     signal: AbortSignal,
     timeoutMs: number = commandTimeoutMs,
   ): Promise<Answer> {
-    if (this.#end) return Promise.reject(this.#end);
-    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    if (this.#end) throw this.#end;
+    signal.throwIfAborted();
     const sizeBytes = line.length - 1;
     if (sizeBytes > maxLineBytes) {
-      return refuse(
-        `The message takes a line of ${sizeBytes} bytes; the broker reads lines of at most ${maxLineBytes} bytes`,
-        false,
-      );
+      const limit = `the broker reads lines of at most ${maxLineBytes} bytes`;
+      const message = `The message takes a line of ${sizeBytes} bytes; ${limit}`;
+      throw new BrokerError(message, { transient: false });
     }
     if (this.#pending.length >= maxPendingCommands) {
-      return refuse(`${maxPendingCommands} commands to the broker have no answer yet`, true);
+      const message = `${maxPendingCommands} commands to the broker have no answer yet`;
+      throw new BrokerError(message, { transient: true });
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const timer = setTimeout(() => this.#close(this.#silent(timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => this.#expire(timeoutMs), timeoutMs);
     this.#pending.push({ resolve, reject, timer });
     this.#socket.write(line);
     return abortable(promise, signal);
   }
 
-  /** Closes the connection without ceremony; commands on the way fail. */
+  async execute(name: string, line: Buffer, signal: AbortSignal): Promise<void> {
+    const answer = await this.command(line, signal);
+    if (answer.status === "OK") return;
+    const failure = refusal(name, answer);
+    // A broker that has forgotten the client does not remember it.
+    if (answer.status === "ERROR" && answer.code === "NOT_CONNECTED") this.#close(failure);
+    throw failure;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close(new BrokerError("The broker session has ended", { transient: true }));
     await this.#released;
   }
 
   #answered(answer: Answer): void {
-    // A line without a command to answer is nobody's.
     const pending = this.#pending.shift();
     if (!pending) return;
     clearTimeout(pending.timer);
     pending.resolve(answer);
+  }
+
+  #expire(timeoutMs: number): void {
+    const message = `The broker at ${this.#address} did not answer a command within ${timeoutMs} ms`;
+    this.#close(new BrokerError(message, { transient: true }));
   }
 
   #close(reason: BrokerError): void {
@@ -147,28 +162,48 @@ export class DevConnection implements AsyncDisposable {
       pending.reject(reason);
     }
   }
-
-  #lost(cause?: Error): BrokerError {
-    const reason = cause ? `: ${codeOf(cause)}` : "";
-    return new BrokerError(`The connection to the broker at ${this.#address} was lost${reason}`, {
-      cause,
-      transient: true,
-    });
-  }
-
-  #silent(timeoutMs: number): BrokerError {
-    return new BrokerError(
-      `The broker at ${this.#address} did not answer a command within ${timeoutMs} ms`,
-      { transient: true },
-    );
-  }
 }
 
-function refuse(message: string, transient: boolean): Promise<never> {
-  return Promise.reject(new BrokerError(message, { transient }));
+/** Uses each client id once: the original drops the registration of an id that returns. */
+export async function openClient(
+  options: ClientOptions,
+  subscriptions: readonly string[],
+  signal: AbortSignal,
+): Promise<DevConnection> {
+  await using stack = new AsyncDisposableStack();
+  const connection = stack.use(await DevConnection.open(options, signal));
+  const clientId = `${options.workerId}-${newId()}`;
+  const hello = encodeCommand({ cmd: "CONNECT", client_id: clientId, subscriptions });
+  await connection.execute("CONNECT", hello, signal);
+  stack.move();
+  return connection;
 }
 
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
+export interface ReceiveOptions {
+  readonly waitMs: number;
+  readonly log: BrokerLog;
+  readonly signal: AbortSignal;
+}
+
+/** The next message; undefined when none came in time. Skips and logs unreadable ones. */
+export async function receive(
+  connection: DevConnection,
+  { waitMs, log, signal }: ReceiveOptions,
+): Promise<DevMessage | undefined> {
+  const line = encodeCommand({ cmd: "RECEIVE", timeout_ms: waitMs });
+  for (;;) {
+    const answer = await connection.command(line, signal, waitMs + receiveGraceMs);
+    switch (answer.status) {
+      case "OK":
+        if (answer.message) return answer.message;
+        break;
+      case "TIMEOUT":
+        return undefined;
+      case "UNREADABLE":
+        logEvent(log, "message.unreadable", { reason: answer.reason });
+        break;
+      case "ERROR":
+        throw refusal("RECEIVE", answer);
+    }
+  }
 }

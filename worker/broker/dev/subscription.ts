@@ -1,23 +1,20 @@
 /**
- * A subscription beside the served tools: a client of its own, which the server hands a copy of
- * every message.
+ * A subscription: a client of its own, whose messages wait on the server.
  */
 import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
-import { propertiesOf, receive } from "./client.ts";
-import type { DevConnection } from "./connection.ts";
-import { defaultReceiveMs } from "./wire.ts";
+import { type DevConnection, receive } from "./connection.ts";
+import { defaultReceiveMs, propertiesOf } from "./wire.ts";
 
-/** Owns its connection. */
 export class DevSubscription implements BrokerSubscription {
-  /** What nobody pulls waits on the server, which does not tell what it drops. */
+  /** The server does not report what it drops. */
   readonly dropped = 0;
   readonly #connection: DevConnection;
   readonly #log: BrokerLog;
   readonly #onEnd: (cause?: unknown) => void;
   readonly #ended = new AbortController();
 
-  /** `onEnd` is told once, with the cause unless the subscription was disposed of. */
+  /** `onEnd` is called once, with the cause unless the subscription was disposed of. */
   constructor(connection: DevConnection, log: BrokerLog, onEnd: (cause?: unknown) => void) {
     this.#connection = connection;
     this.#log = log;
@@ -26,28 +23,20 @@ export class DevSubscription implements BrokerSubscription {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<HeardMessage, void> {
+    const options = { waitMs: defaultReceiveMs, log: this.#log, signal: this.#ended.signal };
     while (!this.#ended.signal.aborted) {
-      const message = await this.#receive();
-      if (message) yield message;
+      const message = await receive(this.#connection, options).catch((error: unknown) =>
+        this.#finish(error),
+      );
+      if (!message) continue;
+      const { topic, payload } = message;
+      yield { topic, payload, properties: propertiesOf(message) };
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#finish();
     await this.#connection[Symbol.asyncDispose]();
-  }
-
-  async #receive(): Promise<HeardMessage | undefined> {
-    const { signal } = this.#ended;
-    try {
-      const message = await receive(this.#connection, defaultReceiveMs, this.#log, signal);
-      if (message === undefined) return undefined;
-      const { topic, payload } = message;
-      return { topic, payload, properties: propertiesOf(message) };
-    } catch (error) {
-      this.#finish(error);
-      return undefined;
-    }
   }
 
   #finish(cause?: unknown): void {

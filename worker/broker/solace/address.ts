@@ -2,9 +2,9 @@
  * Where a Solace broker is, in the one spelling that the client library takes.
  */
 import { isIPv6 } from "node:net";
-import { isLoopback } from "../clear-text.ts";
+import { isLoopback } from "../loopback.ts";
 
-/** Schemes as people and other libraries spell them, and what they mean here. */
+/** Schemes, with the spelling of other libraries. */
 const protocols: ReadonlyMap<string, Protocol> = new Map([
   ["tcp", "tcp"],
   ["smf", "tcp"],
@@ -18,14 +18,12 @@ const defaultPorts = { tcp: 55_555, tcps: 55_443, ws: 80, wss: 443 } as const;
 
 type Protocol = keyof typeof defaultPorts;
 
-/** Hosts that a list may have; the library tries one after the other. */
 const maxHosts = 16;
 
 /**
- * Reads `host`, `host:port` or `scheme://host:port`, or several with commas between them, into URLs
- * such as `tcp://broker:55555`. Without a scheme it is TCP, or TLS where the port is 55443. IPv6
- * addresses stand in brackets. Undefined when a part is something else, a URL with a user or a path
- * included.
+ * Reads hosts, with or without scheme and port and separated by commas, into URLs such as
+ * `tcp://broker:55555`. Without a scheme port 55443 means TLS, any other port TCP. Undefined for
+ * any other text, a URL with a user or a path included.
  */
 export function parseSolaceHosts(text: string): readonly string[] | undefined {
   const hosts = text.split(",").map((part) => parseHost(part.trim()));
@@ -33,12 +31,11 @@ export function parseSolaceHosts(text: string): readonly string[] | undefined {
   return urls.length === hosts.length && urls.length <= maxHosts ? urls : undefined;
 }
 
-/** Whether what goes to these URLs, as `parseSolaceHosts` returns them, can be read on its way. */
+/** Whether one of these URLs is reached over a network without TLS. */
 export function isClearText(urls: readonly string[]): boolean {
   return urls.some((url) => /^(?:tcp|ws):/.test(url) && !isLoopback(new URL(url).hostname));
 }
 
-/** Whether all of these URLs are reached over TLS. */
 export function isEncrypted(urls: readonly string[]): boolean {
   return urls.every((url) => /^(?:tcps|wss):/.test(url));
 }

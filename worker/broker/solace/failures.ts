@@ -3,21 +3,19 @@
  */
 import solace from "solclientjs";
 import { BrokerError } from "../broker.ts";
-import { subcodeOf, textOf } from "./library/library.ts";
+import { subcodeOf, textOf } from "./library.ts";
 
 const { ErrorSubcode } = solace;
 type Subcode = solace.ErrorSubcode;
 
-/** Where a login was tried, and as whom. */
 export interface Login {
-  /** Hosts, for people. */
   readonly where: string;
   readonly vpn: string;
   /** Such as `the user worker`. */
   readonly who: string;
 }
 
-/** What refuses every further attempt with the same configuration too, and what to look at. */
+/** Refusals of a login that another attempt does not help. */
 const loginRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.LOGIN_FAILURE, "check user name and password, certificate or token"],
   [
@@ -36,12 +34,10 @@ const loginRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.FAILED_LOADING_CERTIFICATE_AND_KEY, "check client certificate, key and passphrase"],
 ]);
 
-/** What TLS says of certificates, in the words of OpenSSL and Node: waiting helps none of it. */
+/** What OpenSSL and Node say of certificates: another attempt does not help. */
 const certificateProblem = /certificate|altnames|self.signed|unable to verify|ssl routines/i;
 
-/**
- * Why a request will be refused again as long as nobody changes something on the broker or here.
- */
+/** Refusals of a request that another attempt does not help. */
 const requestRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.PERMISSION_NOT_ALLOWED, "Give the user the permission"],
   [ErrorSubcode.PUBLISH_ACL_DENIED, "Let the ACL profile of the user publish to it"],
@@ -55,7 +51,7 @@ const requestRemedies: ReadonlyMap<Subcode, string> = new Map([
   ],
 ]);
 
-/** Why a queue cannot be had for the moment, and what may be done about it. */
+/** Why a queue is unavailable for the moment, and what may help. */
 const queueRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.QUEUE_SHUTDOWN, "Enable the outgoing side (egress) of the queue"],
   [ErrorSubcode.MAX_CLIENTS_FOR_QUEUE, "Raise how many consumers the queue lets bind"],
@@ -64,7 +60,6 @@ const queueRemedies: ReadonlyMap<Subcode, string> = new Map([
   [ErrorSubcode.GM_UNAVAILABLE, "Look after the message spool of the broker"],
 ]);
 
-/** Why a session could not be opened. */
 export function connectFailure(failure: unknown, { where, vpn, who }: Login): BrokerError {
   const text = textOf(failure);
   const remedy = loginRemedies.get(subcodeOf(failure) ?? ErrorSubcode.NO_ERROR);
@@ -78,7 +73,7 @@ export function connectFailure(failure: unknown, { where, vpn, who }: Login): Br
   });
 }
 
-/** Why the broker did not do what it was asked to; `doing` reads as in "bind to the queue q". */
+/** Why the broker did not do a request; `doing` reads as in "bind to the queue q". */
 export function requestFailure(failure: unknown, doing: string): BrokerError {
   const message = `The broker did not ${doing}: ${textOf(failure)}`;
   const subcode = subcodeOf(failure) ?? ErrorSubcode.NO_ERROR;
@@ -89,24 +84,16 @@ export function requestFailure(failure: unknown, doing: string): BrokerError {
   });
 }
 
-/** Whether the library has no room for a message or a request now, and will say when it has. */
+/** Whether the library has no room for a message or a request now, and reports when it has. */
 export function isFull(failure: unknown): boolean {
   return subcodeOf(failure) === ErrorSubcode.INSUFFICIENT_SPACE;
 }
 
-/** Whether a queue could not be bound to because there is none of its name. */
-export function isUnknownQueue(error: unknown): boolean {
-  return error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.UNKNOWN_QUEUE_NAME;
-}
+export const isUnknownQueue = causedBy(ErrorSubcode.UNKNOWN_QUEUE_NAME);
+export const isNotPermitted = causedBy(ErrorSubcode.PERMISSION_NOT_ALLOWED);
+/** Whether a flow ended because the broker replays logged messages to its queue. */
+export const isReplay = causedBy(ErrorSubcode.REPLAY_STARTED);
 
-/** Whether a flow ended because the broker begins to replay logged messages to its queue. */
-export function isReplay(error: BrokerError): boolean {
-  return subcodeOf(error.cause) === ErrorSubcode.REPLAY_STARTED;
-}
-
-/** Whether the user may not do what was asked for. */
-export function isNotPermitted(error: unknown): boolean {
-  return (
-    error instanceof BrokerError && subcodeOf(error.cause) === ErrorSubcode.PERMISSION_NOT_ALLOWED
-  );
+function causedBy(subcode: Subcode): (error: unknown) => boolean {
+  return (error) => error instanceof BrokerError && subcodeOf(error.cause) === subcode;
 }

@@ -1,10 +1,11 @@
 /**
- * The way of messages from one queue to this worker.
+ * The way of messages from one queue to this worker: a consumer of the library.
  */
 import solace from "solclientjs";
 import { abortable } from "../../support/within.ts";
 import { BrokerError, type Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
+import { requestFailure } from "./failures.ts";
 import {
   type QueueFacts,
   bindTimeoutMs,
@@ -12,21 +13,19 @@ import {
   consumerProperties,
   outcomes,
   queueFacts,
-} from "./library/consumer-properties.ts";
-import { requestFailure } from "./failures.ts";
-import { requestTimeoutMs } from "./library/library-session.ts";
-import { correlationKeyOf, toTopic } from "./library/library.ts";
+} from "./flow-properties.ts";
+import { correlationKeyOf, toTopic } from "./library.ts";
+import { requestTimeoutMs } from "./login.ts";
 import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
 
 /**
- * Unsettled messages of one flow at most: half of `mostRanges`, since each that is settled before
- * its neighbours makes a range of its own. A consumer that may hold more has several flows.
+ * Unsettled messages of one flow at most. Half of `mostRanges`: each that is settled before its
+ * neighbours makes a range.
  */
-const mostHeld = 30;
+const maxUnsettled = 30;
 
 const events = solace.MessageConsumerEventName;
 
-/** Which queue, and who gets its messages. */
 export interface FlowOptions {
   readonly queue: string;
   readonly onMessage: (flow: Flow, message: solace.Message) => void;
@@ -39,13 +38,11 @@ export class Flow {
   readonly lost: Promise<BrokerError>;
   readonly #connection: SolaceConnection;
   readonly #consumer: solace.MessageConsumer;
-  /** Numbers of the messages that were received and are not settled. */
-  readonly #held = new Map<solace.Message, number>();
+  readonly #unsettled = new Map<solace.Message, number>();
   readonly #settled = new SettledRanges();
   readonly #bound = Promise.withResolvers<void>();
   readonly #lost = Promise.withResolvers<BrokerError>();
   readonly #down = Promise.withResolvers<void>();
-  readonly #onMessage: FlowOptions["onMessage"];
   #lastNumber = 0;
   #isOpen = false;
   #facts: QueueFacts | undefined;
@@ -56,30 +53,29 @@ export class Flow {
     this.queue = queue;
     this.lost = this.#lost.promise;
     this.#connection = connection;
-    this.#onMessage = onMessage;
     this.#consumer = connection.session.createMessageConsumer(consumerProperties(queue));
     const consumer = this.#consumer;
+    const lose = (error: unknown): void => this.#lose(error);
     consumer.on(events.UP, () => this.#start());
     consumer.on(events.CONNECT_FAILED_ERROR, (error) => this.#bound.reject(error));
     consumer.on(events.MESSAGE, (message) => {
       // The broker takes back what comes while the flow is closed.
       if (this.isClosing) return;
-      this.#held.set(message, ++this.#lastNumber);
-      this.#onMessage(this, message);
+      this.#unsettled.set(message, ++this.#lastNumber);
+      onMessage(this, message);
     });
     consumer.on(events.DOWN, () => this.#down.resolve());
-    consumer.on(events.DOWN_ERROR, (error) => this.#lose(error));
-    consumer.on(events.RECONNECTING, (error) => this.#lose(error));
-    const disabled = new Error("guaranteed messaging is disabled");
-    consumer.on(events.GM_DISABLED, () => this.#lose(disabled));
+    consumer.on(events.DOWN_ERROR, lose);
+    consumer.on(events.RECONNECTING, lose);
+    consumer.on(events.GM_DISABLED, () => lose(new Error("guaranteed messaging is disabled")));
     const { answers } = connection;
     consumer.on(events.SUBSCRIPTION_OK, (event) => answers.succeed(correlationKeyOf(event)));
     consumer.on(events.SUBSCRIPTION_ERROR, (event) => answers.fail(correlationKeyOf(event), event));
     // Of the library's general kind: one of these listeners threw.
-    (consumer as NodeJS.EventEmitter).on("error", (error: unknown) => this.#lose(error));
+    (consumer as NodeJS.EventEmitter).on("error", lose);
   }
 
-  /** Binds to a queue; the flow is stopped at first. Throws BrokerError, or the signal's reason. */
+  /** Binds to a queue; the flow is stopped at first. */
   static async open(
     connection: SolaceConnection,
     options: FlowOptions,
@@ -87,7 +83,7 @@ export class Flow {
   ): Promise<Flow> {
     connection.ended.throwIfAborted();
     const doing = `bind to the queue ${options.queue}`;
-    const flow = make(() => new Flow(connection, options), doing);
+    const flow = create(() => new Flow(connection, options), doing);
     try {
       await connection.answered(flow.#connect(), doing, signal, bindTimeoutMs);
       return flow;
@@ -97,7 +93,6 @@ export class Flow {
     }
   }
 
-  /** What the broker tells of the queue. */
   get facts(): QueueFacts {
     if (this.#facts === undefined) throw new Error("the flow is not bound");
     return this.#facts;
@@ -108,34 +103,32 @@ export class Flow {
     return this.#closing.signal.aborted;
   }
 
-  /** Messages that were received and are not settled. */
-  get held(): number {
-    return this.#held.size;
+  get unsettled(): number {
+    return this.#unsettled.size;
   }
 
-  /** Whether it can take another message; it may become so again when some are settled. */
+  /** Whether it can take another message; settlements may change that. */
   get canTake(): boolean {
-    return this.held < mostHeld && this.#settled.count + this.held < mostRanges;
+    return this.unsettled < maxUnsettled && this.#settled.count + this.unsettled < mostRanges;
   }
 
   /** Whether another flow should take its place, as nothing is lost with it. */
   get isSpent(): boolean {
-    return this.held === 0 && this.#settled.count >= manyRanges;
+    return this.unsettled === 0 && this.#settled.count >= manyRanges;
   }
 
-  /** Routes messages of a topic into the queue. Idempotent. Throws BrokerError. */
-  async attract(topic: string, signal: AbortSignal): Promise<void> {
+  /** Idempotent, as `unsubscribe` is. */
+  async subscribe(topic: string, signal: AbortSignal): Promise<void> {
     const doing = `take ${topic} into the queue ${this.queue}`;
-    await this.#subscription("addSubscription", topic, doing, signal);
+    await this.#change("addSubscription", topic, doing, signal);
   }
 
-  /** Routes no more messages of a topic into the queue; what is there stays. Throws BrokerError. */
-  async repel(topic: string, signal: AbortSignal): Promise<void> {
+  async unsubscribe(topic: string, signal: AbortSignal): Promise<void> {
     const doing = `take ${topic} from the queue ${this.queue}`;
-    await this.#subscription("removeSubscription", topic, doing, signal);
+    await this.#change("removeSubscription", topic, doing, signal);
   }
 
-  /** Delivers messages if it can, or stops to. Starts with what the library holds, at once. */
+  /** Delivers messages if it can, or stops. Starts synchronously with what the library holds. */
   setOpen(isOpen: boolean): void {
     const wasOpen = this.#isOpen;
     this.#isOpen = isOpen && this.canTake;
@@ -148,9 +141,9 @@ export class Flow {
 
   /** Does nothing when the flow is closed: the broker redelivers the message. */
   settle(message: solace.Message, outcome: Settlement): void {
-    const number = this.#held.get(message);
+    const number = this.#unsettled.get(message);
     if (number === undefined) return;
-    this.#held.delete(message);
+    this.#unsettled.delete(message);
     this.#settled.add(number, outcome);
     this.#whileUp(() => message.settle(outcomes[outcome]));
   }
@@ -168,13 +161,13 @@ export class Flow {
       this.#consumer.disconnect();
       await abortable(this.#down.promise, AbortSignal.timeout(closeTimeoutMs));
     } catch {
-      // The broker has ended the flow itself, or the session.
+      // The broker ended the flow, or the session.
     }
     this.#dispose();
   }
 
-  /** The library answers no requests of a flow that ended. */
-  async #subscription(
+  /** Ends with the flow: the library then answers no more. */
+  async #change(
     change: "addSubscription" | "removeSubscription",
     topic: string,
     doing: string,
@@ -191,7 +184,7 @@ export class Flow {
     await this.#bound.promise;
   }
 
-  /** Closes the flow when the bind is answered after all. Never rejects. */
+  /** Closes the flow after a late answer to its bind. Never rejects. */
   async #abandon(): Promise<void> {
     try {
       await abortable(this.#bound.promise, this.#connection.ended);
@@ -202,7 +195,7 @@ export class Flow {
   }
 
   #start(): void {
-    // The owner opens it when there is room.
+    // The owner opens it when there are permits.
     this.#consumer.stop();
     this.#facts = queueFacts(this.#consumer);
     this.#bound.resolve();
@@ -231,10 +224,9 @@ export class Flow {
   }
 }
 
-/** What `create` makes, or the library's objection as a BrokerError. */
-function make<T>(create: () => T, doing: string): T {
+function create<T>(make: () => T, doing: string): T {
   try {
-    return create();
+    return make();
   } catch (error) {
     throw requestFailure(error, doing);
   }

@@ -1,18 +1,16 @@
 /**
- * Messages of the library: how ours are made, and what is read of those of peers, as Python peers
- * write and read them.
+ * Messages of the library, written and read as Python peers do.
  */
 import solace from "solclientjs";
 import { BrokerError, type OutboundMessage } from "../broker.ts";
 import { stamped } from "../timestamp.ts";
-import { textOf, toTopic } from "./library/library.ts";
+import { textOf, toTopic } from "./library.ts";
 
 const { SDTFieldType, SolclientFactory } = solace;
 
-/** Integers that the library writes as they are; of larger ones it drops bits without a word. */
+/** The library silently drops bits of larger integers. */
 const integerLimit = 2 ** 47;
 
-/** Values that are no text and no number, and that no JSON text stands for. */
 const skipped: readonly solace.SDTFieldType[] = [
   SDTFieldType.NULLTYPE,
   SDTFieldType.MAP,
@@ -22,10 +20,7 @@ const skipped: readonly solace.SDTFieldType[] = [
   SDTFieldType.UNKNOWN,
 ];
 
-/**
- * A message as the library sends it: UTF-8 bytes in the binary attachment, user properties in the
- * types that Python peers give them. Throws BrokerError when its topic is none.
- */
+/** UTF-8 bytes as binary attachment. Throws BrokerError when the topic is none. */
 export function toMessage(
   { topic, payload, properties, timeToLiveSeconds }: OutboundMessage,
   nowMs: number,
@@ -33,7 +28,7 @@ export function toMessage(
   try {
     const message = SolclientFactory.createMessage();
     message.setDestination(toTopic(topic));
-    // Of a string the library would keep the low byte of each character.
+    // The library keeps the low byte of each character of a string.
     message.setBinaryAttachment(
       Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
     );
@@ -43,7 +38,7 @@ export function toMessage(
     }
     message.setUserPropertyMap(map);
     if (timeToLiveSeconds !== undefined) message.setTimeToLive(timeToLiveSeconds * 1_000);
-    // What is worth nothing after a time is not worth keeping then.
+    // A message that expires is worth nothing as a dead letter.
     else message.setDMQEligible(true);
     return message;
   } catch (error) {
@@ -54,7 +49,6 @@ export function toMessage(
   }
 }
 
-/** The topic that a message was sent to. */
 export function topicOf(message: solace.Message): string {
   return message.getDestination()?.getName() ?? "";
 }
@@ -76,9 +70,8 @@ export function payloadOf(message: solace.Message): Uint8Array | undefined {
 }
 
 /**
- * The user properties of a message: text as it is, numbers and truth values as JSON text; others
- * are left out. Without a `timestamp` it is the time at which the sender's library sent the
- * message, if that is known.
+ * The user properties of a message: text as it is, numbers and booleans as JSON text, others
+ * omitted. `timestamp` defaults to the send time that the sender's library set.
  */
 export function propertiesOf(message: solace.Message): Record<string, string> {
   const sentAtMs = message.getSenderTimestamp() ?? undefined;
@@ -94,10 +87,7 @@ export function propertiesOf(message: solace.Message): Record<string, string> {
   };
 }
 
-/**
- * How often the broker has handed a message out, this time included; undefined when its queue does
- * not tell.
- */
+/** Deliveries of a message, this one included; undefined when its queue does not count. */
 export function deliveryCountOf(message: solace.Message): number | undefined {
   try {
     return message.getDeliveryCount();
@@ -118,11 +108,11 @@ function toText(field: solace.SDTField): string | undefined {
   if (skipped.includes(field.getType())) return undefined;
   const value = valueOf(field);
   if (value instanceof Uint8Array) return new TextDecoder().decode(value);
-  // Integers beyond what a number holds are objects of the library's, which spell themselves.
+  // Large integers are objects of the library with a `toString`.
   return value === null || value === undefined ? undefined : `${value as number | string}`;
 }
 
-/** Undefined for a value that the library cannot express here, for which it throws. */
+/** Undefined where the library throws: for a value without an equivalent in JavaScript. */
 function valueOf(field: solace.SDTField | null): unknown {
   try {
     return field?.getValue();

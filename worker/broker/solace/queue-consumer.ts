@@ -2,44 +2,24 @@
  * Takes the calls of one queue, holds them until they are settled, and settles them.
  */
 import type solace from "solclientjs";
-import type { Clock } from "../../support/clock.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import { BrokerError, type Delivery, type PrefetchPermits } from "../broker.ts";
-import type { DeliveryBuffer } from "../delivery-buffer.ts";
-import type { BrokerLog } from "../log.ts";
-import { reopen } from "../reopening.ts";
+import { BrokerError, type Delivery } from "../broker.ts";
+import { type Consumer, type ConsumerOptions, reopen } from "../group-session.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { isReplay } from "./failures.ts";
 import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
-import type { Queues } from "./queues.ts";
+import type { Topology } from "./topology.ts";
 
-/** What a consumer takes from, and how much. */
-export interface QueueConsumerOptions {
-  /** The queue's name in its group. */
-  readonly queue: string;
-  readonly queues: Pick<Queues, "addressOf" | "bind">;
-  /** Routes the calls of the queue's tools into it. Throws BrokerError. */
-  readonly attract: (signal: AbortSignal) => Promise<void>;
-  /**
-   * Unsettled deliveries at most, calls of lost connections included. The library holds one more.
-   */
-  readonly permits: PrefetchPermits;
-  /**
-   * How often a queue without a limit of its own delivers a call, as far as the worker is
-   * concerned.
-   */
-  readonly maxDeliveries: number;
-  readonly buffer: DeliveryBuffer;
-  readonly clock: Clock;
-  readonly log: BrokerLog;
+export interface QueueConsumerOptions extends ConsumerOptions {
+  readonly topology: Pick<Topology, "addressOf" | "bind">;
 }
 
 /**
- * Consumes a queue through a flow, and through another one while that one can take no more. When
- * the broker ends the flow, it binds again. Ends with its connection.
+ * Consumes a queue through a flow, and through another one while that one can take no more. Binds
+ * again when the broker ends the last flow. Ends with its connection.
  */
-export class QueueConsumer {
+export class QueueConsumer implements Consumer {
   readonly #connection: SolaceConnection;
   readonly #options: QueueConsumerOptions;
   readonly #flows = new Set<Flow>();
@@ -49,23 +29,20 @@ export class QueueConsumer {
   #unsettled = 0;
   /** The bind of another flow, with its retries. Never rejects. */
   #extending: Promise<void> | undefined;
-  /** Whether the queue has been reported not to count deliveries. */
-  #isReported = false;
-  /** When the broker began to replay, in epoch milliseconds. */
+  #isCountLogged = false;
   #replayedAtMs: number | undefined;
 
   constructor(connection: SolaceConnection, options: QueueConsumerOptions) {
     this.#connection = connection;
     this.#options = options;
     this.#over = AbortSignal.any([this.#cancelling.signal, connection.ended]);
-    this.#permits = options.permits.available;
-    options.permits.onRelease(() => {
+    const { queue, limit, unsettled } = options;
+    this.#permits = unsettled.permitsOf(queue, limit, () => {
       this.#permits++;
       this.#regulate();
     });
   }
 
-  /** Whether calls arrive. */
   get isOpen(): boolean {
     return this.#flows.size > 0;
   }
@@ -75,20 +52,17 @@ export class QueueConsumer {
     return this.#flows.values().next().value;
   }
 
-  /**
-   * Makes the queue where it is missing, routes calls into it and consumes it. Throws BrokerError,
-   * or the signal's reason; leaves nothing open then.
-   */
+  /** Binds to the queue and routes calls into it; leaves nothing open when it throws. */
   async open(callerSignal: AbortSignal): Promise<void> {
-    const { queues, queue, attract } = this.#options;
+    const { topology, queue, route } = this.#options;
     const signal = AbortSignal.any([callerSignal, this.#over]);
     const onMessage = (flow: Flow, message: solace.Message): void => this.#receive(flow, message);
-    const flow = await queues.bind(this.#connection, { queue, onMessage }, signal);
+    const flow = await topology.bind(this.#connection, { queue, onMessage }, signal);
     const isFirst = !this.isOpen;
     this.#flows.add(flow);
     try {
       signal.throwIfAborted();
-      if (isFirst) await attract(signal);
+      if (isFirst) await route(signal);
       signal.throwIfAborted();
       if (flow.isClosing) throw await flow.lost;
     } catch (error) {
@@ -99,15 +73,12 @@ export class QueueConsumer {
     this.#regulate();
   }
 
-  /** Consumes the queue as soon as the broker permits it. Never rejects. */
   reopen(cause: unknown): Promise<void> {
     this.#extending ??= this.#retry(cause).finally(() => (this.#extending = undefined));
     return this.#extending;
   }
 
-  /**
-   * Stops consuming. The settlement of the last call that arrived closes its flow. Never rejects.
-   */
+  /** The settlement of the last call that arrived closes its flow. */
   async cancel(): Promise<void> {
     this.#cancelling.abort(new BrokerError("The consumer was cancelled", { transient: true }));
     for (const flow of this.#flows) flow.setOpen(false);
@@ -121,24 +92,7 @@ export class QueueConsumer {
     await Promise.all(Array.from(this.#flows, (flow) => this.#drop(flow)));
   }
 
-  /** Binds one more flow, as soon as the broker permits it. Never rejects. */
-  #extend(): Promise<void> {
-    this.#extending ??= this.open(this.#over)
-      .catch((error: unknown) => this.#retry(error))
-      .finally(() => (this.#extending = undefined));
-    return this.#extending;
-  }
-
-  async #retry(cause: unknown): Promise<void> {
-    const { queues, queue, clock, log } = this.#options;
-    const [open, signal] = [() => this.open(this.#over), this.#over];
-    await reopen({ address: queues.addressOf(queue), open, signal, clock, log }, cause);
-  }
-
-  /**
-   * Opens the flows while there are permits. Opening one may deliver at once what the library
-   * holds.
-   */
+  /** Starts the flows while there are permits. A start may deliver synchronously. */
   #regulate(): void {
     for (const flow of this.#flows) flow.setOpen(this.#mayTake);
     const canTake = this.#flows.values().some((flow) => flow.canTake);
@@ -187,18 +141,47 @@ export class QueueConsumer {
     };
   }
 
+  /** Replayed messages come as new ones: a worker may have run what was sent before. */
+  #mayBeReplayed(message: solace.Message): boolean {
+    const replayedAtMs = this.#replayedAtMs;
+    return replayedAtMs !== undefined && Number(propertiesOf(message)["timestamp"]) < replayedAtMs;
+  }
+
+  #deliveryCountOf(message: solace.Message, { queue }: Flow): number {
+    const count = deliveryCountOf(message);
+    if (count !== undefined) return count;
+    if (!this.#isCountLogged)
+      logEvent(this.#options.log, "queue.delivery_count_missing", { queue });
+    this.#isCountLogged = true;
+    return message.isRedelivered() ? 2 : 1;
+  }
+
+  /** Binds one more flow, as soon as the broker permits it. Never rejects. */
+  #extend(): Promise<void> {
+    this.#extending ??= this.open(this.#over)
+      .catch((error: unknown) => this.#retry(error))
+      .finally(() => (this.#extending = undefined));
+    return this.#extending;
+  }
+
+  async #retry(cause: unknown): Promise<void> {
+    const { topology, queue, clock, log } = this.#options;
+    const [open, signal] = [() => this.open(this.#over), this.#over];
+    await reopen({ address: topology.addressOf(queue), open, signal, clock, log }, cause);
+  }
+
   /** Closes a flow that brings no more calls. Never rejects. */
   async #tidy(flow: Flow): Promise<void> {
     if (!this.#flows.has(flow)) return;
     if (!this.#over.aborted) void this.#renew(flow);
-    else if (flow.held === 0) await this.#drop(flow);
+    else if (flow.unsettled === 0) await this.#drop(flow);
   }
 
-  /** Replaces a used-up flow. The broker redelivers what it just sent through it. Never rejects. */
+  /** Replaces a spent flow. The broker redelivers what it just sent through it. Never rejects. */
   async #renew(flow: Flow): Promise<void> {
     if (!flow.isSpent) return;
-    if (!this.#flows.values().some((other) => other !== flow && other.canTake))
-      await this.#extend();
+    const hasOther = this.#flows.values().some((other) => other !== flow && other.canTake);
+    if (!hasOther) await this.#extend();
     // Meanwhile it may have received calls.
     if (flow.isSpent && this.#flows.size > 1) await this.#drop(flow);
     this.#regulate();
@@ -219,23 +202,5 @@ export class QueueConsumer {
     if (this.isOpen) this.#regulate();
     else if (isReplay(cause)) void this.#extend();
     else void this.reopen(cause);
-  }
-
-  /**
-   * The broker delivers replayed messages as new ones: a worker may have run what was sent before.
-   */
-  #mayBeReplayed(message: solace.Message): boolean {
-    const replayedAtMs = this.#replayedAtMs;
-    return replayedAtMs !== undefined && Number(propertiesOf(message)["timestamp"]) < replayedAtMs;
-  }
-
-  #deliveryCountOf(message: solace.Message, { queue }: Flow): number {
-    const count = deliveryCountOf(message);
-    if (count !== undefined) return count;
-    if (!this.#isReported) {
-      this.#isReported = true;
-      logEvent(this.#options.log, "queue.delivery_count_missing", { queue });
-    }
-    return message.isRedelivered() ? 2 : 1;
   }
 }

@@ -1,62 +1,57 @@
 /**
- * What a session hears beside its queues: direct subscriptions of the session, shared among those
- * who listen.
+ * Direct subscriptions of a session, shared by its listeners: the broker sends a message once,
+ * however many patterns of a session match.
  */
 import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
 import { abortable } from "../../support/within.ts";
-import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
+import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { requestTimeoutMs } from "./library/library-session.ts";
-import { toTopic } from "./library/library.ts";
+import { toTopic } from "./library.ts";
+import { requestTimeoutMs } from "./login.ts";
 import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
 
-/** A pattern that the broker knows, and who listens to it. */
+type Listener = SubscriptionBuffer<HeardMessage>;
+
 interface Subscribed {
-  readonly listeners: Set<SolaceSubscription>;
-  /** Rejects with what the broker refused it for. */
+  readonly listeners: Set<Listener>;
   readonly confirmed: Promise<void>;
 }
 
-/**
- * Everybody who listens in one session. The broker sends a message once, however many patterns of
- * it match.
- */
-export class Audience {
+export class Subscriptions {
   readonly #connection: SolaceConnection;
   readonly #patterns = new Map<string, Subscribed>();
 
   constructor(connection: SolaceConnection) {
     this.#connection = connection;
-    connection.onMessage((message) => this.#heard(message));
+    connection.onMessage((message) => this.#receive(message));
   }
 
-  /** Subscribes. Throws BrokerError, for patterns that are none too; leaves nothing behind then. */
-  async join(pattern: string, signal: AbortSignal): Promise<SolaceSubscription> {
-    signal.throwIfAborted();
+  async subscribe(pattern: string, signal: AbortSignal): Promise<BrokerSubscription> {
     const { ended } = this.#connection;
-    ended.throwIfAborted();
-    checkPattern(pattern);
+    const over = AbortSignal.any([signal, ended]);
+    over.throwIfAborted();
     await using stack = new AsyncDisposableStack();
-    const listener = stack.use(new SolaceSubscription(ended, (self) => this.#leave(pattern, self)));
-    const subscribed = this.#patterns.get(pattern) ?? this.#subscribe(pattern);
+    const release = (): Promise<void> => this.#release(pattern, listener);
+    const listener: Listener = stack.use(new SubscriptionBuffer({ ended, release }));
+    const subscribed = this.#patterns.get(pattern) ?? this.#begin(pattern);
     subscribed.listeners.add(listener);
-    await abortable(subscribed.confirmed, AbortSignal.any([signal, ended]));
+    await abortable(subscribed.confirmed, over);
     stack.move();
     return listener;
   }
 
-  #subscribe(pattern: string): Subscribed {
+  #begin(pattern: string): Subscribed {
     const confirmed = this.#ask("subscribe", pattern);
     confirmed.catch(() => {});
-    const subscribed = { listeners: new Set<SolaceSubscription>(), confirmed };
+    const subscribed = { listeners: new Set<Listener>(), confirmed };
     this.#patterns.set(pattern, subscribed);
     return subscribed;
   }
 
-  /** The last to go takes the subscription along. Never rejects. */
-  async #leave(pattern: string, listener: SolaceSubscription): Promise<void> {
+  /** Unsubscribes with the last listener. Never rejects. */
+  async #release(pattern: string, listener: Listener): Promise<void> {
     const subscribed = this.#patterns.get(pattern);
     if (!subscribed?.listeners.delete(listener) || subscribed.listeners.size > 0) return;
     this.#patterns.delete(pattern);
@@ -67,21 +62,16 @@ export class Audience {
     }
   }
 
-  /**
-   * Requests reach the broker in the order in which they are made, so one may follow before another
-   * is answered.
-   */
+  /** Requests reach the broker in order, so the next one does not wait for the answer. */
   async #ask(what: "subscribe" | "unsubscribe", pattern: string): Promise<void> {
     const { session, ended } = this.#connection;
     const doing = what === "subscribe" ? `subscribe to ${pattern}` : `unsubscribe from ${pattern}`;
-    await this.#connection.request(
-      doing,
-      (key) => session[what](toTopic(pattern), true, key, requestTimeoutMs),
-      ended,
-    );
+    const send = (key: string): void =>
+      session[what](toTopic(pattern), true, key, requestTimeoutMs);
+    await this.#connection.request(doing, send, ended);
   }
 
-  #heard(message: solace.Message): void {
+  #receive(message: solace.Message): void {
     const topic = topicOf(message);
     const payload = payloadOf(message);
     if (payload === undefined) return;
@@ -90,59 +80,4 @@ export class Audience {
       if (topicMatches(pattern, topic)) for (const listener of listeners) listener.offer(heard);
     }
   }
-}
-
-/** One listener: keeps what was heard until it is pulled. */
-export class SolaceSubscription implements BrokerSubscription {
-  readonly #sessionEnded: AbortSignal;
-  readonly #leave: (self: SolaceSubscription) => Promise<void>;
-  readonly #heard = new SubscriptionBuffer<HeardMessage>();
-  #isDisposed = false;
-
-  /** `leave` is called once, when it is disposed of. */
-  constructor(sessionEnded: AbortSignal, leave: (self: SolaceSubscription) => Promise<void>) {
-    this.#sessionEnded = sessionEnded;
-    this.#leave = leave;
-    sessionEnded.addEventListener("abort", this.#end, { once: true });
-  }
-
-  get dropped(): number {
-    return this.#heard.dropped;
-  }
-
-  /** Takes a message that is for it. */
-  offer(message: HeardMessage): void {
-    this.#heard.offer(message);
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<HeardMessage> {
-    return this.#heard[Symbol.asyncIterator]();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isDisposed) return;
-    this.#isDisposed = true;
-    this.#heard[Symbol.dispose]();
-    this.#sessionEnded.removeEventListener("abort", this.#end);
-    await this.#leave(this);
-  }
-
-  readonly #end = (): void => this.#heard.end();
-}
-
-/**
- * Solace would take `ab*` for a prefix and `>` in the middle for itself; no other broker does, and
- * no caller should.
- */
-function checkPattern(pattern: string): void {
-  const levels = pattern.split("/");
-  const odd = levels.find(
-    (level, index) =>
-      (level.includes("*") && level !== "*") || (level === ">" && index < levels.length - 1),
-  );
-  if (odd === undefined) return;
-  throw new BrokerError(
-    `Cannot subscribe to ${pattern}: "${odd}" must be a whole level "*", or ">" at the end`,
-    { transient: false },
-  );
 }

@@ -1,25 +1,25 @@
 /**
- * As whom to log in, and whom to trust.
+ * The worker's credentials, and the certificates that it trusts.
  */
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type SecureContextOptions, createSecureContext } from "node:tls";
 import solace from "solclientjs";
-import { BrokerError } from "../../broker.ts";
-import { isEncrypted } from "../address.ts";
-import type { SolaceConfig } from "../config.ts";
+import { BrokerError } from "../broker.ts";
+import { isEncrypted } from "./address.ts";
+import type { SolaceConfig } from "./config.ts";
 import { textOf } from "./library.ts";
 
-/** Certificate files that a trust store may have. */
 const maxTrustedFiles = 1_000;
 
-/** What decides who the worker is. */
+/** User and password of a new broker, by its documentation. */
+const defaultUser = "admin";
+
 export type Identity = Pick<
   SolaceConfig,
   "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
 >;
 
-/** Who logs in, for people. */
 export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity): string {
   if (oauthTokenFile !== undefined) return `the OAuth token in ${oauthTokenFile}`;
   if (oauthToken !== undefined) return "the OAuth token";
@@ -27,14 +27,7 @@ export function nameOf({ username, oauthToken, oauthTokenFile, tls }: Identity):
   return `the user ${username ?? defaultUser}`;
 }
 
-/** What the broker documentation lets a new broker begin with. */
-const defaultUser = "admin";
-
-/**
- * The part of the session's properties that logs in. Throws BrokerError that names the file which
- * cannot be used: the library would leave a socket behind then, whose failure nobody listens to and
- * which would end the process.
- */
+/** Checks the files: over an unusable one the library leaves a socket whose failure is fatal. */
 export async function loginProperties(
   identity: Identity,
   urls: readonly string[],
@@ -65,10 +58,7 @@ async function authentication(identity: Identity): Promise<Partial<solace.Sessio
   return { userName: octets(username ?? defaultUser), password: octets(password ?? defaultUser) };
 }
 
-/**
- * A text whose characters are the bytes of its UTF-8: the library sends the low byte of each
- * character, whatever it is.
- */
+/** The bytes of a text as characters: the library sends the low byte of each character. */
 function octets(text: string): string {
   return Buffer.from(text).toString("latin1");
 }
@@ -87,7 +77,7 @@ async function trust(
   return { sslTrustStores: files };
 }
 
-/** The library wants the files of a directory one by one. */
+/** The library takes the files of a directory one by one. */
 async function filesIn(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
@@ -109,7 +99,6 @@ async function read(file: string, purpose?: string): Promise<Buffer> {
   }
 }
 
-/** The token of a file, whose last line may end as lines do. */
 async function readToken(file: string): Promise<string> {
   const purpose = "as OAuth token";
   const token = (await read(file, purpose)).toString().trim();

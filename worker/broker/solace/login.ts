@@ -1,32 +1,30 @@
 /**
- * How a session of the library is set up, every property of it.
+ * How a session of the library is set up, and what the broker must be capable of.
  */
 import { hostname } from "node:os";
 import solace from "solclientjs";
-import { newId } from "../../../support/ids.ts";
-import { BrokerError } from "../../broker.ts";
-import type { BrokerLog } from "../../log.ts";
-import type { SolaceConfig } from "../config.ts";
+import { newId } from "../../support/ids.ts";
+import { BrokerError } from "../broker.ts";
+import type { BrokerLog } from "../log.ts";
+import type { SolaceConfig } from "./config.ts";
 import { loginProperties } from "./credentials.ts";
 import { library, textOf } from "./library.ts";
 
 /** Milliseconds for TCP, TLS and the login on one host; the library's own limit is a day. */
 export const connectTimeoutMs = 10_000;
 
-/** Milliseconds for the answer to a request. */
 export const requestTimeoutMs = 30_000;
 
-/** Milliseconds between signs of life, and how many of the broker's may be missing. */
+/** Milliseconds between keep-alives, and how many of the broker's may be missing. */
 const keepAliveIntervalMs = 3_000;
 const keepAliveMissesLimit = 5;
 
 /** Bytes that may wait for the socket; a larger message goes when there are none. */
 const sendBufferBytes = 4 * 1024 * 1024;
 
-/** Guaranteed messages on their way without a confirmation, the library's most. */
+/** Guaranteed messages without a confirmation, the library's most. */
 const publishWindow = 255;
 
-/** Where to connect, as whom, and who is told. */
 export interface ConnectionOptions extends Pick<
   SolaceConfig,
   "host" | "vpn" | "username" | "password" | "oauthToken" | "oauthTokenFile" | "tls"
@@ -35,9 +33,6 @@ export interface ConnectionOptions extends Pick<
   readonly log: BrokerLog;
 }
 
-/**
- * A session that is not connected. Throws BrokerError for what the library or the host cannot use.
- */
 export async function createLibrarySession(
   options: ConnectionOptions,
   urls: readonly string[],
@@ -62,8 +57,7 @@ function sessionProperties(
   return {
     url: [...urls],
     vpnName: vpn,
-    // The broker lets a name in once; the worker's own, before it is missed, must not keep this one
-    // out.
+    // The broker lets a name in once: the worker's former connection must not keep this one out.
     clientName: `str-worker/${workerId}/${newId()}`,
     applicationDescription: `secure tool worker ${workerId} on ${hostname()}`,
     connectTimeoutInMsecs: connectTimeoutMs,
@@ -75,7 +69,7 @@ function sessionProperties(
     readTimeoutInMsecs: requestTimeoutMs,
     sendBufferMaxSize: sendBufferBytes,
     generateSendTimestamps: true,
-    // Every worker says what its queues take, and those that others have served take it already.
+    // Every worker of the group subscribes the queues.
     ignoreDuplicateSubscriptionError: true,
     ignoreSubscriptionNotFoundError: true,
     publisherProperties: new solace.MessagePublisherProperties({
@@ -84,4 +78,27 @@ function sessionProperties(
       acknowledgeMode: solace.MessagePublisherAcknowledgeMode.PER_MESSAGE,
     }),
   };
+}
+
+/** What broker and client profile must be capable of, and what to do where they are not. */
+const neededCapabilities: ReadonlyMap<solace.CapabilityType, string> = new Map([
+  [
+    solace.CapabilityType.GUARANTEED_MESSAGE_PUBLISH,
+    "does not let the user send guaranteed messages: allow it in its client profile",
+  ],
+  [
+    solace.CapabilityType.GUARANTEED_MESSAGE_CONSUME,
+    "does not let the user receive guaranteed messages: allow it in its client profile",
+  ],
+  [
+    solace.CapabilityType.AD_APP_ACK_FAILED,
+    "cannot take messages back that were not handled: version 10.2.1 or newer is needed",
+  ],
+]);
+
+/** What a broker lacks, as the end of a sentence; undefined when it lacks nothing. */
+export function missingCapability(
+  isCapable: (capability: solace.CapabilityType) => boolean,
+): string | undefined {
+  return neededCapabilities.entries().find(([capability]) => !isCapable(capability))?.[1];
 }

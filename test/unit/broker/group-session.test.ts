@@ -1,9 +1,15 @@
 /**
- * Consuming a queue again that the broker stopped to deliver from.
+ * What a session with a group's queues does: it consumes those again that the broker stopped to
+ * deliver from, and refuses patterns.
  */
 import { expect, test, vi } from "vitest";
 import { BrokerError } from "../../../worker/broker/broker.ts";
-import { type Reopenable, openSome, reopen } from "../../../worker/broker/reopening.ts";
+import {
+  type Consumer,
+  checkPattern,
+  openSome,
+  reopen,
+} from "../../../worker/broker/group-session.ts";
 import { patience } from "../../support/patience.ts";
 import { keptLog } from "../../support/rabbitmq-options.ts";
 import { HandClock } from "./hand-clock.ts";
@@ -47,7 +53,9 @@ test("an end of the session ends the attempts", async () => {
 });
 
 /** A consumer that the broker refuses, or not. */
-function consumer(refusal?: BrokerError): Reopenable & { readonly causes: unknown[] } {
+function consumer(
+  refusal?: BrokerError,
+): Pick<Consumer, "open" | "reopen"> & { readonly causes: unknown[] } {
   const causes: unknown[] = [];
   return {
     causes,
@@ -72,4 +80,17 @@ test("opening fails with the reason of its signal when that aborts meanwhile", a
   const [opening, reason] = [new AbortController(), new Error("enough")];
   const fine = { ...consumer(), open: () => Promise.resolve(opening.abort(reason)) };
   await expect(openSome([fine], opening.signal)).rejects.toBe(reason);
+});
+
+test.each(["a/b*", "*b/c", "a/>/c", ">/a", "**"])("a subscription to %s is refused", (pattern) => {
+  expect(() => checkPattern(pattern)).toThrow(
+    expect.objectContaining({
+      transient: false,
+      message: expect.stringContaining(`cannot subscribe to ${pattern}: `),
+    }),
+  );
+});
+
+test.each(["a/b", "a/*/c", "a/>", "*", ">"])("a subscription to %s is accepted", (pattern) => {
+  expect(() => checkPattern(pattern)).not.toThrow();
 });

@@ -2,7 +2,7 @@
  * Cuts a byte stream into lines of bounded length.
  */
 
-/** A line without its newline, or the news that one was too long and was thrown away. */
+/** A line without its newline, or the size of one that was too long. */
 export type Line =
   | { readonly kind: "line"; readonly bytes: Buffer }
   | { readonly kind: "too-long"; readonly sizeBytes: number };
@@ -19,12 +19,12 @@ export class LineSplitter {
     this.#maxBytes = maxBytes;
   }
 
-  /** Whether the line that has not ended yet is over the limit already. */
+  /** Whether the unfinished line is over the limit already. */
   get isOverlong(): boolean {
     return this.#sizeBytes > this.#maxBytes;
   }
 
-  /** Takes the next bytes of the stream and returns the lines that they complete. */
+  /** The lines that the next bytes of the stream complete. */
   push(chunk: Buffer): readonly Line[] {
     const lines: Line[] = [];
     let start = 0;

@@ -2,12 +2,12 @@
  * The client library, set up once for the process, and what its types leave out.
  */
 import solace from "solclientjs";
-import { systemClock } from "../../../support/clock.ts";
-import { createRepeatFilter } from "../../../support/repeat-filter.ts";
-import { logEvent } from "../../../telemetry/log-event.ts";
-import type { BrokerLog } from "../../log.ts";
+import { systemClock } from "../../support/clock.ts";
+import { createRepeatFilter } from "../../support/repeat-filter.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
+import type { BrokerLog } from "../log.ts";
 
-/** Characters of a library message that are logged: some of them quote whole lines of its code. */
+/** Logged characters of a library message: some quote whole lines of its code. */
 const maxLogCharacters = 1_000;
 
 const { LogLevel } = solace;
@@ -15,10 +15,7 @@ const { LogLevel } = solace;
 const subcodeNames = solace.ErrorSubcode as unknown as { nameOf(subcode: number): string };
 let isReady = false;
 
-/**
- * The library. Its set-up is the process's: whoever calls first decides where it logs, warnings and
- * errors only.
- */
+/** The library. Its set-up is the process's: the first call decides where it logs. */
 export function library(log: BrokerLog): typeof solace {
   if (isReady) return solace;
   isReady = true;
@@ -42,45 +39,31 @@ export function toTopic(name: string): solace.Destination {
   return solace.SolclientFactory.createTopicDestination(name);
 }
 
-/** What the library tells of a failure, in either of its two spellings. */
-interface Failure {
-  readonly message?: unknown;
-  readonly infoStr?: unknown;
-  readonly subcode?: unknown;
-  readonly errorSubcode?: unknown;
-  readonly correlationKey?: unknown;
-}
-
-/**
- * Why something failed; undefined where the library does not say, or where it was not the library.
- */
+/** Undefined for a failure without one, or of another origin. */
 export function subcodeOf(failure: unknown): solace.ErrorSubcode | undefined {
   const { subcode, errorSubcode } = asFailure(failure);
   const code = errorSubcode ?? subcode;
   return typeof code === "number" ? code : undefined;
 }
 
-/** The name of why something failed; undefined where nobody knows. */
-export function subcodeNameOf(failure: unknown): string | undefined {
-  const subcode = subcodeOf(failure);
-  return subcode === undefined ? undefined : subcodeNames.nameOf(subcode);
-}
-
-/** What a failure says, for people. */
 export function textOf(failure: unknown): string {
   const { infoStr, message } = asFailure(failure);
   for (const text of [infoStr, message]) {
     if (typeof text === "string" && text !== "") return text;
   }
-  return subcodeNameOf(failure) ?? String(failure);
+  const subcode = subcodeOf(failure);
+  return subcode === undefined ? String(failure) : subcodeNames.nameOf(subcode);
 }
 
-/** Which request an event answers. The library's types have this for some events only. */
+/** The key of the request that an event answers; the types have it for some events only. */
 export function correlationKeyOf(event: unknown): string | undefined {
   const { correlationKey } = asFailure(event);
   return typeof correlationKey === "string" ? correlationKey : undefined;
 }
 
-function asFailure(value: unknown): Failure {
-  return typeof value === "object" && value !== null ? value : {};
+/** The library spells the fields of failures in two ways. */
+function asFailure(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null
+    ? (value as Readonly<Record<string, unknown>>)
+    : {};
 }

@@ -1,0 +1,8 @@
+/**
+ * What an operator says of a DevBroker.
+ */
+
+export interface DevConfig {
+  readonly host: string;
+  readonly port: number;
+}
