@@ -13,8 +13,8 @@ import {
 } from "../../protocol/resource-limits.ts";
 import type { PreparedTool } from "../../runners/runner.ts";
 import { markOptions } from "../../sandbox/orphans.ts";
-import { DiskWalk } from "../../sandbox/totals/disk-use.ts";
-import { Guard } from "../../sandbox/totals/guard.ts";
+import { DiskWalk } from "../../sandbox/accounting/disk-usage.ts";
+import { Guard } from "../../sandbox/accounting/resource-monitor.ts";
 import { type Subprocess, killWithChildren, startSubprocess } from "../../sandbox/subprocess.ts";
 import type { Attack } from "./attack.ts";
 import type { Plants } from "./plants.ts";

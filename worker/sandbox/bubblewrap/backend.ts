@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import { openCgroups } from "../cgroup/host-cgroups.ts";
-import { Guard } from "../totals/guard.ts";
+import { Guard } from "../accounting/resource-monitor.ts";
 import {
   type CheckName,
   type HostCheck,

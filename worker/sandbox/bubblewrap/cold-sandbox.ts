@@ -4,8 +4,8 @@
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { Cgroups } from "../cgroup/cgroup.ts";
-import type { Guard } from "../totals/guard.ts";
-import type { PrivateMemory } from "../totals/private-memory.ts";
+import type { Guard } from "../accounting/resource-monitor.ts";
+import type { PrivateMemory } from "../accounting/tmpfs-usage.ts";
 import type { Profile } from "../profile.ts";
 import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
@@ -17,7 +17,7 @@ import {
   type Unenforced,
   workDirInside,
 } from "../sandbox.ts";
-import { Totals } from "../totals/totals.ts";
+import { Totals } from "../accounting/sandbox-usage.ts";
 import type { WorkDir } from "../work/work-dir.ts";
 import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe/probe.ts";

@@ -11,8 +11,8 @@ import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren, startSubprocess } from "../subprocess.ts";
-import type { Amount } from "../totals/disk-use.ts";
-import type { TotalUsage, Totals } from "../totals/totals.ts";
+import type { Amount } from "../accounting/disk-usage.ts";
+import type { TotalUsage, Totals } from "../accounting/sandbox-usage.ts";
 import { awaitEnd, putLast } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 

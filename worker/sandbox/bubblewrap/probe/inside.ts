@@ -4,8 +4,8 @@
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../../protocol/resource-limits.ts";
-import { PrivateMemoryView } from "../../totals/private-memory.ts";
-import { ProcessTree } from "../../totals/process-tree.ts";
+import { PrivateMemoryView } from "../../accounting/tmpfs-usage.ts";
+import { ProcessTree } from "../../accounting/process-tree.ts";
 import type { NetworkMode } from "../../../protocol/operator-fields.ts";
 import type { Profile } from "../../profile.ts";
 import { type RlimitName, resourceOf, rlimitNames } from "../../rlimits.ts";

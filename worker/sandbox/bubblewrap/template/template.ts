@@ -17,7 +17,7 @@ import {
   type SandboxRequest,
   type Template,
 } from "../../sandbox.ts";
-import { Totals } from "../../totals/totals.ts";
+import { Totals } from "../../accounting/sandbox-usage.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { WorkDirParent, WorkDirs } from "../../work/work-dirs.ts";
 import {

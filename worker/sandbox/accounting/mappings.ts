@@ -3,7 +3,7 @@
  * processes share. Either stays, all of it, as long as somebody maps one page.
  */
 import { type Stats, statSync } from "node:fs";
-import { blockBytes } from "./disk-use.ts";
+import { blockBytes } from "./disk-usage.ts";
 import { deviceName } from "../proc/device-name.ts";
 import { linesOfProc } from "../proc/files.ts";
 import type { OwnMounts } from "./own-mounts.ts";

@@ -8,9 +8,9 @@
  * show of it, if it is more.
  */
 import type { LimitReached } from "../../protocol/resource-limits.ts";
-import { exactMemory } from "./exact-memory.ts";
+import { exactMemory } from "./page-count.ts";
 import type { MappingsSearch } from "./mappings.ts";
-import type { PrivateMemoryView } from "./private-memory.ts";
+import type { PrivateMemoryView } from "./tmpfs-usage.ts";
 import type { ProcessTree, SeenProcess } from "./process-tree.ts";
 
 /** Least pause between two exact counts of one sandbox's memory, in lengths of such a count. */

@@ -7,11 +7,11 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { LimitReached } from "../../../worker/protocol/resource-limits.ts";
-import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { ownFileSystem } from "../../support/own-file-system.ts";
-import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { Watched, type WatchedGroup } from "../../../worker/sandbox/totals/watched-sandbox.ts";
+import type { LimitReached } from "../../../../worker/protocol/resource-limits.ts";
+import { builtInProfiles } from "../../../../worker/sandbox/profile.ts";
+import { ownFileSystem } from "../../../support/own-file-system.ts";
+import { DiskWalk } from "../../../../worker/sandbox/accounting/disk-usage.ts";
+import { Watched, type WatchedGroup } from "../../../../worker/sandbox/accounting/usage-sampler.ts";
 
 const MiB = 1024 * 1024;
 /** Milliseconds in which all there is here is looked at. */

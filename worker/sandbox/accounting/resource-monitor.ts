@@ -1,8 +1,8 @@
 /**
  * Keeps the totals of sandboxes that the kernel does not keep, by looking at what they use.
  */
-import { type WatchedSandbox, Watched } from "./watched-sandbox.ts";
-import type { Amount } from "./disk-use.ts";
+import { type WatchedSandbox, Watched } from "./usage-sampler.ts";
+import type { Amount } from "./disk-usage.ts";
 import type { Usage } from "../sandbox.ts";
 
 /** Milliseconds between two looks at all watched sandboxes. */

@@ -8,11 +8,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { LimitReached, Limits } from "../../../worker/protocol/resource-limits.ts";
-import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { Guard } from "../../../worker/sandbox/totals/guard.ts";
-import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { WatchedSandbox } from "../../../worker/sandbox/totals/watched-sandbox.ts";
+import type { LimitReached, Limits } from "../../../../worker/protocol/resource-limits.ts";
+import { DiskWalk } from "../../../../worker/sandbox/accounting/disk-usage.ts";
+import { Guard } from "../../../../worker/sandbox/accounting/resource-monitor.ts";
+import { builtInProfiles } from "../../../../worker/sandbox/profile.ts";
+import type { WatchedSandbox } from "../../../../worker/sandbox/accounting/usage-sampler.ts";
 
 const MiB = 1024 * 1024;
 /** Looks that a guard gets to see something that is already there. */

@@ -8,11 +8,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { LimitReached, Limits } from "../../../worker/protocol/resource-limits.ts";
-import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { Guard, type Watch, restingLookMs } from "../../../worker/sandbox/totals/guard.ts";
-import { patience } from "../../support/patience.ts";
+import type { LimitReached, Limits } from "../../../../worker/protocol/resource-limits.ts";
+import { builtInProfiles } from "../../../../worker/sandbox/profile.ts";
+import { DiskWalk } from "../../../../worker/sandbox/accounting/disk-usage.ts";
+import { Guard, type Watch, restingLookMs } from "../../../../worker/sandbox/accounting/resource-monitor.ts";
+import { patience } from "../../../support/patience.ts";
 
 const MiB = 1024 * 1024;
 const nothing = { bytes: 0, files: 0 };

@@ -4,13 +4,13 @@
  */
 import type { LimitName, LimitReached, Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "../cgroup/cgroup.ts";
-import { CpuTotal } from "./cpu-total.ts";
-import type { Amount, DiskWalk } from "./disk-use.ts";
-import { HeldFilesSearch } from "./held-files.ts";
+import { CpuTotal } from "./cpu-time.ts";
+import type { Amount, DiskWalk } from "./disk-usage.ts";
+import { HeldFilesSearch } from "./open-files.ts";
 import { MappingsSearch } from "./mappings.ts";
-import { type InTurn, MemoryTotal } from "./memory-total.ts";
+import { type InTurn, MemoryTotal } from "./memory-usage.ts";
 import { OwnMounts } from "./own-mounts.ts";
-import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./private-memory.ts";
+import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./tmpfs-usage.ts";
 import { ProcessTree, type SeenProcess } from "./process-tree.ts";
 import type { Usage } from "../sandbox.ts";
 

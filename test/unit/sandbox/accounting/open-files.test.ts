@@ -1,7 +1,7 @@
 /**
  * Files without a name and memory that is shared, in real processes.
  */
-import { deviceName } from "../../../worker/sandbox/proc/device-name.ts";
+import { deviceName } from "../../../../worker/sandbox/proc/device-name.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, statSync } from "node:fs";
@@ -9,8 +9,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { HeldFilesSearch } from "../../../worker/sandbox/totals/held-files.ts";
-import { MappingsSearch, looksPerSearch } from "../../../worker/sandbox/totals/mappings.ts";
+import { HeldFilesSearch } from "../../../../worker/sandbox/accounting/open-files.ts";
+import { MappingsSearch, looksPerSearch } from "../../../../worker/sandbox/accounting/mappings.ts";
 
 const MiB = 1024 * 1024;
 

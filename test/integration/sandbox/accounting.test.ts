@@ -5,8 +5,8 @@
 import { type TestContext, describe, expect, test } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
-import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
-import { lookMs } from "../../../worker/sandbox/totals/guard.ts";
+import { maxDepth } from "../../../worker/sandbox/accounting/tree-walk.ts";
+import { lookMs } from "../../../worker/sandbox/accounting/resource-monitor.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, MemoryBound } from "../../../worker/sandbox/sandbox.ts";
 import { never, processesWith, request, sharedBackends } from "./sandbox-host.ts";

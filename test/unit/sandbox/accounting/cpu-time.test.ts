@@ -3,8 +3,8 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { CpuTotal } from "../../../worker/sandbox/totals/cpu-total.ts";
-import type { SeenProcess } from "../../../worker/sandbox/totals/process-tree.ts";
+import { CpuTotal } from "../../../../worker/sandbox/accounting/cpu-time.ts";
+import type { SeenProcess } from "../../../../worker/sandbox/accounting/process-tree.ts";
 
 function seen(pid: number, ownMs: number, childrenMs = 0, startTicks = 1): SeenProcess {
   const memory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };

@@ -4,10 +4,10 @@
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
-import { type Amount, DiskWalk } from "./disk-use.ts";
-import type { Guard, Watch } from "./guard.ts";
-import type { PrivateMemory } from "./private-memory.ts";
-import type { WatchedSandbox } from "./watched-sandbox.ts";
+import { type Amount, DiskWalk } from "./disk-usage.ts";
+import type { Guard, Watch } from "./resource-monitor.ts";
+import type { PrivateMemory } from "./tmpfs-usage.ts";
+import type { WatchedSandbox } from "./usage-sampler.ts";
 import { SandboxError, type Usage } from "../sandbox.ts";
 
 /** What is known of a sandbox before it starts. */

@@ -17,10 +17,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
-import { ownFileSystem } from "../../support/own-file-system.ts";
-import { reachableDirectory } from "../../support/rig.ts";
+import { DiskWalk } from "../../../../worker/sandbox/accounting/disk-usage.ts";
+import { maxDepth } from "../../../../worker/sandbox/accounting/tree-walk.ts";
+import { ownFileSystem } from "../../../support/own-file-system.ts";
+import { reachableDirectory } from "../../../support/rig.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;

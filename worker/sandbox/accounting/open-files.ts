@@ -4,7 +4,7 @@
  * other sandboxes.
  */
 import { type Stats, readdirSync, statSync, statfsSync } from "node:fs";
-import { blockBytes } from "./disk-use.ts";
+import { blockBytes } from "./disk-usage.ts";
 import { throwIfExhausted } from "../proc/files.ts";
 import { readStat } from "../proc/stat.ts";
 import type { OwnMounts } from "./own-mounts.ts";
