@@ -1,17 +1,15 @@
 /**
- * Adds up the processor time of a sandbox over its life from looks at its living processes.
+ * CPU time of a sandbox without a control group, from samples of its living processes.
  */
-import type { SeenProcess } from "./process-tree.ts";
+import type { ProcessSample } from "./process-tree.ts";
 
 /**
- * What processes have used, those that are gone included. A process that has ended and was waited
- * for is in its parent's account; one that nobody waits for is not, and stays with what was last
- * seen of it. So the sum is never too large, and too small by what processes used that nobody waits
- * for, between the last look at each and its end.
+ * Time of all processes, ended ones included. A reaped process counts with its parent, an unreaped
+ * one as of its last sample: the sum is never too large.
  */
-export class CpuTotal {
-  readonly #living = new Map<string, SeenProcess>();
-  #lostMs = 0;
+export class CpuTime {
+  #living = new Map<string, ProcessSample>();
+  #unreapedMs = 0;
   #totalMs = 0;
 
   /** Milliseconds so far. */
@@ -19,26 +17,26 @@ export class CpuTotal {
     return this.#totalMs;
   }
 
-  /** Takes a look at all living processes. One that finds none changes nothing. */
-  add(processes: readonly SeenProcess[]): void {
+  /** Adds a sample of all living processes. An empty one changes nothing. */
+  add(processes: readonly ProcessSample[]): void {
     if (processes.length === 0) return;
-    let waitedForMs = 0;
+    let reapedMs = 0;
     let livingMs = 0;
-    const vanished = new Map(this.#living);
-    this.#living.clear();
-    for (const seen of processes) {
-      const key = `${seen.pid} ${seen.startTicks}`;
-      waitedForMs += seen.childrenMs - (vanished.get(key)?.childrenMs ?? 0);
-      livingMs += totalOf(seen);
+    const vanished = this.#living;
+    this.#living = new Map();
+    for (const sample of processes) {
+      const key = `${sample.pid} ${sample.startTicks}`;
+      reapedMs += sample.childrenMs - (vanished.get(key)?.childrenMs ?? 0);
+      livingMs += totalOf(sample);
       vanished.delete(key);
-      this.#living.set(key, seen);
+      this.#living.set(key, sample);
     }
-    const vanishedMs = [...vanished.values()].reduce((sum, seen) => sum + totalOf(seen), 0);
-    this.#lostMs += Math.max(0, vanishedMs - waitedForMs);
-    this.#totalMs = Math.max(this.#totalMs, livingMs + this.#lostMs);
+    const vanishedMs = [...vanished.values()].reduce((sum, sample) => sum + totalOf(sample), 0);
+    this.#unreapedMs += Math.max(0, vanishedMs - reapedMs);
+    this.#totalMs = Math.max(this.#totalMs, livingMs + this.#unreapedMs);
   }
 }
 
-function totalOf({ ownMs, childrenMs }: SeenProcess): number {
+function totalOf({ ownMs, childrenMs }: ProcessSample): number {
   return ownMs + childrenMs;
 }

@@ -1,27 +1,23 @@
 /**
- * What a tool has made of its work directory: bytes on disk and files, counted piece by piece while
- * the tool goes on.
+ * Usage of a work directory: bytes on disk and files, counted piece by piece while the tool runs.
  */
 import { type BigIntStats, closeSync, fstatSync, statfsSync } from "node:fs";
 import { openTop, type TreeVisitor, walkTree } from "./tree-walk.ts";
 
-/** What stat(2) counts in. */
+/** Unit of `blocks` in stat(2). */
 export const blockBytes = 512;
 
-/**
- * A file among those of a tree: its number on the device of the top directory, where that is one
- * and exact.
- */
+/** A file of a tree: its inode number, with the device where that is not the top directory's. */
 export type FileKey = number | string;
 
-/** What was found in a tree, its top directory left out. */
+/** What a walk found, without the top directory. */
 export interface DiskUse {
   readonly bytes: number;
-  /** The files, directories and what else there is: a second name for one counts no second time. */
+  /** Files, directories and others; hard links count once. */
   readonly inodes: ReadonlySet<FileKey>;
-  /** How many they are, with the names of which a walk knows no more, or not yet. */
+  /** How many they are, with names that the walk has only listed yet. */
   readonly files: number;
-  /** Whether there is something that no walk can look at. */
+  /** Whether the walk cannot inspect something. */
   readonly isUncountable: boolean;
 }
 
@@ -38,128 +34,110 @@ class Found implements DiskUse, TreeVisitor {
   isUncountable = false;
   #names = 0;
 
-  /** @param device of the top directory */
-  constructor(device: bigint) {
-    this.#device = device;
+  constructor(device: number) {
+    this.#device = BigInt(device);
   }
 
   get files(): number {
     return this.inodes.size + this.#names;
   }
 
-  meet(names: number): void {
+  list(names: number): void {
     this.#names += names;
   }
 
-  see(stats: BigIntStats): void {
+  see({ dev, ino, blocks }: BigIntStats): void {
     this.#names--;
-    const key = this.#keyOf(stats);
+    // Subvolumes of btrfs are devices of their own, without a mount.
+    const isPlain = dev === this.#device && ino <= Number.MAX_SAFE_INTEGER;
+    const key = isPlain ? Number(ino) : `${dev}:${ino}`;
     if (this.inodes.has(key)) return;
     this.inodes.add(key);
-    this.bytes += Number(stats.blocks) * blockBytes;
+    this.bytes += Number(blocks) * blockBytes;
   }
 
   miss(): void {
     this.isUncountable = true;
   }
-
-  /**
-   * A tree may have several devices without any mount: subvolumes of btrfs number their files each
-   * by itself.
-   */
-  #keyOf({ dev, ino }: BigIntStats): FileKey {
-    const isExact = dev === this.#device && ino <= Number.MAX_SAFE_INTEGER;
-    return isExact ? Number(ino) : `${dev}:${ino}`;
-  }
 }
 
 /**
- * Walks through a tree once when it is made, for what is there already, and then again and again,
- * piece by piece. Nothing is opened by following a link, whatever changes meanwhile. The owner
- * disposes it.
+ * Walks a tree once when it is made, for the staged files, then again and again, piece by piece. It
+ * follows no link. The owner disposes it.
  */
-export class DiskWalk implements Disposable {
-  /** The device that the tree is on, as stat(2) numbers it. */
+export class DiskUsage implements Disposable {
+  /** The device of the tree, as stat(2) numbers it. */
   readonly device: number;
-  /** What was there at first. */
   readonly staged: DiskUse;
   readonly #top: number;
-  /** What the last walk through everything found. */
   #whole: DiskUse;
-  /** What the file system held when that began. */
-  #heldAtWhole: Amount | undefined;
   #found: Found;
-  /** The walk that is under way, and what the file system held when it began. */
-  #walk:
-    { readonly steps: Generator<undefined, void>; readonly held: Amount | undefined } | undefined;
+  #steps: Generator<undefined, void> | undefined;
+  /** Usage of the file system at the start of the last complete walk, and of this one. */
+  #startedAt: { readonly whole: Amount; readonly found: Amount };
 
   /** Throws the system's error when there is no such directory. */
   constructor(path: string) {
     this.#top = openTop(path);
     this.device = fstatSync(this.#top).dev;
-    this.#heldAtWhole = this.#held();
-    const staged = this.#newFound();
+    const fileSystem = this.#fileSystem();
+    this.#startedAt = { whole: fileSystem, found: fileSystem };
+    const staged = new Found(this.device);
     for (const _step of walkTree(this.#top, staged));
     this.staged = staged;
     this.#whole = staged;
-    this.#found = this.#newFound();
+    this.#found = new Found(this.device);
   }
 
-  /** What the last walk through everything has found, and what this one has so far. */
-  get uses(): readonly DiskUse[] {
+  /** The last complete walk, and this one so far. */
+  get uses(): readonly [DiskUse, DiskUse] {
     return [this.#whole, this.#found];
   }
 
-  /** Whether it has started and not come to its end: then it has descriptors open. */
+  /** Whether a walk has started and not ended. */
   get isUnderWay(): boolean {
-    return this.#walk !== undefined;
+    return this.#steps !== undefined;
   }
 
   /**
-   * What the whole file system holds more than when the last walk through everything began. That
-   * may be others' doing, so it proves nothing; but the tree cannot have grown by more where this
-   * is not much.
+   * Growth of the whole file system since the start of the last complete walk. The tree cannot have
+   * grown by more; others may have.
    */
-  get heldMore(): Amount {
-    const [before, now] = [this.#heldAtWhole, this.#held()];
-    if (before === undefined || now === undefined) return { bytes: 0, files: 0 };
+  get fileSystemGrowth(): Amount {
+    const [before, now] = [this.#startedAt.whole, this.#fileSystem()];
     return { bytes: now.bytes - before.bytes, files: now.files - before.files };
   }
 
-  /**
-   * Goes on to the end of this walk, or until `performance.now()` is `untilMs`, whichever is first.
-   */
+  /** Continues to the end of this walk, or until `performance.now()` is `untilMs`. */
   goOn(untilMs: number): void {
-    this.#walk ??= { steps: walkTree(this.#top, this.#found), held: this.#held() };
-    const { steps, held } = this.#walk;
+    this.#steps ??= this.#start();
     do {
-      if (steps.next().done !== true) continue;
-      this.#heldAtWhole = held;
+      if (this.#steps.next().done !== true) continue;
       this.#whole = this.#found;
-      this.#found = this.#newFound();
-      this.#walk = undefined;
+      this.#found = new Found(this.device);
+      this.#startedAt = { ...this.#startedAt, whole: this.#startedAt.found };
+      this.#steps = undefined;
       return;
     } while (performance.now() < untilMs);
   }
 
-  #newFound(): Found {
-    return new Found(BigInt(this.device));
+  #start(): Generator<undefined, void> {
+    this.#startedAt = { ...this.#startedAt, found: this.#fileSystem() };
+    return walkTree(this.#top, this.#found);
   }
 
-  /**
-   * Undefined where the file system does not tell. Some do not count files; then these are none.
-   */
-  #held(): Amount | undefined {
+  /** Some file systems report nothing, or no files; that is 0. */
+  #fileSystem(): Amount {
     try {
       const { bsize, blocks, bfree, files, ffree } = statfsSync(`/proc/self/fd/${this.#top}`);
       return { bytes: (blocks - bfree) * bsize, files: files - ffree };
     } catch {
-      return undefined;
+      return { bytes: 0, files: 0 };
     }
   }
 
   [Symbol.dispose](): void {
-    this.#walk?.steps.return();
+    this.#steps?.return();
     closeSync(this.#top);
   }
 }

@@ -1,163 +1,147 @@
 /**
- * Files of a sandbox that no walk through its work directory finds: those without a name that its
- * processes hold open or mapped, which take room on the disk all the same, and what they hold of
- * other sandboxes.
+ * What a sandbox holds that no walk through its work directory finds: open deleted files, unnamed
+ * mappings, and objects of other sandboxes.
  */
 import { type Stats, readdirSync, statSync, statfsSync } from "node:fs";
-import { blockBytes } from "./disk-usage.ts";
 import { throwIfExhausted } from "../proc/files.ts";
 import { readStat } from "../proc/stat.ts";
+import { blockBytes } from "./disk-usage.ts";
+import { Mapped } from "./mappings.ts";
 import type { OwnMounts } from "./own-mounts.ts";
-import type { SeenProcess } from "./process-tree.ts";
+import type { ProcessSample } from "./process-tree.ts";
 
-/** What statfs(2) says of a file system in memory. */
+/** One search in so many reads lists of mappings, which are long. */
+export const searchesPerMappings = 5;
+
+/** What statfs(2) says of tmpfs. */
 const tmpfsMagic = 0x0102_1994;
 
-/**
- * By these a process holds a file system besides by its descriptors: proc_pid_cwd(5) and
- * proc_pid_exe(5).
- */
+/** Processes hold files besides by descriptors: proc_pid_cwd(5) and proc_pid_exe(5). */
 const links = ["cwd", "exe"];
 
-/** Bytes of each file, by the file's number. */
-export type HeldFiles = ReadonlyMap<number, number>;
+type Place = Pick<ProcessSample, "place">;
 
-/** What one search found. */
-export interface Held {
-  readonly files: HeldFiles;
-  /**
-   * Bytes in memory file systems of other sandboxes, by device: all that is in one stays as long as
-   * one file of it is held.
-   */
-  readonly foreignMemory: ReadonlyMap<number, number>;
-  /**
-   * Whether there is something that nobody can look into: another call's directory, or a process
-   * that hides what it holds.
-   */
-  readonly isUncountable: boolean;
+/** What one search found, or has found so far. */
+export class OpenFiles {
+  readonly mapped: Mapped;
+  /** Bytes of open deleted files on the work directory's device, by inode. */
+  readonly deleted = new Map<number, number>();
+  /** Bytes on tmpfs of other sandboxes, by device: one open file keeps all of it. */
+  readonly foreignTmpfs = new Map<number, number>();
+  /** Whether it holds what the worker cannot inspect: another call's directory, or in hiding. */
+  isUncountable = false;
+
+  constructor(mapped: Mapped) {
+    this.mapped = mapped;
+  }
+
+  /** Bytes of deleted files, open or mapped, by inode. */
+  get deletedFiles(): ReadonlyMap<number, number> {
+    return new Map([...this.mapped.files, ...this.deleted]);
+  }
+
+  get foreignBytes(): number {
+    return [...this.foreignTmpfs.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
 }
 
-type SeenPlace = Pick<SeenProcess, "place">;
-
 /**
- * Looks for what is held on one device, and of other sandboxes' memory, among the descriptors of
- * all processes, again and again. What is on its way from one process to another over a socket is
- * in none of them.
+ * Searches descriptors and mappings of all processes, piece by piece and again and again. Finds
+ * nothing that is in transit over a socket. The owner disposes it.
  */
-export class HeldFilesSearch {
+export class OpenFilesSearch implements Disposable {
   readonly #device: number;
-  #found = new Found();
+  #whole = new OpenFiles(new Mapped());
+  #found = this.#whole;
+  #searches = 0;
   #search: Generator<undefined, void> | undefined;
-  #whole: Held = this.#found;
 
-  /** @param device of the files, as stat(2) numbers it */
+  /** @param device of the work directory, as stat(2) numbers it */
   constructor(device: number) {
     this.#device = device;
   }
 
-  /** What the last search through all processes found, and what this one has so far. */
-  get uses(): readonly Held[] {
+  /** The last complete search, and this one so far. */
+  get uses(): readonly [OpenFiles, OpenFiles] {
     return [this.#whole, this.#found];
   }
 
   /**
-   * Goes on to the end of this search, or until `performance.now()` is `untilMs`, whichever is
-   * first.
+   * Continues to the end of this search, or until `performance.now()` is `untilMs`.
    *
-   * @param mapped files that are mapped, which count too: by what a descriptor tells of them, where
-   *   one is open
-   * @param mounts the sandbox's, when it has been set up; without them nothing is told from others'
+   * @param mounts undefined until the sandbox is set up
+   * @param mappedMounts the same, and undefined where foreign mappings cannot be identified
    */
   goOn(
-    processes: readonly SeenPlace[],
-    mapped: HeldFiles,
+    processes: readonly Place[],
     untilMs: number,
     mounts?: OwnMounts,
+    mappedMounts?: OwnMounts,
   ): void {
-    this.#search ??= this.#begin(processes, mapped, mounts);
+    this.#search ??= this.#start(processes, mounts, mappedMounts);
     do {
       if (this.#search.next().done !== true) continue;
       this.#whole = this.#found;
-      this.#found = new Found();
       this.#search = undefined;
       return;
     } while (performance.now() < untilMs);
   }
 
-  *#begin(
-    processes: readonly SeenPlace[],
-    mapped: HeldFiles,
+  [Symbol.dispose](): void {
+    this.#search?.return();
+  }
+
+  *#start(
+    processes: readonly Place[],
     mounts: OwnMounts | undefined,
+    mappedMounts: OwnMounts | undefined,
   ): Generator<undefined, void> {
-    for (const [inode, bytes] of mapped) this.#found.files.set(inode, bytes);
+    const { mapped } = this.#whole;
+    const readsMappings = this.#searches++ % searchesPerMappings === 0;
+    this.#found = new OpenFiles(readsMappings ? new Mapped() : mapped);
+    if (readsMappings)
+      for (const { place } of processes)
+        yield* this.#found.mapped.add(place, this.#device, mapped, mappedMounts);
     let maySee = false;
     for (const { place } of processes) {
       const names = namesOf(`${place}/fd`);
       if (names === undefined && maySee && isAlive(place)) this.#found.isUncountable = true;
-      // Where nobody may look at the first process, which is no tool's, nobody may at any other.
+      // The first process is no tool's: where it is hidden, all are.
       maySee ||= names !== undefined;
-      for (const name of names ?? []) {
-        this.#see(`${place}/fd/${name}`, mounts, (own) => own.isForeign(place, name));
-        yield;
-      }
-      for (const link of mounts === undefined ? [] : links) {
-        const path = `${place}/${link}`;
-        this.#see(path, mounts, (own) => own.isForeignLink(path));
+      const descriptors = (names ?? []).map((name) => `fd/${name}`);
+      for (const link of [...descriptors, ...(mounts === undefined ? [] : links)]) {
+        this.#see(`${place}/${link}`, mounts);
         yield;
       }
     }
   }
 
-  #see(
-    path: string,
-    mounts: OwnMounts | undefined,
-    isForeign: (mounts: OwnMounts) => boolean,
-  ): void {
+  #see(path: string, mounts: OwnMounts | undefined): void {
     const stats = statsOf(path);
     if (stats === undefined) return;
-    const isHere = stats.dev === this.#device;
-    if (isHere && stats.nlink === 0) this.#found.add(stats);
-    else if (mounts !== undefined && isTree(stats) && isForeign(mounts)) {
-      if (!isHere) this.#found.addMemory(path, stats.dev, mounts);
-      // A file with a name needs no account here: others' lose theirs when their calls end, and the
-      // host keeps its programs.
-      else if (stats.isDirectory()) this.#found.isUncountable = true;
-    }
-  }
-}
-
-class Found implements Held {
-  readonly files = new Map<number, number>();
-  readonly foreignMemory = new Map<number, number>();
-  isUncountable = false;
-
-  add({ ino, blocks }: Stats): void {
-    this.files.set(ino, blocks * blockBytes);
+    const { dev, ino, nlink, blocks } = stats;
+    if (dev !== this.#device) this.#seeElsewhere(path, stats, mounts);
+    else if (nlink === 0) this.#found.deleted.set(ino, blocks * blockBytes);
+    // Named files of others are deleted when their calls end, and count from then on.
+    else if (stats.isDirectory() && mounts?.isForeign(path) === true)
+      this.#found.isUncountable = true;
   }
 
-  /**
-   * Another sandbox may have the same file system of the host, such as one with tools: that is
-   * nobody's.
-   */
-  addMemory(path: string, device: number, mounts: OwnMounts): void {
-    if (this.foreignMemory.has(device) || mounts.hasDevice(device)) return;
+  /** Sandboxes share read-only file systems of the host: those belong to none. */
+  #seeElsewhere(path: string, stats: Stats, mounts: OwnMounts | undefined): void {
+    const { foreignTmpfs } = this.#found;
+    const isTree = stats.isFile() || stats.isDirectory();
+    if (!isTree || foreignTmpfs.has(stats.dev) || (mounts?.has(stats.dev) ?? true)) return;
     try {
       const { type, blocks, bfree, bsize } = statfsSync(path);
-      if (type === tmpfsMagic) this.foreignMemory.set(device, (blocks - bfree) * bsize);
+      if (type === tmpfsMagic) foreignTmpfs.set(stats.dev, (blocks - bfree) * bsize);
     } catch (error) {
       throwIfExhausted(error);
     }
   }
 }
 
-function isTree(stats: Stats): boolean {
-  return stats.isFile() || stats.isDirectory();
-}
-
-/**
- * The names in a directory of /proc; undefined when this process may not see them, or the other is
- * gone.
- */
+/** Undefined when the process is gone or hides its descriptors. */
 function namesOf(path: string): readonly string[] | undefined {
   try {
     return readdirSync(path);
@@ -167,13 +151,12 @@ function namesOf(path: string): readonly string[] | undefined {
   }
 }
 
-/** Whether a process is there that could hold something. */
 function isAlive(place: string): boolean {
   const stat = readStat(place);
   return stat !== undefined && !stat.hasEnded && !stat.isExiting;
 }
 
-/** The file behind a descriptor of another process; nothing is opened. */
+/** The file behind a link; nothing is opened. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);

@@ -1,12 +1,10 @@
 /**
- * Which file systems are a sandbox's own. What a process of it holds of others was given to it by
- * another call, over a socket of a network that both have: it stays with who holds it, and no
- * account of the other call's is left that it could be on.
+ * Which file systems are a sandbox's own. A process can hold objects of others, received over a
+ * socket of a common network; no other account has them once the other call has ended.
  */
 import { closeSync, openSync, statSync } from "node:fs";
 import { O_PATH } from "../../support/open-flags.ts";
-import { readProc, readProcRecord, throwIfExhausted } from "../proc/files.ts";
-import { deviceName } from "../proc/device-name.ts";
+import { deviceName, readProc, throwIfExhausted } from "../proc/files.ts";
 
 /** Lines of proc_pid_mountinfo(5): number of the mount, and device. */
 const mountLines = /^(\d+) \d+ (\d+):(\d+) /gm;
@@ -14,16 +12,10 @@ const mountLines = /^(\d+) \d+ (\d+):(\d+) /gm;
 /** Lines of proc_pid_maps(5) of files on devices that are no disks: device, inode, path. */
 const mappedLines = /^\S+ \S+ \S+ (00:(?!00 )[0-9a-f]+) (\d+) +(\/.*)$/gm;
 
-/**
- * Devices of the kernel's own, made before any other: what is mapped to be shared is a file without
- * a name on one.
- */
+/** Devices that the kernel makes for itself at boot, such as that of shared memory. */
 const kernelsDevice = /^00:0[0-7]$/;
 
-/**
- * The mounts of one sandbox that has been set up. They do not change any more, but for what the
- * first look was too early for.
- */
+/** The mounts of one sandbox that is set up. */
 export class OwnMounts {
   readonly #list: string;
   readonly #writable: () => readonly number[];
@@ -39,47 +31,43 @@ export class OwnMounts {
     this.#writable = writable;
   }
 
-  /**
-   * Whether a descriptor of a process came by another sandbox's mounts; undefined when it is gone.
-   */
-  isForeign(place: string, descriptor: string): boolean {
-    return !this.#hasMount(mountIn(readProcRecord(`${place}/fdinfo/${descriptor}`)));
+  /** Whether a device is mounted. */
+  has(device: number): boolean {
+    return this.#hasDevice(deviceName(device));
   }
 
-  /** The same of one of the links that a process has besides, such as its current directory. */
-  isForeignLink(path: string): boolean {
+  /**
+   * Whether a link of /proc leads to a mount of another sandbox. Sandboxes share the disk, so only
+   * the mount identifies its owner.
+   */
+  isForeign(link: string): boolean {
     let descriptor: number;
     try {
-      descriptor = openSync(path, O_PATH);
+      descriptor = openSync(link, O_PATH);
     } catch (error) {
       throwIfExhausted(error);
       return false;
     }
     try {
-      return this.isForeign("/proc/self", String(descriptor));
+      const info = readProc(`/proc/self/fdinfo/${descriptor}`);
+      const id = /^mnt_id:\s+(\d+)$/m.exec(info)?.[1];
+      return id !== undefined && !this.#knows(() => this.#ids, id);
     } finally {
       closeSync(descriptor);
     }
   }
 
-  hasDevice(device: number): boolean {
-    return this.#has(() => this.#devices, deviceName(device));
-  }
-
-  /** Whether some of these lines of a list of mappings show a file in another sandbox's memory. */
+  /** Whether lines of a process's list of mappings show a file on another sandbox's tmpfs. */
   mapsForeign(place: string, lines: string): boolean {
     return [...lines.matchAll(mappedLines)].some(
       ([, device = "", inode, path = ""]) =>
         !kernelsDevice.test(device) &&
-        !this.#has(() => this.#devices, device) &&
+        !this.#hasDevice(device) &&
         !this.#isReadOnly(`${place}/root${path}`, Number(inode)),
     );
   }
 
-  /**
-   * Whether a file is there, and nowhere the tool could have put it: overlayfs shows mappings of
-   * its files on the device below it, before Linux 6.8.
-   */
+  /** Before Linux 6.8 mappings of files on overlayfs show the device below it. */
   #isReadOnly(path: string, inode: number): boolean {
     try {
       const { ino, dev } = statSync(path);
@@ -90,29 +78,20 @@ export class OwnMounts {
     }
   }
 
-  #hasMount(id: string | undefined): boolean {
-    return id === undefined || this.#has(() => this.#ids, id);
+  #hasDevice(name: string): boolean {
+    return this.#knows(() => this.#devices, name);
   }
 
-  /** Looks once more before it says no. Where there is no list nobody can tell. */
-  #has(known: () => ReadonlySet<string>, name: string): boolean {
+  /** Reads the list again before it denies. Without a list everything counts as known. */
+  #knows(known: () => ReadonlySet<string>, name: string): boolean {
     if (known().has(name)) return true;
-    this.#read();
-    return known().size === 0 || known().has(name);
-  }
-
-  #read(): void {
     const lines = [...readProc(this.#list).matchAll(mountLines)];
     this.#ids = new Set(lines.map(([, id = ""]) => id));
-    this.#devices = new Set(
-      lines.map(([, , major, minor]) =>
-        [major, minor].map((part) => Number(part).toString(16).padStart(2, "0")).join(":"),
-      ),
-    );
+    this.#devices = new Set(lines.map(([, , major, minor]) => `${hex(major)}:${hex(minor)}`));
+    return known().size === 0 || known().has(name);
   }
 }
 
-/** What proc_pid_fdinfo(5) says of a descriptor; undefined when it is gone. */
-function mountIn(fdinfo: string): string | undefined {
-  return /^mnt_id:\s+(\d+)$/m.exec(fdinfo)?.[1];
+function hex(number: string | undefined): string {
+  return Number(number).toString(16).padStart(2, "0");
 }

@@ -5,70 +5,60 @@ import { listProc, readProc } from "../proc/files.ts";
 import { childrenOf } from "../proc/processes.ts";
 import { type ProcStat, readStat } from "../proc/stat.ts";
 
-/** One process at the time of a look. */
-export interface SeenProcess extends Omit<ProcStat, "hasEnded" | "isExiting"> {
+/** One process at the time of a sample. */
+export interface ProcessSample extends Omit<ProcStat, "hasEnded" | "isExiting"> {
   readonly pid: number;
-  /**
-   * The directory of /proc that shows what it holds: that of a living thread. A process goes on
-   * when its first thread has ended, whose own directory shows no memory and no files then.
-   */
+  /** Its directory in /proc; that of a living thread where the first thread has ended. */
   readonly place: string;
-  /**
-   * Pages of its own, those that are swapped out included, and page tables. Forked processes share
-   * some of the pages.
-   */
+  /** Bytes of anonymous memory, swap and page tables. Forked processes share some of it. */
   readonly privateBytes: number;
-  /** What of that are page tables. */
+  /** Page tables alone, in bytes. */
   readonly tableBytes: number;
-  /** Pages of shared memory that it maps. */
+  /** Bytes of shared memory and tmpfs files that it maps and has touched. */
   readonly sharedBytes: number;
 }
 
-/**
- * A process and all that descend from it, look by look. Files that a process maps are the page
- * cache's, and count nowhere.
- */
+/** A process and its descendants, sample by sample. */
 export class ProcessTree {
   readonly #firstPid: number;
-  /** Those of the last look, by number. */
-  #last: ReadonlyMap<number, SeenProcess> = new Map();
+  /** Those of the last sample, by number. */
+  #last: ReadonlyMap<number, ProcessSample> = new Map();
 
   constructor(firstPid: number) {
     this.#firstPid = firstPid;
   }
 
   /**
-   * All of them that are there now, those that have ended and are waited for included; none when
-   * all are gone. A process that was seen once is found again, also when its parent has ended or
-   * the kernel left it out of a list for once.
+   * All processes, zombies included; none when all are gone. Finds a known process again although
+   * its parent has ended.
    *
-   * @param withMemory whether to look at memory, which takes most of the time; else it is 0
+   * @param withMemory whether to read memory, which takes most of the time; else it is 0
    */
-  look(withMemory: boolean): readonly SeenProcess[] {
-    const found = new Map<number, SeenProcess>();
+  sample(withMemory: boolean): readonly ProcessSample[] {
+    const found = new Map<number, ProcessSample>();
     const pids = [this.#firstPid, ...this.#last.keys()];
     for (const pid of pids) {
       if (found.has(pid)) continue;
-      const seen = readProcess(pid, withMemory);
-      if (seen === undefined) continue;
+      const sample = sampleProcess(pid, withMemory);
+      if (sample === undefined) continue;
       const before = this.#last.get(pid);
-      // The number may be another process's by now.
-      if (before !== undefined && before.startTicks !== seen.startTicks) continue;
-      found.set(pid, seen);
-      for (const child of allChildrenOf(seen)) pids.push(child);
+      // The kernel may have reused the number.
+      if (before !== undefined && before.startTicks !== sample.startTicks) continue;
+      found.set(pid, sample);
+      for (const child of allChildrenOf(sample)) pids.push(child);
     }
     this.#last = found;
     return [...found.values()];
   }
 }
 
-function readProcess(pid: number, withMemory: boolean): SeenProcess | undefined {
+function sampleProcess(pid: number, withMemory: boolean): ProcessSample | undefined {
   const own = `/proc/${pid}`;
   const stat = readStat(own);
   if (stat === undefined) return undefined;
-  const { hasEnded, ...seen } = stat;
-  const place = (hasEnded && seen.threads > 1 ? livingThreadOf(pid) : undefined) ?? own;
-  return { pid, place, ...seen, ...(withMemory ? readMemory(place) : noMemory) };
+  const { hasEnded, ...rest } = stat;
+  const place = (hasEnded && rest.threads > 1 ? livingThreadOf(pid) : undefined) ?? own;
+  return { pid, place, ...rest, ...(withMemory ? readMemory(place) : noMemory) };
 }
 
 function livingThreadOf(pid: number): string | undefined {
@@ -77,25 +67,23 @@ function livingThreadOf(pid: number): string | undefined {
   return places.find((place) => readStat(place)?.hasEnded === false);
 }
 
-/** Lines of proc_pid_status(5). A process that has ended has none of them. */
-const heldLines = /^(RssAnon|RssShmem|VmPTE|VmSwap):\s+(\d+) kB$/gm;
+/** Lines of proc_pid_status(5). A zombie has none of them. */
+const memoryLines = /^(RssAnon|RssShmem|VmPTE|VmSwap):\s+(\d+) kB$/gm;
 
-type SeenMemory = Pick<SeenProcess, "privateBytes" | "tableBytes" | "sharedBytes">;
-const noMemory: SeenMemory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };
+const noMemory = { privateBytes: 0, tableBytes: 0, sharedBytes: 0 };
 
-function readMemory(place: string): SeenMemory {
-  let { privateBytes, tableBytes, sharedBytes } = noMemory;
-  for (const [, name, kibibytes] of readProc(`${place}/status`).matchAll(heldLines)) {
+function readMemory(place: string): typeof noMemory {
+  const memory = { ...noMemory };
+  for (const [, name, kibibytes] of readProc(`${place}/status`).matchAll(memoryLines)) {
     const bytes = Number(kibibytes) * 1024;
-    if (name === "RssShmem") sharedBytes = bytes;
-    else privateBytes += bytes;
-    if (name === "VmPTE") tableBytes = bytes;
+    memory[name === "RssShmem" ? "sharedBytes" : "privateBytes"] += bytes;
+    if (name === "VmPTE") memory.tableBytes = bytes;
   }
-  return { privateBytes, tableBytes, sharedBytes };
+  return memory;
 }
 
-/** Threads have children of their own. Listing them is spared where there is one only. */
-function allChildrenOf({ pid, threads }: SeenProcess): readonly number[] {
+/** Threads have children too. Their list is only read where there are several. */
+function allChildrenOf({ pid, threads }: ProcessSample): readonly number[] {
   if (threads === 1) return childrenOf(pid);
   return listProc(`/proc/${pid}/task`).flatMap((thread) => childrenOf(pid, thread));
 }

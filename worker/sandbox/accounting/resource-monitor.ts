@@ -1,166 +1,113 @@
 /**
- * Keeps the totals of sandboxes that the kernel does not keep, by looking at what they use.
+ * Samples the usage of all sandboxes, for the limits that the kernel does not keep.
  */
-import { type WatchedSandbox, Watched } from "./usage-sampler.ts";
-import type { Amount } from "./disk-usage.ts";
-import type { Usage } from "../sandbox.ts";
 
-/** Milliseconds between two looks at all watched sandboxes. */
-export const lookMs = 20;
-/** Milliseconds between two looks at one that only waits for its call. */
-export const restingLookMs = 1_000;
+/** Milliseconds between two samples of a sandbox. */
+export const sampleMs = 20;
+/** The same of an idle sandbox. */
+export const idleSampleMs = 1_000;
 /**
- * Least pause between two looks, in lengths of a look: a sandbox full of processes must not hold
- * the worker up. It is the processor time of a look that counts, so that who keeps all processors
- * busy is not looked at less often.
+ * Least pause after a round of samples, in lengths of the round: sampling takes a fifth of the
+ * worker's CPU time at most, half while a walk is urgent.
  */
-const pausePerLook = 4;
-/** The same while a sandbox may have put too much on the disk. */
-const urgentPausePerLook = 1;
-/**
- * Milliseconds of a look that go into the files of all sandboxes together; a walk through many goes
- * on with the next.
- */
+const pauses = { usual: 4, urgent: 1 };
+/** Milliseconds of a round for the files of all sandboxes; long walks continue with the next. */
 const filesMs = 4;
-/** Milliseconds besides, for all those together that may have put too much on the disk. */
-const urgentFilesMs = 16;
-/**
- * Work directories of which a walk may be under way between two looks. Each keeps a descriptor for
- * each directory that it is in.
- */
-const maxWalks = 32;
+/** Milliseconds more for walks that are urgent, for all of them together. */
+const urgentWalkMs = 16;
 
-/** A sandbox that is being watched. Disposed when its first process is gone. */
-export interface Watch extends Disposable {
-  /** What was used, as far as was seen. */
-  readonly usage: Omit<Usage, "wallMs">;
-  /**
-   * The sandbox only waits for its call: from now on it is looked at every {@link restingLookMs}.
-   */
-  rest(): void;
-  /**
-   * It is about to get its call, and is looked at as others are, the first time after {@link
-   * lookMs} at most: a look takes as long as many a call does. `staged` is what the call brings.
-   */
-  beginCall(staged: Amount): void;
-  /** To be called when the command has ended and the first process may still be there. */
-  lookLast(): void;
+/** A sandbox that is sampled. */
+export interface Sampled {
+  /** Whether there is nothing to sample any more. */
+  readonly isOver: boolean;
+  /** Whether its work directory may have grown beyond its limits during a long walk. */
+  readonly isUrgent: boolean;
+  /** @param walkMs for the walk through the work directory, besides `filesMs` for all its files */
+  sample(filesMs: number, walkMs: number): void;
 }
 
-/**
- * Looks at all watched sandboxes every {@link lookMs}, and one after the other at those that wait
- * for their calls. Between two looks a sandbox can use more than its limits; how much more is
- * measured in docs/sandbox.md.
- */
-export class Guard {
-  readonly #watched = new Set<Watched>();
-  /** Those that wait for their calls, the one first that was looked at longest ago. */
-  readonly #resting = new Set<Watched>();
-  readonly #onLooked: () => void;
-  #restingTimer: NodeJS.Timeout | undefined;
+/** Between two samples a sandbox can exceed its limits: docs/sandbox.md has measurements. */
+export class ResourceMonitor {
+  readonly #active = new Set<Sampled>();
+  /** The least recently sampled one comes first. */
+  readonly #idle = new Set<Sampled>();
+  readonly #onSampled: () => void;
   #timer: NodeJS.Timeout | undefined;
+  #timerDueMs = 0;
+  #idleDueMs = 0;
+  #restUntilMs = 0;
   #turn: Promise<void> = Promise.resolve();
 
-  /** @param onLooked told after each look at all watched sandboxes; it must not throw */
-  constructor(onLooked: () => void = () => undefined) {
-    this.#onLooked = onLooked;
+  /** @param onSampled called after each round; it must not throw */
+  constructor(onSampled: () => void = () => undefined) {
+    this.#onSampled = onSampled;
   }
 
-  /** Watches a sandbox until the returned watch is disposed. */
-  watch(sandbox: WatchedSandbox): Watch {
-    const watched = new Watched(sandbox, (task) => (this.#turn = this.#turn.then(task)));
-    this.#watchClosely(watched);
-    return {
-      get usage() {
-        return watched.usage;
-      },
-      rest: () => this.#rest(watched),
-      beginCall: (staged) => {
-        watched.stage(staged);
-        this.#drop(watched);
-        this.#watchClosely(watched);
-      },
-      lookLast: () => watched.lookLast(),
-      [Symbol.dispose]: () => {
-        watched[Symbol.dispose]();
-        this.#drop(watched);
-      },
-    };
+  /** Samples a sandbox every {@link sampleMs} until it is removed. */
+  watch(sandbox: Sampled): void {
+    this.#idle.delete(sandbox);
+    this.#active.add(sandbox);
+    this.#schedule();
   }
 
-  #watchClosely(watched: Watched): void {
-    this.#watched.add(watched);
-    this.#timer ??= this.#lookIn(lookMs);
+  /** Samples a sandbox every {@link idleSampleMs} until it is watched or removed. */
+  watchIdle(sandbox: Sampled): void {
+    this.remove(sandbox);
+    if (sandbox.isOver) return;
+    this.#idle.add(sandbox);
+    this.#schedule();
   }
 
-  #rest(watched: Watched): void {
-    this.#drop(watched);
-    if (watched.isOver) return;
-    this.#resting.add(watched);
-    this.#restingTimer ??= this.#lookAtRestingIn(restingLookMs);
+  remove(sandbox: Sampled): void {
+    this.#active.delete(sandbox);
+    this.#idle.delete(sandbox);
   }
 
-  #drop(watched: Watched): void {
-    this.#watched.delete(watched);
-    this.#resting.delete(watched);
-    if (this.#watched.size === 0) {
-      clearTimeout(this.#timer);
-      this.#timer = undefined;
+  /** Runs a task when those before it have ended, so that few threads are busy. */
+  inTurn(task: () => Promise<void>): Promise<void> {
+    return (this.#turn = this.#turn.then(task));
+  }
+
+  #schedule(): void {
+    if (this.#active.size + this.#idle.size === 0) return;
+    const nowMs = performance.now();
+    const delayMs = this.#active.size > 0 ? sampleMs : idleSampleMs / this.#idle.size;
+    const dueMs = Math.max(nowMs + delayMs, this.#restUntilMs);
+    if (this.#timer !== undefined && this.#timerDueMs <= dueMs) return;
+    clearTimeout(this.#timer);
+    this.#timerDueMs = dueMs;
+    this.#timer = setTimeout(() => this.#sampleAll(), dueMs - nowMs).unref();
+  }
+
+  #sampleAll(): void {
+    const startMs = ownCpuMs();
+    const urgent = new Set([...this.#active].filter(({ isUrgent }) => isUrgent));
+    for (const sandbox of this.#active) {
+      const walkMs = urgent.has(sandbox) ? urgentWalkMs / urgent.size : 0;
+      sandbox.sample(filesMs / this.#active.size, walkMs);
+      if (sandbox.isOver) this.#active.delete(sandbox);
     }
-    if (this.#resting.size === 0) {
-      clearTimeout(this.#restingTimer);
-      this.#restingTimer = undefined;
-    }
+    this.#sampleOneIdle();
+    const pause = urgent.size > 0 ? pauses.urgent : pauses.usual;
+    this.#restUntilMs = performance.now() + pause * (ownCpuMs() - startMs);
+    this.#timer = undefined;
+    this.#schedule();
+    this.#onSampled();
   }
 
-  #lookIn(delayMs: number): NodeJS.Timeout {
-    return setTimeout(() => this.#look(), delayMs).unref();
-  }
-
-  #look(): void {
-    const beganMs = ownCpuMs();
-    const all = [...this.#watched];
-    const urgent = new Set(all.filter(({ isUrgent }) => isUrgent));
-    let walks = this.#walks;
-    for (const watched of all) {
-      const walkMs = urgent.has(watched) ? urgentFilesMs / urgent.size : 0;
-      const wasWalking = watched.isWalking;
-      watched.look(filesMs / all.length, walkMs, walks < maxWalks);
-      walks += Number(watched.isWalking) - Number(wasWalking);
-      if (watched.isOver) this.#watched.delete(watched);
-    }
-    const pause = urgent.size > 0 ? urgentPausePerLook : pausePerLook;
-    const tookMs = ownCpuMs() - beganMs;
-    this.#timer =
-      this.#watched.size === 0 ? undefined : this.#lookIn(Math.max(lookMs, pause * tookMs));
-    this.#onLooked();
-  }
-
-  /** Walks through work directories that are under way. */
-  get #walks(): number {
-    return [...this.#watched, ...this.#resting].filter(({ isWalking }) => isWalking).length;
-  }
-
-  #lookAtRestingIn(delayMs: number): NodeJS.Timeout {
-    return setTimeout(() => this.#lookAtOneResting(), delayMs).unref();
-  }
-
-  /** One at a time, so that many hold nobody up. */
-  #lookAtOneResting(): void {
-    const beganMs = ownCpuMs();
-    for (const watched of [...this.#resting].slice(0, 1)) {
-      this.#resting.delete(watched);
-      watched.look(filesMs, urgentFilesMs, this.#walks < maxWalks);
-      if (!watched.isOver) this.#resting.add(watched);
-    }
-    const pauseMs = pausePerLook * (ownCpuMs() - beganMs);
-    const shareMs = restingLookMs / this.#resting.size;
-    this.#restingTimer =
-      this.#resting.size === 0 ? undefined : this.#lookAtRestingIn(Math.max(shareMs, pauseMs));
+  /** One at a time, so that many delay no other work. */
+  #sampleOneIdle(): void {
+    const [sandbox] = this.#idle;
+    // Timers can be a millisecond early.
+    if (sandbox === undefined || performance.now() + 1 < this.#idleDueMs) return;
+    this.#idle.delete(sandbox);
+    sandbox.sample(filesMs, urgentWalkMs);
+    if (!sandbox.isOver) this.#idle.add(sandbox);
+    this.#idleDueMs = performance.now() + idleSampleMs / Math.max(1, this.#idle.size);
   }
 }
 
-/** Processor time of this thread. */
+/** CPU time, so that a tool that keeps all CPUs busy is not sampled less often. */
 function ownCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

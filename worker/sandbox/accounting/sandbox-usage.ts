@@ -1,157 +1,144 @@
 /**
- * What keeps the totals of one sandbox: its control group, where there is one, and a guard for the
- * rest.
+ * Accounts for the resources of one sandbox: by its control group, where there is one, and by the
+ * resource monitor for the rest.
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
-import { type Amount, DiskWalk } from "./disk-usage.ts";
-import type { Guard, Watch } from "./resource-monitor.ts";
-import type { PrivateMemory } from "./tmpfs-usage.ts";
-import type { WatchedSandbox } from "./usage-sampler.ts";
 import { SandboxError, type Usage } from "../sandbox.ts";
+import { type Amount, DiskUsage } from "./disk-usage.ts";
+import type { ResourceMonitor } from "./resource-monitor.ts";
+import type { TmpfsPlace } from "./tmpfs-usage.ts";
+import { type SampledSandbox, UsageSampler } from "./usage-sampler.ts";
 
 /** What is known of a sandbox before it starts. */
-export interface TotalsOptions {
+export interface SandboxUsageOptions {
   readonly limits: Limits;
-  /** The work directory on the host, with everything in it that the tool gets. */
+  /** The work directory on the host, with the staged files. */
   readonly workDir: string;
-  readonly privateMemory: PrivateMemory | undefined;
-  /**
-   * Whether the sandbox's first process is not the command but its parent, which counts nowhere.
-   */
+  readonly tmpfs: TmpfsPlace | undefined;
+  /** Whether it has devices of the host. */
+  readonly hasDevices: boolean;
+  /** Whether the first process is the command's parent, which does not count. */
   readonly commandIsChild: boolean;
-  /**
-   * Whether no bubblewrap is in it, which control groups otherwise reckon with besides the first
-   * process.
-   */
+  /** Whether it has no bubblewrap process, for which control groups leave room. */
   readonly isForked?: boolean;
 }
 
-/** What a sandbox used, and how often it was denied memory by the death of a process. */
+/** Usage, and processes that the kernel killed for memory. */
 export interface TotalUsage extends Omit<Usage, "wallMs"> {
   readonly memoryKills: number;
 }
 
 /** Disposed when the sandbox's last process is gone, or when it was not started. */
-export class Totals implements Disposable {
-  readonly #guard: Guard;
-  readonly #options: TotalsOptions;
-  readonly #disk: DiskWalk;
-  readonly #group: SandboxCgroup | undefined;
+export class SandboxUsage implements Disposable {
+  readonly #monitor: ResourceMonitor;
   readonly #cgroups: Cgroups | undefined;
-  #watch: Watch | undefined;
+  readonly #options: SandboxUsageOptions;
+  readonly #disk: DiskUsage;
+  #group: SandboxCgroup | undefined;
+  #sampler: UsageSampler | undefined;
 
   private constructor(
-    guard: Guard,
+    monitor: ResourceMonitor,
     cgroups: Cgroups | undefined,
-    group: SandboxCgroup | undefined,
-    options: TotalsOptions,
-    disk: DiskWalk,
+    options: SandboxUsageOptions,
   ) {
-    this.#guard = guard;
+    this.#monitor = monitor;
     this.#cgroups = cgroups;
-    this.#group = group;
     this.#options = options;
-    this.#disk = disk;
+    try {
+      this.#disk = new DiskUsage(options.workDir);
+    } catch (error) {
+      throw new SandboxError("cannot read a work directory", { cause: error });
+    }
   }
 
-  /**
-   * Looks at what the tool gets, and makes a group where this host has groups. Throws SandboxError.
-   */
+  /** Counts the staged files, and makes a control group where possible. Throws SandboxError. */
   static async open(
-    guard: Guard,
+    monitor: ResourceMonitor,
     cgroups: Cgroups | undefined,
-    options: TotalsOptions,
-  ): Promise<Totals> {
-    let disk: DiskWalk;
-    try {
-      disk = new DiskWalk(options.workDir);
-    } catch (error) {
-      throw new SandboxError("cannot look at a work directory", { cause: error });
-    }
-    try {
-      const { limits, isForked } = options;
-      const processes = limits.processes - Number(isForked ?? false);
-      const group = await cgroups?.create({ ...limits, processes });
-      return new Totals(guard, cgroups, group, options, disk);
-    } catch (error) {
-      disk[Symbol.dispose]();
-      throw error;
-    }
+    options: SandboxUsageOptions,
+  ): Promise<SandboxUsage> {
+    using stack = new DisposableStack();
+    const usage = stack.use(new SandboxUsage(monitor, cgroups, options));
+    const { limits, isForked = false } = options;
+    usage.#group = await cgroups?.create({
+      ...limits,
+      processes: limits.processes - Number(isForked),
+    });
+    stack.move();
+    return usage;
   }
 
   get limits(): Limits {
     return this.#options.limits;
   }
 
-  /** What was used so far. */
+  /** Usage so far. */
   get usage(): TotalUsage {
-    const seen = this.#watch?.usage;
+    const sampled = this.#sampler?.usage;
     const counted = this.#group?.read();
+    const { isForked = false } = this.#options;
+    const countedProcesses = counted?.peakProcesses && counted.peakProcesses + Number(isForked);
     return {
-      cpuMs: counted?.cpuMs ?? seen?.cpuMs,
-      peakMemoryBytes: counted?.peakMemoryBytes ?? seen?.peakMemoryBytes,
-      peakProcesses: this.#withForked(counted?.peakProcesses) ?? seen?.peakProcesses,
+      cpuMs: counted?.cpuMs ?? sampled?.cpuMs,
+      peakMemoryBytes: counted?.peakMemoryBytes ?? sampled?.peakMemoryBytes,
+      peakProcesses: countedProcesses ?? sampled?.peakProcesses,
       memoryKills: counted?.memoryKills ?? 0,
     };
   }
 
-  #withForked(processes: number | undefined): number | undefined {
-    return processes === undefined
-      ? undefined
-      : processes + Number(this.#options.isForked ?? false);
-  }
-
-  /**
-   * Counts a process that has no children yet, and makes none meanwhile, with the sandbox, and all
-   * that it will have. Rejects with SandboxError.
-   */
+  /** Moves a process without children into the control group. Rejects with SandboxError. */
   async enter(pid: number): Promise<void> {
     await this.#group?.add(pid);
   }
 
-  /** From now on the sandbox is watched. */
-  begin(firstPid: number, listener: Pick<WatchedSandbox, "onExceeded" | "onFailed">): void {
-    const { limits, privateMemory, commandIsChild } = this.#options;
+  /** Starts sampling. */
+  begin(firstPid: number, listener: Pick<SampledSandbox, "onExceeded" | "onFailed">): void {
     const [group, controls] = [this.#group, this.#cgroups?.controls];
-    this.#watch = this.#guard.watch({
+    this.#sampler = new UsageSampler({
+      ...this.#options,
+      ...listener,
       firstPid,
-      limits,
-      privateMemory,
-      commandIsChild,
       disk: this.#disk,
       group: controls && group && { controls, read: () => group.read() },
-      ...listener,
+      inTurn: (task) => this.#monitor.inTurn(task),
     });
+    this.#monitor.watch(this.#sampler);
   }
 
-  /** The command only waits for its call: it is looked at less often until `beginCall`. */
+  /** The command only waits for its call, until `beginCall`. */
   rest(): void {
-    this.#watch?.rest();
+    if (this.#sampler !== undefined) this.#monitor.watchIdle(this.#sampler);
   }
 
-  /** Nobody looks any more. What was seen so far is known. */
+  /** Ends sampling. Usage stays as of the last sample. */
   unwatch(): void {
-    this.#watch?.[Symbol.dispose]();
+    if (this.#sampler === undefined) return;
+    this.#monitor.remove(this.#sampler);
+    this.#sampler[Symbol.dispose]();
   }
 
-  /** The command is about to get a call, and what that brings lies in the work directory. */
+  /** The command gets a call, whose files are staged in the work directory. */
   beginCall(staged: Amount): void {
-    this.#watch?.beginCall(staged);
+    if (this.#sampler === undefined) return;
+    this.#sampler.stage(staged);
+    this.#monitor.watch(this.#sampler);
   }
 
-  /** To be called when the command has ended and the first process may still be there. */
-  lookLast(): void {
-    if (this.#group === undefined || this.#cgroups?.controls.cpu !== true) this.#watch?.lookLast();
+  /** Call when the command has ended and the first process may still be there. */
+  sampleLast(): void {
+    if (this.#group === undefined || this.#cgroups?.controls.cpu !== true)
+      this.#sampler?.sampleLast();
   }
 
-  /** Kills everything that counts with the sandbox, where there is a group. */
+  /** Kills all processes of the control group. */
   kill(): void {
     this.#group?.kill();
   }
 
   [Symbol.dispose](): void {
-    this.#watch?.[Symbol.dispose]();
+    this.unwatch();
     this.#disk[Symbol.dispose]();
     if (this.#group !== undefined) this.#cgroups?.discard(this.#group);
   }

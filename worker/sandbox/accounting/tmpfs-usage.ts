@@ -1,66 +1,52 @@
 /**
- * What a tool has put into the memory file systems of its sandbox.
+ * Usage of a sandbox's own tmpfs, such as /tmp.
  */
 import { statSync, statfsSync } from "node:fs";
 
-/**
- * Where a sandbox has file systems of its own in memory, and how to tell that it has been set up.
- */
-export interface PrivateMemory {
-  /** Paths inside of the file systems, none of which a tool can exchange. */
+/** Where a sandbox has tmpfs, and how to see that it is set up. */
+export interface TmpfsPlace {
+  /** Mount points inside. A tool cannot replace them. */
   readonly directories: readonly string[];
-  /**
-   * Where the work directory is inside, and on the host: what is in between is not the sandbox yet.
-   */
+  /** The work directory inside and on the host: until both are one, the sandbox is not set up. */
   readonly workDirInside: string;
   readonly workDir: string;
-  /**
-   * Whether the sandbox has devices of the host's, whose drivers map memory that is in no file
-   * system of either.
-   */
-  readonly hasDevices: boolean;
 }
 
-/** What is in them. */
-export interface PrivateMemoryUse {
+/** Bytes and files on all tmpfs of a sandbox. */
+export interface TmpfsAmount {
   readonly bytes: number;
   readonly files: number;
 }
 
-/** Looks at the memory file systems of one sandbox. */
-export class PrivateMemoryView {
+/** Reads the usage of one sandbox. */
+export class TmpfsUsage {
   readonly #root: string;
-  readonly #place: Omit<PrivateMemory, "hasDevices">;
+  readonly #place: TmpfsPlace;
   #devices: readonly number[] = [];
 
   /** @param firstPid a process that has the sandbox's root directory, or will have */
-  constructor(firstPid: number, place: Omit<PrivateMemory, "hasDevices">) {
+  constructor(firstPid: number, place: TmpfsPlace) {
     this.#root = `/proc/${firstPid}/root`;
     this.#place = place;
   }
 
-  /**
-   * The devices of the file systems, as stat(2) numbers them; none before the first use was read.
-   */
+  /** Device numbers, as of stat(2); empty before the first usage was read. */
   get devices(): readonly number[] {
     return this.#devices;
   }
 
-  /**
-   * Undefined before the sandbox is set up, after it is gone, and where the kernel lets this
-   * process not look inside.
-   */
-  read(): PrivateMemoryUse | undefined {
+  /** Undefined before the sandbox is set up, after its end, and where the kernel hides it. */
+  read(): TmpfsAmount | undefined {
     try {
       if (this.#devices.length === 0 && !this.#isSetUp()) return undefined;
-      const use = { bytes: 0, files: 0 };
+      const usage = { bytes: 0, files: 0 };
       for (const directory of this.#place.directories) {
         const { blocks, bfree, bsize, files, ffree } = statfsSync(this.#root + directory);
-        use.bytes += (blocks - bfree) * bsize;
-        // One of them is the top directory.
-        use.files += Math.max(0, files - ffree - 1);
+        usage.bytes += (blocks - bfree) * bsize;
+        // The top directory is one of them.
+        usage.files += Math.max(0, files - ffree - 1);
       }
-      return use;
+      return usage;
     } catch {
       return undefined;
     }

@@ -1,188 +1,144 @@
 /**
- * One sandbox under guard: what it uses in all, look by look, and the first of its limits that is
- * not enough.
+ * Usage of one sandbox, sample by sample, and the first limit that it exceeds.
  */
 import type { LimitName, LimitReached, Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "../cgroup/cgroup.ts";
-import { CpuTotal } from "./cpu-time.ts";
-import type { Amount, DiskWalk } from "./disk-usage.ts";
-import { HeldFilesSearch } from "./open-files.ts";
-import { MappingsSearch } from "./mappings.ts";
-import { type InTurn, MemoryTotal } from "./memory-usage.ts";
-import { OwnMounts } from "./own-mounts.ts";
-import { type PrivateMemory, type PrivateMemoryUse, PrivateMemoryView } from "./tmpfs-usage.ts";
-import { ProcessTree, type SeenProcess } from "./process-tree.ts";
 import type { Usage } from "../sandbox.ts";
+import { CpuTime } from "./cpu-time.ts";
+import type { Amount, DiskUsage } from "./disk-usage.ts";
+import { type InTurn, MemoryUsage, type Unshown } from "./memory-usage.ts";
+import { type OpenFiles, OpenFilesSearch } from "./open-files.ts";
+import { OwnMounts } from "./own-mounts.ts";
+import { ProcessTree, type ProcessSample } from "./process-tree.ts";
+import type { Sampled } from "./resource-monitor.ts";
+import { type TmpfsAmount, type TmpfsPlace, TmpfsUsage } from "./tmpfs-usage.ts";
 
-/** What a guard has to know of a sandbox. */
-export interface WatchedSandbox {
-  /** What runs inside descends from it; as this host numbers it. */
+/** A sandbox, as a sampler has to know it. */
+export interface SampledSandbox {
+  /** The ancestor of all its processes, as this host numbers it. */
   readonly firstPid: number;
-  /** Whether that process is not the command but its parent, which counts nowhere. */
+  /** Whether that process is the command's parent, which does not count. */
   readonly commandIsChild: boolean;
   readonly limits: Limits;
-  /**
-   * Its work directory, as it was before anything ran. It is not disposed while the sandbox is
-   * watched.
-   */
-  readonly disk: DiskWalk;
-  /** Memory file systems of its own, if it has some. */
-  readonly privateMemory: PrivateMemory | undefined;
-  /** Its control group, if it has one: what that bounds or counts is left to it. */
-  readonly group: WatchedGroup | undefined;
-  /** Told once, of the first limit that is not enough. It must not throw. */
+  /** Its work directory with the staged files. The caller owns it. */
+  readonly disk: DiskUsage;
+  readonly tmpfs: TmpfsPlace | undefined;
+  /** Devices of the host, whose drivers map memory of unknown file systems. */
+  readonly hasDevices: boolean;
+  /** Its control group, which bounds or counts instead. */
+  readonly group: SampledGroup | undefined;
+  /** Sandboxes count pages of memory one after the other. */
+  readonly inTurn: InTurn;
+  /** Called once, with the first exceeded limit. It must not throw. */
   onExceeded(limit: LimitReached): void;
-  /** Told once, instead, when nobody can say what it uses any more. It must not throw. */
+  /** Called once, instead, when its usage cannot be sampled. It must not throw. */
   onFailed(error: unknown): void;
 }
 
-/** What a guard asks of a control group. */
-export interface WatchedGroup {
+/** A control group, as a sampler has to know it. */
+export interface SampledGroup {
   readonly controls: Readonly<Record<CgroupControl, boolean>>;
   read(): CgroupUsage;
 }
 
-/** How long one look may take for files, see {@link Watched.look}. */
-interface FilesShare {
-  readonly filesMs: number;
-  readonly walkMs: number;
-  readonly mayBegin: boolean;
-}
-
 /** The owner disposes it when the sandbox's first process is gone. */
-export class Watched implements Disposable {
-  readonly #sandbox: WatchedSandbox;
+export class UsageSampler implements Sampled, Disposable {
+  readonly #sandbox: SampledSandbox;
   readonly #tree: ProcessTree;
-  readonly #cpu = new CpuTotal();
-  readonly #mappings: MappingsSearch;
-  readonly #heldFiles: HeldFilesSearch;
-  readonly #private: PrivateMemoryView | undefined;
+  readonly #cpu = new CpuTime();
+  readonly #openFiles: OpenFilesSearch;
+  readonly #tmpfs: TmpfsUsage | undefined;
   readonly #mounts: OwnMounts;
-  /** Undefined where the control group counts it. */
-  readonly #memory: MemoryTotal | undefined;
-  /** What is in the work directory and was not made inside. */
+  /** Undefined where the control group bounds it. */
+  readonly #memory: MemoryUsage | undefined;
   #staged: Amount;
-  /** What it may still add to its work directory. */
+  /** What the tool may still add to its work directory. */
   #left: Amount;
-  #hasMeasured = false;
+  #hasSampled = false;
   #peakProcesses: number | undefined;
   #isOver = false;
 
-  /**
-   * @param inTurn by which sandboxes take turns with what would keep too many threads busy at once
-   */
-  constructor(sandbox: WatchedSandbox, inTurn: InTurn) {
-    const { firstPid, disk, privateMemory, group } = sandbox;
+  constructor(sandbox: SampledSandbox) {
+    const { firstPid, disk, tmpfs, group, limits, inTurn } = sandbox;
     this.#sandbox = sandbox;
-    this.#staged = { bytes: disk.staged.bytes, files: disk.staged.files };
-    this.#left = { bytes: sandbox.limits.diskBytes, files: sandbox.limits.files };
+    this.#staged = disk.staged;
+    this.#left = { bytes: limits.diskBytes, files: limits.files };
     this.#tree = new ProcessTree(firstPid);
-    this.#mappings = new MappingsSearch(disk.device);
-    this.#heldFiles = new HeldFilesSearch(disk.device);
-    this.#private = privateMemory && new PrivateMemoryView(firstPid, privateMemory);
-    this.#mounts = new OwnMounts(firstPid, () => [disk.device, ...this.#ownMemory]);
+    this.#openFiles = new OpenFilesSearch(disk.device);
+    this.#tmpfs = tmpfs && new TmpfsUsage(firstPid, tmpfs);
+    this.#mounts = new OwnMounts(firstPid, () => [disk.device, ...(this.#tmpfs?.devices ?? [])]);
     if (group?.controls.memory === true) return;
-    this.#memory = new MemoryTotal({
-      boundBytes: sandbox.limits.memoryBytes,
+    this.#memory = new MemoryUsage({
+      boundBytes: limits.memoryBytes,
       tree: this.#tree,
-      files: this.#private,
-      foreignBytes: () => this.#foreignBytes,
-      mappings: this.#mappings,
+      unshown: () => this.#unshown(this.#tmpfs?.read()),
       inTurn,
-      onExceeded: (limit) => this.#tell(limit),
+      onExceeded: (limit) => this.#report(limit),
       onFailed: (error) => this.#fail(error),
     });
   }
 
-  /**
-   * Whether somebody was told of a limit, or it was disposed: then there is nothing to look for.
-   */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** What was used as far as was seen. */
+  get isUrgent(): boolean {
+    const { bytes, files } = this.#sandbox.disk.fileSystemGrowth;
+    return bytes > this.#left.bytes || files > this.#left.files;
+  }
+
+  /** As far as sampled. */
   get usage(): Omit<Usage, "wallMs"> {
     return {
-      cpuMs: this.#hasMeasured ? this.#cpu.totalMs : undefined,
+      cpuMs: this.#hasSampled ? this.#cpu.totalMs : undefined,
       peakMemoryBytes: this.#memory?.peakBytes,
       peakProcesses: this.#peakProcesses,
     };
   }
 
-  /**
-   * Whether its work directory may have grown beyond its limits while the walk through it was on
-   * its way: by no more than the file system holds more, and that is too much.
-   */
-  get isUrgent(): boolean {
-    const { bytes, files } = this.#sandbox.disk.heldMore;
-    return bytes > this.#left.bytes || files > this.#left.files;
-  }
-
-  /** Whether a walk through its work directory has started and goes on with the next look. */
-  get isWalking(): boolean {
-    return this.#sandbox.disk.isUnderWay;
-  }
-
-  /**
-   * Counts what has been put into the work directory from outside, besides what was there at first.
-   */
+  /** Files of a call that are staged later do not count either. */
   stage({ bytes, files }: Amount): void {
     this.#staged = { bytes: this.#staged.bytes + bytes, files: this.#staged.files + files };
   }
 
-  /**
-   * Looks at everything; at files, which may be many, for some milliseconds.
-   *
-   * @param walkMs that go into the walk through the work directory besides
-   * @param mayBegin whether a walk through the work directory may begin, which keeps descriptors
-   *   until it ends
-   */
-  look(filesMs: number, walkMs: number, mayBegin: boolean): void {
+  sample(filesMs: number, walkMs: number): void {
     if (this.#isOver) return;
     try {
-      this.#lookAtAll({ filesMs, walkMs, mayBegin });
+      const processes = this.#sampleProcesses();
+      if (processes.length <= Number(this.#sandbox.commandIsChild)) return;
+      this.#hasSampled = true;
+      const tmpfs = this.#tmpfs?.read();
+      const counted = this.#sandbox.group?.read();
+      this.#report(
+        this.#processesExceeded(processes) ??
+          this.#exceeded("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
+          this.#memoryRefused(counted) ??
+          this.#memory?.check(processes, this.#unshown(tmpfs)) ??
+          this.#filesExceeded(processes, tmpfs, filesMs, walkMs),
+      );
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #lookAtAll(share: FilesShare): void {
-    const processes = this.#lookAtProcesses();
-    if (processes.length <= Number(this.#sandbox.commandIsChild)) return;
-    this.#hasMeasured = true;
-    const memory = this.#private?.read();
-    const counted = this.#sandbox.group?.read();
-    this.#tell(
-      this.#processesReached(processes) ??
-        this.#beyond("cpuSeconds", (counted?.cpuMs ?? this.#cpu.totalMs) / 1000) ??
-        this.#memoryRefused(counted) ??
-        this.#memory?.look(processes, memory?.bytes ?? 0) ??
-        this.#filesReached(processes, memory, share),
-    );
-  }
-
-  /**
-   * Looks at processor time when the command has ended: the first process may still know what all
-   * have used.
-   */
-  lookLast(): void {
+  /** The last CPU time, when the command has ended and the first process may still be there. */
+  sampleLast(): void {
     try {
-      if (this.#lookAtProcesses().length > 0) this.#hasMeasured = true;
+      if (this.#sampleProcesses().length > 0) this.#hasSampled = true;
     } catch {
-      // What was seen before is all that is known.
+      // The last sample stands.
     }
-  }
-
-  #lookAtProcesses(): readonly SeenProcess[] {
-    const processes = this.#tree.look(this.#memory !== undefined);
-    this.#cpu.add(processes);
-    return processes;
   }
 
   [Symbol.dispose](): void {
     this.#isOver = true;
-    this.#mappings[Symbol.dispose]();
+    this.#openFiles[Symbol.dispose]();
+  }
+
+  #sampleProcesses(): readonly ProcessSample[] {
+    const processes = this.#tree.sample(this.#memory !== undefined);
+    this.#cpu.add(processes);
+    return processes;
   }
 
   #fail(error: unknown): void {
@@ -191,80 +147,81 @@ export class Watched implements Disposable {
     this.#sandbox.onFailed(error);
   }
 
-  #tell(limit: LimitReached | undefined): void {
+  #report(limit: LimitReached | undefined): void {
     if (limit === undefined || this.#isOver) return;
     this.#isOver = true;
     this.#sandbox.onExceeded(limit);
   }
 
-  #beyond(limit: LimitName, value: number): LimitReached | undefined {
+  #exceeded(limit: LimitName, value: number): LimitReached | undefined {
     const bound = this.#sandbox.limits[limit];
     return value > bound ? { limit, bound, peak: value } : undefined;
   }
 
-  #processesReached(processes: readonly SeenProcess[]): LimitReached | undefined {
-    const all = processes.reduce((sum, { threads }) => sum + threads, 0);
-    const count = all - Number(this.#sandbox.commandIsChild);
+  #processesExceeded(processes: readonly ProcessSample[]): LimitReached | undefined {
+    const threads = processes.reduce((sum, process) => sum + process.threads, 0);
+    const count = threads - Number(this.#sandbox.commandIsChild);
     this.#peakProcesses = Math.max(this.#peakProcesses ?? 0, count);
-    return this.#beyond("processes", count);
+    return this.#exceeded("processes", count);
   }
 
   /**
-   * Where memory is used up, the kernel may kill one process only, and the others go on without it.
-   * What is others' is in no group's account, and of what is mapped of it nobody can say how much
-   * that is.
+   * The kernel may have killed one process only. Foreign memory is in no group's account, and of
+   * mapped foreign memory the size is unknown.
    */
   #memoryRefused(counted: CgroupUsage | undefined): LimitReached | undefined {
     const bound = this.#sandbox.limits.memoryBytes;
     const { memoryKills = 0, peakMemoryBytes } = counted ?? {};
-    const foreign = this.#foreignBytes;
-    const peak = foreign > 0 && peakMemoryBytes !== undefined ? peakMemoryBytes + foreign : 0;
-    if (peak > bound) return { limit: "memoryBytes", bound, peak };
-    if (memoryKills === 0 && !this.#mappings.hasForeign) return undefined;
+    const foreignBytes = this.#most((use) => use.foreignBytes);
+    const peak = (peakMemoryBytes ?? 0) + foreignBytes;
+    if (peakMemoryBytes !== undefined && foreignBytes > 0 && peak > bound)
+      return { limit: "memoryBytes", bound, peak };
+    const isForeign = this.#openFiles.uses.some(({ mapped }) => mapped.isForeign);
+    if (memoryKills === 0 && !isForeign) return undefined;
     return { limit: "memoryBytes", bound, peak: peakMemoryBytes };
   }
 
-  /** Bytes in memory file systems of other sandboxes that are there because of this one. */
-  get #foreignBytes(): number {
-    const sums = this.#heldFiles.uses.map(({ foreignMemory }) =>
-      [...foreignMemory.values()].reduce((sum, bytes) => sum + bytes, 0),
-    );
-    return Math.max(...sums);
+  #unshown(tmpfs: TmpfsAmount | undefined): Unshown {
+    const [whole, found] = this.#openFiles.uses;
+    const isLarger = found.mapped.sharedBytes > whole.mapped.sharedBytes;
+    return {
+      tmpfsBytes: tmpfs?.bytes ?? 0,
+      otherBytes: this.#most(({ mapped, foreignBytes }) => mapped.kernelBytes + foreignBytes),
+      shared: isLarger ? found.mapped : whole.mapped,
+    };
   }
 
-  /** Devices of its memory file systems; none before it has been set up. */
-  get #ownMemory(): readonly number[] {
-    return this.#private?.devices ?? [];
+  /** The larger of the last complete search for open files, and this one so far. */
+  #most(bytesOf: (use: OpenFiles) => number): number {
+    return Math.max(...this.#openFiles.uses.map(bytesOf));
   }
 
-  #filesReached(
-    processes: readonly SeenProcess[],
-    memory: PrivateMemoryUse | undefined,
-    { filesMs, walkMs, mayBegin }: FilesShare,
+  #filesExceeded(
+    processes: readonly ProcessSample[],
+    tmpfs: TmpfsAmount | undefined,
+    filesMs: number,
+    walkMs: number,
   ): LimitReached | undefined {
-    const { disk, limits } = this.#sandbox;
-    const staged = this.#staged;
-    // Counted from here: looking at many processes takes long, and is none of the files' time.
+    const { disk, limits, hasDevices } = this.#sandbox;
+    // From here: sampling many processes is not the files' time.
     const untilMs = performance.now() + filesMs;
-    const shareMs = filesMs / 3;
-    const mounts = this.#ownMemory.length > 0 ? this.#mounts : undefined;
-    const mapped = this.#sandbox.privateMemory?.hasDevices === true ? undefined : mounts;
-    this.#mappings.goOn(processes, untilMs - 2 * shareMs, mapped);
-    this.#heldFiles.goOn(processes, this.#mappings.files, untilMs - shareMs, mounts);
-    if (mayBegin || disk.isUnderWay) disk.goOn(untilMs + walkMs);
+    const mounts = this.#tmpfs?.devices.length ? this.#mounts : undefined;
+    const mappedMounts = hasDevices ? undefined : mounts;
+    this.#openFiles.goOn(processes, untilMs - filesMs / 2, mounts, mappedMounts);
+    disk.goOn(untilMs + walkMs);
     let [bytes, files] = [0, 0];
     for (const named of disk.uses) {
-      for (const held of this.#heldFiles.uses) {
-        if (named.isUncountable || held.isUncountable)
+      for (const open of this.#openFiles.uses) {
+        if (named.isUncountable || open.isUncountable)
           return { limit: "files", bound: limits.files, peak: undefined };
-        const unnamed = [...held.files].filter(([inode]) => !named.inodes.has(inode));
-        const unnamedBytes = unnamed.reduce((sum, [, heldBytes]) => sum + heldBytes, 0);
-        bytes = Math.max(bytes, named.bytes + unnamedBytes - staged.bytes);
-        files = Math.max(files, named.files + unnamed.length - staged.files);
+        const deleted = [...open.deletedFiles].filter(([inode]) => !named.inodes.has(inode));
+        const deletedBytes = deleted.reduce((sum, [, size]) => sum + size, 0);
+        bytes = Math.max(bytes, named.bytes + deletedBytes - this.#staged.bytes);
+        files = Math.max(files, named.files + deleted.length - this.#staged.files);
       }
     }
-    files += memory?.files ?? 0;
+    files += tmpfs?.files ?? 0;
     this.#left = { bytes: limits.diskBytes - bytes, files: limits.files - files };
-    return this.#beyond("diskBytes", bytes) ?? this.#beyond("files", files);
+    return this.#exceeded("diskBytes", bytes) ?? this.#exceeded("files", files);
   }
 }

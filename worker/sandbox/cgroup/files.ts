@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { readRecord } from "../proc/files.ts";
+import { readText } from "../proc/files.ts";
 
 const writeAsync = promisify<number, string>(write);
 
@@ -50,7 +50,7 @@ export class CgroupFiles {
   /** The same of a file that the kernel writes at once, for a third of the price. */
   readRecord(path: string): string | undefined {
     try {
-      return readRecord(this.onHost(path));
+      return readText(this.onHost(path));
     } catch {
       return undefined;
     }

@@ -1,6 +1,6 @@
 /**
- * When a walk through a work directory is urgent, and when it begins. A real process stands for a
- * sandbox.
+ * When a walk through a work directory is urgent, and a sample that fails. A real process stands
+ * for a sandbox.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,81 +8,62 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { LimitReached } from "../../../../worker/protocol/resource-limits.ts";
-import { builtInProfiles } from "../../../../worker/sandbox/profile.ts";
+import { DiskUsage } from "../../../../worker/sandbox/accounting/disk-usage.ts";
+import {
+  type SampledGroup,
+  UsageSampler,
+} from "../../../../worker/sandbox/accounting/usage-sampler.ts";
 import { ownFileSystem } from "../../../support/own-file-system.ts";
-import { DiskWalk } from "../../../../worker/sandbox/accounting/disk-usage.ts";
-import { Watched, type WatchedGroup } from "../../../../worker/sandbox/accounting/usage-sampler.ts";
+import { sandboxOf } from "./sampled-process.ts";
 
 const MiB = 1024 * 1024;
-/** Milliseconds in which all there is here is looked at. */
+/** Milliseconds in which all there is here is sampled. */
 const longMs = 10_000;
 
-async function watch(diskBytes: number, group?: WatchedGroup) {
+async function newSampler(diskBytes: number, group?: SampledGroup) {
   const child = spawn("/usr/bin/sleep", ["600"]);
   await once(child, "spawn");
   const top = await ownFileSystem();
-  const disk = new DiskWalk(top);
-  const told: LimitReached[] = [];
+  const disk = new DiskUsage(top);
+  const reported: LimitReached[] = [];
   const failures: unknown[] = [];
-  const { limits } = builtInProfiles.get("permissive")!;
-  const watched = new Watched(
-    {
-      firstPid: child.pid!,
-      commandIsChild: false,
-      limits: { ...limits, diskBytes },
-      disk,
-      privateMemory: undefined,
-      group,
-      onExceeded: (limit) => told.push(limit),
-      onFailed: (error) => failures.push(error),
-    },
-    (task) => task(),
-  );
-  onTestFinished(async () => {
+  const sandbox = await sandboxOf(child.pid!, { diskBytes }, (limit) => void reported.push(limit));
+  const onFailed = (error: unknown) => void failures.push(error);
+  const sampler = new UsageSampler({ ...sandbox, disk, group, onFailed });
+  onTestFinished(() => {
     child.kill("SIGKILL");
-    watched[Symbol.dispose]();
+    sampler[Symbol.dispose]();
     disk[Symbol.dispose]();
   });
   const add = (name: string, mebibytes: number): Promise<void> =>
     writeFile(join(top, name), Buffer.alloc(mebibytes * MiB, 1));
-  return { watched, told, failures, add };
+  return { sampler, reported, failures, add };
 }
 
-test("a walk is urgent while the file system holds more by as much as a sandbox may still add", async () => {
-  const { watched, told, add } = await watch(16 * MiB);
-  expect(watched.isUrgent).toBe(false);
+test("a walk is urgent while the file system has grown by as much as a sandbox may still add", async () => {
+  const { sampler, reported, add } = await newSampler(16 * MiB);
+  expect(sampler.isUrgent).toBe(false);
   await add("allowed", 12);
-  watched.look(longMs, 0, true);
+  sampler.sample(longMs, 0);
   // The walk that has seen it began when it was there: 4 MiB are left.
-  expect(watched.isUrgent).toBe(false);
+  expect(sampler.isUrgent).toBe(false);
   await add("more", 8);
-  expect(watched.isUrgent).toBe(true);
-  expect(told).toEqual([]);
-  watched.look(longMs, 0, true);
-  expect(told).toMatchObject([{ limit: "diskBytes", bound: 16 * MiB }]);
+  expect(sampler.isUrgent).toBe(true);
+  expect(reported).toEqual([]);
+  sampler.sample(longMs, 0);
+  expect(reported).toMatchObject([{ limit: "diskBytes", bound: 16 * MiB }]);
 });
 
-test("a walk begins when it may, and then goes on whether one may begin or not", async () => {
-  const { watched, told, add } = await watch(MiB);
-  await add("file", 2);
-  for (let looks = 0; looks < 10; looks++) watched.look(longMs, 0, false);
-  expect([watched.isWalking, told]).toEqual([false, []]);
-  watched.look(-longMs, 0, true);
-  expect(watched.isWalking).toBe(true);
-  watched.look(longMs, 0, false);
-  expect(told).toMatchObject([{ limit: "diskBytes", bound: MiB }]);
-});
-
-test("a look that fails is told of, once, and is the last", async () => {
+test("a sample that fails is reported, once, and is the last", async () => {
   const error = new Error("no such group");
-  const { watched, told, failures } = await watch(MiB, {
+  const { sampler, reported, failures } = await newSampler(MiB, {
     controls: { memory: true, processes: true, cpu: true },
     read: () => {
       throw error;
     },
   });
-  watched.look(longMs, 0, true);
-  watched.look(longMs, 0, true);
-  expect(watched.isOver).toBe(true);
-  expect([told, failures]).toEqual([[], [error]]);
+  sampler.sample(longMs, 0);
+  sampler.sample(longMs, 0);
+  expect(sampler.isOver).toBe(true);
+  expect([reported, failures]).toEqual([[], [error]]);
 });
