@@ -1,4 +1,4 @@
-"""Makes more files in private memory than it may, of which each takes memory of the kernel."""
+"""Makes more files on tmpfs than it may, of which each takes memory of the kernel."""
 
 import os
 

@@ -1,5 +1,5 @@
 """
-Looks for the files of a call that runs at the same time: work directory, private memory, temporary
+Looks for the files of a call that runs at the same time: work directory, tmpfs, temporary
 files.
 """
 

@@ -1,4 +1,4 @@
-"""Puts more into private memory than fits there."""
+"""Puts more on tmpfs than fits there."""
 
 import os
 

@@ -17,7 +17,7 @@ const longest = [
   "conformance/broker.amqp.test.ts",
   "integration/doctor/attacks.test.ts",
   "conformance/sandbox-backend.template.test.ts",
-  "integration/sandbox/totals.test.ts",
+  "integration/sandbox/accounting.test.ts",
 ];
 
 export class LongestFirst extends BaseSequencer {

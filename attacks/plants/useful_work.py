@@ -11,7 +11,7 @@ import threading
 
 
 def attack(target):
-    """Uses devices, private memory, threads, processes and files; says what did not work."""
+    """Uses devices, tmpfs, threads, processes and files; says what did not work."""
     failures = []
 
     def need(what, works):

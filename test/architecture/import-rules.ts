@@ -41,7 +41,7 @@ export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
 export const plainFolders: readonly string[] = [
   "worker/sandbox/cgroup/",
   "worker/sandbox/proc/",
-  "worker/sandbox/totals/",
+  "worker/sandbox/accounting/",
   "worker/sandbox/work/",
 ];
 

@@ -565,7 +565,7 @@ async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0])
         uid: sandboxUid,
         seccomp: undefined,
         placement: [],
-        openTotals: undefined,
+        openUsage: undefined,
         argv: ["/usr/bin/python3", "-B", "-c", program, name, JSON.stringify(attempts[name])],
         options: bwrapOptions({
           profile: { ...builtInProfiles.get("restrictive")!, terminals: true },

@@ -35,7 +35,7 @@ export const limitFacts = {
   memoryBytes: {
     ...{ word: "memory", field: "memory_mb", min: 16, max: 1_048_576, ...mebibytes },
     description:
-      "memory of the sandbox, files in private memory included; and address space of each Python process",
+      "memory of the sandbox, tmpfs files included; and address space of each Python process",
   },
   cpuSeconds: {
     ...{ word: "cpu_time", field: "cpu_seconds", unit: "seconds", scale: 1, min: 1, max: 86_400 },
@@ -67,7 +67,7 @@ export const limitFacts = {
   },
   files: {
     ...{ word: "files", field: "files", min: 16, max: 10_000_000, ...plain },
-    description: "files and directories that the tool may make, on disk and in private memory",
+    description: "files and directories that the tool may make, on disk and on tmpfs",
   },
   statusBytes: {
     ...{ word: "status", field: "status_kb", unit: "bytes", scale: KiB, min: 1, max: 1_048_576 },
@@ -85,8 +85,8 @@ export const limitNames = Object.keys(limitFacts) as readonly LimitName[];
 export type Limits = Readonly<Record<LimitName, number>>;
 
 /**
- * Who keeps a limit. `kernel`: nothing gets past it. `guard`: the worker looks at what is used and
- * ends the sandbox beyond; between two looks it can be more. `none`: nobody, on this host.
+ * Enforcer of a limit. `kernel`: it cannot be exceeded. `guard`: the worker samples usage and kills
+ * the sandbox, which can exceed it between two samples. `none`: this host does not enforce it.
  */
 export type Mechanism = "kernel" | "guard" | "none";
 

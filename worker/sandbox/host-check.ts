@@ -29,8 +29,8 @@ export const checkNames = [
  * | `network-namespace` | a sandbox without the host's network can be made                               |
  * | `seccomp`           | the filter of system calls is on                                               |
  * | `rlimits`           | rlimits are in force, and processes are counted for each sandbox               |
- * | `tmpfs`             | private file systems in memory end at their size                               |
- * | `guard`             | the worker sees what a sandbox uses: processes, memory, private files          |
+ * | `tmpfs`             | tmpfs ends at its size                                                         |
+ * | `guard`             | the worker sees what a sandbox uses: processes, memory, tmpfs                  |
  * | `cgroups`           | the kernel keeps totals of memory and processes, and counts CPU time           |
  */
 export type CheckName = (typeof checkNames)[number];

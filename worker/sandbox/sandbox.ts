@@ -128,8 +128,8 @@ export interface Execution {
  * filter for this architecture. `resident-memory`: the kernel does not show what processes hold, so
  * nothing bounds it. `isolation`: nothing is kept apart, the command sees and reaches what its user
  * does on the host; that is so by the choice of backend. `held-files`: the worker may not look into
- * sandboxes, so the limits of disk and files count neither files that a process holds open without
- * a name, nor those in private memory. `host-name`: sandboxes see the host's name.
+ * sandboxes, so the limits of disk and files count neither open deleted files nor those on
+ * tmpfs. `host-name`: sandboxes see the host's name.
  */
 export type Unenforced =
   "fresh-proc" | "seccomp" | "resident-memory" | "isolation" | "held-files" | "host-name";

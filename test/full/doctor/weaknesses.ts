@@ -475,7 +475,7 @@ function templateFilter()`,
     named: { attacks: ["many_files_on_disk"] },
   },
   {
-    what: "private file systems have no size",
+    what: "tmpfs has no size",
     edits: changed('list.filter((one, index) => one !== "--size" && list[index - 1] !== "--size")'),
     named: { attacks: ["temporary_files"] },
   },

@@ -378,7 +378,7 @@ describe("on a host without", () => {
   );
 
   test(
-    "the right to look into other users' processes the guard of a root is held partly",
+    "the right to look into other users' processes the check guard of a root is held partly",
     { tags: "full" },
     async (context) => {
       context.skip(process.getuid?.() !== 0, "needs root");

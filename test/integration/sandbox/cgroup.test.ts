@@ -238,7 +238,6 @@ const stepAside = `
   import { readFileSync } from "node:fs";
   const { passOn } = await import("${moduleOf("cgroup/delegation")}");
   const { CgroupFiles } = await import("${moduleOf("cgroup/files")}");
-  const { systemClock } = await import("${moduleOf("../support/clock")}");
   const [directory, controller] = process.argv.slice(1);
   const child = spawn("/bin/cat", { stdio: ["pipe", "ignore", "inherit"] });
   await once(child, "spawn");
@@ -248,7 +247,7 @@ const stepAside = `
   }));
   say();
   try {
-    const passed = passOn({ files: new CgroupFiles(), clock: systemClock }, directory, [controller]);
+    const passed = passOn(new CgroupFiles(), directory, [controller]);
     say();
     passed[Symbol.dispose]();
   } catch (error) {

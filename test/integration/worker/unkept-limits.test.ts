@@ -62,7 +62,7 @@ test("an answer names what rlimits would keep as kept by nobody where there are 
 });
 
 test(
-  "an answer names private file systems as bounded by nobody where they have no end",
+  "an answer names tmpfs as bounded by none where it has no size",
   { tags: "full" },
   async () => {
     expect(await mechanisms("/^--size$/{N;d}", "", "user-namespaces,rlimits")).toMatchObject({

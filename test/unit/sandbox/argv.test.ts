@@ -257,7 +257,7 @@ describe("every sandbox", () => {
     },
   );
 
-  test("mounts what it is asked to in order, after the private file systems that could cover it", () => {
+  test("mounts what it is asked to in order, after the tmpfs that could cover it", () => {
     const list = options("permissive", {
       mounts: [
         { source: "/a", target: "/var/a" },

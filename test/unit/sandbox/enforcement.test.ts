@@ -18,14 +18,14 @@ const everything: Keepers = {
 const noGroup = { memory: false, processes: false, cpu: false };
 
 describe("of a sandbox", () => {
-  test("the kernel keeps memory where there is a group for it, else the guard", () => {
+  test("the kernel keeps memory where there is a group for it, else the resource monitor", () => {
     expect(enforcementOf(everything).memoryBytes).toBe("kernel");
     expect(enforcementOf({ ...everything, group: noGroup }).memoryBytes).toBe("guard");
     const blind = { ...everything, group: noGroup, seesProcesses: false };
     expect(enforcementOf(blind).memoryBytes).toBe("none");
   });
 
-  test("the guard keeps CPU time as long as something counts it", () => {
+  test("the resource monitor keeps CPU time as long as something counts it", () => {
     const withoutSight = { ...everything, seesProcesses: false };
     expect(enforcementOf(everything).cpuSeconds).toBe("guard");
     expect(enforcementOf(withoutSight).cpuSeconds).toBe("guard");

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { limitOfSignal } from "../../../worker/sandbox/exit-reason.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import type { TotalUsage } from "../../../worker/sandbox/totals/totals.ts";
+import type { TotalUsage } from "../../../worker/sandbox/accounting/sandbox-usage.ts";
 
 const { limits } = restrictiveProfile;
 const cpuMs = limits.cpuSeconds * 1000;

@@ -154,7 +154,7 @@ describe("a check is not held when", () => {
     ["processes are counted together", "rlimits", "partly", all({ startedProcesses: 2 })],
     ["a file system in memory has no end", "tmpfs", "missing", all({ endless: ["/dev/shm"] })],
     ["processes are hidden", "guard", "missing", all({ seesProcesses: false })],
-    ["only private files are hidden", "guard", "partly", all({ seesFiles: false })],
+    ["only tmpfs usage is hidden", "guard", "partly", all({ seesFiles: false })],
     [
       "some controllers are not there",
       "cgroups",

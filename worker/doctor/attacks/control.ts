@@ -13,8 +13,8 @@ import {
 } from "../../protocol/resource-limits.ts";
 import type { PreparedTool } from "../../runners/runner.ts";
 import { markOptions } from "../../sandbox/orphans.ts";
-import { DiskWalk } from "../../sandbox/totals/disk-use.ts";
-import { Guard } from "../../sandbox/totals/guard.ts";
+import { ResourceMonitor } from "../../sandbox/accounting/resource-monitor.ts";
+import { SandboxUsage } from "../../sandbox/accounting/sandbox-usage.ts";
 import { type Subprocess, killWithChildren, startSubprocess } from "../../sandbox/subprocess.ts";
 import type { Attack } from "./attack.ts";
 import type { Plants } from "./plants.ts";
@@ -129,14 +129,14 @@ async function endedWithin(
   limits: Limits,
 ): Promise<LimitReached | undefined> {
   let exceeded: LimitReached | undefined;
-  using disk = new DiskWalk(directory);
-  using _watched = new Guard().watch({
-    firstPid: child.pid,
+  using usage = await SandboxUsage.open(new ResourceMonitor(), undefined, {
     commandIsChild: true,
     limits: timesRoom(limits),
-    disk,
-    privateMemory: undefined,
-    group: undefined,
+    workDir: directory,
+    tmpfs: undefined,
+    hasDevices: false,
+  });
+  usage.begin(child.pid, {
     onExceeded: (limit) => {
       exceeded = limit;
       killWithChildren(child);

@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import type { CgroupsFound } from "../cgroup/cgroup.ts";
 import { openCgroups } from "../cgroup/host-cgroups.ts";
-import { Guard } from "../totals/guard.ts";
+import { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import {
   type CheckName,
   type HostCheck,
@@ -39,7 +39,7 @@ import type { BubblewrapSettings } from "./settings.ts";
 
 /** Options of the bubblewrap backend. */
 export interface BubblewrapOptions extends BackendOptions, BubblewrapSettings {
-  /** Leaves control groups alone, so that the guard keeps what they would. */
+  /** Leaves control groups alone, so that the resource monitor does their work. */
   readonly withoutCgroups?: boolean;
   /** Work in the scratch directory that needs no sandbox: it is done while the host is probed. */
   readonly alongside?: ((scratchDir: string) => Promise<unknown>) | undefined;
@@ -71,8 +71,8 @@ export async function openBubblewrap(
   const { uid, newId, clock, bwrapBin } = options;
   const shared = opened.use(new SharedDirectories(join(root, "shared"), uid, newId, clock));
   const mark = workDirs.sandboxMark;
-  const guard = new Guard();
-  const parts = { bwrapBin, uid, clock, host, mark, guard, cgroups: found?.cgroups };
+  const monitor = new ResourceMonitor();
+  const parts = { bwrapBin, uid, clock, host, mark, monitor, cgroups: found?.cgroups };
   const { checks } = report;
   return new Backend(parts, checks, found, workDirs, shared, newId, opened.move());
 }

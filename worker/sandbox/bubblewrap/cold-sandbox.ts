@@ -3,9 +3,9 @@
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
+import { SandboxUsage, type SandboxUsageOptions } from "../accounting/sandbox-usage.ts";
 import type { Cgroups } from "../cgroup/cgroup.ts";
-import type { Guard } from "../totals/guard.ts";
-import type { PrivateMemory } from "../totals/private-memory.ts";
+import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import type { Profile } from "../profile.ts";
 import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
@@ -17,7 +17,6 @@ import {
   type Unenforced,
   workDirInside,
 } from "../sandbox.ts";
-import { Totals } from "../totals/totals.ts";
 import type { WorkDir } from "../work/work-dir.ts";
 import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe/probe.ts";
@@ -33,7 +32,7 @@ export interface ColdSandboxParts {
   readonly host: HostFacts;
   /** What tells this worker's sandboxes from others'. */
   readonly mark: string;
-  readonly guard: Guard;
+  readonly monitor: ResourceMonitor;
   readonly cgroups: Cgroups | undefined;
 }
 
@@ -128,7 +127,7 @@ export class ColdSandbox implements Sandbox {
         seccomp: isTemplate ? templateFilter() : host.seccomp,
         hasChannel: kind === "wait",
         hasStdin: kind === "call" && (launch.hasStdin ?? false),
-        openTotals: () => this.#openTotals(),
+        openUsage: () => this.#openUsage(),
         placement: placement(limits, cpuIds, this.#turn),
         argv: [...prefix, ...launch.argv],
         options: bwrapOptions({
@@ -149,13 +148,11 @@ export class ColdSandbox implements Sandbox {
     return this.#execution;
   }
 
-  async #openTotals(): Promise<Totals> {
-    const { guard, cgroups } = this.#parts;
-    return Totals.open(guard, cgroups, {
+  async #openUsage(): Promise<SandboxUsage> {
+    const { monitor, cgroups } = this.#parts;
+    return SandboxUsage.open(monitor, cgroups, {
       limits: this.limits,
-      workDir: this.workDir.path,
-      privateMemory: privateMemoryOf(this.#request, this.workDir.path),
-      commandIsChild: true,
+      ...usageOptions(this.#request, this.workDir.path),
     });
   }
 
@@ -177,20 +174,21 @@ function templateFilter(): Uint8Array | undefined {
   return isFilteredArch(process.arch) ? seccompProgram(process.arch, "template") : undefined;
 }
 
-/** Paths inside of memory file systems that a tool can write to. */
+/** Mount points of tmpfs that a tool can write to. */
 export function memoryDirectories({ hasVar }: Pick<Profile, "hasVar">): readonly string[] {
   return ["/tmp", "/dev/shm", ...(hasVar ? ["/var"] : [])];
 }
 
-/** What is known of them before a sandbox starts. */
-export function privateMemoryOf(
+/** How a sandbox is accounted for, but for its limits. */
+export function usageOptions(
   { profile, devices }: Pick<SandboxRequest, "profile" | "devices">,
   workDir: string,
-): PrivateMemory {
+): Omit<SandboxUsageOptions, "limits"> {
+  const directories = memoryDirectories(profile);
   return {
-    directories: memoryDirectories(profile),
-    workDirInside,
     workDir,
+    tmpfs: { directories, workDirInside, workDir },
     hasDevices: devices.length > 0,
+    commandIsChild: true,
   };
 }

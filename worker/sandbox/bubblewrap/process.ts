@@ -5,14 +5,14 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
+import type { Amount } from "../accounting/disk-usage.ts";
+import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";
 import { limitOfSignal } from "../exit-reason.ts";
 import { markOptions } from "../orphans.ts";
 import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren, startSubprocess } from "../subprocess.ts";
-import type { Amount } from "../totals/disk-use.ts";
-import type { TotalUsage, Totals } from "../totals/totals.ts";
 import { awaitEnd, putLast } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
@@ -36,11 +36,8 @@ export interface BwrapCommand {
   readonly hasStdin?: boolean;
   /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
   readonly placement: readonly string[];
-  /**
-   * Opens what keeps the sandbox's totals, which is disposed with the sandbox; undefined for a
-   * trial that needs none.
-   */
-  readonly openTotals: (() => Promise<Totals>) | undefined;
+  /** Opens the accounting, disposed with the sandbox; undefined for a trial without. */
+  readonly openUsage: (() => Promise<SandboxUsage>) | undefined;
 }
 
 /** Options in the form that `--args FD` reads: each ended by a NUL. */
@@ -50,7 +47,7 @@ export function encodeArgs(options: readonly string[]): string {
 
 /** Starts bubblewrap. Throws SandboxError when the program itself cannot be started. */
 export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<BwrapExecution> {
-  let totals: Totals | undefined;
+  let usage: SandboxUsage | undefined;
   try {
     // Descriptors: options and filter in, report out. The environment is empty because the
     // sandbox's first process shows the one bubblewrap was started with, whatever --clearenv says
@@ -77,15 +74,15 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       // bubblewrap makes no process before it has its options. It can load meanwhile.
       beforeInputs: async (pid) => {
         putLast(pid);
-        totals = await command.openTotals?.();
-        await totals?.enter(pid);
+        usage = await command.openUsage?.();
+        await usage?.enter(pid);
       },
       hasReport: true,
     });
     if (child.report === undefined) throw new Error("the child has no report descriptor");
-    return new BwrapExecution(child, child.report, clock, totals);
+    return new BwrapExecution(child, child.report, clock, usage);
   } catch (error) {
-    totals?.[Symbol.dispose]();
+    usage?.[Symbol.dispose]();
     throw new SandboxError(`cannot start ${command.bwrapBin}`, { cause: error });
   }
 }
@@ -96,7 +93,7 @@ export class BwrapExecution implements Execution {
   readonly #child: Subprocess;
   readonly #clock: Clock;
   readonly #report: StatusReport = {};
-  readonly #totals: Totals | undefined;
+  readonly #usage: SandboxUsage | undefined;
   /** Fulfils when the sandbox's first process is known, or will never be. */
   readonly #started: Promise<void>;
   #startMs: number;
@@ -106,12 +103,12 @@ export class BwrapExecution implements Execution {
   #exceeded: ExitReport["exceeded"];
   #failure: SandboxError | undefined;
 
-  constructor(child: Subprocess, report: Readable, clock: Clock, totals: Totals | undefined) {
+  constructor(child: Subprocess, report: Readable, clock: Clock, usage: SandboxUsage | undefined) {
     this.#child = child;
     this.#clock = clock;
     this.#startMs = clock.monotonicMs();
-    this.#totals = totals;
-    const { started, ended } = readReport(report, this.#report, () => totals?.lookLast());
+    this.#usage = usage;
+    const { started, ended } = readReport(report, this.#report, () => usage?.sampleLast());
     this.#started = started;
     this.exited = this.#watch(ended);
     this.#stopping = new Stopping(
@@ -151,15 +148,15 @@ export class BwrapExecution implements Execution {
     return this.#report.networkNamespace;
   }
 
-  /** The command has nothing to do until `beginCall`, and is looked at less often. */
+  /** The command has nothing to do until `beginCall`, and is sampled less often. */
   async rest(): Promise<void> {
     await this.#started;
-    this.#totals?.rest();
+    this.#usage?.rest();
   }
 
-  /** The command only makes others from now on, each of which is looked at by itself. */
+  /** The command only makes others from now on, each of which is sampled by itself. */
   unwatch(): void {
-    this.#totals?.unwatch();
+    this.#usage?.unwatch();
   }
 
   /**
@@ -167,7 +164,7 @@ export class BwrapExecution implements Execution {
    * directory.
    */
   beginCall(staged: Amount): void {
-    this.#totals?.beginCall(staged);
+    this.#usage?.beginCall(staged);
     this.#startMs = this.#clock.monotonicMs();
   }
 
@@ -211,13 +208,13 @@ export class BwrapExecution implements Execution {
     if (first !== undefined) signalQuietly(first, "SIGKILL");
     // One that is born now would wait for bubblewrap for ever.
     else killWithChildren(this.#child);
-    this.#totals?.kill();
+    this.#usage?.kill();
     this.#child.kill("SIGKILL");
   }
 
   async #watch(reported: Promise<void>): Promise<ExitReport> {
     try {
-      using totals = this.#totals;
+      using usage = this.#usage;
       await this.#started;
       this.#begin();
       const exit = await this.#child.exited;
@@ -228,7 +225,7 @@ export class BwrapExecution implements Execution {
       await awaitOutput(this.#child, this.#clock);
       if (this.#failure !== undefined) throw this.#failure;
       const end = ending(this.#report, exit);
-      const used = totals?.usage ?? unknownUsage;
+      const used = usage?.usage ?? unknownUsage;
       const { cpuMs, peakMemoryBytes, peakProcesses } = used;
       const wallMs = this.#clock.monotonicMs() - this.#startMs;
       return {
@@ -243,16 +240,18 @@ export class BwrapExecution implements Execution {
     }
   }
 
-  /** Has the sandbox watched from the birth of its first process on. */
+  /** Samples the sandbox from the birth of its first process on. */
   #begin(): void {
     const first = this.#report.childPid;
     if (first === undefined) return;
-    this.#totals?.begin(first, {
+    this.#usage?.begin(first, {
       onExceeded: (limit) => {
         if (!this.#isGone) this.end(limit);
       },
       onFailed: (error) => {
-        this.#failure = new SandboxError("a sandbox cannot be watched", { cause: error });
+        this.#failure = new SandboxError("the usage of a sandbox cannot be sampled", {
+          cause: error,
+        });
         this.#killAll();
       },
     });
@@ -263,8 +262,8 @@ export class BwrapExecution implements Execution {
     { signal }: Pick<ExitReport, "signal">,
     usage: TotalUsage,
   ): LimitReached | undefined {
-    if (this.#totals === undefined || this.#stopping.isAsked) return undefined;
-    return limitOfSignal(signal, this.#totals.limits, usage);
+    if (this.#usage === undefined || this.#stopping.isAsked) return undefined;
+    return limitOfSignal(signal, this.#usage.limits, usage);
   }
 }
 

@@ -1,37 +1,31 @@
 /**
- * How the two versions of control groups spell what sandboxes need, as data.
+ * The files of both versions of control groups, as data.
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { CgroupControl, CgroupUsage } from "./cgroup.ts";
 
-/**
- * Processes that bubblewrap itself has in a sandbox's group: the outer one, and the first one
- * inside.
- */
+/** Processes of bubblewrap itself in a group: the outer one, and the first one inside. */
 export const bubblewrapProcesses = 2;
 
-/** Limits that a group can keep. */
+/** Limits that a group can enforce. */
 export type CgroupLimits = Pick<Limits, "memoryBytes" | "processes">;
 
-/** A file of a group, and what is written to it before the first process is in it. */
+/** A file of a group, and its value before the first process is in the group. */
 export interface CgroupSetting {
   readonly control: CgroupControl;
   readonly file: string;
   readonly value: number;
-  /** Whether some kernels do without. */
+  /** Whether some kernels do not have it. */
   readonly isOptional?: boolean;
 }
 
-/** Gives the text of a file of a group, or undefined where there is none. */
+/** Reads a file of a group; undefined where there is none. */
 export type CgroupReader = (control: CgroupControl, file: string) => string | undefined;
 
 /** One version. */
 export interface CgroupDialect {
   readonly version: 1 | 2;
-  /**
-   * What keeps each control: the name of the kernel's controller, or undefined where every group
-   * has it.
-   */
+  /** The kernel's controllers; undefined where every group has the control. */
   readonly controllers: Readonly<Record<CgroupControl, string | undefined>>;
   /** In the order in which the kernel takes them. */
   settings(limits: CgroupLimits): readonly CgroupSetting[];
@@ -39,9 +33,8 @@ export interface CgroupDialect {
 }
 
 /**
- * Version 1, as admin-guide/cgroup-v1/memory.rst, pids.rst and cpuacct.rst of the kernel's
- * documentation have it. Without the file for memory and swap together, a group that does not swap
- * at all comes nearest.
+ * admin-guide/cgroup-v1/memory.rst, pids.rst and cpuacct.rst of the kernel. Without a limit for
+ * memory and swap together, a group that does not swap comes nearest.
  */
 export const cgroupV1: CgroupDialect = {
   version: 1,
@@ -65,11 +58,7 @@ export const cgroupV1: CgroupDialect = {
   }),
 };
 
-/**
- * Version 2, as admin-guide/cgroup-v2.rst of the kernel's documentation has it. Every group but the
- * root counts processor time. Where memory is used up, all processes of the group are killed
- * together.
- */
+/** admin-guide/cgroup-v2.rst of the kernel. Exhausted memory kills the whole group. */
 export const cgroupV2: CgroupDialect = {
   version: 2,
   controllers: { memory: "memory", processes: "pids", cpu: undefined },

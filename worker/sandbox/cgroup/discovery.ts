@@ -1,5 +1,5 @@
 /**
- * Finds the control groups that this process is in, and where they are mounted.
+ * Finds the control groups of this process, and their mounts.
  */
 import { join, posix } from "node:path";
 import type { CgroupFiles } from "./files.ts";
@@ -8,10 +8,7 @@ import { CgroupRefusal } from "./refusal.ts";
 /** The group of this process in one hierarchy. */
 export interface OwnGroup {
   readonly directory: string;
-  /**
-   * What is bound to a hierarchy of version 1; what a group of version 2 may pass on to groups
-   * below.
-   */
+  /** Controllers of the hierarchy in version 1; those that the group may pass on in version 2. */
   readonly controllers: readonly string[];
 }
 
@@ -22,50 +19,40 @@ interface CgroupMount {
   readonly root: string;
   readonly mountPoint: string;
   readonly isReadOnly: boolean;
-  /** Among them, for version 1, the controllers. */
+  /** They name the controllers of version 1. */
   readonly options: readonly string[];
 }
 
-/** The group in version 2's one hierarchy. Throws CgroupRefusal where it cannot be written to. */
+/** The group in version 2. Throws CgroupRefusal where it cannot be written to. */
 export function ownGroupV2(files: CgroupFiles): OwnGroup {
-  const path = membershipsOf(files).get("");
   const mounts = mountsOf(files).filter(({ type }) => type === "cgroup2");
-  if (path === undefined || mounts.length === 0)
-    throw new CgroupRefusal("not-mounted", "cgroup v2 is not mounted");
-  const directory = locate(files, path, mounts, "cgroup v2");
+  const directory = locate(files, "", mounts, "cgroup v2");
   const controllers = files.read(join(directory, "cgroup.controllers")) ?? "";
   return { directory, controllers: controllers.split(/\s+/).filter(Boolean) };
 }
 
-/**
- * The group in the hierarchy of one controller of version 1. Throws CgroupRefusal where it cannot
- * be written to.
- */
+/** The group in a controller's hierarchy of version 1. Throws CgroupRefusal like the other. */
 export function ownGroupV1(files: CgroupFiles, controller: string): OwnGroup {
-  const what = `${controller} of cgroup v1`;
-  const path = membershipsOf(files).get(controller);
   const mounts = mountsOf(files).filter(
     ({ type, options }) => type === "cgroup" && options.includes(controller),
   );
-  if (path === undefined || mounts.length === 0)
-    throw new CgroupRefusal("not-mounted", `${what} is not mounted`);
-  return { directory: locate(files, path, mounts, what), controllers: [controller] };
+  const directory = locate(files, controller, mounts, `${controller} of cgroup v1`);
+  return { directory, controllers: [controller] };
 }
 
-/**
- * The directory of a group: of several mounts that show it the first one that is writable, else it
- * is refused.
- */
+/** The directory of a group: of several mounts that show it the first writable one. */
 function locate(
   files: CgroupFiles,
-  path: string,
+  controller: string,
   mounts: readonly CgroupMount[],
   what: string,
 ): string {
+  const path = membershipsOf(files).get(controller);
+  if (path === undefined || mounts.length === 0)
+    throw new CgroupRefusal("not-mounted", `${what} is not mounted`);
   const visible = mounts.flatMap(({ root, mountPoint, isReadOnly }) => {
     const directory = join(mountPoint, posix.relative(root, path));
-    // Paths are relative to a cgroup namespace, and a mount may be another one's. The group itself
-    // tells.
+    // Paths are relative to a cgroup namespace, and a mount may be another one's.
     const isShown = files.processesIn(directory).includes(process.pid);
     return isShown ? [{ directory, isReadOnly }] : [];
   });
@@ -76,41 +63,28 @@ function locate(
     : new CgroupRefusal("read-only", `${visible[0].directory} is mounted read-only`);
 }
 
-/**
- * Group by controller, and by "" for version 2. Lines are `number:controllers:path`; see
- * cgroups(7), /proc/[pid]/cgroup.
- */
+/** Group by controller, "" for version 2. Lines of cgroups(7): `number:controllers:path`. */
 function membershipsOf(files: CgroupFiles): ReadonlyMap<string, string> {
-  const paths = new Map<string, string>();
-  for (const line of (files.read("/proc/self/cgroup") ?? "").split("\n")) {
-    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-    if (controllers === undefined || path === undefined) continue;
-    for (const controller of controllers.split(",")) paths.set(controller, path);
-  }
-  return paths;
+  const text = files.read("/proc/self/cgroup") ?? "";
+  const lines = [...text.matchAll(/^\d+:([^:]*):(.*)$/gm)];
+  return new Map(
+    lines.flatMap(([, controllers = "", path = ""]) =>
+      controllers.split(",").map((controller) => [controller, path] as const),
+    ),
+  );
 }
 
-/**
- * Mounts of control groups. See proc_pid_mountinfo(5): a number of optional fields ends with a
- * dash.
- */
+/** Lines of proc_pid_mountinfo(5): optional fields end with a dash. */
 function mountsOf(files: CgroupFiles): readonly CgroupMount[] {
   const text = files.read("/proc/self/mountinfo") ?? "";
   return text.split("\n").flatMap((line) => {
     const [mount = "", fileSystem = ""] = line.split(" - ");
     const [, , , root = "", mountPoint = "", mountOptions = ""] = mount.split(" ");
-    const [type = "", , options = ""] = fileSystem.split(" ");
+    const [type = "", , superOptions = ""] = fileSystem.split(" ");
     if (type !== "cgroup" && type !== "cgroup2") return [];
-    const isReadOnly = [mountOptions, options].some((list) => list.split(",").includes("ro"));
-    return [
-      {
-        type,
-        root: unescape(root),
-        mountPoint: unescape(mountPoint),
-        isReadOnly,
-        options: options.split(","),
-      },
-    ];
+    const options = superOptions.split(",");
+    const isReadOnly = [...mountOptions.split(","), ...options].includes("ro");
+    return [{ type, root: unescape(root), mountPoint: unescape(mountPoint), isReadOnly, options }];
   });
 }
 

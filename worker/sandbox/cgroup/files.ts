@@ -1,13 +1,11 @@
 /**
- * The files of control groups: each group is a directory, and the kernel makes and removes the
- * files in it (cgroups(7)).
+ * The files of control groups: each group is a directory whose files the kernel makes (cgroups(7)).
  */
 import {
   closeSync,
   constants,
   mkdirSync,
   openSync,
-  readFileSync,
   readdirSync,
   rmdirSync,
   write,
@@ -15,48 +13,32 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { readRecord } from "../proc/files.ts";
+import { readText } from "../proc/files.ts";
 
 const writeAsync = promisify<number, string>(write);
 
 /**
- * What is done with them. But for {@link move} it is synchronous: it takes microseconds and no
- * disk, and a promise for each step would cost more than the step. Everything that does not read
- * throws the system's error.
+ * Synchronous but for {@link move}: an operation takes microseconds, and promises cost more. What
+ * does not read throws the system's error.
  */
 export class CgroupFiles {
   readonly #root: string;
 
-  /**
-   * @param root what stands before every path: a directory that holds a recorded tree, or the
-   *   host's own root
-   */
+  /** @param root the host's own, or a directory with a recorded tree */
   constructor(root = "/") {
     this.#root = root;
   }
 
-  /**
-   * The text of a file; undefined where it cannot be read, as when the group or this kernel's
-   * feature is not there.
-   */
+  /** Undefined where it cannot be read, as when this kernel does not have the file. */
   read(path: string): string | undefined {
     try {
-      return readFileSync(this.onHost(path), "latin1");
+      return readText(this.onHost(path));
     } catch {
       return undefined;
     }
   }
 
-  /** The same of a file that the kernel writes at once, for a third of the price. */
-  readRecord(path: string): string | undefined {
-    try {
-      return readRecord(this.onHost(path));
-    } catch {
-      return undefined;
-    }
-  }
-
-  /** Writes to a file that is there: one text is one request to the kernel. */
+  /** Writes to an existing file: one text is one request to the kernel. */
   write(path: string, text: string): void {
     const descriptor = openSync(this.onHost(path), constants.O_WRONLY);
     try {
@@ -67,9 +49,8 @@ export class CgroupFiles {
   }
 
   /**
-   * Moves a process to a group by writing its number to a file. Not in this thread: the kernel
-   * waits for all processors to pass by first, some 10 ms, unless another process of the host was
-   * moved right before.
+   * Moves a process to a group, in a thread: the kernel waits for all processors, some 10 ms,
+   * unless another process was moved right before.
    */
   async move(path: string, pid: number): Promise<void> {
     const descriptor = openSync(this.onHost(path), constants.O_WRONLY);
@@ -100,16 +81,12 @@ export class CgroupFiles {
     }
   }
 
-  /**
-   * Processes in a group, as this worker numbers them. Those of which it cannot see the number are
-   * 0.
-   */
+  /** Processes in a group; 0 for each of another pid namespace. */
   processesIn(directory: string): readonly number[] {
     const text = this.read(join(directory, "cgroup.procs")) ?? "";
     return text.split("\n").filter(Boolean).map(Number);
   }
 
-  /** Where a path of the tree is for this process. */
   protected onHost(path: string): string {
     return join(this.#root, path);
   }

@@ -1,44 +1,42 @@
 /**
- * The group of one sandbox: a directory in each hierarchy that keeps something.
+ * The group of one sandbox: a directory in each hierarchy.
  */
 import { join } from "node:path";
 import type { Clock } from "../../support/clock.ts";
+import { signalQuietly } from "../proc/processes.ts";
+import { SandboxError } from "../sandbox.ts";
 import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
 import type { CgroupDialect, CgroupLimits } from "./dialect.ts";
 import { type CgroupFiles, isErrno } from "./files.ts";
-import { signalQuietly } from "../proc/processes.ts";
-import { SandboxError } from "../sandbox.ts";
 
-/**
- * Milliseconds until a group that does not get empty is given up: a killed process frees its memory
- * first.
- */
+/** Milliseconds until removal is given up: a killed process frees its memory first. */
 const removeTimeoutMs = 10_000;
-/** Milliseconds between two attempts to remove a group, doubling from the first to the last. */
+/** Milliseconds between two attempts, doubling from the first to the last. */
 const removePauseMs = { first: 1, last: 50 };
 
-/** A group below which sandboxes' groups are made, and what it keeps of them. */
+/** A group below which sandboxes' groups are made, and their controls in its hierarchy. */
 export interface CgroupParent {
   readonly directory: string;
   readonly controls: readonly CgroupControl[];
 }
 
-/** What groups are made of. */
+/** What groups are made with. */
 export interface CgroupMakings {
   readonly files: CgroupFiles;
   readonly dialect: CgroupDialect;
   readonly parents: readonly CgroupParent[];
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  /** Told of a group that could not be removed. */
+  /** Called for a group that cannot be removed. */
   onRemoveFailed(error: unknown): void;
 }
 
-/** A group in every hierarchy of `parents`. */
+/** A group below each of the parents, whose files carry one name. */
 export class CgroupOfSandbox implements SandboxCgroup {
   readonly #makings: CgroupMakings;
   readonly #name: string;
 
-  private constructor(makings: CgroupMakings, name: string) {
+  /** A group that exists. */
+  constructor(makings: CgroupMakings, name: string) {
     this.#makings = makings;
     this.#name = name;
   }
@@ -46,27 +44,17 @@ export class CgroupOfSandbox implements SandboxCgroup {
   /** Makes it, with its limits. Throws the system's error, and then nothing is left. */
   static make(makings: CgroupMakings, name: string, limits: CgroupLimits): CgroupOfSandbox {
     const { files, dialect, parents } = makings;
-    const made: string[] = [];
-    try {
-      const settings = dialect.settings(limits);
-      for (const { directory, controls } of parents) {
-        const group = join(directory, name);
-        files.make(group);
-        made.push(group);
-        for (const { control, file, value, isOptional } of settings) {
-          if (!controls.includes(control)) continue;
-          writeSetting(files, join(group, file), String(value), isOptional === true);
-        }
-      }
-      return new CgroupOfSandbox(makings, name);
-    } catch (error) {
-      for (const group of made) removeQuietly(files, group);
-      throw error;
+    using undo = new DisposableStack();
+    const settings = dialect.settings(limits);
+    for (const { directory, controls } of parents) {
+      const group = join(directory, name);
+      files.make(group);
+      undo.defer(() => removeQuietly(files, group));
+      for (const { control, file, value, isOptional = false } of settings)
+        if (controls.includes(control))
+          writeSetting(files, join(group, file), String(value), isOptional);
     }
-  }
-
-  /** A group that somebody else has made. */
-  static adopt(makings: CgroupMakings, name: string): CgroupOfSandbox {
+    undo.move();
     return new CgroupOfSandbox(makings, name);
   }
 
@@ -80,7 +68,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
     try {
       await this.#makings.files.move(join(group, "cgroup.procs"), pid);
     } catch (error) {
-      // Gone already: how it ended says why, and there is nothing left to bound.
+      // It is gone, and its exit says why.
       if (isErrno(error, "ESRCH")) return;
       throw new SandboxError(`cannot move a process into ${group}`, { cause: error });
     }
@@ -90,7 +78,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
     const { files, dialect, parents } = this.#makings;
     return dialect.usage((control, file) => {
       const parent = parents.find(({ controls }) => controls.includes(control));
-      return parent && files.readRecord(`${parent.directory}/${this.#name}/${file}`);
+      return parent && files.read(`${parent.directory}/${this.#name}/${file}`);
     });
   }
 
@@ -111,7 +99,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
   }
 }
 
-/** One that is empty; why it was made in vain is worth more to tell than why it stays. */
+/** The error that led here says more. */
 function removeQuietly(files: CgroupFiles, group: string): void {
   try {
     files.remove(group);
@@ -128,19 +116,17 @@ function writeSetting(files: CgroupFiles, path: string, value: string, isOptiona
   }
 }
 
-/** All at once by the file that kernels have from 5.14 on in version 2, else one by one. */
+/** Kernels have `cgroup.kill` from 5.14 on in version 2. */
 function kill(files: CgroupFiles, group: string): void {
   try {
     files.write(join(group, "cgroup.kill"), "1");
   } catch {
-    // What this worker cannot see has number 0, and to signal 0 would mean the worker's own process
-    // group.
+    // 0 stands for a process of another pid namespace, and as a signal's target for this group.
     for (const pid of files.processesIn(group)) if (pid > 0) signalQuietly(pid, "SIGKILL");
   }
 }
 
-async function remove(group: string, makings: CgroupMakings): Promise<void> {
-  const { files, clock } = makings;
+async function remove(group: string, { files, clock }: CgroupMakings): Promise<void> {
   const deadlineMs = clock.monotonicMs() + removeTimeoutMs;
   for (let pauseMs = removePauseMs.first; ; pauseMs = Math.min(pauseMs * 2, removePauseMs.last)) {
     try {

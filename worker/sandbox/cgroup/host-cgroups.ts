@@ -2,53 +2,85 @@
  * Control groups of this host: finds out what the worker may do with them, and makes them.
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
+import { SandboxError } from "../sandbox.ts";
 import type { Cgroups, CgroupsFound, CgroupsOptions, SandboxCgroup } from "./cgroup.ts";
 import { CgroupFiles } from "./files.ts";
 import { type CgroupMakings, CgroupOfSandbox } from "./group.ts";
-import { joinRemark } from "./join.ts";
+import { joinRemark, timeJoin } from "./join.ts";
 import { cgroupNames, isLeftBehind } from "./names.ts";
-import { openV1, openV2 } from "./open.ts";
-import { type CgroupRefusal, cgroupRemedies } from "./refusal.ts";
-import { SandboxError } from "../sandbox.ts";
+import { CgroupRefusal, cgroupRemedies } from "./refusal.ts";
+import { tryGroups } from "./trial.ts";
+import { type CgroupVersion, findV1, findV2 } from "./versions.ts";
 
 /**
- * Milliseconds after which a group is removed: as long as the processes that were in it give back
- * their memory, it is busy, and each attempt costs more than all other work for it.
+ * Milliseconds after which a group is removed: while its processes give back their memory, it is
+ * busy, and each attempt costs more than all other work for it.
  */
 const discardAfterMs = 20;
 
+/** A version that was tried. Without makings it cannot be used. */
+interface OpenedVersion {
+  readonly refusals: readonly CgroupRefusal[];
+  readonly makings?: CgroupMakings;
+  readonly joinMs?: number;
+  readonly own?: Disposable;
+}
+
 /**
  * Finds out by trying what this worker may do with control groups, prefers version 2, and removes
- * groups that dead workers left there. The worker's own group is where sandboxes' groups are made;
- * in version 2 the worker moves to a group below it, with its children, until the result is
- * disposed. Rejects with the signal's reason only.
+ * groups of dead workers. In version 2 the worker and its children move to a group below their own
+ * until the result is disposed. Rejects with the signal's reason only.
  */
 export async function openCgroups(
   options: CgroupsOptions,
   signal: AbortSignal = AbortSignal.any([]),
 ): Promise<CgroupsFound> {
-  const { clock, newId, onRemoveFailed, files = new CgroupFiles(), timesJoin = false } = options;
-  const surroundings = { files, clock, onRemoveFailed: onRemoveFailed.bind(options), timesJoin };
-  const newName = cgroupNames(newId);
-  const v2 = await openV2(surroundings, newName, signal);
-  const v1 = v2.makings === undefined ? await openV1(surroundings, newName, signal) : undefined;
-  const { makings, joinMs, own } = v1?.makings === undefined ? v2 : v1;
-  const told = toldRefusals(v2.refusals, v1?.refusals);
+  const { timesJoin = false } = options;
+  const newName = cgroupNames(options.newId);
+  const v2 = await open(findV2, options, newName, signal);
+  const v1 = v2.makings === undefined ? await open(findV1, options, newName, signal) : undefined;
+  const { makings, joinMs = 0, own } = v1?.makings === undefined ? v2 : v1;
+  const refusals = toReport(v2.refusals, v1?.refusals);
   const found = {
-    reason: told.length === 0 ? undefined : told.map(({ message }) => message).join("; "),
-    remedy: told[0] && cgroupRemedies[told[0].code],
+    reason: refusals.length === 0 ? undefined : refusals.map(({ message }) => message).join("; "),
+    remedy: refusals[0] && cgroupRemedies[refusals[0].code],
     remark: timesJoin ? joinRemark(joinMs) : undefined,
   };
-  if (makings === undefined) return { ...found, cgroups: undefined };
+  if (makings === undefined || own === undefined) return { ...found, cgroups: undefined };
   await removeLeftBehind(makings);
   return { ...found, cgroups: new HostCgroups(makings, newName, joinMs, own) };
 }
 
-/**
- * A controller is bound to one version (cgroups(7)): where version 1 has any, what is said of
- * version 2 is no news.
- */
-function toldRefusals(
+async function open(
+  find: (files: CgroupFiles) => CgroupVersion,
+  options: CgroupsOptions,
+  newName: () => string,
+  signal: AbortSignal,
+): Promise<OpenedVersion> {
+  const { clock, files = new CgroupFiles(), timesJoin = false } = options;
+  const onRemoveFailed = (error: unknown): void => options.onRemoveFailed(error);
+  using undo = new DisposableStack();
+  try {
+    const { dialect, parents, refusals, own } = find(files);
+    undo.use(own);
+    if (parents.length === 0) return { refusals };
+    const candidates = { files, dialect, parents, clock, onRemoveFailed };
+    const tried = await tryGroups(candidates, newName());
+    signal.throwIfAborted();
+    const all = [...refusals, ...tried.refusals];
+    if (tried.parents.length === 0) return { refusals: all };
+    const makings = { ...candidates, parents: tried.parents };
+    const joinAgain = async (): Promise<number> => (await tryGroups(makings, newName())).joinMs;
+    const joinMs = timesJoin ? await timeJoin(joinAgain, clock, signal) : tried.joinMs;
+    return { makings, refusals: all, joinMs, own: undo.move() };
+  } catch (error) {
+    if (!(error instanceof CgroupRefusal)) throw error;
+    return { refusals: [error] };
+  }
+}
+
+/** Each controller is bound to one version (cgroups(7)): where version 1 has some, it decides. */
+function toReport(
   v2: readonly CgroupRefusal[],
   v1: readonly CgroupRefusal[] | undefined,
 ): readonly CgroupRefusal[] {
@@ -59,11 +91,8 @@ function toldRefusals(
 async function removeLeftBehind(makings: CgroupMakings): Promise<void> {
   const { files, parents } = makings;
   const names = new Set(parents.flatMap(({ directory }) => files.groupsIn(directory)));
-  await Promise.all(
-    [...names].filter(isLeftBehind).map(async (name) => {
-      await using _group = CgroupOfSandbox.adopt(makings, name);
-    }),
-  );
+  const groups = [...names].filter(isLeftBehind).map((name) => new CgroupOfSandbox(makings, name));
+  await Promise.all(groups.map((group) => group[Symbol.asyncDispose]()));
 }
 
 class HostCgroups implements Cgroups {
@@ -82,13 +111,13 @@ class HostCgroups implements Cgroups {
     this.joinMs = joinMs;
     this.#own = own;
     this.version = makings.dialect.version;
-    const kept = makings.parents.flatMap(({ controls }) => controls);
+    const controls = makings.parents.flatMap((parent) => parent.controls);
     this.controls = {
-      memory: kept.includes("memory"),
-      processes: kept.includes("processes"),
-      cpu: kept.includes("cpu"),
+      memory: controls.includes("memory"),
+      processes: controls.includes("processes"),
+      cpu: controls.includes("cpu"),
     };
-    this.description = `cgroup v${this.version} (${kept.join(", ")})`;
+    this.description = `cgroup v${this.version} (${controls.join(", ")})`;
   }
 
   async create(limits: Limits, signal?: AbortSignal): Promise<SandboxCgroup> {
@@ -107,7 +136,7 @@ class HostCgroups implements Cgroups {
 
   async #discard(group: SandboxCgroup): Promise<void> {
     await this.#makings.clock.sleep(discardAfterMs);
-    await using _group = group;
+    await group[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

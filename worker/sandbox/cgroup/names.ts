@@ -1,15 +1,12 @@
 /**
- * Names of sandboxes' groups, from which a later worker can tell whether their worker is dead.
+ * Names of sandboxes' groups, by which a later worker finds those of a dead one.
  */
 import { readlinkSync } from "node:fs";
 import type { NewId } from "../../support/ids.ts";
 import { exists } from "../proc/processes.ts";
 import { readStat } from "../proc/stat.ts";
 
-/**
- * The number of a process means something in its pid namespace only, and may be another process's
- * later: so the namespace and the time of its start, in ticks since the host's, stand beside it.
- */
+/** Only pid namespace, pid and start time together identify a process for ever. */
 const pattern = /^str-sandbox-(?<namespace>\d+)-(?<pid>\d+)-(?<start>\d+)-[0-9a-f-]+$/;
 
 /** Makes names of this process, each once. */
@@ -19,10 +16,7 @@ export function cgroupNames(newId: NewId): () => string {
   return () => `${prefix}-${newId()}`;
 }
 
-/**
- * Whether a group was made by a worker of this pid namespace that is dead. Of others nothing is
- * known.
- */
+/** Whether a dead worker of this pid namespace made a group. Of other namespaces none is known. */
 export function isLeftBehind(name: string): boolean {
   const { namespace, pid, start } = pattern.exec(name)?.groups ?? {};
   if (pid === undefined || namespace !== pidNamespace()) return false;

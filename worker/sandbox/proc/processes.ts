@@ -6,16 +6,15 @@ import { readProc } from "./files.ts";
 import { type ProcStat, readStat } from "./stat.ts";
 
 /**
- * Processes whose parent is a thread, the first one unless told, of a process; none when it is
- * gone. Throws the system's error when this process can open nothing more. See
- * proc_pid_task_children(5).
+ * Children of a thread of a process, the first one by default; none when it is gone. Throws the
+ * system's error when this process can open nothing more. See proc_pid_task_children(5).
  */
 export function childrenOf(pid: number, thread: string | number = pid): readonly number[] {
   const children = readProc(`/proc/${pid}/task/${thread}/children`);
   return children.split(" ").filter(Boolean).map(Number);
 }
 
-/** The children of a process, as {@link childrenOf}; none also where nobody can look. */
+/** The same; none also where this process can open nothing more. */
 export function knownChildrenOf(pid: number): readonly number[] {
   try {
     return childrenOf(pid);
@@ -24,21 +23,16 @@ export function knownChildrenOf(pid: number): readonly number[] {
   }
 }
 
-/**
- * Sends a signal, where that is possible: not to a process that is gone, nor to one that is another
- * user's.
- */
+/** Sends a signal, unless the process is gone or another user's. */
 export function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // Whoever needs to know looks whether it is still there.
+    // Callers check whether it is still there.
   }
 }
 
-/**
- * Whether there is a process with a number, as a zombie also, and also when it is another user's.
- */
+/** Whether there is a process with a number, also a zombie or another user's. */
 export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -48,10 +42,9 @@ export function exists(pid: number): boolean {
   }
 }
 
-/** Whether a process is gone with all its threads, or only a zombie that waits for its parent. */
+/** Whether a process with all its threads is gone, or a zombie. */
 export function isGone(pid: number): boolean {
-  // Where /proc hides other users' processes there is nothing to read, so ask again in a way that
-  // cannot be hidden.
+  // /proc may hide other users' processes; a signal does not.
   try {
     const stat = readStat(`/proc/${pid}`);
     return stat === undefined ? !exists(pid) : stat.hasEnded && stat.threads <= 1;
@@ -61,8 +54,8 @@ export function isGone(pid: number): boolean {
 }
 
 /**
- * Whether a process that is the first of a pid namespace, and all others of it, are on their way
- * out of the kernel, or gone: they run nothing any more. False where nobody can tell.
+ * Whether the first process of a pid namespace, and all others of it, are gone or exiting in the
+ * kernel, and run no program any more. False where the kernel hides it.
  */
 export function runNothing(firstPid: number): boolean {
   try {
@@ -71,8 +64,7 @@ export function runNothing(firstPid: number): boolean {
     if (!isOver(first)) return false;
     if (first.hasEnded) return true;
     const children = childrenOf(firstPid);
-    // Whose parent goes meanwhile becomes the first process's child: who was not met before it
-    // would be there then.
+    // An orphan becomes a child of the first process, and shows in the second list.
     return (
       children.every((child) => isGoing(child) && childrenOf(child).length === 0) &&
       childrenOf(firstPid).every((child) => children.includes(child)) &&
@@ -83,7 +75,7 @@ export function runNothing(firstPid: number): boolean {
   }
 }
 
-/** Whether this kernel says whose parent a thread is: not all are built with that. */
+/** Not all kernels are built with lists of children. */
 function tellsChildren(): boolean {
   return (areChildrenTold ??= existsSync("/proc/thread-self/children"));
 }
@@ -95,10 +87,7 @@ function isGoing(pid: number): boolean {
   return stat === undefined ? !exists(pid) : isOver(stat);
 }
 
-/**
- * Of one with several threads only the first would be known, and the others' children are not
- * looked for.
- */
+/** Only of the first thread the children are known. */
 function isOver({ isExiting, threads }: ProcStat): boolean {
   return isExiting && threads <= 1;
 }

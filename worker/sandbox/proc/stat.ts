@@ -1,55 +1,45 @@
 /**
  * What the kernel says of a process or thread in one line: see proc_pid_stat(5).
  */
-import { readProcRecord } from "./files.ts";
+import { readProc } from "./files.ts";
 
 /** One process, or one thread. */
 export interface ProcStat {
-  /** Whether it has ended, and at most waits for its parent. */
+  /** Whether it is a zombie. */
   readonly hasEnded: boolean;
-  /** Whether it is on its way out of the kernel: it runs nothing of a program any more. */
+  /** Whether it is exiting in the kernel, and runs no program any more. */
   readonly isExiting: boolean;
-  /**
-   * Whether it waits and cannot be woken, such as for a child that still uses its memory
-   * (vfork(2)).
-   */
+  /** Whether it waits without signals, such as for a child that uses its memory, vfork(2). */
   readonly isSuspended: boolean;
   /** Whether a signal has stopped it. */
   readonly isStopped: boolean;
   readonly parentPid: number;
   readonly threads: number;
-  /**
-   * When it began, in the kernel's ticks since boot: with the number it tells one process from all
-   * others.
-   */
+  /** Start in the kernel's ticks since boot: with the number it identifies a process. */
   readonly startTicks: number;
-  /** Processor time of the process itself. */
+  /** CPU time of the process itself. */
   readonly ownMs: number;
-  /** Processor time of its children, and of theirs, that have ended and were waited for. */
+  /** CPU time of its reaped descendants. */
   readonly childrenMs: number;
 }
 
 /** PF_EXITING of linux/sched.h. */
 const exitingFlag = 0x4;
 
-/**
- * Milliseconds of the kernel's tick for processes. It is the same on every architecture that Node
- * runs on.
- */
+/** Milliseconds of the kernel's tick for processes, on every architecture of Node. */
 const tickMs = 10;
 
-/** Fields, counted from the one behind the name. */
+/** Positions of fields after the name. */
 const fields = { state: 0, parent: 1, flags: 6, userTime: 11, threads: 17, start: 19 } as const;
 
 /**
- * Reads it from a directory of /proc. Undefined when the process or thread is gone, or not for this
- * user to see.
+ * Undefined when the process or thread is gone, or hidden.
  *
  * @param place such as `/proc/7`, or `/proc/7/task/8` for a thread
  */
 export function readStat(place: string): ProcStat | undefined {
-  const stat = readProcRecord(`${place}/stat`);
-  // The name may hold anything, the last parenthesis included in it is the kernel's.
+  const stat = readProc(`${place}/stat`);
+  // The name may hold anything; the last parenthesis is the kernel's.
   const values = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (values.length <= fields.start) return undefined;
   const state = values[fields.state];

@@ -8,7 +8,7 @@
  */
 import { constants, lstatSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
-import { type Amount, blockBytes } from "../totals/disk-use.ts";
+import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";
 
 /** Names inside a work directory. */

@@ -60,7 +60,7 @@ const attacked: readonly (readonly [string, LimitName, string])[] = [
     "put more on the disk, in room that is kept for empty files",
   ],
   ["many_files_on_disk", "files", "make more files, directories, pipes and links on the disk"],
-  ["many_files_in_memory", "files", "make more files in private memory"],
+  ["many_files_in_memory", "files", "make more files on tmpfs"],
   ["cpu_over_processes", "cpuSeconds", "take more processor time, in several processes"],
   [
     "cpu_in_short_lives",

@@ -4,8 +4,8 @@
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../../protocol/resource-limits.ts";
-import { PrivateMemoryView } from "../../totals/private-memory.ts";
-import { ProcessTree } from "../../totals/process-tree.ts";
+import { ProcessTree } from "../../accounting/process-tree.ts";
+import { TmpfsUsage } from "../../accounting/tmpfs-usage.ts";
 import type { NetworkMode } from "../../../protocol/operator-fields.ts";
 import type { Profile } from "../../profile.ts";
 import { type RlimitName, resourceOf, rlimitNames } from "../../rlimits.ts";
@@ -100,7 +100,7 @@ export interface Look {
   readonly startedProcesses: number | undefined;
   /** Private file systems that took more than their size. */
   readonly endless: readonly string[];
-  /** What the worker's guard sees of the sandbox. */
+  /** What the resource monitor sees of the sandbox. */
   readonly seesProcesses: boolean;
   readonly seesFiles: boolean;
 }
@@ -119,7 +119,7 @@ export async function lookAt(
     workDirInside,
     workDir,
   };
-  const processes = new ProcessTree(firstPid).look(true);
+  const processes = new ProcessTree(firstPid).sample(true);
   return {
     profile: profile.name,
     program: await readlink(`/proc/${firstPid}/exe`).catch(() => undefined),
@@ -136,7 +136,7 @@ export async function lookAt(
     seesProcesses:
       processes.length > tightLimits.processes / 2 &&
       processes.some(({ privateBytes }) => privateBytes > 0),
-    seesFiles: (new PrivateMemoryView(firstPid, place).read()?.bytes ?? 0) > 0,
+    seesFiles: (new TmpfsUsage(firstPid, place).read()?.bytes ?? 0) > 0,
   };
 }
 

@@ -45,7 +45,7 @@ export interface HostFacts {
   readonly seccomp: Uint8Array | undefined;
   /** First line of `bwrap --version`. */
   readonly version: string;
-  /** Whether the worker sees files in private memory of a sandbox. */
+  /** Whether the worker sees the usage of a sandbox's tmpfs. */
   readonly seesInside: boolean;
   /** Limits that the kernel does not keep here. */
   readonly unkept: readonly LimitName[];

@@ -190,10 +190,10 @@ function judgeGuard({ looks, circumstances }: Evidence): Finding {
   const seesProcesses = looks.every((look) => look.seesProcesses);
   const seesFiles = looks.every((look) => look.seesFiles);
   if (seesProcesses && seesFiles)
-    return held("the worker sees the processes of a sandbox, their memory and their private files");
+    return held("the worker sees the processes of a sandbox, their memory and their tmpfs usage");
   const remedy = guardRemedy(seesProcesses, circumstances);
   if (!seesProcesses) return missing("the worker does not see what processes hold", remedy);
-  const finding = "the worker sees processes and their memory, but not files in private memory";
+  const finding = "the worker sees processes and their memory, but not the usage of their tmpfs";
   return { state: "partly", finding, remedy };
 }
 

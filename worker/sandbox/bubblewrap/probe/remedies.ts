@@ -146,7 +146,7 @@ export function rlimitsRemedy(found: Circumstances): string {
     : "no security module or seccomp profile that refuses setrlimit or prlimit to the worker's user";
 }
 
-/** How to have private file systems end. */
+/** How to give tmpfs a size. */
 export function tmpfsRemedy(): string {
   return "bubblewrap 0.8 or newer, whose --size is kept by the kernel's tmpfs";
 }

@@ -92,7 +92,7 @@ export async function openTrial(
 async function start(host: TrialHost, command: TrialCommand): Promise<BwrapExecution | Refusal> {
   const { bwrapBin, mark, uid, clock } = host;
   try {
-    const free = { placement: [], openTotals: undefined };
+    const free = { placement: [], openUsage: undefined };
     return await startBwrap({ bwrapBin, mark, uid, ...free, ...command }, clock);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;

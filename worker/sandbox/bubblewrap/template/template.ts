@@ -17,7 +17,7 @@ import {
   type SandboxRequest,
   type Template,
 } from "../../sandbox.ts";
-import { Totals } from "../../totals/totals.ts";
+import { SandboxUsage } from "../../accounting/sandbox-usage.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { WorkDirParent, WorkDirs } from "../../work/work-dirs.ts";
 import {
@@ -25,7 +25,7 @@ import {
   type ColdSandboxFacts,
   type ColdSandboxParts,
   type WaitingCommand,
-  privateMemoryOf,
+  usageOptions,
 } from "../cold-sandbox.ts";
 import { BubblewrapParked } from "../parked-sandbox.ts";
 import { privateBytesOf } from "../private-bytes.ts";
@@ -194,21 +194,19 @@ class OpenTemplate implements Template {
 
   /** Has the limits of the child kept. */
   async #enter(child: TemplateChild, workDir: WorkDir): Promise<BwrapExecution> {
-    const { guard, cgroups, clock } = this.#parts.sandboxes;
-    const totals = await Totals.open(guard, cgroups, {
+    const { monitor, cgroups, clock } = this.#parts.sandboxes;
+    const usage = await SandboxUsage.open(monitor, cgroups, {
       limits: this.#limits,
-      workDir: workDir.path,
-      privateMemory: privateMemoryOf(this.#request, workDir.path),
-      commandIsChild: true,
+      ...usageOptions(this.#request, workDir.path),
       isForked: true,
     });
     try {
-      await totals.enter(child.pid);
+      await usage.enter(child.pid);
     } catch (error) {
-      totals[Symbol.dispose]();
+      usage[Symbol.dispose]();
       throw error;
     }
-    return new BwrapExecution(child, child.report, clock, totals);
+    return new BwrapExecution(child, child.report, clock, usage);
   }
 
   get #limits(): Limits {

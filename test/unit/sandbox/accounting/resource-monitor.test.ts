@@ -1,35 +1,28 @@
 /**
- * What counts as used by a sandbox, and who is told when it is too much. Real processes stand for
+ * What counts as usage of a sandbox, and which limit is reported. Real processes stand for
  * sandboxes.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { LimitReached, Limits } from "../../../worker/protocol/resource-limits.ts";
-import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { Guard } from "../../../worker/sandbox/totals/guard.ts";
-import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { WatchedSandbox } from "../../../worker/sandbox/totals/watched-sandbox.ts";
+import type { LimitReached, Limits } from "../../../../worker/protocol/resource-limits.ts";
+import { ResourceMonitor } from "../../../../worker/sandbox/accounting/resource-monitor.ts";
+import { sandboxOf, watch } from "./sampled-process.ts";
 
 const MiB = 1024 * 1024;
-/** Looks that a guard gets to see something that is already there. */
-const manyLooks = 10;
-/** Limits that nothing here reaches. */
-const { limits: wide } = builtInProfiles.get("permissive")!;
+/** Rounds of samples in which a monitor sees what is already there. */
+const manyRounds = 10;
 
-/** A guard, and a wait until it has looked so often from now on. */
-function newGuard() {
-  let looks = 0;
-  const looked = new EventEmitter();
-  const guard = new Guard(() => looked.emit("look", ++looks));
-  const hasLooked = async (): Promise<void> => {
-    const enough = looks + manyLooks;
-    while (looks < enough) await once(looked, "look");
+/** A monitor, and a wait for many rounds of samples from now on. */
+function newMonitor() {
+  let rounds = 0;
+  const sampled = new EventEmitter();
+  const monitor = new ResourceMonitor(() => sampled.emit("round", ++rounds));
+  const hasSampled = async (): Promise<void> => {
+    const enough = rounds + manyRounds;
+    while (rounds < enough) await once(sampled, "round");
   };
-  return { guard, hasLooked };
+  return { monitor, hasSampled };
 }
 
 /**
@@ -61,41 +54,15 @@ const python = (script: string, times = 1) => holding("/usr/bin/python3", ["-c",
 const holds = (mebibytes: number): string =>
   `const held = Buffer.alloc(${mebibytes} * 1024 * 1024, 1); console.log("held"); setInterval(() => held, 1e6);`;
 
-/** A process as a sandbox, with an empty work directory. */
-async function sandboxOf(
-  child: ChildProcess,
-  limits: Partial<Limits>,
-  onExceeded: (limit: LimitReached) => void,
-): Promise<WatchedSandbox> {
-  const directory = await mkdtemp(join(tmpdir(), "str-guard-"));
-  const disk = new DiskWalk(directory);
-  onTestFinished(async () => {
-    disk[Symbol.dispose]();
-    await rm(directory, { recursive: true });
-  });
-  return {
-    firstPid: child.pid!,
-    commandIsChild: false,
-    limits: { ...wide, ...limits },
-    disk,
-    privateMemory: undefined,
-    group: undefined,
-    onExceeded,
-    onFailed: (error) => {
-      throw error;
-    },
-  };
-}
-
-/** The limit that a guard finds exceeded, or undefined when it finds none in many looks. */
+/** The exceeded limit, or undefined when many rounds of samples find none. */
 async function exceeded(
   child: ChildProcess,
   limits: Partial<Limits>,
 ): Promise<LimitReached | undefined> {
-  const { guard, hasLooked } = newGuard();
+  const { monitor, hasSampled } = newMonitor();
   const told = Promise.withResolvers<LimitReached>();
-  using _watch = guard.watch(await sandboxOf(child, limits, told.resolve));
-  return await Promise.race([told.promise, hasLooked().then(() => undefined)]);
+  using _watch = watch(monitor, await sandboxOf(child.pid!, limits, told.resolve));
+  return await Promise.race([told.promise, hasSampled().then(() => undefined)]);
 }
 
 const isBeyond = async (child: ChildProcess, mebibytes: number): Promise<boolean> =>
@@ -213,7 +180,7 @@ else:
   });
 });
 
-describe("the processor time of a sandbox", () => {
+describe("the CPU time of a sandbox", () => {
   const spin = `
 import os, sys, time
 def spin(seconds):
@@ -238,7 +205,7 @@ sys.stdin.read()`);
     expect(await exceeded(child, { cpuSeconds: 3 })).toBeUndefined();
   });
 
-  test("is that of children nobody waits for, as far as it was seen", async () => {
+  test("is that of unreaped children, as of their last sample", async () => {
     const child = await python(`${spin}
 import signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -252,71 +219,76 @@ for _ in range(3):
     except ChildProcessError: pass
 print("used", flush=True)
 sys.stdin.read()`);
-    const { guard } = newGuard();
+    const { monitor } = newMonitor();
     const told = Promise.withResolvers<LimitReached>();
-    using _watch = guard.watch(await sandboxOf(child, { cpuSeconds: 1 }, told.resolve));
+    using _watch = watch(monitor, await sandboxOf(child.pid!, { cpuSeconds: 1 }, told.resolve));
     child.stdin!.write("go\n");
     expect(await told.promise).toMatchObject({ limit: "cpuSeconds", bound: 1 });
   });
 });
 
-describe("a guard", () => {
-  test("tells of each sandbox once, of those that are beyond their own limit", async () => {
+describe("a resource monitor", () => {
+  test("reports each sandbox that exceeds its own limit once", async () => {
     const [large, small] = await Promise.all([node(holds(100)), node(holds(1))]);
-    const { guard, hasLooked } = newGuard();
+    const { monitor, hasSampled } = newMonitor();
     const told: string[] = [];
-    const watch = async (name: string, child: ChildProcess, mebibytes: number) =>
-      guard.watch(
-        await sandboxOf(child, { memoryBytes: mebibytes * MiB }, () => void told.push(name)),
+    const watchOf = async (name: string, child: ChildProcess, mebibytes: number) =>
+      watch(
+        monitor,
+        await sandboxOf(child.pid!, { memoryBytes: mebibytes * MiB }, () => void told.push(name)),
       );
-    using _small = await watch("small", small, 90);
-    using _large = await watch("large", large, 90);
-    using _allowed = await watch("allowed", large, 400);
-    await hasLooked();
+    using _small = await watchOf("small", small, 90);
+    using _large = await watchOf("large", large, 90);
+    using _allowed = await watchOf("allowed", large, 400);
+    await hasSampled();
     expect(told).toEqual(["large"]);
-    using _later = await watch("later", large, 90);
-    await hasLooked();
+    using _later = await watchOf("later", large, 90);
+    await hasSampled();
     expect(told).toEqual(["large", "later"]);
   });
 
-  test("sees memory that grows while it watches", async () => {
+  test("sees memory that grows", async () => {
     const child = await holding(process.execPath, [
       "-e",
       `console.log("ready"); process.stdin.once("data", () => { ${holds(100)} });`,
     ]);
     const told = Promise.withResolvers<LimitReached>();
-    const { guard, hasLooked } = newGuard();
-    using watch = guard.watch(await sandboxOf(child, { memoryBytes: 90 * MiB }, told.resolve));
-    await hasLooked();
-    expect(watch.usage.peakMemoryBytes).toBeLessThan(90 * MiB);
+    const { monitor, hasSampled } = newMonitor();
+    using watched = watch(
+      monitor,
+      await sandboxOf(child.pid!, { memoryBytes: 90 * MiB }, told.resolve),
+    );
+    await hasSampled();
+    expect(watched.sampler.usage.peakMemoryBytes).toBeLessThan(90 * MiB);
     child.stdin!.write("grow\n");
     const { peak } = await told.promise;
-    expect(watch.usage.peakMemoryBytes).toBe(peak);
+    expect(watched.sampler.usage.peakMemoryBytes).toBe(peak);
     expect(peak).toBeGreaterThan(90 * MiB);
   });
 
-  test("tells nothing when its watch is over", async () => {
+  test("reports no sandbox that was removed", async () => {
     const child = await node(holds(100));
-    const { guard, hasLooked } = newGuard();
+    const { monitor, hasSampled } = newMonitor();
     const told: string[] = [];
-    const watch = async (name: string, mebibytes: number) =>
-      guard.watch(
-        await sandboxOf(child, { memoryBytes: mebibytes * MiB }, () => void told.push(name)),
+    const watchOf = async (name: string, mebibytes: number) =>
+      watch(
+        monitor,
+        await sandboxOf(child.pid!, { memoryBytes: mebibytes * MiB }, () => void told.push(name)),
       );
-    const over = await watch("too late", 1);
-    // One that goes on, to be looked at.
-    using _allowed = await watch("allowed", 400);
+    const over = await watchOf("too late", 1);
+    // One that goes on, to be sampled.
+    using _allowed = await watchOf("allowed", 400);
     over[Symbol.dispose]();
-    await hasLooked();
+    await hasSampled();
     expect(told).toEqual([]);
   });
 
-  test("leaves to a group what that bounds and counts", async () => {
+  test("leaves to a control group what that bounds and counts", async () => {
     const child = await node(holds(100));
-    const { guard, hasLooked } = newGuard();
+    const { monitor, hasSampled } = newMonitor();
     const told: LimitReached[] = [];
     const wasTold = Promise.withResolvers<void>();
-    const sandbox = await sandboxOf(child, { memoryBytes: MiB, cpuSeconds: 1 }, (limit) => {
+    const sandbox = await sandboxOf(child.pid!, { memoryBytes: MiB, cpuSeconds: 1 }, (limit) => {
       told.push(limit);
       wasTold.resolve();
     });
@@ -330,26 +302,26 @@ describe("a guard", () => {
         memoryKills: 0,
       }),
     };
-    using watch = guard.watch({ ...sandbox, group });
-    await hasLooked();
+    using watched = watch(monitor, { ...sandbox, group });
+    await hasSampled();
     expect(told).toEqual([]);
-    expect(watch.usage.peakMemoryBytes).toBeUndefined();
+    expect(watched.sampler.usage.peakMemoryBytes).toBeUndefined();
     cpuMs = 1_001;
     await wasTold.promise;
     expect(told).toEqual([{ limit: "cpuSeconds", bound: 1, peak: 1.001 }]);
   });
 
-  test("has measured nothing of a sandbox that was not looked at", async () => {
+  test("has no usage of a sandbox that was not sampled", async () => {
     const child = await node(holds(1));
-    const { guard, hasLooked } = newGuard();
-    using watch = guard.watch(await sandboxOf(child, {}, () => undefined));
-    expect(watch.usage).toEqual({
+    const { monitor, hasSampled } = newMonitor();
+    using watched = watch(monitor, await sandboxOf(child.pid!, {}, () => undefined));
+    expect(watched.sampler.usage).toEqual({
       cpuMs: undefined,
       peakMemoryBytes: undefined,
       peakProcesses: undefined,
     });
-    await hasLooked();
-    expect(watch.usage.peakProcesses).toBeGreaterThan(1);
-    expect(watch.usage.cpuMs).toBeGreaterThan(0);
+    await hasSampled();
+    expect(watched.sampler.usage.peakProcesses).toBeGreaterThan(1);
+    expect(watched.sampler.usage.cpuMs).toBeGreaterThan(0);
   });
 });

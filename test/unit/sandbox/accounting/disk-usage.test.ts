@@ -17,10 +17,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { DiskWalk } from "../../../worker/sandbox/totals/disk-use.ts";
-import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
-import { ownFileSystem } from "../../support/own-file-system.ts";
-import { reachableDirectory } from "../../support/rig.ts";
+import { DiskUsage } from "../../../../worker/sandbox/accounting/disk-usage.ts";
+import { maxDepth } from "../../../../worker/sandbox/accounting/tree-walk.ts";
+import { ownFileSystem } from "../../../support/own-file-system.ts";
+import { reachableDirectory } from "../../../support/rig.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -34,8 +34,8 @@ beforeEach(async () => {
   onTestFinished(() => rm(made, { recursive: true, force: true }));
 });
 
-function newWalk(): DiskWalk {
-  const walk = new DiskWalk(top);
+function newWalk(): DiskUsage {
+  const walk = new DiskUsage(top);
   onTestFinished(() => walk[Symbol.dispose]());
   return walk;
 }
@@ -52,7 +52,7 @@ function fill(program: string): void {
 }
 
 /** How often a walk stops before it comes to its end. */
-function stepsToEnd(walk: DiskWalk, onStep: () => void = () => undefined): number {
+function stepsToEnd(walk: DiskUsage, onStep: () => void = () => undefined): number {
   let steps = 0;
   do {
     walk.goOn(-Infinity);
@@ -78,11 +78,11 @@ function asOwner<T>(act: () => T): T {
 const openDescriptors = (): number => readdirSync("/proc/self/fd").length;
 
 /** What a whole walk finds that begins now. */
-function found(walk: DiskWalk) {
+function found(walk: DiskUsage) {
   walk.goOn(Infinity);
   walk.goOn(Infinity);
   const [whole] = walk.uses;
-  return { files: whole!.files, bytes: whole!.bytes, isUncountable: whole!.isUncountable };
+  return { files: whole.files, bytes: whole.bytes, isUncountable: whole.isUncountable };
 }
 
 describe("what is in a directory", () => {
@@ -141,7 +141,7 @@ describe("what is in a directory", () => {
     walk.goOn(Infinity);
     const [whole] = walk.uses;
     expect(whole).toMatchObject({ files: 1 });
-    expect(whole!.bytes).toBeLessThan(overheadBytes);
+    expect(whole.bytes).toBeLessThan(overheadBytes);
   });
 
   test("is looked at in a directory that its owner has closed, by that owner", async () => {
@@ -192,9 +192,9 @@ for directory in (b".", b"\xff"):
     await rm(join(top, "one"));
     await rm(join(top, "two"));
     stepsToEnd(walk);
-    expect(walk.uses[0]!.files).toBe(2);
+    expect(walk.uses[0].files).toBe(2);
     stepsToEnd(walk);
-    expect(walk.uses[0]!.files).toBe(0);
+    expect(walk.uses[0].files).toBe(0);
   });
 
   test("is too deep beyond a depth, and not before", async () => {
@@ -225,12 +225,12 @@ describe("a walk", () => {
       [0, 0],
       [0, 0],
     ]);
-    for (let looked = 0; looked <= 200; looked++) {
+    for (let entries = 0; entries <= 200; entries++) {
       walk.goOn(-Infinity);
       // First the names, then what is behind them.
       expect(soFar()).toEqual([
         [0, 0],
-        [200, looked],
+        [200, entries],
       ]);
     }
     expect(walk.isUnderWay).toBe(true);
@@ -268,14 +268,14 @@ for name in range(${entries}): os.mkdir(str(name))`,
       expect(openDescriptors()).toBeLessThanOrEqual(before + maxDepth + 1),
     );
     const [whole] = walk.uses;
-    expect(whole!.files).toBeGreaterThanOrEqual(entries);
-    expect(steps).toBeGreaterThanOrEqual(stops * whole!.files);
+    expect(whole.files).toBeGreaterThanOrEqual(entries);
+    expect(steps).toBeGreaterThanOrEqual(stops * whole.files);
     expect(openDescriptors()).toBe(before);
   });
 
   test("that is given up in between keeps nothing open", () => {
     const before = openDescriptors();
-    const walk = new DiskWalk(top);
+    const walk = new DiskUsage(top);
     fill(`os.makedirs("/".join("x" * 20))`);
     while (openDescriptors() < before + 10) walk.goOn(-Infinity);
     walk[Symbol.dispose]();
@@ -293,27 +293,27 @@ for name in range(${entries}): os.mkdir(str(name))`,
     await rename(join(top, "a", "b"), join(top, "elsewhere", "b"));
     await rename(join(top, "a"), join(top, "other"));
     stepsToEnd(walk);
-    expect(walk.uses[0]!.bytes).toBeGreaterThanOrEqual(MiB);
+    expect(walk.uses[0].bytes).toBeGreaterThanOrEqual(MiB);
   });
 
   test("says by how much the file system has filled since a whole one began", async () => {
     top = await ownFileSystem();
     const walk = newWalk();
-    expect(walk.heldMore.bytes).toBeLessThan(8 * MiB);
+    expect(walk.fileSystemGrowth.bytes).toBeLessThan(8 * MiB);
     fill(`for name in range(${entries}): os.mknod(str(name))`);
     walk.goOn(-Infinity);
     await writeFile(join(top, "large"), Buffer.alloc(16 * MiB, 1));
-    expect(walk.heldMore.bytes).toBeGreaterThanOrEqual(16 * MiB);
-    expect(walk.heldMore.files).toBeGreaterThan(entries);
+    expect(walk.fileSystemGrowth.bytes).toBeGreaterThanOrEqual(16 * MiB);
+    expect(walk.fileSystemGrowth.files).toBeGreaterThan(entries);
     // It began before there was so much, and so proves nothing.
     stepsToEnd(walk);
-    expect(walk.heldMore.bytes).toBeGreaterThanOrEqual(16 * MiB);
+    expect(walk.fileSystemGrowth.bytes).toBeGreaterThanOrEqual(16 * MiB);
     stepsToEnd(walk);
-    expect(walk.heldMore.bytes).toBeLessThan(8 * MiB);
+    expect(walk.fileSystemGrowth.bytes).toBeLessThan(8 * MiB);
   });
 
   test("of a directory that is not there is none", () => {
-    expect(() => new DiskWalk(join(top, "missing"))).toThrow(
+    expect(() => new DiskUsage(join(top, "missing"))).toThrow(
       expect.objectContaining({ code: "ENOENT" }),
     );
   });

@@ -1,6 +1,6 @@
 /**
- * Promises of SECURITY.md about what all processes of a sandbox may use together. On a host with
- * control groups the kernel keeps some of them; test/integration/sandbox/totals.test.ts has both.
+ * Promises of SECURITY.md about what all processes of a sandbox may use together. With control
+ * groups the kernel keeps some of them; test/integration/sandbox/accounting.test.ts has both.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../harness/messages.ts";

@@ -5,7 +5,7 @@
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
-import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
+import { maxDepth } from "../../../worker/sandbox/accounting/tree-walk.ts";
 import { never, openBackend, request } from "./sandbox-host.ts";
 import { LoopWatch } from "../../support/cpu-time.ts";
 

@@ -1,12 +1,12 @@
 /**
- * What a sandbox may use in all its processes together: each limit ends it, by the reason of its
- * own, where control groups keep the totals and where the guard does. And what it used is told.
+ * What a sandbox may use in all its processes together: each limit ends it, and is named, with
+ * control groups and with the resource monitor. And usage is reported.
  */
 import { type TestContext, describe, expect, test } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
-import { maxDepth } from "../../../worker/sandbox/totals/tree-walk.ts";
-import { lookMs } from "../../../worker/sandbox/totals/guard.ts";
+import { maxDepth } from "../../../worker/sandbox/accounting/tree-walk.ts";
+import { sampleMs } from "../../../worker/sandbox/accounting/resource-monitor.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, MemoryBound } from "../../../worker/sandbox/sandbox.ts";
 import { never, processesWith, request, sharedBackends } from "./sandbox-host.ts";
@@ -18,7 +18,7 @@ const open = sharedBackends();
 /** What every program here begins with; each ends with saying that nothing has ended it. */
 const prelude = `
 import ctypes, mmap, os, signal, sys, threading, time
-linger = ${(50 * lookMs) / 1000}
+linger = ${(50 * sampleMs) / 1000}
 def in_processes(count, work):
     for number in range(count):
         if os.fork() == 0:
@@ -83,8 +83,8 @@ in_processes(4, make)`;
 
 describe.each([
   ["control groups keep", true],
-  ["the guard keeps", false],
-])("where %s the totals, a sandbox", (_, byGroup) => {
+  ["the resource monitor keeps", false],
+])("where %s the bounds, a sandbox", (_, byGroup) => {
   async function backendFor(context: TestContext): Promise<BubblewrapBackend> {
     const backend = await open(context, !byGroup);
     const { enforcement } = backend.facts(restrictiveProfile);
@@ -103,11 +103,11 @@ describe.each([
           `held = b"x" * (180 << 20)`,
           `in_processes(4, lambda number: held.append(b"x" * (45 << 20)))`,
         ]) {
-          const program = `marker, held = "str-totals-memory", []\n${hold}\ntime.sleep(linger)`;
+          const program = `marker, held = "str-accounting-memory", []\n${hold}\ntime.sleep(linger)`;
           const report = await runBeyond(backend, program, { limits: little });
           expect(report).toMatchObject(endedFor("memoryBytes", little.memoryBytes));
           expect(report.usage.peakMemoryBytes).toBeGreaterThanOrEqual(little.memoryBytes * 0.95);
-          expect(await processesWith("str-totals-memory")).toEqual([]);
+          expect(await processesWith("str-accounting-memory")).toEqual([]);
         }
       },
     );
@@ -149,7 +149,7 @@ time.sleep(linger)`;
       );
     });
 
-    test("memory and files in private memory are too much together", async (context) => {
+    test("memory and tmpfs files are too much together", async (context) => {
       const backend = await backendFor(context);
       const limits = { memoryBytes: 128 * MiB, fileSizeBytes: 128 * MiB };
       const program = `
@@ -177,7 +177,7 @@ time.sleep(linger)`;
     test("one of them uses up its own", async (context) => {
       const backend = await backendFor(context);
       const report = await runBeyond(backend, "spin(60)", { limits: { cpuSeconds: 1 } });
-      // The kernel's signal or the guard, whichever comes first.
+      // The kernel's signal or the resource monitor, whichever comes first.
       const signal = expect.stringMatching(/^SIG(KILL|XCPU)$/) as string;
       expect(report).toMatchObject({ ...endedFor("cpuSeconds", 1), signal });
     });
@@ -263,7 +263,7 @@ ${makesFiles(900, "output")}
 in_processes(2, lambda number: spin(0.5))
 def hold(number):
     held = b"x" * (40 << 20)
-    time.sleep(${(10 * lookMs) / 1000})
+    time.sleep(${(10 * sampleMs) / 1000})
 in_processes(4, hold)`;
       expect(await run(backend, program, { limits })).toMatchObject(wentOn);
     });
@@ -307,7 +307,7 @@ in_processes(10, read)`;
       expect(report.usage.peakMemoryBytes).toBeLessThan(limits.memoryBytes);
     });
 
-    test("it maps files of its private memory, which count once", async (context) => {
+    test("it maps tmpfs files, which count once", async (context) => {
       const backend = await backendFor(context);
       const limits = { memoryBytes: 256 * MiB, fileSizeBytes: 256 * MiB, tmpBytes: 256 * MiB };
       const program = `
@@ -315,7 +315,7 @@ fill("/tmp/library", 150)
 file = os.open("/tmp/library", os.O_RDONLY)
 mapped = mmap.mmap(file, 150 << 20, mmap.MAP_PRIVATE, mmap.PROT_READ)
 for page in range(0, 150 << 20, 4096): mapped[page]
-time.sleep(${(20 * lookMs) / 1000})`;
+time.sleep(${(20 * sampleMs) / 1000})`;
       expect(await run(backend, program, { limits })).toMatchObject(wentOn);
     });
 
@@ -397,7 +397,7 @@ assert os.sched_getaffinity(0) == before`;
 
 // Version 1 of control groups does not count it.
 test(
-  "a sandbox is ended when the kernel holds too much to know of its mappings, where the guard looks",
+  "a sandbox is ended when the kernel holds too much to know of its mappings, without a control group",
   { tags: "full" },
   async (context) => {
     const backend = await open(context, true);

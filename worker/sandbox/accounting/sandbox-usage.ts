@@ -1,0 +1,145 @@
+/**
+ * Accounts for the resources of one sandbox: by its control group, where there is one, and by the
+ * resource monitor for the rest.
+ */
+import type { Limits } from "../../protocol/resource-limits.ts";
+import type { Cgroups, SandboxCgroup } from "../cgroup/cgroup.ts";
+import { SandboxError, type Usage } from "../sandbox.ts";
+import { type Amount, DiskUsage } from "./disk-usage.ts";
+import type { ResourceMonitor } from "./resource-monitor.ts";
+import type { TmpfsPlace } from "./tmpfs-usage.ts";
+import { type SampledSandbox, UsageSampler } from "./usage-sampler.ts";
+
+/** What is known of a sandbox before it starts. */
+export interface SandboxUsageOptions {
+  readonly limits: Limits;
+  /** The work directory on the host, with the staged files. */
+  readonly workDir: string;
+  readonly tmpfs: TmpfsPlace | undefined;
+  /** Whether it has devices of the host. */
+  readonly hasDevices: boolean;
+  /** Whether the first process is the command's parent, which does not count. */
+  readonly commandIsChild: boolean;
+  /** Whether it has no bubblewrap process, for which control groups leave room. */
+  readonly isForked?: boolean;
+}
+
+/** Usage, and processes that the kernel killed for memory. */
+export interface TotalUsage extends Omit<Usage, "wallMs"> {
+  readonly memoryKills: number;
+}
+
+/** Disposed when the sandbox's last process is gone, or when it was not started. */
+export class SandboxUsage implements Disposable {
+  readonly #monitor: ResourceMonitor;
+  readonly #cgroups: Cgroups | undefined;
+  readonly #options: SandboxUsageOptions;
+  readonly #disk: DiskUsage;
+  #group: SandboxCgroup | undefined;
+  #sampler: UsageSampler | undefined;
+
+  private constructor(
+    monitor: ResourceMonitor,
+    cgroups: Cgroups | undefined,
+    options: SandboxUsageOptions,
+  ) {
+    this.#monitor = monitor;
+    this.#cgroups = cgroups;
+    this.#options = options;
+    try {
+      this.#disk = new DiskUsage(options.workDir);
+    } catch (error) {
+      throw new SandboxError("cannot read a work directory", { cause: error });
+    }
+  }
+
+  /** Counts the staged files, and makes a control group where possible. Throws SandboxError. */
+  static async open(
+    monitor: ResourceMonitor,
+    cgroups: Cgroups | undefined,
+    options: SandboxUsageOptions,
+  ): Promise<SandboxUsage> {
+    using stack = new DisposableStack();
+    const usage = stack.use(new SandboxUsage(monitor, cgroups, options));
+    const { limits, isForked = false } = options;
+    usage.#group = await cgroups?.create({
+      ...limits,
+      processes: limits.processes - Number(isForked),
+    });
+    stack.move();
+    return usage;
+  }
+
+  get limits(): Limits {
+    return this.#options.limits;
+  }
+
+  /** Usage so far. */
+  get usage(): TotalUsage {
+    const sampled = this.#sampler?.usage;
+    const counted = this.#group?.read();
+    const { isForked = false } = this.#options;
+    const countedProcesses = counted?.peakProcesses && counted.peakProcesses + Number(isForked);
+    return {
+      cpuMs: counted?.cpuMs ?? sampled?.cpuMs,
+      peakMemoryBytes: counted?.peakMemoryBytes ?? sampled?.peakMemoryBytes,
+      peakProcesses: countedProcesses ?? sampled?.peakProcesses,
+      memoryKills: counted?.memoryKills ?? 0,
+    };
+  }
+
+  /** Moves a process without children into the control group. Rejects with SandboxError. */
+  async enter(pid: number): Promise<void> {
+    await this.#group?.add(pid);
+  }
+
+  /** Starts sampling. */
+  begin(firstPid: number, listener: Pick<SampledSandbox, "onExceeded" | "onFailed">): void {
+    const [group, controls] = [this.#group, this.#cgroups?.controls];
+    this.#sampler = new UsageSampler({
+      ...this.#options,
+      ...listener,
+      firstPid,
+      disk: this.#disk,
+      group: controls && group && { controls, read: () => group.read() },
+      inTurn: (task) => this.#monitor.inTurn(task),
+    });
+    this.#monitor.watch(this.#sampler);
+  }
+
+  /** The command only waits for its call, until `beginCall`. */
+  rest(): void {
+    if (this.#sampler !== undefined) this.#monitor.watchIdle(this.#sampler);
+  }
+
+  /** Ends sampling. Usage stays as of the last sample. */
+  unwatch(): void {
+    if (this.#sampler === undefined) return;
+    this.#monitor.remove(this.#sampler);
+    this.#sampler[Symbol.dispose]();
+  }
+
+  /** The command gets a call, whose files are staged in the work directory. */
+  beginCall(staged: Amount): void {
+    if (this.#sampler === undefined) return;
+    this.#sampler.stage(staged);
+    this.#monitor.watch(this.#sampler);
+  }
+
+  /** Call when the command has ended and the first process may still be there. */
+  sampleLast(): void {
+    if (this.#group === undefined || this.#cgroups?.controls.cpu !== true)
+      this.#sampler?.sampleLast();
+  }
+
+  /** Kills all processes of the control group. */
+  kill(): void {
+    this.#group?.kill();
+  }
+
+  [Symbol.dispose](): void {
+    this.unwatch();
+    this.#disk[Symbol.dispose]();
+    if (this.#group !== undefined) this.#cgroups?.discard(this.#group);
+  }
+}
