@@ -11,7 +11,7 @@ import type { Invocation } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { runnerArgs } from "../worker/runners/runner.ts";
 import { workDirNames } from "../worker/sandbox/work/work-dir.ts";
-import type { Starts, ToolSandbox } from "../worker/starts/starts.ts";
+import type { Starts, ToolSandbox } from "../worker/pool/starts.ts";
 import { type Logger, createLogger } from "../worker/telemetry/logger.ts";
 import { type Interpreter, standardProfile } from "./bare.ts";
 import { callTimeoutSeconds } from "./environment.ts";

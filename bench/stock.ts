@@ -1,7 +1,7 @@
 /**
  * Looks at the sandboxes that wait for calls.
  */
-import type { PoolStats, Starts } from "../worker/starts/starts.ts";
+import type { PoolStats, Starts } from "../worker/pool/starts.ts";
 
 /** Tells what is going on with each tool, in this process or in another. */
 export type StockView = () => Promise<readonly PoolStats[]>;

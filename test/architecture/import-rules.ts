@@ -18,7 +18,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   runners: 3,
   group: 3,
 
-  starts: 4,
+  pool: 4,
   invocation: 5,
   config: 6,
   doctor: 6,

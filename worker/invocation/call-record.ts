@@ -6,7 +6,7 @@ import type { ExecutionReport } from "../protocol/execution.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
-import type { ToolSandbox } from "../starts/starts.ts";
+import type { ToolSandbox } from "../pool/starts.ts";
 
 /** Filled in by the invoker as it goes. */
 export class CallRecord {

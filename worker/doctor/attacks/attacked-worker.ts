@@ -9,7 +9,7 @@ import type { Runtime } from "../../manifest/manifest.ts";
 import type { ToolRunner } from "../../runners/runner.ts";
 import type { IdleStartMode, Profiles } from "../../sandbox/profile.ts";
 import type { SandboxBackend } from "../../sandbox/sandbox.ts";
-import type { Starts, WarmFailure } from "../../starts/starts.ts";
+import type { Starts, WarmFailure } from "../../pool/starts.ts";
 
 /** What a worker has to be opened with to be attacked. */
 export interface AttackedOptions {

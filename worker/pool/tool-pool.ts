@@ -8,7 +8,7 @@ import { logEvent } from "../telemetry/log-event.ts";
 import { Demand, type MemoryRequest } from "./sizing.ts";
 import type { PoolStats } from "./starts.ts";
 import { SandboxFactory, type FactoryParts } from "./sandbox-factory.ts";
-import { type Waiting, isSame } from "./waiting.ts";
+import { type Waiting, isSame } from "./idle-sandbox.ts";
 
 /** What calls leave of the processors: all, some, or none. */
 export type Load = "none" | "some" | "full";

@@ -3,9 +3,9 @@
  */
 import { availableParallelism } from "node:os";
 import { CodeWatch } from "./code/code-watch.ts";
-import { ColdStarts } from "./cold.ts";
+import { ColdStarts } from "./cold-starts.ts";
 import type { Starts } from "./starts.ts";
-import { type WarmOptions, WarmStarts } from "./warm.ts";
+import { type WarmOptions, WarmStarts } from "./pooled-starts.ts";
 
 /** What starts are opened with. */
 export type StartsOptions = Omit<WarmOptions, "versions" | "cpus" | "random">;

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Runtime } from "../../../worker/manifest/manifest.ts";
 import type { CodeSource } from "../../../worker/runners/runner.ts";
-import { CodeWatch, pollMs, settleMs } from "../../../worker/starts/code/code-watch.ts";
-import { maxEntries } from "../../../worker/starts/code/code-look.ts";
+import { CodeWatch, pollMs, settleMs } from "../../../worker/pool/code/code-watch.ts";
+import { maxEntries } from "../../../worker/pool/code/fingerprint.ts";
 import type { Clock } from "../../../worker/support/clock.ts";
 import { patience } from "../../support/patience.ts";
 

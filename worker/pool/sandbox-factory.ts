@@ -13,7 +13,7 @@ import { limited } from "./limited.ts";
 import { type AheadParts, type Owner, openTemplate, parkPooled } from "./making.ts";
 import type { SharedTemplate } from "./shared-template.ts";
 import type { WarmFailure } from "./starts.ts";
-import { type Origin, type Waiting, isSame } from "./waiting.ts";
+import { type Origin, type Waiting, isSame } from "./idle-sandbox.ts";
 import { startModesOf } from "./start-modes.ts";
 
 /**

@@ -21,7 +21,7 @@ import { openNodeRunner } from "../../../worker/runners/node.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
 import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
-import { lookAtCode } from "../../../worker/starts/code/code-look.ts";
+import { lookAtCode } from "../../../worker/pool/code/fingerprint.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";

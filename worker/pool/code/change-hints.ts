@@ -5,7 +5,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename } from "node:path";
 import type { Clock } from "../../support/clock.ts";
-import type { SeenDirectory } from "./code-look.ts";
+import type { SeenDirectory } from "./fingerprint.ts";
 
 /**
  * Directories followed by one set of hints. The kernel has some thousand watches for all programs

@@ -19,9 +19,9 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CodeSource } from "../../../worker/runners/runner.ts";
-import { ChangeHints, maxWatchedDirectories } from "../../../worker/starts/code/change-hints.ts";
-import { type SeenDirectory, lookAtCode } from "../../../worker/starts/code/code-look.ts";
-import { CodeWatch, settleMs } from "../../../worker/starts/code/code-watch.ts";
+import { ChangeHints, maxWatchedDirectories } from "../../../worker/pool/code/change-hints.ts";
+import { type SeenDirectory, lookAtCode } from "../../../worker/pool/code/fingerprint.ts";
+import { CodeWatch, settleMs } from "../../../worker/pool/code/code-watch.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { patience } from "../../support/patience.ts";
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { entryKey, profileKey } from "../../../worker/starts/keys.ts";
+import { entryKey, profileKey } from "../../../worker/pool/keys.ts";
 import { tool } from "../manifest/fixtures.ts";
 
 describe("a sandbox that waits for calls of a tool", () => {

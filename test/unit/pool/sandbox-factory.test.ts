@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { calmMs, readyTimeoutMs, retry } from "../../../worker/starts/sandbox-factory.ts";
+import { calmMs, readyTimeoutMs, retry } from "../../../worker/pool/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { setUp } from "./set-up.ts";
 

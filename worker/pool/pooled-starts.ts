@@ -7,7 +7,7 @@ import { NotGrantedError } from "../sandbox/host-access.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { CodeVersions } from "./code/code-versions.ts";
 import { CodeNotice } from "./code/code-notice.ts";
-import { ColdStarts } from "./cold.ts";
+import { ColdStarts } from "./cold-starts.ts";
 import { Disposal } from "./disposal.ts";
 import { hostState } from "./code/host-state.ts";
 import { entryKey, profileKey } from "./keys.ts";
@@ -15,7 +15,7 @@ import { PoolScheduler } from "./pool-scheduler.ts";
 import { ToolPool } from "./tool-pool.ts";
 import type { PoolStats, Starts, ToolSandbox } from "./starts.ts";
 import type { FactoryParts } from "./sandbox-factory.ts";
-import type { Waiting } from "./waiting.ts";
+import type { Waiting } from "./idle-sandbox.ts";
 import { startModesOf } from "./start-modes.ts";
 
 /**

@@ -10,7 +10,7 @@ import {
   burstHalfLifeMs,
   burstMs,
   idleAfterMs,
-} from "../../../worker/starts/sizing.ts";
+} from "../../../worker/pool/sizing.ts";
 
 const bounds = { min: 0, max: 16 };
 

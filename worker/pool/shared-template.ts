@@ -4,7 +4,7 @@
  */
 import type { PreparedTool } from "../runners/runner.ts";
 import type { Template } from "../sandbox/sandbox.ts";
-import { type Origin, Waiting } from "./waiting.ts";
+import { type Origin, Waiting } from "./idle-sandbox.ts";
 
 /** A live template. Whoever opened it retires it. */
 export class SharedTemplate {

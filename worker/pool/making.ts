@@ -5,10 +5,10 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
 import type { AheadOfCalls, Launch } from "../sandbox/sandbox.ts";
 import type { CodeVersions } from "./code/code-versions.ts";
-import { type PreparedRequest, type StartParts, prepareRequest } from "./cold.ts";
+import { type PreparedRequest, type StartParts, prepareRequest } from "./cold-starts.ts";
 import { hostState } from "./code/host-state.ts";
 import { SharedTemplate } from "./shared-template.ts";
-import { type Origin, Waiting } from "./waiting.ts";
+import { type Origin, Waiting } from "./idle-sandbox.ts";
 
 /** What sandboxes are made with before their calls. */
 export interface AheadParts extends StartParts {

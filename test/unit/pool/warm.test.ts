@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import type { StartMode, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { type IdleStartMode, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { holdMs } from "../../../worker/starts/tool-pool.ts";
-import { idleAfterMs } from "../../../worker/starts/sizing.ts";
-import { missTimeoutMs } from "../../../worker/starts/sandbox-factory.ts";
+import { holdMs } from "../../../worker/pool/tool-pool.ts";
+import { idleAfterMs } from "../../../worker/pool/sizing.ts";
+import { missTimeoutMs } from "../../../worker/pool/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { anySignal, run, setUp, templateProfile } from "./set-up.ts";
 

@@ -3,8 +3,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { noticeAfterMs } from "../../../worker/starts/code/code-notice.ts";
-import { settle } from "../../../worker/starts/sandbox-factory.ts";
+import { noticeAfterMs } from "../../../worker/pool/code/code-notice.ts";
+import { settle } from "../../../worker/pool/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { run, setUp } from "./set-up.ts";
 

@@ -7,7 +7,7 @@ import type { CodeSource, ToolRunner } from "../../runners/runner.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 import { ChangeHints } from "./change-hints.ts";
-import { type CodeLook, type LookFailure, lookAtCode } from "./code-look.ts";
+import { type CodeLook, type LookFailure, lookAtCode } from "./fingerprint.ts";
 import type { CodeVersions } from "./code-versions.ts";
 
 /** Milliseconds between two looks at code that stays as it is. */
