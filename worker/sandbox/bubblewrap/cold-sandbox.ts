@@ -168,7 +168,7 @@ export class ColdSandbox implements Sandbox {
   }
 }
 
-function waiting(execution: BwrapExecution): WaitingCommand {
+export function waiting(execution: BwrapExecution): WaitingCommand {
   if (execution.channel === undefined) throw new Error("the command has no channel");
   return { execution, channel: new WakeChannel(execution.channel) };
 }

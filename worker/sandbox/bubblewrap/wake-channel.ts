@@ -1,62 +1,39 @@
 /**
- * The socket between a worker and a command that waits for its call: see tool-runner/PROTOCOL.md,
+ * The socket between a worker and a command that waits for its call: tool-runner/PROTOCOL.md,
  * "Parked".
  */
 import type { Duplex } from "node:stream";
 import { isJsonObject, parseJson } from "../../support/json/json.ts";
 import { SandboxError } from "../sandbox.ts";
+import { readLine } from "./read-line.ts";
 
-/** Bytes of the one line that the command says. */
+/** Bound of the command's one line. */
 const maxLineBytes = 4096;
 
-const newline = 0x0a;
 const callLine = "call\n";
 
-/**
- * What a command says of itself; `unclear` when it said nothing that means something, or left
- * without a word.
- */
+/** The line of a command; `unclear` when it is none that the protocol knows. */
 export type Saying =
   | { readonly kind: "ready" }
   | { readonly kind: "unfit"; readonly reason: string }
   | { readonly kind: "unclear" };
 
-/**
- * The worker's end. What comes out of it was written where the tool's code runs. Disposing it
- * closes it.
- */
+/** The worker's end. The tool's code may have written what it reads. Disposing it closes it. */
 export class WakeChannel implements Disposable {
   readonly #stream: Duplex;
 
-  /** @param stream owned by the channel; its errors are heard by whoever made it */
+  /** @param stream the channel's own, with a listener for errors */
   constructor(stream: Duplex) {
     this.#stream = stream;
   }
 
-  /**
-   * The line that the command says; of whatever comes behind it nothing is read. May be called
-   * once. Never rejects.
-   */
+  /** Reads the command's line. Call it once. Never rejects. */
   async said(): Promise<Saying> {
-    const { promise, resolve } = Promise.withResolvers<Saying>();
-    const unclear = (): void => resolve({ kind: "unclear" });
-    let held: Buffer = Buffer.alloc(0);
-    const take = (chunk: Buffer): void => {
-      held = Buffer.concat([held, chunk]);
-      const end = held.indexOf(newline);
-      if (end !== -1 && end < maxLineBytes) resolve(meaningOf(held.subarray(0, end)));
-      else if (held.byteLength >= maxLineBytes) unclear();
-    };
-    this.#stream.on("data", take).once("close", unclear).once("end", unclear).resume();
-    const saying = await promise;
-    this.#stream.off("data", take).off("close", unclear).off("end", unclear).pause();
-    return saying;
+    const line = await readLine(this.#stream, maxLineBytes);
+    return line === undefined ? { kind: "unclear" } : meaningOf(line);
   }
 
-  /**
-   * Tells the command that its call is there, and has nothing more to say. Throws SandboxError when
-   * nobody is there to hear it.
-   */
+  /** Wakes the command. Throws SandboxError when it has ended. */
   async call(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#stream.write(callLine, (cause) => {

@@ -1,21 +1,15 @@
 /**
- * The wait for a command that loads a tool before there is a call.
+ * The wait for a command that loads a tool before its call.
  */
-import type { Clock } from "../../../support/clock.ts";
-import { settlesWithin } from "../../../support/within.ts";
-import { SandboxError } from "../../sandbox.ts";
-import type { WaitingCommand } from "../cold-sandbox.ts";
+import type { Clock } from "../../support/clock.ts";
+import { settlesWithin } from "../../support/within.ts";
+import { SandboxError } from "../sandbox.ts";
+import type { WaitingCommand } from "./cold-sandbox.ts";
 
-/**
- * Milliseconds that a command may take until it is ready: the import of a tool's module that loads
- * much.
- */
+/** Milliseconds for the import of a tool's module. */
 const readyTimeoutMs = 60_000;
 
-/**
- * Waits until the command says that it is ready. Throws SandboxError when it does not; the signal's
- * reason.
- */
+/** Waits until the command reports ready. Throws SandboxError when it does not; the signal's reason. */
 export async function awaitReady(
   { channel, execution }: WaitingCommand,
   clock: Clock,
@@ -26,7 +20,7 @@ export async function awaitReady(
   signal.throwIfAborted();
   if (!isSaid) {
     const message = `a tool was not loaded within ${readyTimeoutMs} ms`;
-    // To try it again and again would take the processor from those that can be.
+    // Further attempts would take the processor from other tools.
     throw new SandboxError(message, { isUnfit: true });
   }
   const said = await saying;
