@@ -82,7 +82,7 @@ export class Caller implements AsyncDisposable {
     const { sandbox } = acquired;
     const acquiredMs = performance.now();
     const { promise: timing, resolve } = Promise.withResolvers<Timing>();
-    const timed = (): void => resolve(timingSince(startMs, acquired.kind));
+    const timed = (): void => resolve(timingSince(startMs, acquired.startMode));
     using _watched = until === "result" ? onResult(sandbox.workDir.path, timed) : undefined;
     startMs += performance.now() - acquiredMs;
     const paths = {

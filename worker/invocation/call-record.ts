@@ -30,14 +30,14 @@ export class CallRecord {
   /** To be called when no process of the sandbox is alive. */
   ended(
     profile: Profile,
-    { kind, sandbox }: Pick<ToolSandbox, "kind" | "sandbox">,
+    { startMode, sandbox }: Pick<ToolSandbox, "startMode" | "sandbox">,
     timeLimitMs: number,
     report: ExitReport,
   ): void {
     this.execution = {
       profile: profile.name,
       backend: sandbox.backend,
-      start: kind,
+      start: startMode,
       limits: sandbox.limits,
       enforcedBy: sandbox.enforcement,
       timeLimitMs,

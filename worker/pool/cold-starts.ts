@@ -1,6 +1,5 @@
 /**
- * Sandboxes that are made when their call comes, and what sandboxes made before are made of as
- * well.
+ * Starts each call in a new sandbox, and prepares tools for idle ones as well.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { PreparedTool, ToolRunner } from "../runners/runner.ts";
@@ -16,10 +15,7 @@ export interface StartParts {
   readonly hostAccess: Pick<HostAccess, "grant">;
 }
 
-/**
- * A tool as it is now, and what its sandboxes are asked for with. Disposed after the sandboxes are
- * gone.
- */
+/** A tool with its present source, and the request for its sandboxes. Disposed after these. */
 export interface PreparedRequest extends AsyncDisposable {
   readonly tool: PreparedTool;
   readonly request: SandboxRequest;
@@ -51,7 +47,7 @@ export async function prepareRequest(
   return { tool, request, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Makes every sandbox when its call comes. */
+/** Makes a sandbox for each call. */
 export class ColdStarts implements Starts {
   readonly stats = [];
   readonly #parts: StartParts;
@@ -66,7 +62,7 @@ export class ColdStarts implements Starts {
     const sandbox = held.use(await this.#parts.backend.acquire(request, signal));
     const owned = held.move();
     return {
-      kind: "cold",
+      startMode: "cold",
       sandbox,
       tool,
       start: () => sandbox.start(tool.launch),
@@ -75,14 +71,14 @@ export class ColdStarts implements Starts {
   }
 
   follow(): void {
-    // Nothing is made before calls come.
+    // There are no idle sandboxes.
   }
 
   drain(): void {
-    // The same.
+    // There are no idle sandboxes.
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Nothing is kept between calls.
+    // There is no state between calls.
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Gives things back in the background, and lets their owner wait for it.
+ * Disposes resources in the background.
  */
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 
-/** Everything that is being given back. */
+/** The disposals under way. */
 export class Disposal {
   readonly #log: EventLog<"warn">;
   readonly #pending = new Set<Promise<void>>();
@@ -12,19 +12,19 @@ export class Disposal {
     this.#log = log;
   }
 
-  /** Disposes it without anybody waiting; what goes wrong is logged. */
-  end(resource: AsyncDisposable): void {
-    const ending = this.#end(resource);
-    this.#pending.add(ending);
-    void ending.then(() => this.#pending.delete(ending));
+  /** Begins to dispose the resource. Logs an error. */
+  begin(resource: AsyncDisposable): void {
+    const disposing = this.#dispose(resource);
+    this.#pending.add(disposing);
+    void disposing.then(() => this.#pending.delete(disposing));
   }
 
-  /** Fulfils when everything is given back. */
+  /** Fulfils when no disposal is under way. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  async #end(resource: AsyncDisposable): Promise<void> {
+  async #dispose(resource: AsyncDisposable): Promise<void> {
     try {
       await resource[Symbol.asyncDispose]();
     } catch (error) {

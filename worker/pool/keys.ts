@@ -1,43 +1,28 @@
 /**
- * What decides what is in a sandbox before its call, as texts that are equal where sandboxes can
- * stand for each other.
+ * Keys of pools: texts that are equal where idle sandboxes can take each other's calls.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { limitNames } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
 
-const keysOfEntries = new WeakMap<ToolEntry, string>();
-const keysOfProfiles = new WeakMap<Profile, string>();
+/** Each call needs two: they are computed once for each object. */
+const keys = new WeakMap<object, string>();
 
-/**
- * The key of a tool's entry. Two entries have the same one when sandboxes that wait for calls of
- * the one may take calls of the other. Computed once for each object.
- */
+/** The key of a tool's entry. */
 export function entryKey(entry: ToolEntry): string {
-  const known = keysOfEntries.get(entry);
-  if (known !== undefined) return known;
-  const key = sortedText(whatSandboxesDependOn(entry));
-  keysOfEntries.set(entry, key);
-  return key;
+  return remembered(entry, () => sortedText(contentOf(entry)));
 }
 
-/**
- * The key of a profile: what it is called and all that it allows. Computed once for each object.
- */
+/** The key of a profile: its name and all that it allows. */
 export function profileKey(profile: Profile): string {
-  const known = keysOfProfiles.get(profile);
-  if (known !== undefined) return known;
-  const { limits, ...rest } = profile;
-  const key = sortedText(rest) + limitNames.map((name) => limits[name]).join();
-  keysOfProfiles.set(profile, key);
-  return key;
+  return remembered(profile, () => {
+    const { limits, ...rest } = profile;
+    return sortedText(rest) + limitNames.map((name) => limits[name]).join();
+  });
 }
 
-/**
- * All but what is decided call by call, or by the profile: members that nobody thought of here
- * count.
- */
-function whatSandboxesDependOn(entry: ToolEntry): object {
+/** All but what each call decides, or the profile: a member that is new here counts. */
+function contentOf(entry: ToolEntry): object {
   const {
     description: _description,
     timeoutSeconds: _timeoutSeconds,
@@ -50,6 +35,14 @@ function whatSandboxesDependOn(entry: ToolEntry): object {
     ...rest
   } = entry;
   return rest;
+}
+
+function remembered(object: object, compute: () => string): string {
+  const known = keys.get(object);
+  if (known !== undefined) return known;
+  const key = compute();
+  keys.set(object, key);
+  return key;
 }
 
 function sortedText(record: object): string {

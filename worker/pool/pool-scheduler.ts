@@ -1,137 +1,113 @@
 /**
- * Decides when waiting sandboxes are made and given back: a few at once, after the calls that run,
- * within the memory that all may take.
+ * Sizes and refills all pools: within one memory budget, after running calls.
  */
 import type { Clock } from "../support/clock.ts";
-import type { ToolPool } from "./tool-pool.ts";
 import { allocate } from "./sizing.ts";
+import type { ToolPool } from "./tool-pool.ts";
 
-/**
- * Milliseconds between two looks at what waits, when nothing else happens: what is idle is given
- * back by these.
- */
-export const tendEveryMs = 5_000;
+/** Milliseconds between two runs without another reason: pools shrink as demand decays. */
+export const shrinkEveryMs = 5_000;
 
-/** Made once: an error costs more than all else here. */
-const calledOff = new Error("the alarm was called off");
+/** Made once: an error costs more than the rest here. */
+const rescheduled = new Error("the next run has another time");
 
-/** What is decided by. */
-export interface RefillOptions {
-  /** All there are now. */
+/** What is scheduled. */
+export interface SchedulerOptions {
+  /** All pools at the time of the call. */
   readonly pools: () => Iterable<ToolPool>;
-  /** Bytes of memory for all that waits, with templates. */
+  /** Bytes of memory for all idle sandboxes and templates. */
   readonly maxBytes: number;
-  /**
-   * Processors: so many calls at once leave none for refills, and so many refills are made at once.
-   */
+  /** Processors: the bound of concurrent refills, and full load for calls. */
   readonly cpus: number;
   readonly clock: Clock;
 }
 
-/** Keeps pools as full as they should be. Its owner disposes it after the last call. */
+/** A scheduler. Its owner disposes it after the last call. */
 export class PoolScheduler implements AsyncDisposable {
-  readonly #options: RefillOptions;
-  readonly #making = new Set<Promise<void>>();
-  #running = 0;
-  #isStirred = false;
+  readonly #options: SchedulerOptions;
+  readonly #refills = new Set<Promise<void>>();
+  #calls = 0;
+  #isScheduled = false;
   #isClosed = false;
-  /** When it looks by itself, on the monotonic clock, and what calls that off. */
-  #alarm = { atMs: Infinity, off: new AbortController() };
+  #timer = new AbortController();
 
-  constructor(options: RefillOptions) {
+  constructor(options: SchedulerOptions) {
     this.#options = options;
   }
 
   /** A call that needs a processor until the answer is disposed. */
-  run(): Disposable {
-    this.#running++;
+  beginCall(): Disposable {
+    this.#calls++;
     return {
       [Symbol.dispose]: () => {
-        this.#running--;
-        this.stir();
+        this.#calls--;
+        this.schedule();
       },
     };
   }
 
-  /** Looks at all pools soon: what happens at once is one reason. */
-  stir(): void {
-    if (this.#isStirred || this.#isClosed) return;
-    this.#isStirred = true;
+  /** Runs soon, and once for all requests until then. */
+  schedule(): void {
+    if (this.#isScheduled || this.#isClosed) return;
+    this.#isScheduled = true;
     setImmediate(() => {
-      this.#isStirred = false;
-      if (!this.#isClosed) this.#look();
+      this.#isScheduled = false;
+      if (!this.#isClosed) this.#run();
     });
   }
 
-  /** Looks at all pools within a time, if nothing has it look before. */
-  stirWithin(ms: number): void {
-    if (!this.#isClosed) this.#lookAt(this.#options.clock.monotonicMs() + ms);
-  }
-
-  /** Begins nothing more. */
+  /** Begins no more refills. */
   close(): void {
     this.#isClosed = true;
-    this.#alarm.off.abort(calledOff);
+    this.#timer.abort(rescheduled);
   }
 
-  /**
-   * Begins nothing more, and waits for what is being made: the pools are to be retired before.
-   */
+  /** Closes, and waits for refills under way: retire the pools first. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
-    await Promise.all(this.#making);
+    await Promise.all(this.#refills);
   }
 
-  #look(): void {
+  #run(): void {
+    const { maxBytes, cpus, clock } = this.#options;
     const pools = [...this.#options.pools()];
-    const targets = allocate(
-      pools.map((pool) => pool.request()),
-      this.#options.maxBytes,
-    );
-    for (const [index, pool] of pools.entries()) pool.settle(targets[index] ?? 0);
-    const nowMs = this.#options.clock.monotonicMs();
-    while (this.#making.size < this.#options.cpus) {
-      const neediest = pools
-        .filter((pool) => this.#dueMs(pool) <= nowMs)
-        .reduce<ToolPool | undefined>(
-          (a, b) => (a === undefined || b.fill < a.fill ? b : a),
-          undefined,
-        );
-      if (neediest === undefined) break;
-      this.#make(neediest);
+    const requests = pools.map((pool) => pool.request());
+    const targets = allocate(requests, maxBytes);
+    for (const [index, pool] of pools.entries()) pool.resize(targets[index] ?? 0);
+    const nowMs = clock.monotonicMs();
+    while (this.#refills.size < cpus) {
+      const due = pools.filter((pool) => this.#dueMs(pool) <= nowMs);
+      const [emptiest] = due.sort((a, b) => a.fill - b.fill);
+      if (emptiest === undefined) break;
+      this.#refill(emptiest);
     }
-    // What is due already waits for one that is being made, whose end is told.
+    // A refill that is due already begins when one under way ends.
     const later = pools.map((pool) => this.#dueMs(pool)).filter((dueMs) => dueMs > nowMs);
-    const isTended = pools.some((pool) => !pool.isEmpty);
-    this.#lookAt(Math.min(...later, isTended ? nowMs + tendEveryMs : Infinity));
+    const isInUse = pools.some((pool) => !pool.isEmpty);
+    this.#runAt(Math.min(...later, isInUse ? nowMs + shrinkEveryMs : Infinity));
   }
 
   #dueMs(pool: ToolPool): number {
     const { cpus } = this.#options;
-    return pool.dueMs(this.#running === 0 ? "none" : this.#running < cpus ? "some" : "full");
+    return pool.dueMs(this.#calls === 0 ? "none" : this.#calls < cpus ? "some" : "all");
   }
 
-  #make(pool: ToolPool): void {
-    const making = pool.refill();
-    this.#making.add(making);
-    void making.then(() => {
-      this.#making.delete(making);
-      this.stir();
+  #refill(pool: ToolPool): void {
+    const refill = pool.refill();
+    this.#refills.add(refill);
+    void refill.then(() => {
+      this.#refills.delete(refill);
+      this.schedule();
     });
   }
 
-  /** One alarm at a time, and the earliest: looking too early does no harm. */
-  #lookAt(atMs: number): void {
-    if (atMs >= this.#alarm.atMs) return;
-    this.#alarm.off.abort(calledOff);
-    const alarm = { atMs, off: new AbortController() };
-    this.#alarm = alarm;
+  #runAt(atMs: number): void {
+    this.#timer.abort(rescheduled);
+    if (atMs === Infinity) return;
+    this.#timer = new AbortController();
     const { clock } = this.#options;
-    void clock.sleep(Math.max(0, atMs - clock.monotonicMs()), alarm.off.signal).then(
-      () => {
-        alarm.atMs = Infinity;
-        this.stir();
-      },
+    void clock.sleep(Math.max(0, atMs - clock.monotonicMs()), this.#timer.signal).then(
+      () => this.schedule(),
       () => undefined,
     );
   }

@@ -1,33 +1,27 @@
 /**
- * How many sandboxes of a tool should wait for calls: what its calls say, and what all tools
- * together may take. Pure.
+ * The number of idle sandboxes of each tool: its demand, within the memory budget of all. Pure.
  */
 import type { WarmBounds } from "../manifest/manifest.ts";
 import { maxWarm } from "../manifest/warm-field.ts";
 
-/**
- * Calls that come within so many milliseconds count as one burst, also where a refill takes less.
- */
+/** Least milliseconds of a burst: a refill may take less. */
 export const burstMs = 100;
-/** So many times the largest burst are kept ready, since the next may be larger. */
+/** Idle sandboxes per call of the largest burst: the next one may be larger. */
 export const burstMargin = 1.5;
-/** Milliseconds in which a burst that does not come again counts half. */
+/** Milliseconds after which a burst counts half. */
 export const burstHalfLifeMs = 60_000;
-/** Milliseconds after its last call for which a tool keeps at least one sandbox. */
+/** Milliseconds after its last call for which a tool keeps an idle sandbox. */
 export const idleAfterMs = 300_000;
 
-/** What is known of the calls of one tool. Times are milliseconds that never go back. */
+/** The demand for one tool. Times are milliseconds on the monotonic clock. */
 export class Demand {
-  /** When the last calls came, the oldest first: those of the present burst, at most `maxWarm`. */
+  /** Times of the calls of the present burst, the oldest first, at most `maxWarm`. */
   readonly #burst: number[] = [];
   readonly #largest = new Decay();
   readonly #calls = new Decay();
   #lastMs = -Infinity;
 
-  /**
-   * A call came. A burst is what comes while a refill takes its time: nothing that is made
-   * meanwhile can serve it.
-   */
+  /** Counts a call. A burst is the calls within one refill: no refill can serve them. */
   arrive(nowMs: number, refillMs: number): void {
     this.#burst.push(nowMs);
     const sinceMs = nowMs - Math.max(burstMs, refillMs);
@@ -37,20 +31,20 @@ export class Demand {
     this.#lastMs = nowMs;
   }
 
-  /** How many sandboxes should wait now. */
+  /** The number of sandboxes that should be idle now. */
   wanted(nowMs: number, { min, max }: WarmBounds): number {
     if (nowMs - this.#lastMs >= idleAfterMs) return min;
     const forBurst = Math.ceil(this.#largest.at(nowMs) * burstMargin - 0.5);
     return Math.min(max, Math.max(min, forBurst, 1));
   }
 
-  /** How much the tool is used, to be compared with others at the same time. */
+  /** Recent calls, for a comparison of tools at the same time. */
   use(nowMs: number): number {
     return this.#calls.at(nowMs);
   }
 }
 
-/** A number that halves again and again. */
+/** A number with a half-life. */
 class Decay {
   #value = 0;
   #atMs = 0;
@@ -65,26 +59,23 @@ class Decay {
   }
 }
 
-/** What one tool asks of the memory that all share. */
+/** The part of one tool in the memory budget. */
 export interface MemoryRequest {
-  /** Sandboxes that the operator wants in any case. */
+  /** Sandboxes that the operator asks for. */
   readonly min: number;
-  /** Sandboxes that should wait; not below `min`. */
+  /** Sandboxes that should be idle; not below `min`. */
   readonly wanted: number;
-  /**
-   * The most that one of its sandboxes takes; 0 before there was one, which is how this comes to be
-   * known.
-   */
+  /** The most that one of its sandboxes took; 0 before the first. */
   readonly eachBytes: number;
-  /** What its template takes; 0 where it has none. */
+  /** Bytes of its template; 0 without one. */
   readonly baseBytes: number;
-  /** The larger, the later it loses its own. */
+  /** A larger use gets memory first. */
   readonly use: number;
 }
 
 /**
- * How many sandboxes each request is granted, so that all together stay below `maxBytes`: first
- * what operators want in any case, then what calls ask for, and in both the most used tools first.
+ * The number of sandboxes for each request, within `maxBytes` for all: first up to `min`, then up to
+ * `wanted`, and in both the most used tools first.
  */
 export function allocate(requests: readonly MemoryRequest[], maxBytes: number): readonly number[] {
   const granted = requests.map(() => 0);

@@ -1,13 +1,10 @@
 /**
- * Which ways there are to make the sandboxes of a tool ready before its calls, the best first.
+ * The start modes of a tool's idle sandboxes.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
 
-/**
- * The ways to be tried, one after the other as they turn out unfit; when none is left, its calls
- * start cold.
- */
+/** The best first. When all are unfit, calls start cold. */
 export function startModesOf(
   { start }: Pick<ToolEntry, "start">,
   { autoStart }: Pick<Profile, "autoStart">,

@@ -1,240 +1,209 @@
 /**
- * The waiting sandboxes of one tool under one profile: how many there are, how many there should
- * be, who gets them.
+ * The idle sandboxes of one tool under one profile.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
-import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
+import type { IdleStartMode } from "../sandbox/profile.ts";
 import { logEvent } from "../telemetry/log-event.ts";
+import { type IdleSandbox, type PooledTool, isSameOrigin } from "./idle-sandbox.ts";
+import { type FactoryParts, SandboxFactory } from "./sandbox-factory.ts";
 import { Demand, type MemoryRequest } from "./sizing.ts";
 import type { PoolStats } from "./starts.ts";
-import { SandboxFactory, type FactoryParts } from "./sandbox-factory.ts";
-import { type Waiting, isSame } from "./idle-sandbox.ts";
 
-/** What calls leave of the processors: all, some, or none. */
-export type Load = "none" | "some" | "full";
+/** The processors that calls use. */
+export type Load = "none" | "some" | "all";
 
 /**
- * Milliseconds for which a refill stands back for calls that run. Most have their answer in less
- * than a few, and to spawn a process beside them would delay that. A sandbox of a pool costs as
- * much as a cold start, so one that is made while calls need every processor saves nothing; one of
- * a template costs a tenth of that, which the next call would have to pay anyway.
+ * Milliseconds that a refill waits while calls run: most end sooner, and a process that starts
+ * beside them slows them down. A `pool` sandbox costs as much as a cold start, so under full load it
+ * saves nothing; a `template` one costs a tenth, which the next call pays otherwise.
  */
 export const holdMs: Readonly<Record<Load, Readonly<Record<IdleStartMode, number>>>> = {
   none: { pool: 0, template: 0 },
   some: { pool: 10, template: 10 },
-  full: { pool: 1_000, template: 25 },
+  all: { pool: 1_000, template: 25 },
 };
-/** How much the last refill counts for what the next is expected to take. */
-const refillWeight = 0.3;
 
-/**
- * A pool. Its owner retires it when it is not needed any more; what is taken from it belongs to
- * who took it.
- */
+/** A pool. Its owner retires it at the end. */
 export class ToolPool {
-  readonly profile: Profile;
   readonly #parts: FactoryParts;
+  readonly #pooled: PooledTool;
   readonly #factory: SandboxFactory;
   readonly #onChanged: () => void;
   readonly #demand = new Demand();
   /** The oldest first. */
-  readonly #waiting = new Set<Waiting>();
-  #entry: ToolEntry;
-  #isUsual = true;
+  readonly #idle = new Set<IdleSandbox>();
+  #bounds = { min: 0, max: 0 };
   #target = 0;
   #making = 0;
   #hits = 0;
   #misses = 0;
-  /** What a refill takes; undefined before the first. */
-  #refillMs: number | undefined;
-  #eachBytes = 0;
-  #baseBytes = 0;
-  /** Since when there are too few, or when the last was started of those that are made. */
+  /** Milliseconds of the last refill. */
+  #refillMs = 0;
+  /** The most that a sandbox and a template of the present code took. */
+  #seenBytes = { each: 0, base: 0 };
+  /** Start of the present lack, or of the last refill of it. */
   #lacksSinceMs = 0;
 
-  /** @param onChanged told when there may be something to do for it; it must not throw */
-  constructor(parts: FactoryParts, entry: ToolEntry, profile: Profile, onChanged: () => void) {
-    this.profile = profile;
+  /** @param onChanged called when a refill may be due; it must not throw */
+  constructor(parts: FactoryParts, pooled: PooledTool, onChanged: () => void) {
     this.#parts = parts;
-    this.#entry = entry;
+    this.#pooled = pooled;
     this.#onChanged = onChanged;
-    this.#factory = new SandboxFactory(parts, { entry, profile }, onChanged);
+    this.#factory = new SandboxFactory(parts, pooled, onChanged);
   }
 
-  get entry(): ToolEntry {
-    return this.#entry;
+  get pooled(): PooledTool {
+    return this.#pooled;
   }
 
-  /**
-   * An entry with the same key, which may want another number of sandboxes.
-   *
-   * @param isUsual whether the profile is that of calls which no request tightens: nobody asked for
-   *   a `min` of others
-   */
-  follow(entry: ToolEntry, isUsual: boolean): void {
-    this.#entry = entry;
-    this.#isUsual = isUsual;
-  }
-
-  get isUsual(): boolean {
-    return this.#isUsual;
-  }
-
-  /** What there is of the number that there should be: the smaller, the more it needs a refill. */
+  /** The share of the target that is idle or being made. */
   get fill(): number {
-    return (this.#waiting.size + this.#making) / this.#target;
+    return (this.#idle.size + this.#making) / this.#target;
   }
 
   get isEmpty(): boolean {
-    return this.#waiting.size === 0 && !this.#factory.hasTemplate;
+    return this.#idle.size === 0 && !this.#factory.hasTemplate;
   }
 
   get stats(): PoolStats {
+    const idleBytes = [...this.#idle].reduce((sum, { parked }) => sum + parked.privateBytes, 0);
     return {
-      tool: this.#entry.name,
-      profile: this.profile.name,
+      ...this.#names,
       startMode: this.#factory.startMode,
       hasTemplate: this.#factory.hasTemplate,
-      waiting: this.#waiting.size,
+      idle: this.#idle.size,
       making: this.#making,
       target: this.#target,
       hits: this.#hits,
       misses: this.#misses,
-      privateBytes: this.#privateBytes(),
+      privateBytes: idleBytes + this.#factory.templateBytes,
       failure: this.#factory.failure,
     };
   }
 
-  /** To be told of each call, before it takes a sandbox. */
+  /** Sets the bounds of the target. */
+  limit(bounds: ToolEntry["warm"]): void {
+    this.#bounds = bounds;
+  }
+
+  /** Call for each call, before `take`. */
   arrive(): void {
-    this.#demand.arrive(this.#nowMs(), this.#refillMs ?? 0);
+    this.#demand.arrive(this.#nowMs(), this.#refillMs);
   }
 
   /**
-   * A sandbox for a call, made from what is present: one that waits or, where there is a template,
-   * a new one. The caller owns it. Undefined when a cold start is quicker. Throws the signal's
-   * reason only.
+   * An idle sandbox, or a new one of the template; the caller owns it. Undefined when a cold start
+   * is quicker. Throws the signal's reason only.
    *
-   * @param host the present parts of the host that the tool has
+   * @param host fingerprint of the tool's present parts of the host
    */
-  async take(host: string | undefined, signal: AbortSignal): Promise<Waiting | undefined> {
-    const present = { version: this.#parts.versions.versionOf(this.#entry.runtime), host };
+  async take(host: string | undefined, signal: AbortSignal): Promise<IdleSandbox | undefined> {
+    const version = this.#parts.versions.versionOf(this.#pooled.entry.runtime);
+    const present = { version, host };
     this.#noteLack();
-    for (const waiting of this.#waiting) {
-      if (!isSame(waiting.origin, present)) {
-        this.#end([waiting]);
+    for (const idle of this.#idle) {
+      if (!isSameOrigin(idle.origin, present)) {
+        this.#dispose([idle]);
         continue;
       }
-      this.#waiting.delete(waiting);
+      this.#idle.delete(idle);
       this.#hits++;
-      waiting.onLost(() => undefined);
-      return waiting;
+      return idle;
     }
     this.#misses++;
-    return this.#factory.makeNow(present, signal);
+    return this.#factory.fork(present, signal);
   }
 
-  /** What it asks of the memory that all pools share. */
+  /** Its part in the memory budget of all pools. */
   request(): MemoryRequest {
     const nowMs = this.#nowMs();
-    const { min, max } = this.#entry.warm;
-    const canWait = this.#factory.startMode !== undefined;
-    const bounds = { min: canWait && this.#isUsual ? min : 0, max: canWait ? max : 0 };
+    const bounds = this.#factory.startMode === undefined ? { min: 0, max: 0 } : this.#bounds;
     return {
       min: bounds.min,
       wanted: this.#demand.wanted(nowMs, bounds),
-      eachBytes: this.#eachBytes,
-      baseBytes: this.#baseBytes,
+      eachBytes: this.#seenBytes.each,
+      baseBytes: this.#seenBytes.base,
       use: this.#demand.use(nowMs),
     };
   }
 
-  /** Makes `target` the number that should wait, and gives back what is above it. */
-  settle(target: number): void {
+  /** Sets the number of sandboxes that should be idle, and disposes the excess. */
+  resize(target: number): void {
     this.#noteLack();
     this.#target = target;
-    const surplus = [...this.#waiting].slice(0, Math.max(0, this.#waiting.size - target));
+    const excess = [...this.#idle].slice(0, Math.max(0, this.#idle.size - target));
     const isLast = target === 0 && !this.isEmpty;
-    this.#end(surplus);
+    this.#dispose(excess);
     if (!isLast) return;
-    this.#factory.giveBack();
-    logEvent(this.#parts.log, "sandbox.idle_disposed", { ...this.#facts(), count: surplus.length });
+    this.#factory.dropTemplate();
+    logEvent(this.#parts.log, "sandbox.idle_disposed", { ...this.#names, count: excess.length });
   }
 
-  /** When to make one, on the monotonic clock; Infinity when none is lacking. */
+  /** When the next refill is due, on the monotonic clock; Infinity when none is. */
   dueMs(load: Load): number {
-    const { startMode, maxAtOnce, notBeforeMs } = this.#factory;
-    if (startMode === undefined || !this.#lacks() || this.#making >= maxAtOnce) return Infinity;
+    const { startMode, maxConcurrent, notBeforeMs } = this.#factory;
+    if (startMode === undefined || !this.#lacks || this.#making >= maxConcurrent) return Infinity;
     return Math.max(notBeforeMs, this.#lacksSinceMs + holdMs[load][startMode]);
   }
 
-  /** Makes one. Total. */
+  /** Makes one sandbox. Total. */
   async refill(): Promise<void> {
     const beganMs = this.#nowMs();
     this.#making++;
     this.#lacksSinceMs = beganMs;
-    const waiting = await this.#factory.make();
+    const idle = await this.#factory.make();
     this.#making--;
-    if (waiting === undefined) return;
-    const tookMs = this.#nowMs() - beganMs;
-    const beforeMs = this.#refillMs ?? tookMs;
-    this.#refillMs = beforeMs + refillWeight * (tookMs - beforeMs);
-    this.#keep(waiting);
-    const { kind } = waiting;
-    const facts = { ...this.#facts(), startMode: kind, tookMs: Math.round(tookMs) };
-    logEvent(this.#parts.log, "sandbox.idle", { ...facts, waiting: this.#waiting.size });
+    if (idle === undefined) return;
+    this.#refillMs = this.#nowMs() - beganMs;
+    this.#keep(idle);
+    const { startMode } = idle;
+    const facts = { ...this.#names, startMode, tookMs: Math.round(this.#refillMs) };
+    logEvent(this.#parts.log, "sandbox.idle", { ...facts, waiting: this.#idle.size });
   }
 
-  /**
-   * Gives back everything at once, and what is being made as soon as it is; what is known of the
-   * code is forgotten.
-   */
-  retire(reason: Error): void {
-    this.#end(this.#waiting);
-    this.#factory.retire(reason);
-    this.#eachBytes = 0;
-    this.#baseBytes = 0;
+  /** Disposes everything, and drops refills under way: the code or the entry is outdated. */
+  retire(reason: string): void {
+    const count = this.#idle.size;
+    if (!this.isEmpty)
+      logEvent(this.#parts.log, "sandbox.retired", { ...this.#names, count, reason });
+    this.#dispose(this.#idle);
+    this.#factory.retire(new Error(reason));
+    this.#seenBytes = { each: 0, base: 0 };
   }
 
-  #keep(waiting: Waiting): void {
-    this.#eachBytes = Math.max(this.#eachBytes, waiting.parked.privateBytes);
-    this.#baseBytes = this.#factory.templateBytes;
-    this.#waiting.add(waiting);
-    waiting.onLost(() => this.#lose(waiting));
-    if (waiting.isLost) this.#lose(waiting);
+  #keep(idle: IdleSandbox): void {
+    const { startMode, parked } = idle;
+    const each = Math.max(this.#seenBytes.each, parked.privateBytes);
+    this.#seenBytes = { each, base: this.#factory.templateBytes };
+    this.#idle.add(idle);
+    void parked.lost.then(() => {
+      if (!this.#idle.has(idle)) return;
+      this.#dispose([idle]);
+      this.#factory.lost(startMode);
+      this.#onChanged();
+    });
   }
 
-  #lose(waiting: Waiting): void {
-    this.#end([waiting]);
-    this.#factory.lost(waiting.kind);
-    this.#onChanged();
-  }
-
-  #end(some: Iterable<Waiting>): void {
+  #dispose(some: Iterable<IdleSandbox>): void {
     this.#noteLack();
-    for (const waiting of some) {
-      this.#waiting.delete(waiting);
-      waiting.onLost(() => undefined);
-      this.#parts.disposal.end(waiting);
+    for (const idle of some) {
+      this.#idle.delete(idle);
+      this.#parts.disposal.begin(idle);
     }
   }
 
-  /** To be called before there are fewer, or should be more. */
+  /** Call before the number of idle sandboxes falls, or the target changes. */
   #noteLack(): void {
-    if (!this.#lacks()) this.#lacksSinceMs = this.#nowMs();
+    if (!this.#lacks) this.#lacksSinceMs = this.#nowMs();
   }
 
-  #lacks(): boolean {
-    return this.#waiting.size + this.#making < this.#target;
+  get #lacks(): boolean {
+    return this.#idle.size + this.#making < this.#target;
   }
 
-  #privateBytes(): number {
-    const waiting = [...this.#waiting].reduce((sum, { parked }) => sum + parked.privateBytes, 0);
-    return waiting + this.#factory.templateBytes;
-  }
-
-  #facts(): { readonly tool: string; readonly profile: string } {
-    return { tool: this.#entry.name, profile: this.profile.name };
+  get #names(): { readonly tool: string; readonly profile: string } {
+    const { entry, profile } = this.#pooled;
+    return { tool: entry.name, profile: profile.name };
   }
 
   #nowMs(): number {

@@ -21,7 +21,7 @@ import { openNodeRunner } from "../../../worker/runners/node.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
 import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
-import { lookAtCode } from "../../../worker/pool/code/fingerprint.ts";
+import { fingerprintCode } from "../../../worker/pool/code/fingerprint.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -59,10 +59,10 @@ async function isSeen(
   { sources }: Pick<ToolRunner, "sources">,
   change: () => Promise<unknown>,
 ): Promise<boolean> {
-  const before = await lookAtCode(sources, never);
-  expect((await lookAtCode(sources, never)).fingerprint).toBe(before.fingerprint);
+  const before = await fingerprintCode(sources, never);
+  expect((await fingerprintCode(sources, never)).fingerprint).toBe(before.fingerprint);
   await change();
-  return (await lookAtCode(sources, never)).fingerprint !== before.fingerprint;
+  return (await fingerprintCode(sources, never)).fingerprint !== before.fingerprint;
 }
 
 describe("Python in a virtual environment", () => {

@@ -6,7 +6,6 @@ import {
   mkdir,
   mkdtemp,
   readFile,
-  readdir,
   rename,
   rm,
   stat,
@@ -19,10 +18,15 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CodeSource } from "../../../worker/runners/runner.ts";
-import { ChangeHints, maxWatchedDirectories } from "../../../worker/pool/code/change-hints.ts";
-import { type SeenDirectory, lookAtCode } from "../../../worker/pool/code/fingerprint.ts";
 import { CodeWatch, settleMs } from "../../../worker/pool/code/code-watch.ts";
+import { fingerprintCode } from "../../../worker/pool/code/fingerprint.ts";
+import {
+  ChangeHints,
+  type WatchedDirectory,
+  maxWatchedDirectories,
+} from "../../../worker/support/change-hints.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
+import { inotifyWatches } from "../../support/inotify-watches.ts";
 import { patience } from "../../support/patience.ts";
 
 /** Longer than any test: what is seen before was not seen by polling. */
@@ -270,17 +274,17 @@ describe("packages that are installed beside an interpreter", () => {
 
   test("are not looked through", async () => {
     await write("package/deep/module.py", "");
-    const { directories } = await lookAtCode([{ path: tools, depth: "listing" }], never);
+    const { directories } = await fingerprintCode([{ path: tools, depth: "listing" }], never);
     expect(directories.map(({ path }) => path)).toEqual([tools]);
   });
 });
 
-describe("a look", () => {
-  const look = (path: string) => lookAtCode([{ path, depth: "tree" }], never);
+describe("a fingerprint", () => {
+  const of = (path: string) => fingerprintCode([{ path, depth: "tree" }], never);
 
   test("finds the same in the same code", async () => {
     await write("package/module.py", "");
-    expect(await look(tools)).toEqual(await look(tools));
+    expect(await of(tools)).toEqual(await of(tools));
   });
 
   test("finds a file changed that has the same size, and the time of writing that it had", async () => {
@@ -288,7 +292,7 @@ describe("a look", () => {
     const { atime, mtime, size } = await stat(path);
     // A time that can be written as it was read.
     await utimes(path, atime, mtime);
-    const before = await look(tools);
+    const before = await of(tools);
     const { mtimeMs, ctimeMs } = await stat(path);
     await vi.waitFor(async () => {
       await writeFile(path, "version = 1");
@@ -296,7 +300,7 @@ describe("a look", () => {
       expect((await stat(path)).ctimeMs).toBeGreaterThan(ctimeMs);
     }, patience);
     expect(await stat(path)).toMatchObject({ size, mtimeMs });
-    expect((await look(tools)).fingerprint).not.toBe(before.fingerprint);
+    expect((await of(tools)).fingerprint).not.toBe(before.fingerprint);
   });
 
   test("goes through what links lead to once, be it in circles", async () => {
@@ -309,7 +313,7 @@ describe("a look", () => {
     await symlink("../tools", join(base, "outside/back"));
     await symlink("../outside", join(tools, "first"));
     await symlink("../../outside", join(tools, "package/second"));
-    const { directories, failure } = await look(tools);
+    const { directories, failure } = await of(tools);
     expect(directories.map(({ path }) => path).toSorted()).toEqual([
       join(base, "outside"),
       tools,
@@ -323,7 +327,7 @@ describe("a look", () => {
     await symlink("package", join(tools, "inside"));
     await symlink(".", join(base, "link"));
     const directories = [tools, join(tools, "package")];
-    expect((await look(join(base, "link/tools"))).directories.map(({ path }) => path)).toEqual(
+    expect((await of(join(base, "link/tools"))).directories.map(({ path }) => path)).toEqual(
       directories,
     );
     await mkdir(join(base, "other"));
@@ -333,13 +337,13 @@ describe("a look", () => {
       { path: join(base, "other"), depth: "tree" },
     ];
     await mkdir(join(tools, "package/deep"));
-    const seen = (await lookAtCode(sources, never)).directories.map(({ path }) => path);
+    const seen = (await fingerprintCode(sources, never)).directories.map(({ path }) => path);
     expect(seen).toContain(join(tools, "package/deep"));
   });
 
   test("says what stands in its way, and goes on with the rest", async () => {
     const path = await write("file", "");
-    const { failure, fingerprint } = await look(join(path, "below"));
+    const { failure, fingerprint } = await of(join(path, "below"));
     expect(failure).toEqual({ path: join(path, "below"), code: "ENOTDIR" });
     expect(fingerprint).toBeDefined();
   });
@@ -351,7 +355,7 @@ describe("a look", () => {
     const takingTurns = (async () => {
       for (; !isOver; turns++) await setImmediate();
     })();
-    await look(tools);
+    await of(tools);
     isOver = true;
     await takingTurns;
     expect(turns).toBeGreaterThan(50);
@@ -360,23 +364,14 @@ describe("a look", () => {
   test("ends with its signal", async () => {
     await write("package/module.py", "");
     const end = new AbortController();
-    const looking = lookAtCode([{ path: tools, depth: "tree" }], end.signal);
+    const looking = fingerprintCode([{ path: tools, depth: "tree" }], end.signal);
     end.abort(new Error("enough"));
     await expect(looking).rejects.toThrow("enough");
   });
 });
 
 describe("events of the file system", () => {
-  /** Watches that this process has of the kernel. */
-  async function watches(): Promise<number> {
-    const infos = await readdir("/proc/self/fdinfo");
-    const texts = await Promise.all(
-      infos.map((name) => readFile(`/proc/self/fdinfo/${name}`, "utf8").catch(() => "")),
-    );
-    return texts.join("\n").match(/^inotify wd:/gm)?.length ?? 0;
-  }
-
-  async function directory(name: string): Promise<SeenDirectory> {
+  async function directory(name: string): Promise<WatchedDirectory> {
     const path = join(tools, name);
     await mkdir(path, { recursive: true });
     return { path, inode: (await stat(path)).ino };
@@ -386,55 +381,48 @@ describe("events of the file system", () => {
     "are had of a bounded number of directories, the upper ones, and given back",
     { tags: "full" },
     async () => {
-      const before = await watches();
+      const before = await inotifyWatches();
       for (let index = 0; index < maxWatchedDirectories + 100; index++)
         await directory(`node_modules/${index}`);
       const watch = await follow({ hints: true, pollMs: 50 });
-      expect((await watches()) - before).toBe(maxWatchedDirectories);
+      expect((await inotifyWatches()) - before).toBe(maxWatchedDirectories);
       await seen(watch, () => write("tool.py", ""));
-      expect((await watches()) - before).toBe(maxWatchedDirectories);
+      expect((await inotifyWatches()) - before).toBe(maxWatchedDirectories);
       // Of the last ones there are none: they are polled.
       await seen(watch, () => write(`node_modules/${maxWatchedDirectories + 99}/index.js`, ""));
       await watch[Symbol.asyncDispose]();
-      await vi.waitFor(async () => expect(await watches()).toBe(before), patience);
+      await vi.waitFor(async () => expect(await inotifyWatches()).toBe(before), patience);
     },
   );
 
   test("are given back of directories that are not followed any more", async () => {
-    const before = await watches();
+    const before = await inotifyWatches();
     using hints = new ChangeHints(() => {});
     const one = await directory("one");
     const two = await directory("two");
     hints.follow([one, two]);
-    expect((await watches()) - before).toBe(2);
+    expect((await inotifyWatches()) - before).toBe(2);
     hints.follow([two]);
-    expect((await watches()) - before).toBe(1);
+    expect((await inotifyWatches()) - before).toBe(1);
     hints.follow([]);
-    expect((await watches()) - before).toBe(0);
+    expect((await inotifyWatches()) - before).toBe(0);
   });
 
-  test("end one sleep, also one that begins later, until they are forgotten", async () => {
+  test("end one pause, be it the next one, and not before its least length", async () => {
     using hints = new ChangeHints(() => {});
+    const pause = (leastMs: number, mostMs: number, signal = never) =>
+      hints.pause({ leastMs, mostMs }, systemClock, signal);
     hints.follow([await directory("one")]);
-    const asleep = hints.sleep(neverMs, systemClock, never);
+    const paused = pause(0, neverMs);
     await write("one/tool.py", "");
-    await asleep;
-    await hints.sleep(neverMs, systemClock, never);
+    await paused;
+    await write("one/tool.py", "changed");
+    await pause(0, neverMs);
     const end = new AbortController();
-    await vi.waitFor(async () => {
-      // Events of one change come one after the other.
-      hints.clear();
-      let isAwake = false;
-      const sleeping = hints.sleep(neverMs, systemClock, end.signal);
-      sleeping.then(
-        () => (isAwake = true),
-        () => undefined,
-      );
-      await setImmediate();
-      expect(isAwake).toBe(false);
-    }, patience);
+    const long = pause(neverMs, 2 * neverMs, end.signal);
+    await write("one/tool.py", "changed again");
     end.abort(new Error("enough"));
-    await expect(hints.sleep(neverMs, systemClock, end.signal)).rejects.toThrow("enough");
+    await expect(long).rejects.toThrow("enough");
   });
 
   test("are done without when there are no more to be had, which is told once", async () => {

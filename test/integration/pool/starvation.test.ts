@@ -16,7 +16,7 @@ import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
 import { holdMs } from "../../../worker/pool/tool-pool.ts";
 import type { ToolSandbox } from "../../../worker/pool/starts.ts";
-import { WarmStarts } from "../../../worker/pool/pooled-starts.ts";
+import { PooledStarts } from "../../../worker/pool/pooled-starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
 import { type Rig, startRig } from "../../support/rig.ts";
@@ -45,7 +45,7 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
   );
   const clock = new HandClock();
   const starts = owned.use(
-    new WarmStarts({
+    new PooledStarts({
       runners: new Map([["python", runner]]),
       backend,
       hostAccess: { grant: () => Promise.resolve({ mounts: [], devices: [] }) },
@@ -56,7 +56,6 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
       },
       clock,
       log: createLogger("debug", new Writable({ write: (_chunk, _encoding, done) => done() })),
-      random: () => 0.5,
       maxBytes: 512 * 1024 * 1024,
       cpus: 1,
       profileOf: () => profile,
@@ -69,7 +68,7 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
     acquire: () => starts.acquire(entry, profile, never),
     pool,
     untilWaiting: (count: number) =>
-      expect.poll(pool, patience).toMatchObject({ waiting: count, making: 0 }),
+      expect.poll(pool, patience).toMatchObject({ idle: count, making: 0 }),
   };
 }
 
@@ -109,10 +108,10 @@ describe("while calls follow each other without a gap", () => {
         const sandbox = await scene.acquire();
         // The next call is there before the last one has gone.
         await former?.[Symbol.asyncDispose]();
-        came.push(sandbox.kind);
+        came.push(sandbox.startMode);
         await run(sandbox);
         const waiting = Math.max(0, count - came.length);
-        expect(scene.pool()).toMatchObject({ waiting, making: 0 });
+        expect(scene.pool()).toMatchObject({ idle: waiting, making: 0 });
         former = sandbox;
       }
       expect(came).toEqual(kinds);
@@ -132,9 +131,9 @@ describe("while calls follow each other without a gap", () => {
       await using second = await scene.acquire();
       await run(first);
       await run(second);
-      expect(scene.pool()).toMatchObject({ waiting: 0, making: 0 });
+      expect(scene.pool()).toMatchObject({ idle: 0, making: 0 });
       for (const waiting of [1, 2]) {
-        scene.clock.advance(holdMs.full[start]);
+        scene.clock.advance(holdMs.all[start]);
         await scene.untilWaiting(waiting);
       }
     },

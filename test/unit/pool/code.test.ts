@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { noticeAfterMs } from "../../../worker/pool/code/code-notice.ts";
-import { settle } from "../../../worker/pool/sandbox-factory.ts";
+import { loadDelayMs } from "../../../worker/pool/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { run, setUp } from "./set-up.ts";
 
@@ -17,7 +17,7 @@ async function waiting(profile?: "pool") {
   const scene = setUp(profile && { profile: restrictiveProfile });
   scene.starts.follow([tool("a", { warm }), tool("n", { warm, runtime: "node" })]);
   await scene.rest();
-  expect(scene.starts.stats).toMatchObject([{ waiting: 2 }, { waiting: 2 }]);
+  expect(scene.starts.stats).toMatchObject([{ idle: 2 }, { idle: 2 }]);
   const change = (): void => {
     scene.technology.code = "second";
     scene.versions.change("python");
@@ -32,11 +32,11 @@ describe("when the code has changed", () => {
       const scene = await waiting(profile);
       await using _ = scene.starts;
       scene.change();
-      expect(await scene.call(entry)).toEqual({ kind: "cold", code: "second" });
+      expect(await scene.call(entry)).toEqual({ startMode: "cold", code: "second" });
       await scene.pass(1_000);
       expect(await scene.call(entry)).toMatchObject({ code: "second" });
       await scene.rest();
-      expect(scene.starts.stats).toMatchObject([{ hits: 1, waiting: 2 }, { waiting: 2 }]);
+      expect(scene.starts.stats).toMatchObject([{ hits: 1, idle: 2 }, { idle: 2 }]);
       expect(scene.technology.violations).toEqual([]);
     },
   );
@@ -46,8 +46,8 @@ describe("when the code has changed", () => {
     await using _ = scene.starts;
     scene.change();
     expect(scene.starts.stats).toMatchObject([
-      { waiting: 0, hasTemplate: false },
-      { waiting: 2, hasTemplate: true },
+      { idle: 0, hasTemplate: false },
+      { idle: 2, hasTemplate: true },
     ]);
     expect(scene.lines.filter(({ msg }) => msg === "idle sandboxes retired")).toMatchObject([
       { tool: "a", count: 2, reason: "tool code changed" },
@@ -67,7 +67,7 @@ describe("when the code has changed", () => {
       await scene.pass(1_000, 50);
       expect(await scene.call(entry)).toMatchObject({
         code: "second",
-        kind: profile ?? "template",
+        startMode: profile ?? "template",
       });
     },
   );
@@ -82,7 +82,7 @@ describe("when the code has changed", () => {
       scene.clock.advance(100);
       scene.versions.change("python");
       await scene.rest();
-      expect(scene.pool()).toMatchObject({ waiting: 0, making: 0, hasTemplate: false });
+      expect(scene.pool()).toMatchObject({ idle: 0, making: 0, hasTemplate: false });
       expect(scene.technology.open.size).toBe(0);
       await scene.starts[Symbol.asyncDispose]();
       expect(scene.technology.violations).toEqual([]);
@@ -95,28 +95,11 @@ describe("when the code has changed", () => {
     const { template } = scene.technology.begun;
     for (let change = 0; change < 5; change++) {
       scene.change();
-      await scene.pass(settle.firstMs - 1);
+      await scene.pass(loadDelayMs - 1);
       expect(scene.technology.begun.template).toBe(template);
     }
     await scene.pass(1);
     expect(scene.technology.begun.template).toBe(template + 1);
-  });
-
-  test("the time to settle grows with changes that keep coming, to a bound, and is short again when they do not", async () => {
-    const scene = await waiting();
-    await using _ = scene.starts;
-    const isLoadedAfter = async (ms: number): Promise<void> => {
-      const { template } = scene.technology.begun;
-      scene.change();
-      await scene.pass(ms - 1);
-      expect(scene.technology.begun.template).toBe(template);
-      await scene.pass(1);
-      expect(scene.technology.begun.template).toBe(template + 1);
-    };
-    for (let ms: number = settle.firstMs; ms < settle.lastMs; ms *= 2) await isLoadedAfter(ms);
-    for (let change = 0; change < 3; change++) await isLoadedAfter(settle.lastMs);
-    await scene.pass(6 * settle.lastMs);
-    await isLoadedAfter(settle.firstMs);
   });
 
   test("a call that waits for a template starts cold", async () => {
@@ -128,9 +111,9 @@ describe("when the code has changed", () => {
     scene.change();
     await scene.rest();
     expect(await Promise.all(calls)).toMatchObject([
-      { kind: "template" },
-      { kind: "template" },
-      { kind: "cold", code: "second" },
+      { startMode: "template" },
+      { startMode: "template" },
+      { startMode: "cold", code: "second" },
     ]);
   });
 
@@ -178,7 +161,7 @@ describe("when the manifest has changed", () => {
     await using _ = scene.starts;
     scene.starts.follow([tool("n", { warm, runtime: "node" })]);
     await scene.rest();
-    expect(scene.starts.stats).toMatchObject([{ tool: "n", waiting: 2 }]);
+    expect(scene.starts.stats).toMatchObject([{ tool: "n", idle: 2 }]);
     expect(scene.technology.count("template")).toBe(1);
   });
 
@@ -186,12 +169,12 @@ describe("when the manifest has changed", () => {
     const scene = await waiting();
     await using _ = scene.starts;
     const changed = tool("a", { warm, env: ["TOKEN"] });
-    expect(await scene.call(changed)).toMatchObject({ kind: "cold" });
+    expect(await scene.call(changed)).toMatchObject({ startMode: "cold" });
     scene.starts.follow([changed]);
     await scene.rest();
-    expect(scene.starts.stats).toMatchObject([{ tool: "a", waiting: 2 }]);
-    expect(await scene.call(entry)).toMatchObject({ kind: "cold" });
-    expect(await scene.call(changed)).toMatchObject({ kind: "template" });
+    expect(scene.starts.stats).toMatchObject([{ tool: "a", idle: 2 }]);
+    expect(await scene.call(entry)).toMatchObject({ startMode: "cold" });
+    expect(await scene.call(changed)).toMatchObject({ startMode: "template" });
   });
 
   test("what waits goes on to, where nothing that matters to it changed", async () => {
@@ -202,7 +185,7 @@ describe("when the manifest has changed", () => {
     scene.starts.follow([same, tool("n", { warm, runtime: "node" })]);
     await scene.rest();
     expect(scene.technology.begun).toEqual(begun);
-    expect(scene.starts.stats).toMatchObject([{ waiting: 1, target: 1 }, { waiting: 2 }]);
+    expect(scene.starts.stats).toMatchObject([{ idle: 1, target: 1 }, { idle: 2 }]);
   });
 });
 
@@ -214,7 +197,7 @@ describe("when a part of the host that a tool has is another one", () => {
     const scene = setUp(profile && { profile: restrictiveProfile });
     scene.starts.follow([own]);
     // To look at a device takes time that no clock of ours decides.
-    const untilWaiting = () => scene.until(() => expect(scene.pool().waiting).toBe(1));
+    const untilWaiting = () => scene.until(() => expect(scene.pool().idle).toBe(1));
     await untilWaiting();
     return { ...scene, untilWaiting };
   }
@@ -225,9 +208,9 @@ describe("when a part of the host that a tool has is another one", () => {
       const scene = await withDevice(profile);
       await using _ = scene.starts;
       scene.host.device = "/dev/zero";
-      expect(await scene.call(own)).toMatchObject({ kind: "cold" });
+      expect(await scene.call(own)).toMatchObject({ startMode: "cold" });
       await scene.untilWaiting();
-      expect(await scene.call(own)).toMatchObject({ kind: profile ?? "template" });
+      expect(await scene.call(own)).toMatchObject({ startMode: profile ?? "template" });
       expect(scene.technology.begun).toMatchObject(profile ? { pool: 2 } : { template: 2 });
     },
   );

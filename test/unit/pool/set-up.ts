@@ -6,8 +6,8 @@ import { vi } from "vitest";
 import type { Runtime, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import { type Profile, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import type { CodeVersions } from "../../../worker/pool/code/code-versions.ts";
-import { WarmStarts } from "../../../worker/pool/pooled-starts.ts";
+import type { CodeVersions } from "../../../worker/pool/code/code-watch.ts";
+import { PooledStarts } from "../../../worker/pool/pooled-starts.ts";
 import type { ToolSandbox } from "../../../worker/pool/starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { NotGrantedError } from "../../../worker/sandbox/host-access.ts";
@@ -70,7 +70,7 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
   );
   const host: { device: string | undefined } = { device: "/dev/null" };
   const runner = technology.runner as ToolRunner;
-  const starts = new WarmStarts({
+  const starts = new PooledStarts({
     runners: new Map([
       ["python", runner],
       ["node", runner],
@@ -86,7 +86,6 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
     versions,
     clock,
     log,
-    random: () => 0.5,
     maxBytes: maxMebibytes * mebibyte,
     cpus,
     profileOf: () => profile,
@@ -120,7 +119,7 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
     /** One whole call: how it came to its sandbox, and the code that ran. */
     call: async (entry: ToolEntry, more: { profile?: Profile } = {}) => {
       await using sandbox = await acquire(entry, more);
-      return { kind: sandbox.kind, code: await run(sandbox) };
+      return { startMode: sandbox.startMode, code: await run(sandbox) };
     },
     /** What there is of the one pool that there is. */
     pool: () => {

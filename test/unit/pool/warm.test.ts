@@ -7,7 +7,7 @@ import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { type IdleStartMode, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { holdMs } from "../../../worker/pool/tool-pool.ts";
 import { idleAfterMs } from "../../../worker/pool/sizing.ts";
-import { missTimeoutMs } from "../../../worker/pool/sandbox-factory.ts";
+import { forkTimeoutMs } from "../../../worker/pool/sandbox-factory.ts";
 import { tool } from "../manifest/fixtures.ts";
 import { anySignal, run, setUp, templateProfile } from "./set-up.ts";
 
@@ -25,10 +25,10 @@ describe("a call", () => {
     const scene = setUp();
     await using _ = scene.starts;
     scene.starts.follow([entry]);
-    expect(await scene.call(entry)).toEqual({ kind: "cold", code: "first" });
+    expect(await scene.call(entry)).toEqual({ startMode: "cold", code: "first" });
     await scene.rest();
-    expect(scene.pool()).toMatchObject({ waiting: 1, making: 0, target: 1 });
-    expect(await scene.call(entry)).toEqual({ kind: "template", code: "first" });
+    expect(scene.pool()).toMatchObject({ idle: 1, making: 0, target: 1 });
+    expect(await scene.call(entry)).toEqual({ startMode: "template", code: "first" });
     expect(scene.pool()).toMatchObject({ hits: 1, misses: 1 });
   });
 
@@ -41,12 +41,12 @@ describe("a call", () => {
   ];
   test.for(modes)(
     "of a tool with start: %s, in a profile with %s, comes by %s",
-    async ([start, autoStart, kind]) => {
+    async ([start, autoStart, startMode]) => {
       const scene = setUp({ profile: { ...restrictiveProfile, autoStart } });
       await using _ = scene.starts;
       const own = tool("a", { start });
       scene.starts.follow([own]);
-      expect(await secondCall(scene, own)).toMatchObject({ kind });
+      expect(await secondCall(scene, own)).toMatchObject({ startMode });
     },
   );
 
@@ -57,12 +57,12 @@ describe("a call", () => {
   ];
   test.for(abilities)(
     "of a language that knows %j, where the technology knows any: %s, comes by %s",
-    async ([knows, canAhead, kind]) => {
+    async ([knows, canAhead, startMode]) => {
       const scene = setUp();
       await using _ = scene.starts;
       Object.assign(scene.technology, { languageKnows: knows, canAhead });
       scene.starts.follow([entry]);
-      expect(await secondCall(scene)).toMatchObject({ kind });
+      expect(await secondCall(scene)).toMatchObject({ startMode });
     },
   );
 
@@ -92,7 +92,7 @@ describe("a call", () => {
     scene.technology.forkMs = 5;
     const kinds = Promise.all([scene.call(own), scene.call(own)]);
     await scene.pass(5);
-    expect(await kinds).toMatchObject([{ kind: "template" }, { kind: "template" }]);
+    expect(await kinds).toMatchObject([{ startMode: "template" }, { startMode: "template" }]);
     expect(scene.pool()).toMatchObject({ hits: 2, misses: 2 });
   });
 
@@ -104,8 +104,8 @@ describe("a call", () => {
     await scene.rest();
     scene.technology.forkMs = Infinity;
     const calls = Promise.all([scene.call(entry), scene.call(entry)]);
-    await scene.pass(missTimeoutMs);
-    expect(await calls).toMatchObject([{ kind: "template" }, { kind: "cold" }]);
+    await scene.pass(forkTimeoutMs);
+    expect(await calls).toMatchObject([{ startMode: "template" }, { startMode: "cold" }]);
     expect(scene.messages()).toContain("warm start failed");
     await scene.rest();
     expect(scene.technology.count("template")).toBe(0);
@@ -134,16 +134,16 @@ describe("a call", () => {
     scene.starts.follow([tool("a", { warm: { min: 1, max: 4 } })]);
     await scene.rest();
     const tighter = { profile: restrictiveProfile };
-    expect(await scene.call(entry, tighter)).toMatchObject({ kind: "cold" });
+    expect(await scene.call(entry, tighter)).toMatchObject({ startMode: "cold" });
     await scene.rest();
-    expect(await scene.call(entry, tighter)).toMatchObject({ kind: "pool" });
-    expect(await scene.call(entry)).toMatchObject({ kind: "template" });
+    expect(await scene.call(entry, tighter)).toMatchObject({ startMode: "pool" });
+    expect(await scene.call(entry)).toMatchObject({ startMode: "template" });
   });
 
   test("for an entry that is not served leaves nothing that waits", async () => {
     const scene = setUp();
     await using _ = scene.starts;
-    expect(await secondCall(scene)).toMatchObject({ kind: "cold" });
+    expect(await secondCall(scene)).toMatchObject({ startMode: "cold" });
     expect(scene.starts.stats).toEqual([]);
   });
 });
@@ -155,8 +155,8 @@ describe("waiting sandboxes", () => {
     const own = tool("a", { warm: { min: 3, max: 4 } });
     scene.starts.follow([own, tool("b")]);
     await scene.rest();
-    expect(scene.starts.stats).toMatchObject([{ tool: "a", waiting: 3, target: 3 }]);
-    expect(await scene.call(own)).toMatchObject({ kind: "template" });
+    expect(scene.starts.stats).toMatchObject([{ tool: "a", idle: 3, target: 3 }]);
+    expect(await scene.call(own)).toMatchObject({ startMode: "template" });
   });
 
   test("grow with a burst of calls", async () => {
@@ -165,10 +165,10 @@ describe("waiting sandboxes", () => {
     scene.starts.follow([entry]);
     await Promise.all(Array.from({ length: 4 }, () => scene.call(entry)));
     await scene.rest();
-    expect(scene.pool()).toMatchObject({ waiting: 6, target: 6 });
+    expect(scene.pool()).toMatchObject({ idle: 6, target: 6 });
     await scene.pass(1_000);
     const kinds = await Promise.all(Array.from({ length: 6 }, () => scene.call(entry)));
-    expect(kinds.every(({ kind }) => kind === "template")).toBe(true);
+    expect(kinds.every(({ startMode }) => startMode === "template")).toBe(true);
     expect(scene.pool()).toMatchObject({ hits: 6 });
   });
 
@@ -204,11 +204,11 @@ describe("waiting sandboxes", () => {
     scene.starts.follow([often, seldom]);
     await Promise.all(Array.from({ length: 2 }, () => scene.call(seldom)));
     await scene.rest();
-    expect(scene.starts.stats).toMatchObject([{ tool: "seldom", waiting: 3 }]);
+    expect(scene.starts.stats).toMatchObject([{ tool: "seldom", idle: 3 }]);
     await Promise.all(Array.from({ length: 3 }, () => scene.call(often)));
     await scene.rest();
     const all = Object.fromEntries(scene.starts.stats.map((pool) => [pool.tool, pool]));
-    expect(all).toMatchObject({ often: { waiting: 4, target: 4 }, seldom: { waiting: 1 } });
+    expect(all).toMatchObject({ often: { idle: 4, target: 4 }, seldom: { idle: 1 } });
     expect(scene.technology.count("parked") * scene.technology.parkedBytes).toBeLessThanOrEqual(
       20 * 1024 * 1024,
     );
@@ -232,9 +232,9 @@ describe("waiting sandboxes", () => {
     await scene.rest();
     scene.technology.crash("parked");
     await scene.rest();
-    expect(await scene.call(entry)).toMatchObject({ kind: "cold" });
+    expect(await scene.call(entry)).toMatchObject({ startMode: "cold" });
     await scene.pass(500);
-    expect(await scene.call(entry)).toMatchObject({ kind: "pool" });
+    expect(await scene.call(entry)).toMatchObject({ startMode: "pool" });
   });
 });
 
@@ -259,10 +259,10 @@ describe("refills", () => {
     const warm = { min: 2, max: 2 };
     scene.starts.follow([tool("a", { warm }), tool("b", { warm })]);
     await scene.pass(20, 10);
-    expect(scene.starts.stats).toMatchObject([{ waiting: 1 }, { waiting: 1 }]);
+    expect(scene.starts.stats).toMatchObject([{ idle: 1 }, { idle: 1 }]);
   });
 
-  const holds = (["some", "full"] as const).flatMap((load) =>
+  const holds = (["some", "all"] as const).flatMap((load) =>
     (["pool", "template"] as const).map(
       (startMode) => [load, startMode, holdMs[load][startMode]] as const,
     ),
@@ -280,12 +280,12 @@ describe("refills", () => {
       expect(scene.technology.count("parked")).toBe(2);
       await using first = await scene.acquire(own);
       await first.start();
-      await using second = load === "full" ? await scene.acquire(own) : undefined;
+      await using second = load === "all" ? await scene.acquire(own) : undefined;
       await second?.start();
       await scene.pass(ms - 1);
-      expect(scene.pool()).toMatchObject({ waiting: load === "full" ? 0 : 1, making: 0 });
+      expect(scene.pool()).toMatchObject({ idle: load === "all" ? 0 : 1, making: 0 });
       await scene.pass(1);
-      expect(scene.pool().waiting).toBeGreaterThan(load === "full" ? 0 : 1);
+      expect(scene.pool().idle).toBeGreaterThan(load === "all" ? 0 : 1);
     },
   );
 
@@ -298,24 +298,12 @@ describe("refills", () => {
     await using first = await scene.acquire(own);
     await using second = await scene.acquire(own);
     await Promise.all([first.start(), second.start()]);
-    await scene.pass(holdMs.full.pool);
-    expect(scene.pool()).toMatchObject({ waiting: 1 });
-    await scene.pass(holdMs.full.pool - 1);
-    expect(scene.pool()).toMatchObject({ waiting: 1 });
+    await scene.pass(holdMs.all.pool);
+    expect(scene.pool()).toMatchObject({ idle: 1 });
+    await scene.pass(holdMs.all.pool - 1);
+    expect(scene.pool()).toMatchObject({ idle: 1 });
     await scene.pass(1);
-    expect(scene.pool()).toMatchObject({ waiting: 2 });
-  });
-
-  test("are made, too, while a call waits for its artifacts and its tool has not begun", async () => {
-    const scene = setUp();
-    await using _ = scene.starts;
-    const own = tool("a", { warm: { min: 1, max: 1 } });
-    scene.starts.follow([own]);
-    await scene.rest();
-    await using call = await scene.acquire(own);
-    expect(call.kind).toBe("template");
-    await scene.pass(100);
-    expect(scene.pool()).toMatchObject({ waiting: 1 });
+    expect(scene.pool()).toMatchObject({ idle: 2 });
   });
 
   test("are made no more once no more calls are to come", async () => {
@@ -327,10 +315,10 @@ describe("refills", () => {
     scene.starts.drain();
     for (const kind of ["template", "template", "template"] as const) {
       await using sandbox = await scene.acquire(own);
-      expect(sandbox.kind).toBe(kind);
+      expect(sandbox.startMode).toBe(kind);
     }
     await scene.pass(60_000);
-    expect(scene.pool()).toMatchObject({ waiting: 0, making: 0 });
+    expect(scene.pool()).toMatchObject({ idle: 0, making: 0 });
   });
 
   test("are made as soon as no call runs", async () => {
@@ -360,7 +348,7 @@ describe("the end", () => {
     ]);
     await scene.rest();
     expect(scene.technology.count("parked")).toBe(3);
-    expect(scene.starts.stats).toMatchObject([{ waiting: 3 }, { making: 1 }]);
+    expect(scene.starts.stats).toMatchObject([{ idle: 3 }, { making: 1 }]);
     await scene.starts[Symbol.asyncDispose]();
     expect(scene.technology.open.size).toBe(0);
     expect(scene.technology.violations).toEqual([]);

@@ -1,44 +1,50 @@
 /**
- * Follows everything that tools may load, by looking at it every two seconds. Events of the file
- * system only make it look sooner.
+ * Polls the code of tools, every two seconds and after each event of the file system, and numbers
+ * its versions.
  */
 import type { Runtime } from "../../manifest/manifest.ts";
 import type { CodeSource, ToolRunner } from "../../runners/runner.ts";
+import { ChangeHints } from "../../support/change-hints.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
-import { ChangeHints } from "./change-hints.ts";
-import { type CodeLook, type LookFailure, lookAtCode } from "./fingerprint.ts";
-import type { CodeVersions } from "./code-versions.ts";
+import { type CodeState, fingerprintCode } from "./fingerprint.ts";
 
-/** Milliseconds between two looks at code that stays as it is. */
+/** Milliseconds between two polls of settled code. */
 export const pollMs = 2_000;
-/** Milliseconds for which changed code has to stay as it is before it counts as settled. */
+/** Milliseconds for which changed code stays as it is before it counts as settled. */
 export const settleMs = 100;
+/** Least pause after a poll of settled code, in lengths of that poll: it takes 5 % of a core. */
+const pausePerPoll = 19;
+/** The same after a hint and while code changes: 20 %. */
+const leastPausePerPoll = 4;
 /**
- * Least pause after a look at settled code, in lengths of that look: looks take a twentieth of one
- * core's time.
- */
-const pausePerLook = 19;
-/** The same before a hint is followed and while code changes: a fifth. */
-const leastPausePerLook = 4;
-/**
- * What changed less than this many milliseconds before the first look began may have changed during
- * that look. Longer than a file system's clock is behind the machine's.
+ * Code that changed so many milliseconds before the first poll may have changed during that poll.
+ * Exceeds the delay of a file system's clock.
  */
 const recentMs = 2_000;
 
-/** What code is followed with. */
+/** Versions of the code that tools of a language may load. Its owner disposes it last. */
+export interface CodeVersions extends AsyncDisposable {
+  /** Differs after each change. */
+  versionOf(runtime: Runtime): number;
+  /**
+   * Calls the listener after each change of a version; it must not throw. Disposing the answer ends
+   * that.
+   */
+  onChange(listener: (runtime: Runtime) => void): Disposable;
+}
+
+/** What code is polled with. */
 export interface CodeWatchOptions {
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "sources">>;
   readonly clock: Clock;
   readonly log: EventLog<"debug" | "warn">;
-  /** Milliseconds between two looks; {@link pollMs} unless a test is in a hurry. */
+  /** {@link pollMs} unless a test sets it. */
   readonly pollMs?: number;
-  /**
-   * Whether to look sooner on events of the file system; they are used unless a test is without
-   * them.
-   */
+  /** Whether events of the file system shorten pauses. Default: true. */
   readonly hints?: boolean;
+  /** Entries above which code counts as always changed. */
+  readonly maxEntries?: number;
 }
 
 /** The code of one language. */
@@ -48,20 +54,19 @@ interface Followed {
 }
 
 /**
- * The version of a language's code changes with the first sign of a change, with each look that
- * finds more, and once more when a look finds what the one before it found: what was loaded in
- * between may be half of a change, and files that are written twice within a tick of the file
- * system's clock look the same.
+ * A version changes with the first sign of a change, with each poll that finds more, and once more
+ * when a poll finds the same as the one before: code loaded in between may be half of a change, and
+ * two writes within a tick of the file system's clock look the same.
  *
- * Between two changes that are told lies a whole look. So once a change is told, everything that
- * was written before the change told before it has its effect.
+ * A whole poll lies between two changes of a version. So once a change is announced, everything
+ * written before the announcement before it is in force.
  *
- * A language is followed from the first question for its version on, and costs nothing before.
+ * Polling of a language begins with the first `versionOf`.
  */
 export class CodeWatch implements CodeVersions {
   readonly #options: CodeWatchOptions;
   readonly #followed = new Map<Runtime, Followed>();
-  readonly #listeners = new Set<(runtime: Runtime) => void>();
+  readonly #listeners = new Set<{ readonly call: (runtime: Runtime) => void }>();
   readonly #end = new AbortController();
 
   constructor(options: CodeWatchOptions) {
@@ -73,10 +78,9 @@ export class CodeWatch implements CodeVersions {
   }
 
   onChange(listener: (runtime: Runtime) => void): Disposable {
-    // Two that register the same function have one registration each.
-    const own = (runtime: Runtime): void => listener(runtime);
-    this.#listeners.add(own);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
+    const entry = { call: listener };
+    this.#listeners.add(entry);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,61 +90,56 @@ export class CodeWatch implements CodeVersions {
 
   #follow(runtime: Runtime): Followed {
     const sources = this.#options.runners.get(runtime)?.sources;
-    const ended = sources === undefined ? Promise.resolve() : this.#watch(runtime, sources);
+    const ended = sources === undefined ? Promise.resolve() : this.#poll(runtime, sources);
     const followed = { version: 0, ended };
     this.#followed.set(runtime, followed);
     return followed;
   }
 
-  /** Looks until the end. */
-  async #watch(runtime: Runtime, sources: readonly CodeSource[]): Promise<void> {
+  /** Polls until the end. */
+  async #poll(runtime: Runtime, sources: readonly CodeSource[]): Promise<void> {
     const { signal } = this.#end;
-    using looks = new Looks(runtime, sources, this.#options);
+    const { clock, log } = this.#options;
+    using poller = new Poller(runtime, sources, this.#options);
     try {
-      await this.#compare(runtime, looks, signal);
+      const beganMs = clock.nowMs();
+      let known = await poller.poll(signal);
+      let isSettled = known.fingerprint !== undefined && known.lastChangeMs < beganMs - recentMs;
+      logEvent(log, "code.followed", { runtime, isSettled });
+      for (;;) {
+        // Too much code to compare is polled as rarely as settled code.
+        await poller.pause(isSettled || known.fingerprint === undefined, signal);
+        const found = await poller.poll(signal);
+        const isSame = found.fingerprint !== undefined && found.fingerprint === known.fingerprint;
+        known = found;
+        if (isSame && isSettled) continue;
+        isSettled = isSame;
+        logEvent(log, "code.changed", { runtime, version: this.#announce(runtime), isSettled });
+      }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
   }
 
-  async #compare(runtime: Runtime, looks: Looks, signal: AbortSignal): Promise<never> {
-    const { clock, log } = this.#options;
-    const beganMs = clock.nowMs();
-    let known = await looks.first(signal);
-    let isSettled = known.fingerprint !== undefined && known.lastChangeMs < beganMs - recentMs;
-    logEvent(log, "code.followed", { runtime, isSettled });
-    for (;;) {
-      const found = await looks.next(isSettled, signal);
-      const isSame = found.fingerprint !== undefined && found.fingerprint === known.fingerprint;
-      known = found;
-      if (isSame && isSettled) continue;
-      isSettled = isSame;
-      logEvent(log, "code.changed", { runtime, version: this.#tell(runtime), isSettled });
-    }
-  }
-
-  /** Changes the version. Everybody knows before the log says so. */
-  #tell(runtime: Runtime): number {
+  #announce(runtime: Runtime): number {
     const followed = this.#followed.get(runtime);
     if (followed === undefined) return 0;
     followed.version++;
-    for (const listener of this.#listeners) listener(runtime);
+    for (const { call } of this.#listeners) call(runtime);
     return followed.version;
   }
 }
 
-/** Looks at the same sources again and again, with pauses. */
-class Looks implements Disposable {
+/** Polls the same sources, with pauses that bound the load. */
+class Poller implements Disposable {
   readonly #runtime: Runtime;
   readonly #sources: readonly CodeSource[];
   readonly #options: CodeWatchOptions;
   readonly #hints: ChangeHints;
-  /** Milliseconds that the last look took. */
+  /** Milliseconds of the last poll. */
   #durationMs = 0;
-  /** Whether the last look could be compared with others. */
-  #isComplete = true;
-  /** The failure that was logged, until a look finds none. */
-  #told: string | undefined;
+  /** The failure in the log, until a poll finds none. */
+  #logged: string | undefined;
 
   constructor(runtime: Runtime, sources: readonly CodeSource[], options: CodeWatchOptions) {
     this.#runtime = runtime;
@@ -151,42 +150,28 @@ class Looks implements Disposable {
     );
   }
 
-  first(signal: AbortSignal): Promise<CodeLook> {
-    return this.#look(signal);
-  }
-
-  /**
-   * The next look, when it is time or, at settled code, when a hint says so. Too much code is
-   * looked at as if it had settled.
-   */
-  async next(isSettled: boolean, signal: AbortSignal): Promise<CodeLook> {
+  async pause(isLong: boolean, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const leastMs = Math.max(settleMs, leastPausePerLook * this.#durationMs);
-    await clock.sleep(leastMs, signal);
-    if (isSettled || !this.#isComplete) {
-      const pauseMs = Math.max(this.#options.pollMs ?? pollMs, pausePerLook * this.#durationMs);
-      await this.#hints.sleep(Math.max(0, pauseMs - leastMs), clock, signal);
-    }
-    return this.#look(signal);
+    const leastMs = Math.max(settleMs, leastPausePerPoll * this.#durationMs);
+    const longMs = Math.max(this.#options.pollMs ?? pollMs, pausePerPoll * this.#durationMs);
+    await this.#hints.pause({ leastMs, mostMs: isLong ? longMs : leastMs }, clock, signal);
   }
 
-  async #look(signal: AbortSignal): Promise<CodeLook> {
-    const { clock, hints = true } = this.#options;
-    this.#hints.clear();
+  async poll(signal: AbortSignal): Promise<CodeState> {
+    const { clock, hints = true, maxEntries } = this.#options;
     const beganMs = clock.monotonicMs();
-    const look = await lookAtCode(this.#sources, signal);
+    const state = await fingerprintCode(this.#sources, signal, maxEntries);
     this.#durationMs = clock.monotonicMs() - beganMs;
-    this.#isComplete = look.fingerprint !== undefined;
-    if (hints) this.#hints.follow(look.directories);
-    this.#report(look.failure);
-    return look;
+    if (hints) this.#hints.follow(state.directories);
+    this.#report(state.failure);
+    return state;
   }
 
-  #report(failure: LookFailure | undefined): void {
-    const name = failure === undefined ? undefined : `${failure.code} ${failure.path}`;
-    if (name !== undefined && name !== this.#told)
+  #report(failure: CodeState["failure"]): void {
+    const text = failure === undefined ? undefined : `${failure.code} ${failure.path}`;
+    if (text !== undefined && text !== this.#logged)
       logEvent(this.#options.log, "code.unreadable", { runtime: this.#runtime, ...failure });
-    this.#told = name;
+    this.#logged = text;
   }
 
   [Symbol.dispose](): void {

@@ -1,163 +1,125 @@
 /**
- * Looks at everything that tools are loaded from: whether it is still what it was.
+ * A fingerprint of everything that tools load, from the attributes of each file and directory.
  */
 import { createHash } from "node:crypto";
 import { lstat, readdir, realpath } from "node:fs/promises";
-import { sep } from "node:path";
 import type { CodeSource } from "../../runners/runner.ts";
+import type { WatchedDirectory } from "../../support/change-hints.ts";
 
-/** Entries that one look goes through. */
+/** Entries that a fingerprint covers. */
 export const maxEntries = 100_000;
-/**
- * Entries looked at at once: enough to keep Node's four threads for files busy, few enough that
- * calls wait for little.
- */
+/** Entries examined at a time: enough for Node's four file threads, few enough for calls. */
 const concurrency = 16;
 
-/** A directory whose entries were looked at. */
-export interface SeenDirectory {
-  readonly path: string;
-  readonly inode: number;
-}
-
-/** What stood in the way of a look. */
-export interface LookFailure {
+/** An entry that cannot be examined. */
+export interface Unreadable {
   readonly path: string;
   /** The system's code, or `TOO_LARGE`. */
   readonly code: string;
 }
 
-/** What a look found. */
-export interface CodeLook {
+/** Code at one moment. */
+export interface CodeState {
   /**
-   * Changes whenever an entry appears, goes, leads elsewhere or is written, even when its time of
-   * writing is set back. Undefined where there is too much to look at, and so nobody can say.
+   * Differs when an entry appears, goes, leads elsewhere or is written, even if its time of writing
+   * is set back. Undefined above {@link maxEntries}.
    */
   readonly fingerprint: string | undefined;
-  /** The last change of any entry in epoch milliseconds, as the file system says. */
+  /** The last change of any entry in epoch milliseconds, by the file system's clock. */
   readonly lastChangeMs: number;
   /** From top to bottom. */
-  readonly directories: readonly SeenDirectory[];
-  /** The first one. What cannot be looked at is part of the fingerprint as such. */
-  readonly failure: LookFailure | undefined;
+  readonly directories: readonly WatchedDirectory[];
+  /** The first unreadable entry. It is part of the fingerprint as such. */
+  readonly failure: Unreadable | undefined;
 }
 
-/** Something to look at. */
-interface Place {
+interface Entry {
   readonly path: string;
-  /** Levels of entries below it that are looked at as well. */
+  /** Levels of entries below it that count as well. */
   readonly levels: number;
-  /** Whether its absence is a failure. Entries that go while they are looked at are none. */
-  readonly isNeeded: boolean;
+  /** Whether its absence is a failure. */
+  readonly isNeeded?: boolean;
 }
 
-interface Finding {
-  /** What changes with the entry. */
+interface Examined {
+  /** Attributes that change with the entry. */
   readonly traits: string;
   readonly lastChangeMs: number;
-  readonly directory?: SeenDirectory;
-  /** Entries of a directory, and what a link leads to. */
-  readonly below?: readonly Place[];
-  readonly target?: Place;
-  readonly failure?: LookFailure;
+  readonly directory?: WatchedDirectory;
+  /** Entries of a directory, or the target of a link. */
+  readonly next: readonly Entry[];
+  readonly failure?: Unreadable;
 }
 
 /**
- * Looks at sources and at what links in them lead to. Total: what cannot be looked at is part of
- * what is found. Rejects with the signal's reason only.
+ * Examines sources and the targets of links in them. An unreadable entry is part of the result.
+ * Rejects with the signal's reason only.
  */
-export async function lookAtCode(
+export async function fingerprintCode(
   sources: readonly CodeSource[],
   signal: AbortSignal,
-): Promise<CodeLook> {
-  signal.throwIfAborted();
+  limit = maxEntries,
+): Promise<CodeState> {
   const hash = createHash("sha256");
-  const directories: SeenDirectory[] = [];
+  const directories: WatchedDirectory[] = [];
   let lastChangeMs = 0;
-  let failure: LookFailure | undefined;
-  const roots = await Promise.all(sources.map(rootOf));
-  // Level by level and by name, so that the same code gives the same fingerprint.
-  const places: Place[] = [...roots];
-  for (let seen = 0; seen < places.length;) {
+  let failure: Unreadable | undefined;
+  /** Levels below each path that were examined: links may lead to the same path in circles. */
+  const levelsOf = new Map<string, number>();
+  const isNew = ({ path, levels }: Entry): boolean => {
+    if ((levelsOf.get(path) ?? -1) >= levels) return false;
+    levelsOf.set(path, levels);
+    return true;
+  };
+  // Level by level and by name, so that the same code has the same fingerprint.
+  const queue = await Promise.all(sources.map(entryOf));
+  for (let begun = 0; begun < queue.length;) {
     signal.throwIfAborted();
-    const findings = await Promise.all(places.slice(seen, seen + concurrency).map(examine));
-    seen += findings.length;
-    for (const finding of findings) {
-      hash.update(finding.traits);
-      lastChangeMs = Math.max(lastChangeMs, finding.lastChangeMs);
-      failure ??= finding.failure;
-      if (finding.directory !== undefined) directories.push(finding.directory);
-      for (const place of finding.below ?? []) places.push(place);
-      const { target } = finding;
-      if (target !== undefined && !roots.some((root) => covers(root, target))) {
-        roots.push(target);
-        places.push(target);
-      }
+    const batch = queue.slice(begun, begun + concurrency);
+    begun += batch.length;
+    for (const found of await Promise.all(batch.filter(isNew).map(examine))) {
+      hash.update(found.traits);
+      lastChangeMs = Math.max(lastChangeMs, found.lastChangeMs);
+      failure ??= found.failure;
+      if (found.directory !== undefined) directories.push(found.directory);
+      for (const entry of found.next) queue.push(entry);
     }
-    if (places.length > maxEntries) {
-      const tooLarge = { path: places[0]?.path ?? "", code: "TOO_LARGE" };
+    if (queue.length > limit) {
+      const tooLarge = { path: queue[0]?.path ?? "", code: "TOO_LARGE" };
       return { fingerprint: undefined, lastChangeMs, directories, failure: tooLarge };
     }
   }
   return { fingerprint: hash.digest("hex"), lastChangeMs, directories, failure };
 }
 
-/**
- * A source as what it leads to, so that links between its entries are known to lead to where the
- * look goes anyway.
- */
-async function rootOf({ path, depth }: CodeSource): Promise<Place> {
-  const real = await realpath(path).catch(() => path);
+/** A source by its real path, as the targets of links are. */
+async function entryOf({ path, depth }: CodeSource): Promise<Entry> {
   const isTree = depth === "tree";
+  const real = await realpath(path).catch(() => path);
   return { path: real, levels: isTree ? Infinity : 1, isNeeded: isTree };
 }
 
-async function examine({ path, levels, isNeeded }: Place): Promise<Finding> {
+async function examine({ path, levels, isNeeded = false }: Entry): Promise<Examined> {
   try {
     const stats = await lstat(path);
     const { mode, size, mtimeMs, ctimeMs, ino } = stats;
-    const found = {
-      traits: `${path}\0${mode}\0${size}\0${mtimeMs}\0${ctimeMs}\0${ino}\n`,
-      lastChangeMs: ctimeMs,
-    };
-    if (stats.isSymbolicLink()) return await followed(path, levels, found);
-    if (!stats.isDirectory() || levels === 0) return found;
+    const traits = `${path}\0${mode}\0${size}\0${mtimeMs}\0${ctimeMs}\0${ino}\n`;
+    const found = { traits, lastChangeMs: ctimeMs };
+    if (stats.isSymbolicLink()) {
+      const target = await realpath(path).catch(() => undefined);
+      if (target === undefined) return { ...found, next: [] };
+      // Links between the two may be exchanged as well.
+      return { ...found, traits: `${traits}${target}\n`, next: [{ path: target, levels }] };
+    }
+    if (!stats.isDirectory() || levels === 0) return { ...found, next: [] };
     const names = (await readdir(path)).sort();
-    return {
-      ...found,
-      directory: { path, inode: ino },
-      below: names.map((name) => ({
-        path: `${path}/${name}`,
-        levels: levels - 1,
-        isNeeded: false,
-      })),
-    };
+    const next = names.map((name) => ({ path: `${path}/${name}`, levels: levels - 1 }));
+    return { ...found, directory: { path, inode: ino }, next };
   } catch (error) {
-    const code = codeOf(error);
-    const traits = `${path}\0${code}\n`;
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    // An entry may go while its directory is read.
     const isFailure = isNeeded || code !== "ENOENT";
-    return { traits, lastChangeMs: 0, ...(isFailure ? { failure: { path, code } } : {}) };
+    const failure = isFailure ? { failure: { path, code } } : {};
+    return { traits: `${path}\0${code}\n`, lastChangeMs: 0, next: [], ...failure };
   }
-}
-
-/**
- * A link with what it leads to, if anything: the links between the two may be exchanged as well.
- */
-async function followed(path: string, levels: number, found: Finding): Promise<Finding> {
-  const target = await realpath(path).catch(() => undefined);
-  if (target === undefined) return found;
-  return {
-    ...found,
-    traits: `${found.traits}${target}\n`,
-    target: { path: target, levels, isNeeded: false },
-  };
-}
-
-function covers(root: Place, { path, levels }: Place): boolean {
-  if (root.levels < levels) return false;
-  return root.path === path || (root.levels === Infinity && path.startsWith(root.path + sep));
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
 }

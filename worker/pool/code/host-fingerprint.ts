@@ -1,17 +1,15 @@
 /**
- * What a tool has of the host, so that a sandbox which was made before can be told from one that
- * would be made now.
+ * A fingerprint of the mounts and devices that a tool has of the host.
  */
 import { stat } from "node:fs/promises";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import type { HostAccess } from "../../sandbox/host-access.ts";
 
 /**
- * A text that changes when a mount or a device of the tool is another file than before, or
- * undefined for a tool that has none. What a mounted directory holds does not count: sandboxes see
- * that as it is. Throws NotGrantedError.
+ * Differs when a mount or device is another file. The content of a mounted directory does not
+ * count: sandboxes see it as it is. Undefined without any. Throws NotGrantedError.
  */
-export async function hostState(
+export async function hostFingerprint(
   hostAccess: Pick<HostAccess, "grant">,
   { mounts, devices }: Pick<ToolEntry, "mounts" | "devices">,
 ): Promise<string | undefined> {
@@ -21,9 +19,10 @@ export async function hostState(
   return (await Promise.all(sources.map(identityOf))).join("\n");
 }
 
-/** A file that was written since counts as another one, since the tool may have read it already. */
+/** A written file counts as another one: the tool may have read it already. Total. */
 async function identityOf(path: string): Promise<string> {
-  const stats = await stat(path, { bigint: true });
+  const stats = await stat(path, { bigint: true }).catch(() => undefined);
+  if (stats === undefined) return path;
   const content = stats.isFile() ? [stats.mtimeNs, stats.size] : [];
   return [path, stats.dev, stats.ino, ...content].join(" ");
 }
