@@ -30,7 +30,7 @@ import {
 import { SharedDirectories } from "../shared-directories.ts";
 import { scratchBases, sweepScratch } from "../work/scratch-dirs.ts";
 import { WorkDirs } from "../work/work-dirs.ts";
-import { bubblewrapAhead } from "./ahead.ts";
+import { bubblewrapAhead } from "./idle/ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe/probe.ts";

@@ -23,7 +23,7 @@ import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe/probe.ts";
 import { type BwrapExecution, startBwrap } from "./process.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp/seccomp.ts";
-import { WakeChannel } from "./wake-channel.ts";
+import { WakeChannel } from "./idle/wake-channel.ts";
 
 /** What all sandboxes of a worker have in common. */
 export interface ColdSandboxParts {

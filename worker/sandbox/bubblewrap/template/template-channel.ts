@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { isJsonObject, parseJson } from "../../../support/json/json.ts";
 import { abortable } from "../../../support/within.ts";
 import { SandboxError } from "../../sandbox.ts";
-import { readLine } from "../read-line.ts";
+import { readLine } from "../idle/read-line.ts";
 
 /** Bound of an answer. */
 const maxLineBytes = 4096;
@@ -31,8 +31,9 @@ export class TemplateChannel {
   }
 
   /**
-   * Orders a child. Returns its pid in the template's namespace, as the template reports it. Rejects
-   * with SandboxError; with the signal's reason immediately: the late child finds no listener.
+   * Orders a child. Returns its pid in the template's namespace, as the template reports it.
+   * Rejects with SandboxError; with the signal's reason immediately: a late child finds no
+   * listener.
    */
   async fork(order: ChildOrder, signal: AbortSignal): Promise<number> {
     // An aborted order keeps its turn until the answer, which is not for the next order.

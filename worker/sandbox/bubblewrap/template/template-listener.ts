@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, chmod, chown, open } from "node:fs/promises";
 import { type Server, type Socket, createServer } from "node:net";
 import { SandboxError } from "../../sandbox.ts";
-import { readLine } from "../read-line.ts";
+import { readLine } from "../idle/read-line.ts";
 
 /** Purposes of a child's connections: its end, its wake channel, stdout and stderr. */
 const roles = ["report", "wake", "out", "err"] as const;

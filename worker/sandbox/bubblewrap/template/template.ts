@@ -18,7 +18,7 @@ import {
 import { Totals } from "../../totals/totals.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { WorkDirParent, WorkDirs } from "../../work/work-dirs.ts";
-import { awaitReady } from "../await-ready.ts";
+import { awaitReady } from "../idle/await-ready.ts";
 import {
   type ColdSandbox,
   type ColdSandboxFacts,
@@ -27,8 +27,8 @@ import {
   privateMemoryOf,
   waiting,
 } from "../cold-sandbox.ts";
-import { parkedSandbox } from "../parked-sandbox.ts";
-import { privateBytesOf } from "../private-bytes.ts";
+import { parkedSandbox } from "../idle/parked-sandbox.ts";
+import { privateBytesOf } from "../idle/private-bytes.ts";
 import { BwrapExecution } from "../process.ts";
 import { TemplateChannel } from "./template-channel.ts";
 import { TemplateChild } from "./template-child.ts";

@@ -1,11 +1,11 @@
 /**
  * Sandboxes that load a tool before its call.
  */
-import type { AheadOfCalls } from "../sandbox.ts";
+import type { AheadOfCalls } from "../../sandbox.ts";
 import { awaitReady } from "./await-ready.ts";
 import { parkedSandbox } from "./parked-sandbox.ts";
 import { privateBytesOf } from "./private-bytes.ts";
-import { type TemplateParts, openTemplate } from "./template/template.ts";
+import { type TemplateParts, openTemplate } from "../template/template.ts";
 
 /** Makes them of the same parts as cold sandboxes. */
 export function bubblewrapAhead(parts: TemplateParts): AheadOfCalls {

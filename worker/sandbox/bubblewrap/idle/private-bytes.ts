@@ -2,7 +2,7 @@
  * The memory that is given back when some processes end, because nobody else has it.
  */
 import { readFile } from "node:fs/promises";
-import { ProcessTree } from "../totals/process-tree.ts";
+import { ProcessTree } from "../../totals/process-tree.ts";
 
 /** Lines of /proc/PID/smaps_rollup (proc_pid_smaps(5)). */
 const privateLine = /^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm;

@@ -3,8 +3,8 @@
  * "Parked".
  */
 import type { Duplex } from "node:stream";
-import { isJsonObject, parseJson } from "../../support/json/json.ts";
-import { SandboxError } from "../sandbox.ts";
+import { isJsonObject, parseJson } from "../../../support/json/json.ts";
+import { SandboxError } from "../../sandbox.ts";
 import { readLine } from "./read-line.ts";
 
 /** Bound of the command's one line. */

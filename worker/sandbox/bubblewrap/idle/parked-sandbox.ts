@@ -1,8 +1,8 @@
 /**
  * A sandbox of bubblewrap's whose command has loaded the tool and waits for its call.
  */
-import { type ParkedSandbox, type Sandbox, SandboxError } from "../sandbox.ts";
-import type { WaitingCommand } from "./cold-sandbox.ts";
+import { type ParkedSandbox, type Sandbox, SandboxError } from "../../sandbox.ts";
+import type { WaitingCommand } from "../cold-sandbox.ts";
 
 /** What a parked sandbox is made of. */
 export interface ParkedParts {

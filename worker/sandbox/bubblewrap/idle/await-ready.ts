@@ -1,15 +1,15 @@
 /**
  * The wait for a command that loads a tool before its call.
  */
-import type { Clock } from "../../support/clock.ts";
-import { settlesWithin } from "../../support/within.ts";
-import { SandboxError } from "../sandbox.ts";
-import type { WaitingCommand } from "./cold-sandbox.ts";
+import type { Clock } from "../../../support/clock.ts";
+import { settlesWithin } from "../../../support/within.ts";
+import { SandboxError } from "../../sandbox.ts";
+import type { WaitingCommand } from "../cold-sandbox.ts";
 
 /** Milliseconds for the import of a tool's module. */
 const readyTimeoutMs = 60_000;
 
-/** Waits until the command reports ready. Throws SandboxError when it does not; the signal's reason. */
+/** Waits until the command reports ready. Throws SandboxError; the signal's reason. */
 export async function awaitReady(
   { channel, execution }: WaitingCommand,
   clock: Clock,
