@@ -83,7 +83,7 @@ export async function openTemplate(
   return made && { ...made, template: made.thing };
 }
 
-/** Makes a sandbox from a template; the caller owns it. Throws SandboxError; the signal's reason. */
+/** Makes a sandbox from a template; the caller owns it. Throws as Template.park does. */
 export async function fork(
   { origin, tool, template }: PooledTemplate,
   signal: AbortSignal,

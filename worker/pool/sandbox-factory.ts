@@ -93,7 +93,7 @@ export class SandboxFactory {
     return this.startMode === "template" && !this.hasTemplate ? 1 : Infinity;
   }
 
-  /** Makes a sandbox; the caller owns it. Total: a failure is logged and delays the next attempt. */
+  /** Makes a sandbox; the caller owns it. Total: logs a failure and delays the next attempt. */
   async make(): Promise<IdleSandbox | undefined> {
     return this.#attempt(undefined, async (signal) => {
       if (this.startMode === "pool") return makePooled(this.#parts, this.#pooled, signal);

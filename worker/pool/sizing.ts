@@ -74,8 +74,8 @@ export interface MemoryRequest {
 }
 
 /**
- * The number of sandboxes for each request, within `maxBytes` for all: first up to `min`, then up to
- * `wanted`, and in both the most used tools first.
+ * The number of sandboxes for each request, within `maxBytes` for all: first up to `min`, then up
+ * to `wanted`, and in both the most used tools first.
  */
 export function allocate(requests: readonly MemoryRequest[], maxBytes: number): readonly number[] {
   const granted = requests.map(() => 0);

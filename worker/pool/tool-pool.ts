@@ -14,8 +14,8 @@ export type Load = "none" | "some" | "all";
 
 /**
  * Milliseconds that a refill waits while calls run: most end sooner, and a process that starts
- * beside them slows them down. A `pool` sandbox costs as much as a cold start, so under full load it
- * saves nothing; a `template` one costs a tenth, which the next call pays otherwise.
+ * beside them slows them down. A `pool` sandbox costs as much as a cold start, so under full load
+ * it saves nothing; a `template` one costs a tenth, which the next call pays otherwise.
  */
 export const holdMs: Readonly<Record<Load, Readonly<Record<IdleStartMode, number>>>> = {
   none: { pool: 0, template: 0 },

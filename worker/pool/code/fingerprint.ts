@@ -73,10 +73,10 @@ export async function fingerprintCode(
   };
   // Level by level and by name, so that the same code has the same fingerprint.
   const queue = await Promise.all(sources.map(entryOf));
-  for (let begun = 0; begun < queue.length;) {
+  for (let next = 0; next < queue.length;) {
     signal.throwIfAborted();
-    const batch = queue.slice(begun, begun + concurrency);
-    begun += batch.length;
+    const batch = queue.slice(next, next + concurrency);
+    next += batch.length;
     for (const found of await Promise.all(batch.filter(isNew).map(examine))) {
       hash.update(found.traits);
       lastChangeMs = Math.max(lastChangeMs, found.lastChangeMs);
