@@ -11,7 +11,7 @@ import type { Invocation } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { runnerArgs } from "../worker/runners/runner.ts";
 import { workDirNames } from "../worker/sandbox/work/work-dir.ts";
-import type { Starts, ToolSandbox } from "../worker/starts/starts.ts";
+import type { Starts, ToolSandbox } from "../worker/pool/starts.ts";
 import { type Logger, createLogger } from "../worker/telemetry/logger.ts";
 import { type Interpreter, standardProfile } from "./bare.ts";
 import { callTimeoutSeconds } from "./environment.ts";
@@ -82,7 +82,7 @@ export class Caller implements AsyncDisposable {
     const { sandbox } = acquired;
     const acquiredMs = performance.now();
     const { promise: timing, resolve } = Promise.withResolvers<Timing>();
-    const timed = (): void => resolve(timingSince(startMs, acquired.kind));
+    const timed = (): void => resolve(timingSince(startMs, acquired.startMode));
     using _watched = until === "result" ? onResult(sandbox.workDir.path, timed) : undefined;
     startMs += performance.now() - acquiredMs;
     const paths = {

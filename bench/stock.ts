@@ -1,7 +1,7 @@
 /**
- * Looks at the sandboxes that wait for calls.
+ * Looks at the idle sandboxes.
  */
-import type { PoolStats, Starts } from "../worker/starts/starts.ts";
+import type { PoolStats, Starts } from "../worker/pool/starts.ts";
 
 /** Tells what is going on with each tool, in this process or in another. */
 export type StockView = () => Promise<readonly PoolStats[]>;
@@ -30,7 +30,7 @@ export async function quiet(views: readonly StockView[]): Promise<void> {
   const lateMs = performance.now() + quietTimeoutMs;
   for (;;) {
     const pools = (await Promise.all(views.map((view) => view()))).flat();
-    const busy = pools.filter(({ waiting, making, target }) => making > 0 || waiting < target);
+    const busy = pools.filter(({ idle, making, target }) => making > 0 || idle < target);
     if (busy.length === 0) return;
     if (performance.now() > lateMs)
       throw new Error(`sandboxes that should wait do not: ${JSON.stringify(busy)}`);

@@ -4,7 +4,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { leanMemory } from "../harness/worker/worker-process.ts";
-import type { PoolStats } from "../worker/starts/starts.ts";
+import type { PoolStats } from "../worker/pool/starts.ts";
 import { Semaphore } from "../worker/support/semaphore.ts";
 import type { Delays } from "./loop-delays.ts";
 

@@ -87,7 +87,7 @@ async function openAttacked(
   const readinessOf = (toolName: string): Readiness => {
     const found = starts.stats.filter(({ tool }) => tool === toolName);
     return {
-      waiting: found.reduce((sum, { waiting }) => sum + waiting, 0),
+      idle: found.reduce((sum, { idle }) => sum + idle, 0),
       startMode: found.find(({ startMode }) => startMode !== undefined)?.startMode,
       failure: found.find(({ failure }) => failure !== undefined)?.failure,
     };

@@ -12,7 +12,7 @@ import { maxMessageBytes } from "./protocol/limits.ts";
 import { runnerArgs } from "./runners/runner.ts";
 import type { Profile } from "./sandbox/profile.ts";
 import { type ExitReport, SandboxError } from "./sandbox/sandbox.ts";
-import { ColdStarts } from "./starts/cold.ts";
+import { ColdStarts } from "./pool/cold-starts.ts";
 import { Semaphore } from "./support/semaphore.ts";
 
 /** Milliseconds that a tool may take to load. */

@@ -12,7 +12,7 @@ import { Subscriptions } from "./invocation/subscriptions.ts";
 import { queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
-import type { Starts } from "./starts/starts.ts";
+import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/within.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 import { logEvent } from "./telemetry/log-event.ts";

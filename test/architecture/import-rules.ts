@@ -18,7 +18,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   runners: 3,
   group: 3,
 
-  starts: 4,
+  pool: 4,
   invocation: 5,
   config: 6,
   doctor: 6,
@@ -94,10 +94,10 @@ export const harnessToolMayImport: readonly string[] = [
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
   amqplib: ["worker/broker/amqp/"],
-  chokidar: ["harness/dev/", "worker/manifest/"],
+  chokidar: ["harness/dev/"],
   commander: ["harness/"],
   solclientjs: ["worker/broker/solace/"],
-  "lru-cache": ["worker/broker/dev/", "worker/invocation/"],
+  "lru-cache": ["worker/broker/dev/", "worker/invocation/", "worker/runners/"],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],

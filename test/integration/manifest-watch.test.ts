@@ -36,6 +36,7 @@ import {
 } from "../../worker/manifest/watch.ts";
 import { publicRefusal } from "../../worker/protocol/refusal.ts";
 import { type Clock, systemClock } from "../../worker/support/clock.ts";
+import { inotifyWatches } from "../support/inotify-watches.ts";
 import { profileNames, textOf } from "../unit/manifest/fixtures.ts";
 
 /** Longer than any test: what is seen before was not seen by polling. */
@@ -242,20 +243,18 @@ describe("a followed file", () => {
 
   test("leaves no watcher and no timer behind", async () => {
     await writeFile(path, "0");
-    const watchers = (): number =>
-      process.getActiveResourcesInfo().filter((name) => name === "FSEventWrap").length;
-    const before = watchers();
+    const before = await inotifyWatches();
     const { clock, pending } = countingClock();
     const end = new AbortController();
     const known = await readFileState(path);
     const options = { clock, known, hints: true, onHintsLost: () => {}, pollMs: neverMs };
     const next = watchFile(path, options, end.signal).next();
-    await vi.waitFor(() => expect(watchers()).toBeGreaterThan(before), waiting);
+    await vi.waitFor(async () => expect(await inotifyWatches()).toBe(before + 1), waiting);
     expect(pending()).toBe(1);
     end.abort();
     expect(await next).toEqual({ done: true, value: undefined });
     expect(pending()).toBe(0);
-    await vi.waitFor(() => expect(watchers()).toBe(before), waiting);
+    await vi.waitFor(async () => expect(await inotifyWatches()).toBe(before), waiting);
   });
 });
 

@@ -122,8 +122,15 @@ export class MemoryTechnology {
   }
 
   #template(request: SandboxRequest, code: string): Template {
-    const { promise: lost, resolve: end } = Promise.withResolvers<void>();
-    const children = new Set<object>();
+    const { promise: lost, resolve } = Promise.withResolvers<void>();
+    const children = new Map<object, Promise<void>>();
+    let isEnded = false;
+    // The kernel ends the processes of its sandboxes with it.
+    const end = (): void => {
+      isEnded = true;
+      for (const child of children.keys()) this.#ends.get(child)?.();
+      resolve();
+    };
     const template = {
       lost,
       privateBytes: this.templateBytes,
@@ -131,12 +138,17 @@ export class MemoryTechnology {
         if (!this.open.has(template)) this.violations.push("a template used after its end");
         this.begun.fork++;
         await this.#busy(this.forkMs, signal);
-        const parked = this.#parked(request, code, () => children.delete(parked));
-        children.add(parked);
+        if (isEnded) throw new SandboxError("a template has ended");
+        const closed = Promise.withResolvers<void>();
+        const parked = this.#parked(request, code, () => {
+          children.delete(parked);
+          closed.resolve();
+        });
+        children.set(parked, closed.promise);
         return parked;
       },
       [Symbol.asyncDispose]: async () => {
-        if (children.size > 0) this.violations.push("a template ended before its sandboxes");
+        await Promise.all(children.values());
         await this.#close(template);
         end();
       },

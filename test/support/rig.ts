@@ -227,7 +227,7 @@ async function untilWaiting(
   if (starts === undefined) throw new Error("the worker has not started");
   const untilMs = systemClock.monotonicMs() + patience.timeout;
   const waiting = (): number =>
-    starts.stats.reduce((sum, pool) => sum + (pool.tool === tool ? pool.waiting : 0), 0);
+    starts.stats.reduce((sum, pool) => sum + (pool.tool === tool ? pool.idle : 0), 0);
   while (!isSettled() || waiting() < count) {
     if (systemClock.monotonicMs() > untilMs) throw new Error(JSON.stringify(starts.stats));
     await systemClock.sleep(patience.interval);

@@ -60,9 +60,9 @@ export class ReadinessWait {
     let last: Readiness;
     do {
       last = this.#worker.readinessOf(toolName);
-      const { waiting, startMode, failure } = last;
+      const { idle, startMode, failure } = last;
       if (startMode === undefined) return noStartMode;
-      if (waiting > 0) return { isReady: true, startMode, problem: undefined };
+      if (idle > 0) return { isReady: true, startMode, problem: undefined };
       if (failure !== undefined && failure.attempts >= maxAttempts) return notReady(last);
       await this.#clock.sleep(probeMs, signal);
     } while (this.#clock.monotonicMs() < untilMs);

@@ -6,7 +6,7 @@ import type { ExecutionReport } from "../protocol/execution.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
-import type { ToolSandbox } from "../starts/starts.ts";
+import type { ToolSandbox } from "../pool/starts.ts";
 
 /** Filled in by the invoker as it goes. */
 export class CallRecord {
@@ -30,14 +30,14 @@ export class CallRecord {
   /** To be called when no process of the sandbox is alive. */
   ended(
     profile: Profile,
-    { kind, sandbox }: Pick<ToolSandbox, "kind" | "sandbox">,
+    { startMode, sandbox }: Pick<ToolSandbox, "startMode" | "sandbox">,
     timeLimitMs: number,
     report: ExitReport,
   ): void {
     this.execution = {
       profile: profile.name,
       backend: sandbox.backend,
-      start: kind,
+      start: startMode,
       limits: sandbox.limits,
       enforcedBy: sandbox.enforcement,
       timeLimitMs,

@@ -13,7 +13,7 @@ import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
-import type { Starts, ToolSandbox } from "../starts/starts.ts";
+import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
@@ -115,7 +115,7 @@ async function run(
 
   const scope = parts.scopeOf(invocation.caller);
   await using acquired = await acquire(parts, tool, profile, signal);
-  const { sandbox, kind } = acquired;
+  const { sandbox, startMode: start } = acquired;
   const { workDir } = sandbox;
   const { preloaded, references } = invocation;
   logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
@@ -135,7 +135,7 @@ async function run(
     execution.end({ limit: "statusBytes", bound: statusBytes, peak }),
   );
   const { backend, enforcement, unenforced } = sandbox;
-  const facts = { profile: profile.name, backend, start: kind, limitMs, enforcement, unenforced };
+  const facts = { profile: profile.name, backend, start, limitMs, enforcement, unenforced };
   logEvent(log, "tool.started", facts);
   if (unenforced.includes("isolation")) {
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });

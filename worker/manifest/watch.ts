@@ -1,11 +1,11 @@
 /**
- * Follows one file by its content: what counts is the hash of the bytes, looked at every two
- * seconds. Events of the file system only make it look sooner; they get lost on some file systems
- * and when links are exchanged.
+ * Polls one file by the hash of its content, every two seconds and after each event in its
+ * directory.
  */
 import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
-import { type FSWatcher, watch } from "chokidar";
+import { dirname } from "node:path";
+import { ChangeHints } from "../support/change-hints.ts";
 import type { Clock } from "../support/clock.ts";
 import { revisionOf } from "./revision.ts";
 
@@ -15,7 +15,7 @@ import { revisionOf } from "./revision.ts";
  */
 export const maxManifestBytes = 512 * 1024;
 
-/** Milliseconds between two looks at the file. */
+/** Milliseconds between two polls of the file. */
 export const pollMs = 2000;
 
 /**
@@ -34,15 +34,13 @@ export interface WatchOptions {
   readonly clock: Clock;
   /** The content the caller has already: only what differs from it is news. */
   readonly known: FileState;
-  /** Milliseconds between two looks; {@link pollMs} unless a test is in a hurry. */
+  /** {@link pollMs} unless a test sets it. */
   readonly pollMs?: number;
-  /** Milliseconds a content has to last; {@link settleMs} unless a test is in a hurry. */
+  /** {@link settleMs} unless a test sets it. */
   readonly settleMs?: number;
-  /** Whether to look sooner on events of the file system. */
+  /** Whether events in the file's directory shorten pauses. */
   readonly hints: boolean;
-  /**
-   * Told when events stop working, as on a host that is out of inotify watches; looking goes on.
-   */
+  /** Called once on a host that is out of inotify watches; polling goes on. */
   readonly onHintsLost: (error: unknown) => void;
 }
 
@@ -59,14 +57,16 @@ export async function* watchFile(
   options: WatchOptions,
   signal: AbortSignal,
 ): AsyncGenerator<FileState, void, undefined> {
-  await using hints = new Hints(options.hints ? path : undefined, options.onHintsLost);
+  using hints = new ChangeHints(options.onHintsLost);
   const { clock } = options;
+  const leastMs = options.settleMs ?? settleMs;
   let reported = keyOf(options.known);
   let candidate: string | undefined;
   try {
     for (;;) {
-      if (candidate === undefined) await hints.sleep(options.pollMs ?? pollMs, clock, signal);
-      else await clock.sleep(options.settleMs ?? settleMs, signal);
+      if (options.hints) hints.follow([{ path: dirname(path) }]);
+      const mostMs = candidate === undefined ? (options.pollMs ?? pollMs) : leastMs;
+      await hints.pause({ leastMs, mostMs }, clock, signal);
       const state = await readFileState(path);
       const key = keyOf(state);
       if (key === reported) {
@@ -121,37 +121,4 @@ function unreadable(reason: string): FileState {
 
 function keyOf(state: FileState): string {
   return state.readable ? state.revision : state.reason;
-}
-
-/** Events of the file system as an alarm clock. */
-class Hints implements AsyncDisposable {
-  readonly #watcher: FSWatcher | undefined;
-  /** Aborted by a hint; one that comes while nobody sleeps ends the next sleep at once. */
-  #alarm = new AbortController();
-
-  constructor(path: string | undefined, onLost: (error: unknown) => void) {
-    if (path === undefined) return;
-    this.#watcher = watch(path, { ignoreInitial: true, depth: 0 });
-    this.#watcher.on("all", () => this.#alarm.abort());
-    this.#watcher.once("error", onLost);
-    // Every further error has a listener too: an `error` event without one ends the process.
-    this.#watcher.on("error", () => {});
-  }
-
-  /**
-   * Sleeps until the time is over or a hint came. Rejects with the signal's reason when it aborts.
-   */
-  async sleep(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-    try {
-      await clock.sleep(ms, AbortSignal.any([signal, this.#alarm.signal]));
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!this.#alarm.signal.aborted) throw error;
-      this.#alarm = new AbortController();
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#watcher?.close();
-  }
 }

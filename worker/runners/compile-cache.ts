@@ -1,9 +1,9 @@
 /**
- * Compiled code of modules, made ahead by a run of each module and mounted by the calls that come
- * after it.
+ * Compiled code of Node modules: made by a run of each module, and mounted by its later calls.
  */
 import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { LRUCache } from "lru-cache";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
@@ -14,20 +14,15 @@ import type { Logger } from "../telemetry/logger.ts";
 const maxFiles = 4_000;
 /** Bytes of one module's cache. */
 const maxBytes = 64 * 1024 * 1024;
-/**
- * Runs of a module, as long as its file stays the same, when the host or the time limit is why they
- * fail.
- */
-export const maxTries = 8;
-/** Milliseconds before the second of these runs; the pause doubles before each further one. */
-export const firstPauseMs = 60_000;
+/** Milliseconds after a run that the host or the time limit ended, until the next one. */
+export const retryAfterMs = 1_800_000;
 
-/** Where Node puts its files below NODE_COMPILE_CACHE: version, architecture, V8's flags, user. */
+/** Node's directories below NODE_COMPILE_CACHE: version, architecture, V8's flags, user. */
 const versionDirectory = /^v[\w.-]{1,80}$/;
-/** Node's names: CRC-32 of a module's place. */
+/** Node's names: CRC-32 of a module's path. */
 const cacheFile = /^[0-9a-f]{1,8}$/;
 
-/** Sandboxes read a cache as another user than the worker, whatever the worker's umask. */
+/** Sandboxes read a cache as another user than the worker, with any umask of the worker. */
 const readableFile = 0o644;
 const readableDirectory = 0o755;
 
@@ -37,179 +32,152 @@ export interface CompileCacheOptions {
   readonly toolsDir: string;
   /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
   readonly scratchDir: string;
-  /**
-   * Modules with a cache, or about to have one: those that were not called for the longest time go.
-   */
+  /** Modules with a cache. The least recently called ones lose theirs. */
   readonly maxModules: number;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly newId: NewId;
   readonly log: Logger;
   /**
-   * Runs a module in a sandbox of its own, and hands over what it left in `output/` when nothing of
-   * it lives any more. Rejects when it could not be run to its end, which is tried again.
+   * Runs a module in a sandbox of its own, and gives what it left in `output/` to `take` when its
+   * processes have ended. Rejects when the module could not run to its end.
    */
   run(module: string, take: (left: WorkDir) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
 
-/**
- * The directory of a cache, for one call: it stays as it is until this is disposed, which is due
- * after the sandbox is gone.
- */
+/** A cache for one call. Dispose it after the sandbox. */
 export interface CacheLease extends AsyncDisposable {
   readonly directory: string;
 }
 
-/** What one run left. */
+/** The cache that one run left. */
 interface Filled {
   readonly directory: string;
-  /** Calls that mount it, and the cache as long as later calls get it. The last one removes it. */
+  /** The calls that mount it, and the module until it has another one. The last removes it. */
   users: number;
 }
 
-/** What is known of a module. */
-interface Cache {
-  /** Of the module's file when the cache was last wanted. */
+/** One module. */
+interface Module {
+  readonly name: string;
+  /** Of its file at the last call. */
   fingerprint: string;
   filled: Filled | undefined;
-  /** Runs for this fingerprint that failed and may succeed another time. */
-  failures: number;
-  /** When the next of them is due, on the monotonic clock. */
+  /** On the monotonic clock. */
   retryAtMs: number;
 }
 
-/** Another run of the same file would end the same way. */
+/** The same file would leave nothing again. */
 class NothingLeftError extends Error {
   override readonly name = "NothingLeftError";
 }
 
 /**
- * The caches of a language's modules. They are made one at a time, in the background; a module
- * without one is compiled by every call. What is in a cache is used for its own module only, and
- * only where Node finds that it fits the source.
+ * The caches of Node modules, made one at a time in the background. Calls of a module without one
+ * compile it. Node uses a cache only where it fits the source.
  */
 export class CompileCaches implements AsyncDisposable {
   readonly #options: CompileCacheOptions;
   readonly #closing = new AbortController();
-  /** By module; the one that was called last is the last. */
-  readonly #caches = new Map<string, Cache>();
-  readonly #wanted = new Set<string>();
+  readonly #modules: LRUCache<string, Module>;
+  readonly #wanted = new Set<Module>();
   #making: Promise<void> | undefined;
 
   constructor(options: CompileCacheOptions) {
     this.#options = options;
+    this.#modules = new LRUCache({
+      max: options.maxModules,
+      dispose: (module) => {
+        this.#wanted.delete(module);
+        void this.#release(module.filled);
+      },
+    });
   }
 
-  /** Has a cache made when the module has none, or when its file changed since. */
-  async want(module: string): Promise<void> {
-    await this.#find(module);
+  /** Makes a cache of a module without one, or whose file changed since. */
+  async want(name: string): Promise<void> {
+    await this.#find(name);
   }
 
-  /**
-   * The cache of a module, or undefined. The caller disposes it. Has one made as {@link want} does.
-   */
-  async lease(module: string): Promise<CacheLease | undefined> {
-    const filled = (await this.#find(module))?.filled;
+  /** As {@link want}. The present cache, if any; the caller disposes it. */
+  async lease(name: string): Promise<CacheLease | undefined> {
+    const filled = (await this.#find(name))?.filled;
     if (filled === undefined) return undefined;
     filled.users++;
     return {
       directory: filled.directory,
-      [Symbol.asyncDispose]: () => this.#giveBack(filled),
+      [Symbol.asyncDispose]: () => this.#release(filled),
     };
   }
 
-  /** Calls off the run under way and waits for its end. */
+  /** Aborts the run under way and waits for its end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new Error("the worker is shutting down"));
     await this.#making;
   }
 
-  async #find(module: string): Promise<Cache | undefined> {
-    const fingerprint = await this.#fingerprint(module);
-    if (fingerprint === undefined) return undefined;
-    const cache = this.#cacheOf(module);
-    if (cache.fingerprint !== fingerprint) {
-      Object.assign(cache, { fingerprint, failures: 0 });
-      this.#makeSoon(module, cache);
-    } else if (this.#options.clock.monotonicMs() >= cache.retryAtMs) {
-      this.#makeSoon(module, cache);
+  async #find(name: string): Promise<Module | undefined> {
+    const stats = await stat(join(this.#options.toolsDir, name)).catch(() => undefined);
+    if (stats === undefined) return undefined;
+    const fingerprint = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+    const module = this.#modules.get(name) ?? this.#add(name);
+    const isRetryDue = this.#options.clock.monotonicMs() >= module.retryAtMs;
+    if (module.fingerprint !== fingerprint || isRetryDue) {
+      module.fingerprint = fingerprint;
+      module.retryAtMs = Infinity;
+      this.#wanted.add(module);
+      this.#making ??= this.#makeWanted();
     }
-    return cache;
+    return module;
   }
 
-  /** Also notes that the module was called. */
-  #cacheOf(module: string): Cache {
-    const known = this.#caches.get(module);
-    const cache = known ?? { fingerprint: "", filled: undefined, failures: 0, retryAtMs: Infinity };
-    this.#caches.delete(module);
-    this.#caches.set(module, cache);
-    for (const [oldest, { filled }] of this.#caches) {
-      if (this.#caches.size <= this.#options.maxModules) break;
-      this.#caches.delete(oldest);
-      this.#wanted.delete(oldest);
-      if (filled !== undefined) void this.#giveBack(filled);
-    }
-    return cache;
-  }
-
-  async #fingerprint(module: string): Promise<string | undefined> {
-    const stats = await stat(join(this.#options.toolsDir, module)).catch(() => undefined);
-    return stats && `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
-  }
-
-  #makeSoon(module: string, cache: Cache): void {
-    cache.retryAtMs = Infinity;
-    this.#wanted.add(module);
-    this.#making ??= this.#makeWanted();
+  #add(name: string): Module {
+    const module = { name, fingerprint: "", filled: undefined, retryAtMs: Infinity };
+    this.#modules.set(name, module);
+    return module;
   }
 
   async #makeWanted(): Promise<void> {
     for (const module of this.#wanted) {
       if (this.#closing.signal.aborted) break;
       this.#wanted.delete(module);
-      const cache = this.#caches.get(module);
-      if (cache !== undefined) await this.#make(module, cache);
+      await this.#make(module);
     }
     this.#making = undefined;
   }
 
-  async #make(module: string, cache: Cache): Promise<void> {
-    const { scratchDir, newId, log, run } = this.#options;
+  async #make(module: Module): Promise<void> {
+    const { scratchDir, newId, log, clock, run } = this.#options;
+    const { name } = module;
     const made: Filled = { directory: join(scratchDir, `compile-cache-${newId()}`), users: 1 };
     try {
-      await run(module, (left) => keep(left, made.directory), this.#closing.signal);
-      await this.#replace(module, cache, made);
-      logEvent(log, "module.compiled", { module });
+      await run(name, (left) => keep(left, made.directory), this.#closing.signal);
+      await this.#replace(module, made);
+      logEvent(log, "module.compiled", { module: name });
     } catch (error) {
-      await this.#giveBack(made);
-      if (!(error instanceof NothingLeftError)) this.#retryLater(cache);
-      logEvent(log, "module.compile_failed", { module, err: error });
+      await this.#release(made);
+      if (!(error instanceof NothingLeftError))
+        module.retryAtMs = clock.monotonicMs() + retryAfterMs;
+      logEvent(log, "module.compile_failed", { module: name, err: error });
     }
   }
 
-  /** From now on calls get `made`. The former one goes with the last call that mounts it. */
-  async #replace(module: string, cache: Cache, made: Filled): Promise<void> {
-    const isKnown = this.#caches.get(module) === cache;
-    const former = isKnown ? cache.filled : made;
-    if (isKnown) cache.filled = made;
-    if (former !== undefined) await this.#giveBack(former);
+  /** From now on calls get `made`. The former cache goes with the last call that mounts it. */
+  async #replace(module: Module, made: Filled): Promise<void> {
+    const isKnown = this.#modules.peek(module.name) === module;
+    const former = isKnown ? module.filled : made;
+    if (isKnown) module.filled = made;
+    await this.#release(former);
   }
 
-  #retryLater(cache: Cache): void {
-    cache.failures++;
-    if (cache.failures >= maxTries) return;
-    const pauseMs = firstPauseMs * 2 ** (cache.failures - 1);
-    cache.retryAtMs = this.#options.clock.monotonicMs() + pauseMs;
-  }
-
-  async #giveBack(filled: Filled): Promise<void> {
-    if (--filled.users > 0) return;
+  async #release(filled: Filled | undefined): Promise<void> {
+    if (filled === undefined || --filled.users > 0) return;
     await rm(filled.directory, { recursive: true, force: true }).catch((error: unknown) =>
       logEvent(this.#options.log, "compiled_code.remove_failed", { err: error }),
     );
   }
 }
 
-/** Puts what a run left into a new directory. Throws when it left nothing of a cache. */
+/** Copies the cache in what a run left to a new directory. Throws NothingLeftError. */
 async function keep(left: WorkDir, cache: string): Promise<void> {
   let [files, bytes, kept] = [0, 0, 0];
   for await (const { directory, name, handle, sizeBytes } of left.leftNested()) {

@@ -103,7 +103,7 @@ export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRu
   // The program alone: what lies beside it is nobody's business.
   if (!isSystem) await mount(executable, program);
   await mount(options.runnerDir, insidePaths.runner, insidePaths.nodeModule);
-  return new NodeRunner(options, facts, program, mounts, shared.move());
+  return new NodeRunner({ options, facts, program, mounts, shared: shared.move() });
 }
 
 async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
@@ -133,14 +133,23 @@ async function ask(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
     });
 }
 
+/** What the runner is made of. */
+interface NodeParts {
+  readonly options: NodeRunnerOptions;
+  readonly facts: z.infer<typeof interpreterFacts>;
+  /** The Node program as it is inside. */
+  readonly program: string;
+  /** The mounts of every Node tool: the tool runner, and the program where it is not in /usr. */
+  readonly mounts: readonly ReadOnlyMount[];
+  readonly shared: AsyncDisposableStack;
+}
+
 class NodeRunner implements ToolRunner {
   readonly runtime = "node";
   readonly description: string;
   readonly sources: readonly CodeSource[];
   readonly #options: NodeRunnerOptions;
-  /** The Node program as it is inside. */
   readonly #program: string;
-  /** What every Node tool sees: the tool runner, and the program where it is not in /usr. */
   readonly #mounts: readonly ReadOnlyMount[];
   readonly #shared: AsyncDisposableStack;
   readonly #caches: CompileCaches;
@@ -150,13 +159,8 @@ class NodeRunner implements ToolRunner {
    */
   readonly #isolatedCaches: CompileCaches;
 
-  constructor(
-    options: NodeRunnerOptions,
-    { version, executable }: z.infer<typeof interpreterFacts>,
-    program: string,
-    mounts: readonly ReadOnlyMount[],
-    shared: AsyncDisposableStack,
-  ) {
+  constructor({ options, facts, program, mounts, shared }: NodeParts) {
+    const { version, executable } = facts;
     this.#options = options;
     this.description = `Node ${version} (${executable})`;
     this.sources = [

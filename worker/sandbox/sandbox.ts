@@ -189,15 +189,15 @@ export interface ParkedSandbox extends Omit<Sandbox, "start"> {
   wake(): Promise<Execution>;
 }
 
-/** A process that has loaded a tool, from which sandboxes are made that need not load it again. */
+/**
+ * A process that has loaded a tool, from which sandboxes are made that need not load it again.
+ * Disposing it ends it after the last of these sandboxes, and fulfils then.
+ */
 export interface Template extends AsyncDisposable {
   /** Fulfils when it ends. Sandboxes made from it may end with it. */
   readonly lost: Promise<void>;
   readonly privateBytes: number;
-  /**
-   * Makes a sandbox; the caller owns it, and disposes it before the template. Throws SandboxError;
-   * the signal's reason.
-   */
+  /** Makes a sandbox; the caller owns it. Throws SandboxError; the signal's reason. */
   park(signal: AbortSignal): Promise<ParkedSandbox>;
 }
 

@@ -53,3 +53,26 @@ export async function settlesWithin(
     over.abort(settledInTime);
   }
 }
+
+/**
+ * Does `work` with a signal that aborts with `signal`, or with an error after `ms`. Leaves no timer
+ * behind.
+ */
+export async function withTimeout<Result>(
+  ms: number,
+  clock: Pick<Clock, "sleep">,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const over = new AbortController();
+  const done = new AbortController();
+  void clock.sleep(ms, done.signal).then(
+    () => over.abort(new Error(`not done within ${ms} ms`)),
+    () => undefined,
+  );
+  try {
+    return await work(AbortSignal.any([signal, over.signal]));
+  } finally {
+    done.abort(settledInTime);
+  }
+}

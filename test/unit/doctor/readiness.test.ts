@@ -6,7 +6,7 @@ import type { Readiness } from "../../../worker/doctor/attacks/attacked-worker.t
 import { ReadinessWait } from "../../../worker/doctor/readiness.ts";
 
 const signal = AbortSignal.any([]);
-const never = { waiting: 0, startMode: "template", failure: undefined } as const;
+const never = { idle: 0, startMode: "template", failure: undefined } as const;
 
 /** A wait on a clock that stands still but for the wait's own pauses, which are long. */
 function waitFor(readiness: () => Readiness) {
@@ -27,7 +27,7 @@ function waitFor(readiness: () => Readiness) {
 
 describe("the wait for a sandbox", () => {
   test("is over when one waits", async () => {
-    const { wait, clock } = waitFor(() => ({ ...never, waiting: clock.nowMs > 2_000 ? 1 : 0 }));
+    const { wait, clock } = waitFor(() => ({ ...never, idle: clock.nowMs > 2_000 ? 1 : 0 }));
     expect(await wait.until("a", signal)).toEqual({
       isReady: true,
       startMode: "template",

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, type Socket, connect, createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { WakeChannel } from "../../../worker/sandbox/bubblewrap/wake-channel.ts";
+import { WakeChannel } from "../../../worker/sandbox/bubblewrap/idle/wake-channel.ts";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
 
 /** A channel, and the command's end of it. */

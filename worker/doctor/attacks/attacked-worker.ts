@@ -9,7 +9,7 @@ import type { Runtime } from "../../manifest/manifest.ts";
 import type { ToolRunner } from "../../runners/runner.ts";
 import type { IdleStartMode, Profiles } from "../../sandbox/profile.ts";
 import type { SandboxBackend } from "../../sandbox/sandbox.ts";
-import type { Starts, WarmFailure } from "../../starts/starts.ts";
+import type { Starts, IdleFailure } from "../../pool/starts.ts";
 
 /** What a worker has to be opened with to be attacked. */
 export interface AttackedOptions {
@@ -26,12 +26,12 @@ export interface AttackedOptions {
 
 /** What is ready before the calls of a tool. */
 export interface Readiness {
-  /** How many sandboxes wait for calls. */
-  readonly waiting: number;
+  /** How many sandboxes are idle. */
+  readonly idle: number;
   /** How they are made; undefined when there can be none, such as for code unfit for each mode. */
   readonly startMode: IdleStartMode | undefined;
   /** Failed attempts to make one, in a row; undefined when the last one succeeded. */
-  readonly failure: WarmFailure | undefined;
+  readonly failure: IdleFailure | undefined;
 }
 
 /**

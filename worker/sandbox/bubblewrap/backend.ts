@@ -30,7 +30,7 @@ import {
 import { SharedDirectories } from "../shared-directories.ts";
 import { scratchBases, sweepScratch } from "../work/scratch-dirs.ts";
 import { WorkDirs } from "../work/work-dirs.ts";
-import { BubblewrapAhead } from "./ahead.ts";
+import { bubblewrapAhead } from "./idle/ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
 import { type HostFacts, type HostReport, identify, probeHost } from "./probe/probe.ts";
@@ -207,7 +207,7 @@ class Backend implements BubblewrapBackend {
   }
 
   aheadOf(): AheadOfCalls {
-    return new BubblewrapAhead({
+    return bubblewrapAhead({
       sandboxes: this.#parts,
       facts: this.#facts,
       workDirs: this.#workDirs,

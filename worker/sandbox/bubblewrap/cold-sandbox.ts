@@ -22,7 +22,7 @@ import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe/probe.ts";
 import { type BwrapExecution, startBwrap } from "./process.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp/seccomp.ts";
-import { WakeChannel } from "./wake-channel.ts";
+import { WakeChannel } from "./idle/wake-channel.ts";
 
 /** What all sandboxes of a worker have in common. */
 export interface ColdSandboxParts {
@@ -165,7 +165,7 @@ export class ColdSandbox implements Sandbox {
   }
 }
 
-function waiting(execution: BwrapExecution): WaitingCommand {
+export function waiting(execution: BwrapExecution): WaitingCommand {
   if (execution.channel === undefined) throw new Error("the command has no channel");
   return { execution, channel: new WakeChannel(execution.channel) };
 }

@@ -1,56 +1,42 @@
 /**
- * The worker's end of a template's channel: orders, one after the other, and what came of each.
+ * The worker's end of a template's channel: orders, one after the other, and their answers.
  */
 import type { Duplex } from "node:stream";
-import type { Clock } from "../../../support/clock.ts";
 import { isJsonObject, parseJson } from "../../../support/json/json.ts";
-import { abortable, settlesWithin } from "../../../support/within.ts";
+import { abortable } from "../../../support/within.ts";
 import { SandboxError } from "../../sandbox.ts";
+import { readLine } from "../idle/read-line.ts";
 
-/** Bytes of a line that a template says. */
+/** Bound of an answer. */
 const maxLineBytes = 4096;
 
-/**
- * Milliseconds that it may take for an answer: a child is cloned in less than one on a machine that
- * is not busy.
- */
-const answerTimeoutMs = 10_000;
-
-const newline = 0x0a;
-
-/** What a child is made with. */
+/** An order for a child. */
 export interface ChildOrder {
-  /** By which it says whose its connections are. */
+  /** Identifies the child's connections. */
   readonly word: string;
   /** Name of its work directory in the template's directory. */
   readonly directory: string;
-  /** CPUs that it is placed on; none for all of the template's. */
+  /** Its CPUs; none for all of the template's. */
   readonly cpus: readonly number[];
 }
 
-/** What comes out of it was written where the tool's code runs. */
+/** A channel. The tool's code may have written the answers. */
 export class TemplateChannel {
   readonly #stream: Duplex;
-  readonly #clock: Pick<Clock, "sleep">;
-  #held: Buffer = Buffer.alloc(0);
-  #answer: PromiseWithResolvers<string> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param stream nobody else reads; its owner destroys it */
-  constructor(stream: Duplex, clock: Pick<Clock, "sleep">) {
+  /** @param stream read by the channel only; its owner destroys it */
+  constructor(stream: Duplex) {
     this.#stream = stream;
-    this.#clock = clock;
-    stream.on("data", (chunk: Buffer) => this.#take(chunk));
-    stream.once("close", () => this.#answer?.reject(new SandboxError("a template has ended")));
-    stream.resume();
   }
 
   /**
-   * Has a child made. Returns its number in the template's pid namespace, as the template says.
-   * Rejects with SandboxError; with the signal's reason at once when it aborts: a child that is
-   * made all the same finds nobody who expects it.
+   * Orders a child. Returns its pid in the template's namespace, as the template reports it.
+   * Rejects with SandboxError; with the signal's reason immediately: a late child finds no
+   * listener.
    */
   async fork(order: ChildOrder, signal: AbortSignal): Promise<number> {
+    // An aborted order keeps its turn until the answer, which is not for the next order.
     const forked = this.#turn.then(() => this.#fork(order, signal));
     this.#turn = forked.catch(() => undefined);
     return await abortable(forked, signal);
@@ -58,32 +44,18 @@ export class TemplateChannel {
 
   async #fork(order: ChildOrder, signal: AbortSignal): Promise<number> {
     signal.throwIfAborted();
-    if (this.#stream.destroyed) throw new SandboxError("a template has ended");
-    const answer = Promise.withResolvers<string>();
-    this.#answer = answer;
     this.#stream.write(`${JSON.stringify(order)}\n`);
-    // Nobody can say later which order an answer is to, so a template that owes one is of no more
-    // use.
-    if (!(await settlesWithin(answer.promise, answerTimeoutMs, this.#clock)))
-      this.#stream.destroy();
-    const line = await answer.promise;
+    const line = await readLine(this.#stream, maxLineBytes);
+    if (line === undefined) throw new SandboxError("a template has ended");
     const value = parsed(line);
     if (isJsonObject(value) && typeof value["forked"] === "number") return value["forked"];
-    throw new SandboxError(`a template could not make a child: ${line}`);
-  }
-
-  #take(chunk: Buffer): void {
-    this.#held = Buffer.concat([this.#held, chunk]).subarray(0, maxLineBytes);
-    const end = this.#held.indexOf(newline);
-    if (end === -1) return;
-    this.#answer?.resolve(this.#held.subarray(0, end).toString("utf8"));
-    this.#held = this.#held.subarray(end + 1);
+    throw new SandboxError(`a template could not make a child: ${line.toString("utf8")}`);
   }
 }
 
-function parsed(line: string): unknown {
+function parsed(line: Uint8Array): unknown {
   try {
-    return parseJson(Buffer.from(line));
+    return parseJson(line);
   } catch {
     return undefined;
   }

@@ -1,24 +1,13 @@
 /**
- * A child of a template, from its connections to its end: a sandbox whose command waits for its
- * call.
+ * A child of a template, from its connections to its end.
  */
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Limits } from "../../../protocol/resource-limits.ts";
 import { signalQuietly } from "../../proc/processes.ts";
-import type {
-  CapturedOutput,
-  Enforcement,
-  Sandbox,
-  Unenforced,
-} from "../../sandbox.ts";
+import type { CapturedOutput } from "../../sandbox.ts";
 import { OutputTail, type Subprocess, type SubprocessExit } from "../../subprocess.ts";
-import type { WorkDir } from "../../work/work-dir.ts";
-import type { ColdSandboxFacts, WaitingCommand } from "../cold-sandbox.ts";
-import type { BwrapExecution } from "../process.ts";
 import type { ChildSockets } from "./template-listener.ts";
-import { WakeChannel } from "../wake-channel.ts";
 
 /** What it writes when it is let go on. */
 const goLine = "go\n";
@@ -111,41 +100,4 @@ async function whatIsThereIsRead(): Promise<void> {
 async function closeOf(socket: Socket): Promise<void> {
   if (socket.closed) return;
   await new Promise<void>((resolve) => socket.once("close", () => resolve()));
-}
-
-/** The sandbox that a child is. It owns its work directory and its processes. */
-export class ChildSandbox implements Omit<Sandbox, "start"> {
-  readonly backend = "bubblewrap";
-  readonly enforcement: Enforcement;
-  readonly unenforced: readonly Unenforced[];
-  readonly workDir: WorkDir;
-  readonly limits: Limits;
-  readonly command: WaitingCommand;
-
-  constructor(
-    facts: ColdSandboxFacts,
-    limits: Limits,
-    workDir: WorkDir,
-    execution: BwrapExecution,
-  ) {
-    this.enforcement = facts.enforcement;
-    this.unenforced = facts.unenforced;
-    this.limits = limits;
-    this.workDir = workDir;
-    if (execution.channel === undefined) throw new Error("a child has no channel");
-    this.command = { execution, channel: new WakeChannel(execution.channel) };
-  }
-
-  /** Everything is mounted where it is called. */
-  locate(insidePath: string): string {
-    return insidePath;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      await this.command.execution.stop(0);
-    } finally {
-      await this.workDir[Symbol.asyncDispose]();
-    }
-  }
 }

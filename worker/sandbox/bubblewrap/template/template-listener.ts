@@ -1,40 +1,36 @@
 /**
- * Where the children of a template connect: each says by a word whose the connection is, and what
- * for.
+ * The socket that the children of a template connect to. The first line of each connection names
+ * the child and the purpose.
  */
 import { constants } from "node:fs";
 import { type FileHandle, chmod, chown, open } from "node:fs/promises";
 import { type Server, type Socket, createServer } from "node:net";
 import { SandboxError } from "../../sandbox.ts";
+import { readLine } from "../idle/read-line.ts";
 
-/** What a child has a connection for: how it ended, its wake channel, stdout and stderr. */
+/** Purposes of a child's connections: its end, its wake channel, stdout and stderr. */
 const roles = ["report", "wake", "out", "err"] as const;
 type Role = (typeof roles)[number];
 
 /** The connections of one child. */
 export type ChildSockets = Readonly<Record<Role, Socket>>;
 
-/** Bytes of the line that says whose a connection is. */
+/** Bound of a connection's first line. */
 const maxGreetingBytes = 64;
-/** Connections that have not said yet whose they are. */
+/** Connections before their first line. */
 const maxStrangers = 8;
 /** Its name in the template's directory. */
 const socketName = "socket";
 
-const newline = 0x0a;
-
-/** A child that is going to connect. Disposing it closes the connections that nobody has taken. */
+/** A child that is about to connect. Disposing it closes connections that were not taken. */
 export interface ExpectedChild extends Disposable {
-  /** Fulfils when it has connected for everything. */
+  /** Fulfils when it has connected for every purpose. */
   readonly connected: Promise<void>;
-  /** Its connections once it has connected, the caller's from then on. */
+  /** Its connections once it has connected; the caller owns them. */
   take(): ChildSockets;
 }
 
-/**
- * One socket for all children of a template. The template can reach it, and its children only until
- * they hide it.
- */
+/** The template can reach the socket, and its children until they hide it. */
 export class TemplateListener implements AsyncDisposable {
   readonly #server: Server;
   readonly #directory: FileHandle;
@@ -44,20 +40,19 @@ export class TemplateListener implements AsyncDisposable {
   private constructor(server: Server, directory: FileHandle) {
     this.#server = server;
     this.#directory = directory;
-    server.on("connection", (socket) => this.#greet(socket));
+    server.on("connection", (socket) => void this.#greet(socket));
   }
 
   /**
    * Listens in a directory. Throws SandboxError.
    *
-   * @param ownerId host uid and gid of those who connect, or undefined for the worker's own
+   * @param ownerId host uid and gid of the children, or undefined for the worker's own
    */
   static async open(path: string, ownerId: number | undefined): Promise<TemplateListener> {
     try {
       await using held = new AsyncDisposableStack();
       const directory = held.use(await open(path, constants.O_RDONLY | constants.O_DIRECTORY));
-      // The path of a socket may have 107 bytes only (unix(7)); through a descriptor any directory
-      // fits.
+      // The path of a socket has at most 107 bytes (unix(7)): any directory fits by descriptor.
       const address = `/proc/self/fd/${directory.fd}/${socketName}`;
       const server = createServer();
       await new Promise<void>((resolve, reject) => {
@@ -75,68 +70,51 @@ export class TemplateListener implements AsyncDisposable {
     }
   }
 
-  /** Lets the child in that knows this word. */
+  /** Accepts the child that knows this word. */
   expect(word: string): ExpectedChild {
     const arriving = new Arriving();
     this.#expected.set(word, arriving);
     return {
-      connected: arriving.complete,
+      connected: arriving.complete.promise,
       take: () => arriving.takeAll(),
       [Symbol.dispose]: () => {
         this.#expected.delete(word);
-        arriving.giveUp();
+        arriving.close();
       },
     };
   }
 
-  #greet(socket: Socket): void {
-    // Its end says all there is to know.
+  async #greet(socket: Socket): Promise<void> {
+    // The end of a connection says enough.
     socket.on("error", () => undefined);
     if (this.#strangers.size >= maxStrangers) return void socket.destroy();
     this.#strangers.add(socket);
-    socket.once("close", () => this.#strangers.delete(socket));
-    let held: Buffer = Buffer.alloc(0);
-    const take = (chunk: Buffer): void => {
-      held = Buffer.concat([held, chunk]);
-      const end = held.indexOf(newline);
-      if (end === -1 && held.byteLength < maxGreetingBytes) return;
-      socket.off("data", take).pause();
-      this.#strangers.delete(socket);
-      const greeting = held.subarray(0, Math.min(end, maxGreetingBytes)).toString("latin1");
-      if (end === -1 || !this.#assign(socket, greeting)) return void socket.destroy();
-      if (held.byteLength > end + 1) socket.unshift(held.subarray(end + 1));
-    };
-    socket.on("data", take);
-  }
-
-  #assign(socket: Socket, greeting: string): boolean {
-    const [word = "", role] = greeting.split(" ");
-    const known = roles.find((candidate) => candidate === role);
-    return known !== undefined && (this.#expected.get(word)?.take(known, socket) ?? false);
+    const line = await readLine(socket, maxGreetingBytes);
+    this.#strangers.delete(socket);
+    const [word = "", role] = line?.toString("latin1").split(" ") ?? [];
+    const isTaken = this.#expected.get(word)?.add(role, socket) ?? false;
+    if (!isTaken) socket.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#strangers) socket.destroy();
-    for (const arriving of this.#expected.values()) arriving.giveUp();
+    for (const arriving of this.#expected.values()) arriving.close();
     await new Promise((resolve) => this.#server.close(resolve));
     await this.#directory.close();
   }
 }
 
-/** One child on its way in. */
+/** The connections of one child so far. */
 class Arriving {
-  readonly #sockets = new Map<Role, Socket>();
-  readonly #complete = Promise.withResolvers<void>();
+  readonly complete = Promise.withResolvers<void>();
+  readonly #sockets = new Map<string, Socket>();
 
-  get complete(): Promise<void> {
-    return this.#complete.promise;
-  }
-
-  /** False for a connection that is there already. */
-  take(role: Role, socket: Socket): boolean {
-    if (this.#sockets.has(role)) return false;
-    this.#sockets.set(role, socket);
-    if (this.#sockets.size === roles.length) this.#complete.resolve();
+  /** False for an unknown role, or one that has its connection. */
+  add(role: string | undefined, socket: Socket): boolean {
+    const known = roles.find((candidate) => candidate === role);
+    if (known === undefined || this.#sockets.has(known)) return false;
+    this.#sockets.set(known, socket);
+    if (this.#sockets.size === roles.length) this.complete.resolve();
     return true;
   }
 
@@ -146,7 +124,7 @@ class Arriving {
     return all;
   }
 
-  giveUp(): void {
+  close(): void {
     for (const socket of this.#sockets.values()) socket.destroy();
   }
 }

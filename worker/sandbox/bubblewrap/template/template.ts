@@ -1,13 +1,11 @@
 /**
- * A template: a sandbox in which a tool was loaded once, and from which sandboxes for calls are
- * forked.
- *
- * See docs/adr/0023-children-of-a-template.md for what keeps those apart.
+ * A template: a sandbox that has loaded a tool, and from which sandboxes for calls are forked.
+ * docs/adr/0023-children-of-a-template.md says what isolates them.
  */
 import { basename } from "node:path";
 import type { Limits } from "../../../protocol/resource-limits.ts";
 import type { NewId } from "../../../support/ids.ts";
-import { settlesWithin } from "../../../support/within.ts";
+import { abortable } from "../../../support/within.ts";
 import { knownChildrenOf, signalQuietly } from "../../proc/processes.ts";
 import { clampLimits, cpusFor } from "../../rlimits.ts";
 import {
@@ -20,27 +18,23 @@ import {
 import { SandboxUsage } from "../../accounting/sandbox-usage.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { WorkDirParent, WorkDirs } from "../../work/work-dirs.ts";
+import { awaitReady } from "../idle/await-ready.ts";
 import {
   type ColdSandbox,
   type ColdSandboxFacts,
   type ColdSandboxParts,
   type WaitingCommand,
   usageOptions,
+  waiting,
 } from "../cold-sandbox.ts";
-import { BubblewrapParked } from "../parked-sandbox.ts";
-import { privateBytesOf } from "../private-bytes.ts";
+import { parkedSandbox } from "../idle/parked-sandbox.ts";
+import { privateBytesOf } from "../idle/private-bytes.ts";
 import { BwrapExecution } from "../process.ts";
-import { awaitReady } from "../probe/readiness.ts";
 import { TemplateChannel } from "./template-channel.ts";
-import { ChildSandbox, TemplateChild } from "./template-child.ts";
+import { TemplateChild } from "./template-child.ts";
 import { TemplateListener } from "./template-listener.ts";
 import { firstOfNamespace } from "./template-pids.ts";
 import { templateSettings } from "./template-settings.ts";
-
-/**
- * Milliseconds that a child may take until it has connected: some 5 on a machine that is not busy.
- */
-const connectTimeoutMs = 10_000;
 
 /** What templates are made with. */
 export interface TemplateParts {
@@ -48,9 +42,9 @@ export interface TemplateParts {
   readonly facts: ColdSandboxFacts;
   readonly workDirs: WorkDirs;
   readonly newId: NewId;
-  /** Makes a sandbox that the caller owns. */
+  /** Makes a sandbox; the caller owns it. */
   make(request: SandboxRequest): Promise<ColdSandbox>;
-  /** Counts sandboxes, so that those bound to fewer CPUs than there are spread over them. */
+  /** Counts sandboxes, to spread them over the CPUs. */
   nextTurn(): number;
 }
 
@@ -63,7 +57,8 @@ export async function openTemplate(
 ): Promise<Template> {
   signal.throwIfAborted();
   const { host, uid, clock } = parts.sandboxes;
-  const settings = templateSettings(request, clampedLimits(parts, request), host);
+  const limits = clampLimits(request.profile.limits, host.hardLimits);
+  const settings = templateSettings(request, limits, host);
   await using held = new AsyncDisposableStack();
   const directory = held.use(await parts.workDirs.openParent());
   const listener = held.use(await TemplateListener.open(directory.path, uid));
@@ -75,12 +70,8 @@ export async function openTemplate(
   command.execution.unwatch();
   const pid = processOf(command);
   const privateBytes = await privateBytesOf(pid);
-  const place = { directory, listener, pid };
-  return new OpenTemplate(parts, request, command, place, privateBytes, held.move());
-}
-
-function clampedLimits({ sandboxes }: TemplateParts, { profile }: SandboxRequest): Limits {
-  return clampLimits(profile.limits, sandboxes.host.hardLimits);
+  const opened = { request, limits, command, directory, listener, pid, privateBytes };
+  return new OpenTemplate(parts, opened, held.move());
 }
 
 /** The one child of its sandbox's first process. */
@@ -90,84 +81,75 @@ function processOf({ execution }: WaitingCommand): number {
   return pid;
 }
 
-/** Where a template finds its children, and they find the worker. */
-interface TemplatePlace {
+interface Opened {
+  readonly request: SandboxRequest;
+  readonly limits: Limits;
+  readonly command: WaitingCommand;
+  /** Parent of the children's work directories. */
   readonly directory: WorkDirParent;
   readonly listener: TemplateListener;
   /** The template's process, as this host numbers it. */
   readonly pid: number;
-}
-
-interface EnteredChild {
-  readonly child: TemplateChild;
-  readonly execution: BwrapExecution;
+  readonly privateBytes: number;
 }
 
 class OpenTemplate implements Template {
   readonly lost: Promise<void>;
-  readonly privateBytes: number;
   readonly #parts: TemplateParts;
-  readonly #request: SandboxRequest;
+  readonly #opened: Opened;
   readonly #channel: TemplateChannel;
-  readonly #place: TemplatePlace;
   readonly #owned: AsyncDisposable;
+  readonly #ended = new AbortController();
   #childBytes: number | undefined;
   #turn: Promise<unknown> = Promise.resolve();
-  readonly #ended = new AbortController();
+  /** The end of each child. */
+  readonly #children = new Set<Promise<void>>();
 
-  constructor(
-    parts: TemplateParts,
-    request: SandboxRequest,
-    { execution }: WaitingCommand,
-    place: TemplatePlace,
-    privateBytes: number,
-    owned: AsyncDisposable,
-  ) {
+  constructor(parts: TemplateParts, opened: Opened, owned: AsyncDisposable) {
+    const { execution } = opened.command;
     if (execution.channel === undefined) throw new Error("a template has no channel");
     this.#parts = parts;
-    this.#request = request;
-    this.#channel = new TemplateChannel(execution.channel, parts.sandboxes.clock);
-    this.#place = place;
-    this.privateBytes = privateBytes;
+    this.#opened = opened;
+    this.#channel = new TemplateChannel(execution.channel);
     this.#owned = owned;
     const end = (): void => this.#ended.abort(new SandboxError("a template has ended"));
     this.lost = execution.exited.then(end, end);
   }
 
+  get privateBytes(): number {
+    return this.#opened.privateBytes;
+  }
+
   async park(signal: AbortSignal): Promise<ParkedSandbox> {
     const either = AbortSignal.any([signal, this.#ended.signal]);
     either.throwIfAborted();
+    const { workDirs, facts, sandboxes } = this.#parts;
+    const { directory, limits } = this.#opened;
     await using held = new AsyncDisposableStack();
-    const sandbox = held.use(await this.#begin(either));
-    const { command } = sandbox;
-    await awaitReady(command, this.#parts.sandboxes.clock, either);
-    // The next ones have as much: it is what every child of this template touches.
-    this.#childBytes ??= await privateBytesOf(command.execution.pid);
-    const parked = new BubblewrapParked(sandbox, command, this.#childBytes);
-    held.move();
-    return parked;
+    held.use(this.#begin());
+    const workDir = held.use(await workDirs.take(directory));
+    // One after the other: until a child has its own control group, it counts with the template.
+    const made = this.#turn.then(() => this.#make(workDir, either));
+    this.#turn = made.catch(() => undefined);
+    const execution = await made;
+    held.defer(async () => void (await execution.stop(0)));
+    const command = waiting(execution);
+    await awaitReady(command, sandboxes.clock, either);
+    // Every child of this template touches the same pages.
+    this.#childBytes ??= await privateBytesOf(execution.pid);
+    const privateBytes = this.#childBytes;
+    const sandbox = { ...facts, workDir, limits };
+    return parkedSandbox({ sandbox, command, privateBytes, owned: held.move() });
   }
 
-  async #begin(signal: AbortSignal): Promise<ChildSandbox> {
-    const { workDirs, facts } = this.#parts;
-    await using held = new AsyncDisposableStack();
-    const workDir = held.use(await workDirs.take(this.#place.directory));
-    // One after the other: until a child is in a control group of its own it counts with the
-    // template.
-    const entered = this.#turn.then(() => this.#make(workDir, signal));
-    this.#turn = entered.catch(() => undefined);
-    const { child, execution } = await entered;
-    held.move();
-    child.letGo();
-    return new ChildSandbox(facts, this.#limits, workDir, execution);
-  }
-
-  /** A child whose limits are kept, and which waits to be let go. */
-  async #make(workDir: WorkDir, signal: AbortSignal): Promise<EnteredChild> {
+  /** A child within its limits, on its way to be ready. */
+  async #make(workDir: WorkDir, signal: AbortSignal): Promise<BwrapExecution> {
     signal.throwIfAborted();
     const child = await this.#fork(basename(workDir.path), signal);
     try {
-      return { child, execution: await this.#enter(child, workDir) };
+      const execution = await this.#enter(child, workDir);
+      child.letGo();
+      return execution;
     } catch (error) {
       child.kill("SIGKILL");
       child.close();
@@ -175,29 +157,32 @@ class OpenTemplate implements Template {
     }
   }
 
-  /** Has a child made, which connects and waits. */
+  /** A child that has connected and waits. */
   async #fork(directory: string, signal: AbortSignal): Promise<TemplateChild> {
     const { newId, nextTurn, sandboxes } = this.#parts;
+    const { limits, listener, pid } = this.#opened;
     const word = newId();
-    using expected = this.#place.listener.expect(word);
-    const cpus = cpusFor(this.#limits, sandboxes.host.cpuIds, nextTurn());
+    using expected = listener.expect(word);
+    const cpus = cpusFor(limits, sandboxes.host.cpuIds, nextTurn());
     const innerPid = await this.#channel.fork({ word, directory, cpus }, signal);
-    const firstPid = firstOfNamespace(this.#place.pid, innerPid);
+    const firstPid = firstOfNamespace(pid, innerPid);
     if (firstPid === undefined) throw new SandboxError("a child of a template cannot be found");
-    const { connected } = expected;
-    if (await settlesWithin(connected, connectTimeoutMs, sandboxes.clock, signal))
-      return new TemplateChild(expected.take(), firstPid);
-    signalQuietly(firstPid, "SIGKILL");
-    signal.throwIfAborted();
-    throw new SandboxError("a child of a template does not connect");
+    try {
+      await abortable(expected.connected, signal);
+    } catch (error) {
+      signalQuietly(firstPid, "SIGKILL");
+      throw error;
+    }
+    return new TemplateChild(expected.take(), firstPid);
   }
 
-  /** Has the limits of the child kept. */
+  /** Enforces the limits of the child. */
   async #enter(child: TemplateChild, workDir: WorkDir): Promise<BwrapExecution> {
     const { monitor, cgroups, clock } = this.#parts.sandboxes;
+    const { limits, request } = this.#opened;
     const usage = await SandboxUsage.open(monitor, cgroups, {
-      limits: this.#limits,
-      ...usageOptions(this.#request, workDir.path),
+      limits,
+      ...usageOptions(request, workDir.path),
       isForked: true,
     });
     try {
@@ -209,11 +194,20 @@ class OpenTemplate implements Template {
     return new BwrapExecution(child, child.report, clock, usage);
   }
 
-  get #limits(): Limits {
-    return clampedLimits(this.#parts, this.#request);
+  /** A child that needs the template until the answer is disposed. */
+  #begin(): Disposable {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#children.add(promise);
+    return {
+      [Symbol.dispose]: () => {
+        this.#children.delete(promise);
+        resolve();
+      },
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#children);
     await this.#owned[Symbol.asyncDispose]();
   }
 }

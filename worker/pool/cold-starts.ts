@@ -1,0 +1,84 @@
+/**
+ * Starts each call in a new sandbox, and prepares tools for idle ones as well.
+ */
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { PreparedTool, ToolRunner } from "../runners/runner.ts";
+import type { HostAccess } from "../sandbox/host-access.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import type { SandboxBackend, SandboxRequest } from "../sandbox/sandbox.ts";
+import type { Starts, ToolSandbox } from "./starts.ts";
+
+/** What sandboxes of tools are made with. */
+export interface StartParts {
+  readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
+  readonly backend: Pick<SandboxBackend, "acquire" | "aheadOf">;
+  readonly hostAccess: Pick<HostAccess, "grant">;
+}
+
+/** A tool with its present source, and the request for its sandboxes. Disposed after these. */
+export interface PreparedRequest extends AsyncDisposable {
+  readonly tool: PreparedTool;
+  readonly request: SandboxRequest;
+}
+
+/**
+ * Prepares a tool with its present source. The caller owns it. Throws SandboxError,
+ * NotGrantedError.
+ */
+export async function prepareRequest(
+  { runners, hostAccess }: StartParts,
+  entry: ToolEntry,
+  profile: Profile,
+): Promise<PreparedRequest> {
+  const runner = runners.get(entry.runtime);
+  if (runner === undefined) throw new Error(`no runner for runtime "${entry.runtime}"`);
+  await using held = new AsyncDisposableStack();
+  const tool = held.use(await runner.prepare(entry, profile));
+  const granted = await hostAccess.grant(entry);
+  const { mounts, environment, memoryBound } = tool;
+  const request = {
+    profile,
+    memoryBound,
+    mounts: [...mounts, ...granted.mounts],
+    devices: granted.devices,
+    environment,
+  };
+  const owned = held.move();
+  return { tool, request, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Makes a sandbox for each call. */
+export class ColdStarts implements Starts {
+  readonly stats = [];
+  readonly #parts: StartParts;
+
+  constructor(parts: StartParts) {
+    this.#parts = parts;
+  }
+
+  async acquire(entry: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox> {
+    await using held = new AsyncDisposableStack();
+    const { tool, request } = held.use(await prepareRequest(this.#parts, entry, profile));
+    const sandbox = held.use(await this.#parts.backend.acquire(request, signal));
+    const owned = held.move();
+    return {
+      startMode: "cold",
+      sandbox,
+      tool,
+      start: () => sandbox.start(tool.launch),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
+
+  follow(): void {
+    // There are no idle sandboxes.
+  }
+
+  drain(): void {
+    // There are no idle sandboxes.
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // There is no state between calls.
+  }
+}

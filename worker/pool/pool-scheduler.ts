@@ -1,0 +1,114 @@
+/**
+ * Sizes and refills all pools: within one memory budget, after running calls.
+ */
+import type { Clock } from "../support/clock.ts";
+import { allocate } from "./sizing.ts";
+import type { ToolPool } from "./tool-pool.ts";
+
+/** Milliseconds between two runs without another reason: pools shrink as demand decays. */
+export const shrinkEveryMs = 5_000;
+
+/** Made once: an error costs more than the rest here. */
+const rescheduled = new Error("the next run has another time");
+
+/** What is scheduled. */
+export interface SchedulerOptions {
+  /** All pools at the time of the call. */
+  readonly pools: () => Iterable<ToolPool>;
+  /** Bytes of memory for all idle sandboxes and templates. */
+  readonly maxBytes: number;
+  /** Processors: the bound of concurrent refills, and full load for calls. */
+  readonly cpus: number;
+  readonly clock: Clock;
+}
+
+/** A scheduler. Its owner disposes it after the last call. */
+export class PoolScheduler implements AsyncDisposable {
+  readonly #options: SchedulerOptions;
+  readonly #refills = new Set<Promise<void>>();
+  #calls = 0;
+  #isScheduled = false;
+  #isClosed = false;
+  #timer = new AbortController();
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  /** A call that needs a processor until the answer is disposed. */
+  beginCall(): Disposable {
+    this.#calls++;
+    return {
+      [Symbol.dispose]: () => {
+        this.#calls--;
+        this.schedule();
+      },
+    };
+  }
+
+  /** Runs soon, and once for all requests until then. */
+  schedule(): void {
+    if (this.#isScheduled || this.#isClosed) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (!this.#isClosed) this.#run();
+    });
+  }
+
+  /** Begins no more refills. */
+  close(): void {
+    this.#isClosed = true;
+    this.#timer.abort(rescheduled);
+  }
+
+  /** Closes, and waits for refills under way: retire the pools first. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    await Promise.all(this.#refills);
+  }
+
+  #run(): void {
+    const { maxBytes, cpus, clock } = this.#options;
+    const pools = [...this.#options.pools()];
+    const requests = pools.map((pool) => pool.request());
+    const targets = allocate(requests, maxBytes);
+    for (const [index, pool] of pools.entries()) pool.resize(targets[index] ?? 0);
+    const nowMs = clock.monotonicMs();
+    while (this.#refills.size < cpus) {
+      const due = pools.filter((pool) => this.#dueMs(pool) <= nowMs);
+      const [emptiest] = due.sort((a, b) => a.fill - b.fill);
+      if (emptiest === undefined) break;
+      this.#refill(emptiest);
+    }
+    // A refill that is due already begins when one under way ends.
+    const later = pools.map((pool) => this.#dueMs(pool)).filter((dueMs) => dueMs > nowMs);
+    const isInUse = pools.some((pool) => !pool.isEmpty);
+    this.#runAt(Math.min(...later, isInUse ? nowMs + shrinkEveryMs : Infinity));
+  }
+
+  #dueMs(pool: ToolPool): number {
+    const { cpus } = this.#options;
+    return pool.dueMs(this.#calls === 0 ? "none" : this.#calls < cpus ? "some" : "all");
+  }
+
+  #refill(pool: ToolPool): void {
+    const refill = pool.refill();
+    this.#refills.add(refill);
+    void refill.then(() => {
+      this.#refills.delete(refill);
+      this.schedule();
+    });
+  }
+
+  #runAt(atMs: number): void {
+    this.#timer.abort(rescheduled);
+    if (atMs === Infinity) return;
+    this.#timer = new AbortController();
+    const { clock } = this.#options;
+    void clock.sleep(Math.max(0, atMs - clock.monotonicMs()), this.#timer.signal).then(
+      () => this.schedule(),
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * The start modes of a tool's idle sandboxes.
+ */
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { IdleStartMode, Profile } from "../sandbox/profile.ts";
+
+/** The best first. When all are unfit, calls start cold. */
+export function startModesOf(
+  { start }: Pick<ToolEntry, "start">,
+  { autoStart }: Pick<Profile, "autoStart">,
+): readonly IdleStartMode[] {
+  switch (start) {
+    case "auto":
+      return autoStart === "template" ? ["template", "pool"] : ["pool"];
+    case "cold":
+      return [];
+    case "template":
+    case "pool":
+      return [start];
+  }
+}
