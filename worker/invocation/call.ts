@@ -22,7 +22,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { EncodedResponse } from "./answers.ts";
 import type { Claimed } from "./claims/claims.ts";
-import { mayRequeue } from "./requeue.ts";
+import { mayRequeue } from "./unserved.ts";
 import type { Invoker } from "./invoker.ts";
 import { type TopicTools, readDocument } from "./read-request.ts";
 import { requireRepeatable } from "./claims/redelivery.ts";
