@@ -7,7 +7,7 @@ import type { Config } from "./config/config.ts";
 import { Answers } from "./invocation/answers.ts";
 import type { CallSignals } from "./invocation/call.ts";
 import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
-import { handleDelivery, runsHere } from "./invocation/handler.ts";
+import { receiveDelivery } from "./invocation/handler.ts";
 import type { Invoker } from "./invocation/invoker.ts";
 import { Ledger } from "./invocation/claims/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
@@ -53,8 +53,7 @@ export function wireConsumer(
   const callLimits = { ...sandbox, maxQueued: sandbox.maxQueued * queues.size };
   const consumer = new Consumer(
     session,
-    (delivery) => handleDelivery(parts, delivery, signals),
-    (delivery) => runsHere(ledger, delivery),
+    (delivery) => receiveDelivery(parts, delivery, signals),
     maxDeliveriesInFlight(callLimits, session.redelivers),
   );
   return { consumer, [Symbol.asyncDispose]: () => claims[Symbol.asyncDispose]() };

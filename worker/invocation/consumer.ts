@@ -27,7 +27,15 @@ export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): 
   return redelivers ? Infinity : limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
 }
 
-/** What became of the deliveries in flight when a drain ended. */
+/** A delivery whose call is identified. */
+export interface ReceivedDelivery {
+  /** Whether the call runs in this worker, so that handling needs no capacity. */
+  isRunning(): boolean;
+  /** Resolves to the settlement; undefined for a delivery left unsettled. Never rejects. */
+  handle(): Promise<Settlement | undefined>;
+}
+
+/** Result of a drain: counts of deliveries. */
 export interface DrainReport {
   /** Answered, or refused. */
   readonly finished: number;
@@ -40,8 +48,7 @@ export interface DrainReport {
 /** The loop between a session and the handler. */
 export class Consumer {
   readonly #session: Pick<BrokerSession, "deliveries" | "pause">;
-  readonly #handle: (delivery: Delivery) => Promise<Settlement | undefined>;
-  readonly #runsHere: (delivery: Delivery) => boolean;
+  readonly #receive: (delivery: Delivery) => ReceivedDelivery;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
   #requestBytes = 0;
@@ -57,21 +64,14 @@ export class Consumer {
   /** In a drain: until the session has handed out the last delivery. */
   #lastPulled: Promise<unknown> = Promise.resolve();
 
-  /**
-   * @param handle never rejects; tells how the delivery was settled, or undefined when it was left
-   * @param runsHere whether the call of a delivery is in flight already, so that to handle it takes
-   *   no time and no room
-   * @param maxInFlight deliveries that are handled at once; see {@link maxDeliveriesInFlight}
-   */
+  /** @param maxInFlight see {@link maxDeliveriesInFlight} */
   constructor(
     session: Pick<BrokerSession, "deliveries" | "pause">,
-    handle: (delivery: Delivery) => Promise<Settlement | undefined>,
-    runsHere: (delivery: Delivery) => boolean,
+    receive: (delivery: Delivery) => ReceivedDelivery,
     maxInFlight: number,
   ) {
     this.#session = session;
-    this.#handle = handle;
-    this.#runsHere = runsHere;
+    this.#receive = receive;
     this.#maxInFlight = maxInFlight;
   }
 
@@ -114,18 +114,18 @@ export class Consumer {
 
   async #pull(): Promise<void> {
     for await (const delivery of this.#session.deliveries) {
-      // After a lost connection its calls come again while they fill the worker.
-      const needsRoom = this.#isFull() && !this.#runsHere(delivery);
-      while (needsRoom && this.#isFull()) await this.#oneEnded.promise;
-      if (needsRoom && delivery.isLost === true) await delivery.settle("failed");
-      else this.#take(delivery);
+      const received = this.#receive(delivery);
+      // After a lost connection the broker redelivers calls while they still fill the worker.
+      const needsCapacity = this.#isFull() && !received.isRunning();
+      while (needsCapacity && this.#isFull()) await this.#oneEnded.promise;
+      if (needsCapacity && delivery.isLost === true) await delivery.settle("failed");
+      else this.#start(received, delivery.payload);
     }
   }
 
-  #take(delivery: Delivery): void {
-    const { byteLength } = delivery.payload;
+  #start(received: ReceivedDelivery, { byteLength }: Uint8Array): void {
     this.#requestBytes += byteLength;
-    const handled = this.#handle(delivery).then((settlement) => {
+    const handled = received.handle().then((settlement) => {
       this.#inFlight.delete(handled);
       this.#requestBytes -= byteLength;
       if (settlement === "failed") this.#requeued++;

@@ -159,7 +159,7 @@ describe("the first delivery of a call", () => {
     for (const isRepeatable of [once, repeatable]) {
       using claim = one.open(key, first, lost);
       await expect(claim.begin(isRepeatable, never)).rejects.toThrow(NotStartedError);
-      expect(claim.isTaken).toBe(false);
+      expect(claim.isSuperseded).toBe(false);
     }
     expect(await files()).toEqual([]);
   });
@@ -195,7 +195,7 @@ describe("the same request in two workers", () => {
     await running.begin(once, never);
     using waiting = other.open(key, first, alive);
     await expect(waiting.begin(once, never)).rejects.toThrow(NotStartedError);
-    expect(waiting.isTaken).toBe(true);
+    expect(waiting.isSuperseded).toBe(true);
     const history = waiting.history(never, false);
     await running.answered(reply);
     await passUntil(history);
@@ -316,7 +316,7 @@ test("a call that came again while it waited for a slot is looked up before it b
   const { one, files } = await newGroup();
   using claim = one.open(key, first, { isLost: () => false, cameAgain: () => true });
   await expect(claim.begin(repeatable, never)).rejects.toThrow(NotStartedError);
-  expect(claim.isTaken).toBe(true);
+  expect(claim.isSuperseded).toBe(true);
   expect(await files()).toEqual([]);
 });
 

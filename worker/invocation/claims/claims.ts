@@ -35,7 +35,7 @@ export interface CallClaim extends Disposable {
    * Whether another worker began the call after the history was read, so that it has to be read
    * again.
    */
-  readonly isTaken: boolean;
+  readonly isSuperseded: boolean;
   /**
    * Waits while another worker runs the call, unless it is urgent. Rejects with NotStartedError
    * when the broker has the call again, and with the signal's reason.
@@ -95,7 +95,7 @@ export class NotStartedError extends Error {
 export const guessedClaims: Claims = {
   open: (_key, delivery, { isLost }) => ({
     isCertain: false,
-    isTaken: false,
+    isSuperseded: false,
     history: () =>
       Promise.resolve({
         kind: "open",

@@ -63,7 +63,7 @@ export interface ClaimKeeper {
 /** The claim of a call; see {@link CallClaim}. */
 export class SharedClaim implements CallClaim {
   readonly isCertain = true;
-  isTaken = false;
+  isSuperseded = false;
   readonly #claims: ClaimKeeper;
   readonly #marks: CallMarks;
   /** Whether a replay may have brought the call. */
@@ -104,8 +104,8 @@ export class SharedClaim implements CallClaim {
   async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
     if (!this.#isContested) return { kind: "open", runs: 0, mayHaveStarted: false };
     const { clock } = this.#claims.parts;
-    const pauseMs = this.isTaken ? lookMs : settlingMs * (1 + Math.random());
-    this.isTaken = false;
+    const pauseMs = this.isSuperseded ? lookMs : settlingMs * (1 + Math.random());
+    this.isSuperseded = false;
     if (!isUrgent) await clock.sleep(pauseMs, signal);
     let [seen, quietMs, lookedMs] = ["", 0, clock.monotonicMs()];
     for (;;) {
@@ -298,7 +298,7 @@ export class SharedClaim implements CallClaim {
 
   /** Has the history read again. */
   #take(): never {
-    this.isTaken = true;
+    this.isSuperseded = true;
     this.#isContested = true;
     throw new NotStartedError("another worker may run the call");
   }
