@@ -19,7 +19,7 @@ import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import { type PreparedPython, preparePython } from "./runners/python-host.ts";
 import type { ToolRunner } from "./runners/runner.ts";
-import { openBackends, requireAllowed } from "./sandbox/backends.ts";
+import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
 import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
@@ -84,7 +84,7 @@ export async function openFoundation(
     preparedPython = preparePython({ pythonBin, runnerDir: toolRunnerDir("python"), scratchDir });
     return preparedPython;
   };
-  const backend = parts.use(await openBackend(config, host, profiles, alongside, signal));
+  const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
   const store = parts.use(await openStore(config.artifacts.store));
   await store.check(signal);
   const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
@@ -215,12 +215,11 @@ export async function examineSandboxes(
 function openBackend(
   config: Config,
   host: Host,
-  profiles: Profiles,
-  alongside: (scratchDir: string) => Promise<unknown>,
+  given: Pick<BackendsOptions, "profiles" | "alongside">,
   signal: AbortSignal,
 ): Promise<SandboxBackend> {
   const { allowUnsafe } = config.sandbox;
-  const options = { ...backendOptions(config, host), profiles, allowUnsafe, alongside };
+  const options = { ...backendOptions(config, host), ...given, allowUnsafe };
   return openBackends(options, signal);
 }
 

@@ -185,9 +185,9 @@ function onSignals(
   context: Context,
   listener: (signal: StoppingSignal) => void,
 ): void {
-  const isNews = createSignalFilter(clock);
+  const isNew = createSignalFilter(clock);
   context.onSignal((signal) => {
-    if (isNews(signal)) listener(signal);
+    if (isNew(signal)) listener(signal);
   });
 }
 

@@ -45,7 +45,7 @@ done
  * this is a container's first process; does nothing otherwise. To be called before anything is
  * open.
  */
-export function standBehindInit(environment: Readonly<Record<string, string | undefined>>): void {
+export function runBehindInit(environment: Readonly<Record<string, string | undefined>>): void {
   if (process.pid !== initPid) return;
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const set = Object.entries(environment).filter(

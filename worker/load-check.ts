@@ -32,7 +32,7 @@ export interface LoadProblem {
 }
 
 /** What is not a call's. */
-const nobody = {
+const checkCaller = {
   args: {},
   toolConfig: {},
   taskId: "check",
@@ -78,9 +78,9 @@ async function load(
   const { sandbox } = acquired;
   const { workDir } = sandbox;
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  const args = runnerArgs(tool, nobody, new Map(), paths, maxMessageBytes);
+  const args = runnerArgs(tool, checkCaller, new Map(), paths, maxMessageBytes);
   const written = workDir.writeArguments(JSON.stringify({ ...args, load_only: true }));
-  // The runner ends where nobody reads its statuses.
+  // The runner ends where checkCaller reads its statuses.
   using _status = workDir.readStatuses(() => undefined);
   await written;
   const execution = await acquired.start();

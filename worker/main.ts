@@ -3,11 +3,11 @@
  * is needed.
  */
 import { readFileSync } from "node:fs";
-import { standBehindInit } from "./init.ts";
+import { runBehindInit } from "./init.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 
 async function main(argv: readonly string[]): Promise<number> {
-  standBehindInit(process.env);
+  runBehindInit(process.env);
   if (argv.length === 1 && argv[0] === "--version") {
     process.stdout.write(`${readVersion()}\n`);
     return 0;

@@ -1,5 +1,5 @@
 /**
- * Wires what takes calls from a session to their settlement.
+ * Wires the consumer and the handler, from a session's deliveries to their settlement.
  */
 import type { Foundation, Host } from "./app.ts";
 import type { BrokerSession } from "./broker/broker.ts";
@@ -14,23 +14,30 @@ import { TopicTools } from "./invocation/read-request.ts";
 import { openClaims } from "./invocation/claims/shared-claims.ts";
 import { Semaphore } from "./support/semaphore.ts";
 
-/** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
+/** Threads that parse large requests. The consumer bounds the requests that wait for a thread. */
 const maxParserThreads = 2;
 
-/** A consumer that has not started, and what the caller disposes after its last call. */
+/** A consumer that has not started. The caller disposes it after the last call. */
 export interface WiredConsumer extends AsyncDisposable {
   readonly consumer: Consumer;
 }
 
-/** Wires the consumer of a session. The caller owns what is returned, and runs the consumer. */
+/** Dependencies of the consumer. */
+export interface ConsumerParts {
+  readonly host: Host;
+  readonly foundation: Foundation;
+  readonly session: BrokerSession;
+  readonly invoker: Invoker;
+  readonly signals: CallSignals;
+}
+
+/** Wires the consumer of a session. The caller runs it, and disposes the result. */
 export function wireConsumer(
   config: Config,
-  { clock, log }: Host,
-  { catalog, store }: Foundation,
-  session: BrokerSession,
-  invoker: Invoker,
-  signals: CallSignals,
+  { host, foundation, session, invoker, signals }: ConsumerParts,
 ): WiredConsumer {
+  const { clock, log } = host;
+  const { catalog, store } = foundation;
   const { namespace, maxRuns, sandbox, queues } = config;
   const marking = { clock, log: log.child({ part: "claims" }) };
   const claims = openClaims(store.marks, session, marking);

@@ -24,7 +24,7 @@ const answerTimeoutMs = 10_000;
  * The same when the worker is stopped at once: enough where there is a connection, and no waiting
  * for one.
  */
-const hurriedAnswerTimeoutMs = 1_000;
+const shutdownNowTimeoutMs = 1_000;
 /**
  * Milliseconds for the broker to stop handing out calls, before running ones are requeued:
  * well within those above.
@@ -146,7 +146,7 @@ export class Worker implements AsyncDisposable {
   shutdownNow(): void {
     const giveUp = (): void =>
       this.#stopPublishing.abort(new Error("the worker was stopped at once"));
-    setTimeout(giveUp, hurriedAnswerTimeoutMs).unref();
+    setTimeout(giveUp, shutdownNowTimeoutMs).unref();
   }
 
   /** Cancels every call at once, and closes everything in reverse order of opening. */
@@ -223,7 +223,7 @@ export class Worker implements AsyncDisposable {
       publish: this.#stopPublishing.signal,
     };
     const { consumer } = this.#parts.use(
-      wireConsumer(this.#config, this.#host, foundation, session, invoker, signals),
+      wireConsumer(this.#config, { host: this.#host, foundation, session, invoker, signals }),
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());

@@ -95,7 +95,7 @@ export class Consumer {
     // Counted, not subtracted: what the session had received before it was paused is still to come.
     const [finishedBefore, requeuedBefore] = [this.#finished, this.#requeued];
     this.#lastPulled = Promise.all([this.#session.pause(), this.#pulling]);
-    await endsOrAborts(this.settled(), signal);
+    await endedOrAborted(this.settled(), signal);
     return {
       finished: this.#finished - finishedBefore,
       requeued: this.#requeued - requeuedBefore,
@@ -108,7 +108,7 @@ export class Consumer {
    * the signal aborts it waits for nothing more to come.
    */
   async settled(signal?: AbortSignal): Promise<void> {
-    await endsOrAborts(this.#lastPulled, signal);
+    await endedOrAborted(this.#lastPulled, signal);
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
   }
 
@@ -146,7 +146,7 @@ export class Consumer {
 /**
  * Waits for a promise that never rejects, or until the signal aborts. Leaves no listener behind.
  */
-async function endsOrAborts(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+async function endedOrAborted(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<void>();
   const onAbort = (): void => aborted.resolve();
   signal?.addEventListener("abort", onAbort, { once: true });

@@ -119,7 +119,7 @@ async function run(
   const { workDir } = sandbox;
   const { preloaded, references } = invocation;
   logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
-  const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
+  const artifacts = await stage(parts, { invocation, workDir, scope, times }, signal);
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const args = runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes);
   const written = workDir.writeArguments(JSON.stringify(args));
@@ -190,16 +190,17 @@ function reached(
   return { limit, bound: limits[limit], peak };
 }
 
-/**
- * Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a
- * slot for ever.
- */
+interface Staging {
+  readonly invocation: Invocation;
+  readonly workDir: WorkDir;
+  readonly scope: ArtifactScope;
+  readonly times: CallTimes;
+}
+
+/** Loads the inputs within the tool's time limit, so that a hanging store frees the slot. */
 async function stage(
   { store, clock, disk, minFreeDiskBytes }: InvokerParts,
-  invocation: Invocation,
-  workDir: WorkDir,
-  scope: ArtifactScope,
-  times: CallTimes,
+  { invocation, workDir, scope, times }: Staging,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
   if (invocation.preloaded.size + invocation.references.size === 0) return new Map();

@@ -37,10 +37,13 @@ export function callTimes(
   invocation: Pick<Invocation, "timeoutSeconds" | "sentAtMs">,
   { defaultSeconds, maxSeconds }: TimeBounds,
 ): CallTimes {
-  const said = [tool.timeoutSeconds, invocation.timeoutSeconds].filter(
+  const requested = [tool.timeoutSeconds, invocation.timeoutSeconds].filter(
     (value) => value !== undefined,
   );
-  const limitSeconds = Math.min(maxSeconds, ...(said.length === 0 ? [defaultSeconds] : said));
+  const limitSeconds = Math.min(
+    maxSeconds,
+    ...(requested.length === 0 ? [defaultSeconds] : requested),
+  );
   const patienceSeconds = (invocation.timeoutSeconds ?? limitSeconds) + agentPatienceSeconds;
   return {
     limitMs: limitSeconds * 1000,

@@ -89,7 +89,7 @@ export class Ledger {
         const isOneTooMany = deliveries.size > maxDeliveriesOfCall;
         if (former.isLost !== true && !isOneTooMany) continue;
         deliveries.delete(former);
-        letGo(former);
+        settleLost(former);
       }
       return { state: "running" };
     }
@@ -121,6 +121,6 @@ export class Ledger {
 }
 
 /** A lost delivery cannot be settled: the broker has redelivered it. */
-function letGo(delivery: Delivery): void {
+function settleLost(delivery: Delivery): void {
   delivery.settle("accepted").catch(() => undefined);
 }

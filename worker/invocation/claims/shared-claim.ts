@@ -18,7 +18,7 @@ import { isRedelivery, mayHaveStarted } from "./redelivery.ts";
  */
 export const settlingMs = 1_000;
 /** Milliseconds between two looks at a run of another worker. */
-export const lookMs = 500;
+export const pollMs = 500;
 /**
  * Milliseconds without a touch after which a mark is one of a dead worker, by the store's clock.
  */
@@ -45,26 +45,26 @@ export interface SharedClaimsParts {
   readonly clock: Clock;
   readonly log: Logger;
   /** Milliseconds between two looks at the own runs. */
-  readonly tickMs?: number;
+  readonly refreshMs?: number;
 }
 
 /** The part of a worker's claims that each of them uses. */
-export interface ClaimKeeper {
+export interface ClaimContext {
   readonly parts: SharedClaimsParts;
   /** The claims whose runs are looked at. */
   readonly started: Set<SharedClaim>;
   /** Waits after a stall of this process. Resolves to whether it waited. */
-  prove(signal: AbortSignal): Promise<boolean>;
+  awaitStable(signal: AbortSignal): Promise<boolean>;
   readonly use: UseMarks;
   /** Runs an operation whose failure is only logged. */
-  keep(operation: () => Promise<unknown>): Promise<void>;
+  logFailure(operation: () => Promise<unknown>): Promise<void>;
 }
 
 /** The claim of a call; see {@link CallClaim}. */
 export class SharedClaim implements CallClaim {
   readonly isCertain = true;
   isSuperseded = false;
-  readonly #claims: ClaimKeeper;
+  readonly #claims: ClaimContext;
   readonly #marks: CallMarks;
   /** Whether a replay may have brought the call. */
   readonly #mayBeReplayed: boolean;
@@ -83,12 +83,12 @@ export class SharedClaim implements CallClaim {
   /** That answer, as long as it can be left to another worker. */
   #unpublished: Uint8Array | undefined;
   /** Whether others may publish the answer. */
-  #isLeft = false;
+  #isHandedOver = false;
   readonly #overtaken = new AbortController();
-  #looking: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
 
   constructor(
-    claims: ClaimKeeper,
+    claims: ClaimContext,
     call: string,
     delivery: Delivery,
     entry: Pick<RunningEntry, "isLost" | "cameAgain">,
@@ -104,10 +104,10 @@ export class SharedClaim implements CallClaim {
   async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
     if (!this.#isContested) return { kind: "open", runs: 0, mayHaveStarted: false };
     const { clock } = this.#claims.parts;
-    const pauseMs = this.isSuperseded ? lookMs : settlingMs * (1 + Math.random());
+    const pauseMs = this.isSuperseded ? pollMs : settlingMs * (1 + Math.random());
     this.isSuperseded = false;
     if (!isUrgent) await clock.sleep(pauseMs, signal);
-    let [seen, quietMs, lookedMs] = ["", 0, clock.monotonicMs()];
+    let [seen, quietMs, polledMs] = ["", 0, clock.monotonicMs()];
     for (;;) {
       this.#requireDelivery();
       const found = await this.#find(signal);
@@ -116,7 +116,7 @@ export class SharedClaim implements CallClaim {
         // Its worker may be back in a moment, and publish the answer itself.
         const { kind, answer } = found;
         if (isUrgent || found.ageMs >= goneMs) return { kind, answer };
-        await clock.sleep(lookMs, signal);
+        await clock.sleep(pollMs, signal);
         continue;
       }
       const { runs } = found;
@@ -124,23 +124,23 @@ export class SharedClaim implements CallClaim {
       // Time in which nothing was looked at says nothing of the other worker.
       const nowMs = clock.monotonicMs();
       const now = `${runs} ${found.stamp}`;
-      quietMs = now === seen ? quietMs + Math.min(nowMs - lookedMs, 2 * lookMs) : 0;
-      [seen, lookedMs] = [now, nowMs];
+      quietMs = now === seen ? quietMs + Math.min(nowMs - polledMs, 2 * pollMs) : 0;
+      [seen, polledMs] = [now, nowMs];
       const isGone = quietMs >= quietEnoughMs && found.ageMs >= goneMs;
       if (isUrgent || isGone) return { kind: "open", runs, mayHaveStarted: true };
-      await clock.sleep(lookMs, signal);
+      await clock.sleep(pollMs, signal);
     }
   }
 
   async begin(isRepeatable: boolean, signal: AbortSignal): Promise<void> {
     this.#isRepeatable = isRepeatable;
-    await this.#claims.prove(signal);
+    await this.#claims.awaitStable(signal);
     this.#requireDelivery();
     // Another worker may have had it while it waited here.
-    if (!this.#isContested && this.#entry.cameAgain()) this.#take();
+    if (!this.#isContested && this.#entry.cameAgain()) this.#supersede();
     if (this.#isContested || !isRepeatable) {
       await this.#create();
-      await this.#proveMarked(signal);
+      await this.#confirmMark(signal);
     }
     this.#claims.started.add(this);
   }
@@ -155,33 +155,33 @@ export class SharedClaim implements CallClaim {
     if (this.#entry.isLost()) this.#touchedMs = -Infinity;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
     // A connection that was lost just before the end: the answer waits for the next one.
-    if (this.#claims.started.has(this)) await this.look(clock.monotonicMs());
+    if (this.#claims.started.has(this)) await this.refresh(clock.monotonicMs());
     if (this.#ownRun === undefined && !this.#isContested) return false;
     let answer: Uint8Array | undefined;
-    await this.#claims.keep(async () => (answer = await this.#marks.answer()));
+    await this.#claims.logFailure(async () => (answer = await this.#marks.answer()));
     return answer !== undefined;
   }
 
   async answered(payload: Uint8Array): Promise<void> {
     [this.#isPublishing, this.#unpublished] = [false, undefined];
     if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
-      await this.#claims.keep(() => this.#marks.keepAnswer(payload));
+      await this.#claims.logFailure(() => this.#marks.keepAnswer(payload));
     } else if (this.#claims.parts.mayReplay === true) {
       // Costs less than a mark with the answer: the call may run again, and replays are rare.
-      await this.#claims.keep(() => this.#marks.note());
+      await this.#claims.logFailure(() => this.#marks.note());
     }
   }
 
   async release(): Promise<void> {
     this.#claims.started.delete(this);
-    await this.#looking;
+    await this.#refreshing;
     this.#isPublishing = false;
-    if (!this.#isLeft) await this.#claims.keep(() => this.#leaveAnswer());
-    if (this.#isRepeatable && !this.#isLeft) await this.#removeMark();
+    if (!this.#isHandedOver) await this.#claims.logFailure(() => this.#handOver());
+    if (this.#isRepeatable && !this.#isHandedOver) await this.#removeMark();
   }
 
   /** Keeps an answer that waits for the broker alive so much longer: this process stood still. */
-  wait(pausedMs: number): void {
+  extend(pausedMs: number): void {
     this.#aliveUntilMs += pausedMs;
   }
 
@@ -190,11 +190,11 @@ export class SharedClaim implements CallClaim {
    * them an answer that waits for the broker, and gives it up when they have answered. Never
    * rejects.
    */
-  look(nowMs: number): Promise<void> {
-    this.#looking ??= this.#claims
-      .keep(() => this.#keepAlive(nowMs))
-      .finally(() => (this.#looking = undefined));
-    return this.#looking;
+  refresh(nowMs: number): Promise<void> {
+    this.#refreshing ??= this.#claims
+      .logFailure(() => this.#keepAlive(nowMs))
+      .finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
   }
 
   [Symbol.dispose](): void {
@@ -209,7 +209,7 @@ export class SharedClaim implements CallClaim {
       if ((await this.#marks.answer()) !== undefined) {
         return this.#overtaken.abort(new OvertakenError());
       }
-      if (this.#isLeft || (await this.#leaveAnswer())) return;
+      if (this.#isHandedOver || (await this.#handOver())) return;
     }
     if (nowMs > this.#aliveUntilMs) return;
     if (this.#ownRun !== undefined) {
@@ -223,12 +223,12 @@ export class SharedClaim implements CallClaim {
   }
 
   /** Resolves to whether others may publish the answer from now on. */
-  async #leaveAnswer(): Promise<boolean> {
+  async #handOver(): Promise<boolean> {
     if (this.#unpublished === undefined) return false;
-    this.#isLeft = await this.#marks.keepUnpublished(this.#unpublished);
+    this.#isHandedOver = await this.#marks.keepUnpublished(this.#unpublished);
     this.#unpublished = undefined;
-    if (this.#isLeft) this.#isContested = true;
-    return this.#isLeft;
+    if (this.#isHandedOver) this.#isContested = true;
+    return this.#isHandedOver;
   }
 
   /** Is not broken off: whoever leaves a mark behind has to know of it. */
@@ -243,15 +243,15 @@ export class SharedClaim implements CallClaim {
       logEvent(log, "mark.write_failed", { err: error });
       return;
     }
-    if (!isOwn) this.#take();
+    if (!isOwn) this.#supersede();
     this.#ownRun = run;
     this.#touchedMs = clock.monotonicMs();
   }
 
   /** The disk may have held this process up; a run that does not begin then leaves no mark. */
-  async #proveMarked(signal: AbortSignal): Promise<void> {
+  async #confirmMark(signal: AbortSignal): Promise<void> {
     try {
-      if (await this.#claims.prove(signal)) this.#requireDelivery();
+      if (await this.#claims.awaitStable(signal)) this.#requireDelivery();
       signal.throwIfAborted();
     } catch (error) {
       await this.#removeMark();
@@ -263,7 +263,7 @@ export class SharedClaim implements CallClaim {
     const run = this.#ownRun;
     if (run === undefined) return;
     this.#ownRun = undefined;
-    await this.#claims.keep(() => this.#marks.forget(run));
+    await this.#claims.logFailure(() => this.#marks.forget(run));
   }
 
   /** What is there now; what cannot be read is a run without an end. */
@@ -297,7 +297,7 @@ export class SharedClaim implements CallClaim {
   }
 
   /** Has the history read again. */
-  #take(): never {
+  #supersede(): never {
     this.isSuperseded = true;
     this.#isContested = true;
     throw new NotStartedError("another worker may run the call");

@@ -15,14 +15,14 @@ import { noteEnding } from "./call-marks.ts";
 import { type Claims, guessedClaims } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
 import {
-  type ClaimKeeper,
+  type ClaimContext,
   SharedClaim,
   type SharedClaimsParts,
   settlingMs,
 } from "./shared-claim.ts";
 
 /** Milliseconds between two looks at the own runs. */
-const defaultTickMs = 250;
+const defaultRefreshMs = 250;
 /** A tick that comes so much later, in milliseconds, means that this process stood still. */
 export const stallMs = 5_000;
 /** Milliseconds that marks are kept: an outage of a weekend. */
@@ -48,22 +48,22 @@ export function openClaims(
 }
 
 /** The claims of one worker. */
-export class SharedClaims implements Claims, ClaimKeeper {
+export class SharedClaims implements Claims, ClaimContext {
   readonly parts: SharedClaimsParts;
   /** The claims whose runs are looked at, until they are disposed. */
   readonly started = new Set<SharedClaim>();
   readonly #timer: NodeJS.Timeout;
   readonly #stopped = new AbortController();
   readonly #pending = new Set<Promise<void>>();
-  #tickedMs: number;
+  #refreshedMs: number;
   #sweptMs: number;
-  #provenMs = -Infinity;
+  #stableAtMs = -Infinity;
 
   constructor(parts: SharedClaimsParts) {
     this.parts = parts;
-    this.#tickedMs = parts.clock.monotonicMs();
-    this.#sweptMs = this.#tickedMs;
-    this.#timer = setInterval(() => this.tick(), parts.tickMs ?? defaultTickMs).unref();
+    this.#refreshedMs = parts.clock.monotonicMs();
+    this.#sweptMs = this.#refreshedMs;
+    this.#timer = setInterval(() => this.refresh(), parts.refreshMs ?? defaultRefreshMs).unref();
   }
 
   open(
@@ -75,29 +75,29 @@ export class SharedClaims implements Claims, ClaimKeeper {
   }
 
   /** Looks at the own runs, and at the clock. */
-  tick(): void {
+  refresh(): void {
     const nowMs = this.parts.clock.monotonicMs();
-    const pausedMs = nowMs - this.#tickedMs;
+    const pausedMs = nowMs - this.#refreshedMs;
     if (pausedMs > stallMs) {
-      this.#provenMs = nowMs + settlingMs;
-      for (const claim of this.started) claim.wait(pausedMs);
+      this.#stableAtMs = nowMs + settlingMs;
+      for (const claim of this.started) claim.extend(pausedMs);
     }
-    this.#tickedMs = nowMs;
-    for (const claim of this.started) void claim.look(nowMs);
+    this.#refreshedMs = nowMs;
+    for (const claim of this.started) void claim.refresh(nowMs);
     if (nowMs - this.#sweptMs < sweepMs) return;
     this.#sweptMs = nowMs;
-    void this.keep(() => this.parts.marks.sweep(lifetimeMs, this.#stopped.signal));
+    void this.logFailure(() => this.parts.marks.sweep(lifetimeMs, this.#stopped.signal));
   }
 
   /**
    * After this process stood still: waits until a connection that was lost meanwhile says so.
    * Resolves to whether it waited.
    */
-  async prove(signal: AbortSignal): Promise<boolean> {
+  async awaitStable(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.parts;
     // What waits for the disk wakes before a timer does.
-    if (clock.monotonicMs() - this.#tickedMs > stallMs) this.tick();
-    const leftMs = this.#provenMs - clock.monotonicMs();
+    if (clock.monotonicMs() - this.#refreshedMs > stallMs) this.refresh();
+    const leftMs = this.#stableAtMs - clock.monotonicMs();
     if (leftMs <= 0) return false;
     await clock.sleep(leftMs, signal);
     return true;
@@ -121,7 +121,7 @@ export class SharedClaims implements Claims, ClaimKeeper {
   };
 
   /** Runs an operation whose failure changes nothing for the call. */
-  keep(operation: () => Promise<unknown>): Promise<void> {
+  logFailure(operation: () => Promise<unknown>): Promise<void> {
     const kept = operation().then(
       () => undefined,
       (error: unknown) => {

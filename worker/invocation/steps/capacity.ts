@@ -11,7 +11,7 @@ import type { Logger } from "../../telemetry/logger.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
 
 /** Milliseconds for which a look at the disk counts. */
-const maxDiskLookAgeMs = 200;
+const maxSampleAgeMs = 200;
 
 /** What there is. */
 export interface CapacityParts {
@@ -43,8 +43,8 @@ export async function leaseSlot(
 ): Promise<Disposable> {
   const waitMs = remainingLimitMs(times, clock.nowMs());
   if (waitMs <= 0) throw new TimeLimitReached();
-  const given = [signal, waitSignal];
-  for (const { aborted, reason } of given) if (aborted) throw reason;
+  const signals = [signal, waitSignal];
+  for (const { aborted, reason } of signals) if (aborted) throw reason;
   const slots = slotsOf(queue);
   const free = slots.tryAcquire();
   if (free !== undefined) return free;
@@ -52,7 +52,7 @@ export async function leaseSlot(
   const over = AbortSignal.timeout(waitMs);
   logEvent(log, "call.no_free_slot", { running: slots.inUse, waiting: slots.waiting });
   try {
-    return await slots.acquire(AbortSignal.any([...given, over]));
+    return await slots.acquire(AbortSignal.any([...signals, over]));
   } catch (error) {
     if (error instanceof SemaphoreFullError) {
       throw new InvocationError(
@@ -87,8 +87,8 @@ export class FreeDisk {
   readonly #clock: Pick<Clock, "monotonicMs">;
   #freeBytes = 0;
   /** On the monotonic clock. */
-  #lookedAtMs = -Infinity;
-  #look: Promise<void> | undefined;
+  #sampledAtMs = -Infinity;
+  #sampling: Promise<void> | undefined;
 
   constructor(directory: string, clock: Pick<Clock, "monotonicMs">) {
     this.#directory = directory;
@@ -99,20 +99,20 @@ export class FreeDisk {
    * Looks anew when the last look is too old to count, and for the next one when it soon will be.
    */
   async bytes(): Promise<number> {
-    const ageMs = this.#clock.monotonicMs() - this.#lookedAtMs;
-    if (ageMs > maxDiskLookAgeMs) await this.#lookNow();
-    else if (ageMs > maxDiskLookAgeMs / 2) this.#lookNow().catch(() => undefined);
+    const ageMs = this.#clock.monotonicMs() - this.#sampledAtMs;
+    if (ageMs > maxSampleAgeMs) await this.#sample();
+    else if (ageMs > maxSampleAgeMs / 2) this.#sample().catch(() => undefined);
     return this.#freeBytes;
   }
 
-  #lookNow(): Promise<void> {
-    this.#look ??= this.#statfs().finally(() => (this.#look = undefined));
-    return this.#look;
+  #sample(): Promise<void> {
+    this.#sampling ??= this.#statfs().finally(() => (this.#sampling = undefined));
+    return this.#sampling;
   }
 
   async #statfs(): Promise<void> {
     const { bavail, bsize } = await statfs(this.#directory);
     this.#freeBytes = bavail * bsize;
-    this.#lookedAtMs = this.#clock.monotonicMs();
+    this.#sampledAtMs = this.#clock.monotonicMs();
   }
 }

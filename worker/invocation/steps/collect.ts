@@ -31,7 +31,7 @@ const maxLoggedNames = 10;
 /**
  * Milliseconds in which a call that fails takes back what it has saved; its answer waits for that.
  */
-const takeBackTimeoutMs = 5_000;
+const rollbackTimeoutMs = 5_000;
 
 /** Where outputs go and what bounds them. */
 export interface Collection {
@@ -115,7 +115,7 @@ export async function saveOutputs(
       saved.push({ output, artifact: await save(output, collection, signal) });
     }
   } catch (error) {
-    await takeBack(saved, collection);
+    await rollBack(saved, collection);
     throw error;
   }
   return saved.map(({ output: { handle: _handle, ...facts }, artifact: { version } }) => ({
@@ -184,30 +184,30 @@ async function save(
  * `.metadata.json` separately, and one too many would part them for good. What cannot be deleted in
  * time is logged, and stays.
  */
-async function takeBack(
+async function rollBack(
   saved: readonly SavedOutput[],
   { store, scope, clock, log }: Collection,
 ): Promise<void> {
-  const staying = new Set(saved);
+  const remaining = new Set(saved);
   const failures: unknown[] = [];
   const over = new AbortController();
   const deleting = saved.map(async (each) => {
     try {
       await store.deleteVersion(scope, each.output.filename, each.artifact, over.signal);
-      staying.delete(each);
+      remaining.delete(each);
     } catch (error) {
       failures.push(error);
     }
   });
-  await settlesWithin(Promise.all(deleting), takeBackTimeoutMs, clock);
+  await settlesWithin(Promise.all(deleting), rollbackTimeoutMs, clock);
   over.abort(new Error("the outputs of a failed call were not taken back in time"));
-  if (staying.size === 0) return;
-  const versions = [...staying].map(
+  if (remaining.size === 0) return;
+  const versions = [...remaining].map(
     ({ output, artifact }) => `${quote(output.filename)} version ${artifact.version}`,
   );
   logEvent(log, "outputs.not_deleted", {
     err: failures[0],
-    count: staying.size,
+    count: remaining.size,
     versions: versions.slice(0, maxLoggedNames),
   });
 }

@@ -19,7 +19,7 @@ export function logOutput(execution: Pick<Execution, StreamName>, log: Logger): 
   if (!log.isLevelEnabled("debug")) return;
   for (const name of ["stdout", "stderr"] as const) {
     const logged = new LoggedStream(name, log);
-    execution[name].on("data", (chunk: Buffer) => logged.take(chunk));
+    execution[name].on("data", (chunk: Buffer) => logged.write(chunk));
     execution[name].once("end", () => logged.finish());
   }
 }
@@ -35,10 +35,10 @@ class LoggedStream {
     this.#log = log;
   }
 
-  take(chunk: Uint8Array): void {
+  write(chunk: Uint8Array): void {
     if (this.#bytes > maxLoggedBytes) return;
     this.#bytes += chunk.byteLength;
-    for (const text of this.#lines.take(chunk)) this.#say(text);
+    for (const text of this.#lines.take(chunk)) this.#logLine(text);
     if (this.#bytes <= maxLoggedBytes) return;
     const facts = { stream: this.#stream, maxLoggedBytes };
     logEvent(this.#log, "tool.output_limit_reached", facts);
@@ -47,10 +47,10 @@ class LoggedStream {
   /** Logs what has no newline after it. */
   finish(): void {
     const rest = this.#lines.rest();
-    if (rest !== undefined) this.#say(rest);
+    if (rest !== undefined) this.#logLine(rest);
   }
 
-  #say(text: string): void {
+  #logLine(text: string): void {
     logEvent(this.#log, "tool.output", { stream: this.#stream, text });
   }
 }

@@ -45,17 +45,17 @@ export function resolveProfile(
     );
   }
   return chooseProfile({
-    manifest: tool.profile === undefined ? undefined : known(parts, tool.profile),
+    manifest: tool.profile === undefined ? undefined : requireProfile(parts, tool.profile),
     overrides: tool,
     requested: requested === undefined ? undefined : parts.profiles.get(requested),
-    fallback: known(parts, parts.defaultProfile),
+    fallback: requireProfile(parts, parts.defaultProfile),
   });
 }
 
 /**
  * A profile that the manifest or the configuration names; both were checked when they were read.
  */
-function known({ profiles }: ResolveParts, name: string): Profile {
+function requireProfile({ profiles }: ResolveParts, name: string): Profile {
   const profile = profiles.get(name);
   if (profile === undefined) throw new Error(`profile "${name}" does not exist`);
   return profile;
@@ -72,8 +72,8 @@ export function notAvailable(
   options?: { readonly cause: unknown },
 ): InvocationError {
   const message = `Tool '${toolName}' is not available on this worker`;
-  const told = publicReason === undefined ? message : `${message}: ${publicReason}`;
-  return new InvocationError("TOOL_NOT_AVAILABLE", told, options);
+  const withReason = publicReason === undefined ? message : `${message}: ${publicReason}`;
+  return new InvocationError("TOOL_NOT_AVAILABLE", withReason, options);
 }
 
 function mayHaveRun(toolName: string): InvocationError {

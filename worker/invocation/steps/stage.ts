@@ -46,14 +46,14 @@ export async function stageArtifacts(
   const names = new InputNames();
   let spareBytes = origin.maxBytes;
   for (const [parameter, artifact] of invocation.preloaded) {
-    const name = names.take(parameter, artifact.filename);
+    const name = names.assign(parameter, artifact.filename);
     await write(workDir, name, Readable.from([artifact.bytes]), signal);
     staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
   }
   for (const [parameter, reference] of invocation.references) {
     // Content that came with the request wins over a reference for the same parameter.
     if (staged.has(parameter)) continue;
-    const name = names.take(parameter, reference.filename);
+    const name = names.assign(parameter, reference.filename);
     const opened = await openReference(origin, parameter, reference, signal);
     spareBytes -= opened.sizeBytes;
     if (spareBytes < 0) {
@@ -132,9 +132,9 @@ async function write(
  * tools find it by its name and see the ending they expect.
  */
 class InputNames {
-  readonly #taken = new Set<string>();
+  readonly #assigned = new Set<string>();
 
-  take(parameter: string, filename: string): string {
+  assign(parameter: string, filename: string): string {
     const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
     if (!isFileName(bare)) {
       throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
@@ -152,10 +152,10 @@ class InputNames {
     const own = Buffer.byteLength(filename) > maxNameBytes ? bare : filename;
     // Two parameters may name the same artifact, or two versions of it.
     let name = own;
-    for (let number = 1; this.#taken.has(name); number++) {
+    for (let number = 1; this.#assigned.has(name); number++) {
       name = `${number}-${shortened(own, maxNameBytes - maxPrefixBytes)}`;
     }
-    this.#taken.add(name);
+    this.#assigned.add(name);
     return name;
   }
 }

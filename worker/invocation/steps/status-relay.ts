@@ -32,8 +32,8 @@ export class StatusRelay {
   readonly #clock: Clock;
   #tokens = statusBurst;
   #refilledAtMs: number;
-  #waiting: string | undefined;
-  #turn: NodeJS.Timeout | undefined;
+  #pending: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #unpublished = 0;
   #last: Promise<void> = Promise.resolve();
   /** Set when the answer goes out: no status may come after it. */
@@ -53,8 +53,8 @@ export class StatusRelay {
 
   /** Takes a status. Never waits, never throws. */
   push(text: string): void {
-    if (this.#waiting !== undefined) {
-      this.#waiting = text;
+    if (this.#pending !== undefined) {
+      this.#pending = text;
       this.#coalesced++;
       return;
     }
@@ -63,25 +63,25 @@ export class StatusRelay {
       this.#send(text);
       return;
     }
-    this.#waiting = text;
-    this.#turn = setTimeout(() => this.#takeTurn(), 1000 / statusesPerSecond);
+    this.#pending = text;
+    this.#timer = setTimeout(() => this.#sendPending(), 1000 / statusesPerSecond);
   }
 
   /**
    * Sends the status that still waits and resolves when all are published, or after a bounded time.
    */
   async finish(): Promise<RelayReport> {
-    clearTimeout(this.#turn);
-    if (this.#waiting !== undefined) this.#send(this.#waiting);
-    this.#waiting = undefined;
+    clearTimeout(this.#timer);
+    if (this.#pending !== undefined) this.#send(this.#pending);
+    this.#pending = undefined;
     if (this.#unpublished > 0) await settlesWithin(this.#last, flushTimeoutMs, this.#clock);
     this.#isOver = true;
     return { published: this.#published, coalesced: this.#coalesced };
   }
 
-  #takeTurn(): void {
-    const text = this.#waiting;
-    this.#waiting = undefined;
+  #sendPending(): void {
+    const text = this.#pending;
+    this.#pending = undefined;
     if (text !== undefined) this.push(text);
   }
 
