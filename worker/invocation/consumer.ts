@@ -1,27 +1,27 @@
 /**
- * Pulls deliveries, keeps the set of those in flight, and drains it.
+ * Pulls deliveries, bounds the number in flight, and drains them.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 
-/** Deliveries in flight beyond slots and waiting line: those that are just being refused. */
+/** Deliveries in flight beyond slots and queue, so that the worker can refuse them. */
 const refusalsInFlight = 16;
 
 /**
- * Bytes of requests in flight from which on no further one is handled; what comes then waits in the
- * broker, but for the next one. One request may go beyond, so that the largest is handled as well.
+ * Bytes of requests in flight. At this bound the consumer stops pulling, after one prefetched
+ * delivery. One request may exceed the bound, so that the largest is handled, too.
  */
 export const maxRequestBytesInFlight = 64 * 1024 * 1024;
 
-/** How many calls a worker runs at once, and how many may wait for their turn in it. */
+/** Bounds of a worker without a prefetching broker. */
 export interface CallLimits {
   readonly maxConcurrent: number;
-  /** In the lines of all queues. */
+  /** Calls that wait for a slot, over all queues. */
   readonly maxQueued: number;
 }
 
 /**
- * Deliveries that a worker handles at once. A broker that redelivers bounds them by its prefetch
- * limits. Elsewhere calls wait in the worker, and a few more are pulled to be refused.
+ * Bound of the deliveries in flight. A broker that redelivers bounds them by its prefetch limits.
+ * Otherwise calls queue in the worker, which pulls a few more to refuse them.
  */
 export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
   return redelivers ? Infinity : limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
@@ -37,9 +37,9 @@ export interface ReceivedDelivery {
 
 /** Result of a drain: counts of deliveries. */
 export interface DrainReport {
-  /** Answered, or refused. */
+  /** Answered or refused. */
   readonly finished: number;
-  /** Settled `failed`: another worker takes them, where the broker redelivers. */
+  /** Settled `failed`, so that the broker delivers them to another worker. */
   readonly requeued: number;
   /** Still unfinished at the deadline. */
   readonly abandoned: number;
@@ -54,14 +54,11 @@ export class Consumer {
   #requestBytes = 0;
   #finished = 0;
   #requeued = 0;
-  /**
-   * Resolves when a delivery is done with. A race of those in flight would leave something behind
-   * in the longest of them each time.
-   */
+  /** Resolves at the end of any delivery. A race would add a handler to each, each time. */
   #oneEnded = Promise.withResolvers<void>();
-  /** The loop; never rejects. */
+  /** The pull loop; never rejects. */
   #pulling: Promise<void> = Promise.resolve();
-  /** In a drain: until the session has handed out the last delivery. */
+  /** During a drain: resolves after the session's last delivery. */
   #lastPulled: Promise<unknown> = Promise.resolve();
 
   /** @param maxInFlight see {@link maxDeliveriesInFlight} */
@@ -75,12 +72,11 @@ export class Consumer {
     this.#maxInFlight = maxInFlight;
   }
 
-  /** Deliveries that are being handled now. */
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
-  /** Pulls until the session's deliveries end: with the session, or in a drain. */
+  /** Pulls until the session's deliveries end, with the session or in a drain. */
   async run(): Promise<void> {
     const pulling = this.#pull();
     this.#pulling = pulling.catch(() => {});
@@ -88,11 +84,11 @@ export class Consumer {
   }
 
   /**
-   * Stops intake and waits until everything that the session had received is handled, or the signal
-   * aborts. What the session hands out later than that is handled as well; `settled` waits for it.
+   * Pauses the session and waits until all received deliveries are handled, or the signal aborts.
+   * The consumer handles deliveries after the abort, too; `settled` waits for them.
    */
   async drain(signal: AbortSignal): Promise<DrainReport> {
-    // Counted, not subtracted: what the session had received before it was paused is still to come.
+    // The session still delivers its received messages, so counts at the start would miss them.
     const [finishedBefore, requeuedBefore] = [this.#finished, this.#requeued];
     this.#lastPulled = Promise.all([this.#session.pause(), this.#pulling]);
     await endedOrAborted(this.settled(), signal);
@@ -104,8 +100,8 @@ export class Consumer {
   }
 
   /**
-   * Fulfils when nothing is in flight and, once a drain has started, nothing more is to come. When
-   * the signal aborts it waits for nothing more to come.
+   * Resolves when no delivery is in flight and, during a drain, none will follow. An aborted signal
+   * drops the second condition.
    */
   async settled(signal?: AbortSignal): Promise<void> {
     await endedOrAborted(this.#lastPulled, signal);
@@ -143,9 +139,7 @@ export class Consumer {
   }
 }
 
-/**
- * Waits for a promise that never rejects, or until the signal aborts. Leaves no listener behind.
- */
+/** Waits for a promise that never rejects, or for the abort. Leaves no listener behind. */
 async function endedOrAborted(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<void>();
   const onAbort = (): void => aborted.resolve();

@@ -2,10 +2,10 @@
  * One delivery to its settlement, in this order: address, deduplicate, decode, admit, invoke,
  * encode, publish, settle.
  *
- * The worker answers and settles every call with a usable reply topic, except calls that it cancels.
- * A broker that redelivers requeues cancelled calls, unless they must not run again. A call that
- * this worker has answered does not run again: it gets the same answer, unless the broker
- * redelivered the call and has confirmed the answer.
+ * The worker answers and settles every call with a usable reply topic, except cancelled calls. A
+ * broker that redelivers requeues those, unless they must not run again. A call that this worker
+ * has answered does not run again: it gets the same answer, unless the broker redelivered the call
+ * and has confirmed the answer.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
