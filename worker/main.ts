@@ -1,6 +1,5 @@
 /**
- * The process's edge: environment, streams, signals, exit code. Everything else is loaded when it
- * is needed.
+ * The edge of the process: environment, streams, signals, exit code. Imports the rest lazily.
  */
 import { readFileSync } from "node:fs";
 import { runBehindInit } from "./init.ts";
