@@ -1,5 +1,5 @@
 /**
- * Wires every part by hand: from a configuration to the parts that a worker, or a check, needs.
+ * Wires the parts of a worker, or of a check, from a configuration.
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,7 +19,7 @@ import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import { type PreparedPython, preparePython } from "./runners/python-host.ts";
 import type { ToolRunner } from "./runners/runner.ts";
-import { openBackends, requireAllowed } from "./sandbox/backends.ts";
+import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
 import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
@@ -34,15 +34,15 @@ import { Semaphore } from "./support/semaphore.ts";
 import { logEvent } from "./telemetry/log-event.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
-/** What the process gives to everything that runs in it. */
+/** Services of the process. */
 export interface Host {
   readonly log: Logger;
   readonly clock: Clock;
-  /** The process's environment, for tools that the manifest allows some of it. */
+  /** The process's environment; the manifest grants tools parts of it. */
   readonly environment: Environment;
 }
 
-/** The parts below the broker. Disposing gives everything back in reverse order of opening. */
+/** The parts below the broker. Disposing closes them in reverse order of opening. */
 export interface Foundation extends AsyncDisposable {
   readonly backend: SandboxBackend;
   readonly store: ArtifactStore;
@@ -52,21 +52,20 @@ export interface Foundation extends AsyncDisposable {
   readonly hostAccess: HostAccess;
 }
 
-/** The tool runners as seen from here, in source and in `dist/` alike. */
+/** Paths of the tool runners relative to this file. */
 const toolRunnersFromSource = "../tool-runner/";
 const toolRunnersFromDist = "../../tool-runner/";
 
-/** A host over the machine's own time. */
+/** A host on the system clock. */
 export function createHost(log: Logger, environment: Environment): Host {
   return { log, clock: systemClock, environment };
 }
 
 /**
- * Opens sandbox, store, runners and manifest, and proves each of them usable. Either everything is
- * open or nothing. Throws ConfigError, ProfilesError, SandboxError, StoreError or ManifestError;
- * rejects with the signal's reason.
+ * Opens and checks sandbox, store, runners and manifest, all or none. Throws ConfigError,
+ * ProfilesError, SandboxError, StoreError, ManifestError, or the signal's reason.
  *
- * @param given profiles that are used instead of those that the configuration describes
+ * @param given replaces the profiles of the configuration
  */
 export async function openFoundation(
   config: Config,
@@ -76,7 +75,7 @@ export async function openFoundation(
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const profiles = given ?? (await readProfiles(config));
-  // Beside each other: what takes longest of a start.
+  // Concurrently: Python and the backend take longest at start.
   let preparedPython: Promise<PreparedPython> | undefined;
   const alongside = (scratchDir: string): Promise<unknown> => {
     if (!existsSync(config.toolsPythonDir)) return Promise.resolve();
@@ -84,7 +83,7 @@ export async function openFoundation(
     preparedPython = preparePython({ pythonBin, runnerDir: toolRunnerDir("python"), scratchDir });
     return preparedPython;
   };
-  const backend = parts.use(await openBackend(config, host, profiles, alongside, signal));
+  const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
   const store = parts.use(await openStore(config.artifacts.store));
   await store.check(signal);
   const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
@@ -117,22 +116,19 @@ export async function openFoundation(
   };
 }
 
-/**
- * The invoker over a foundation, and where its sandboxes come from: the caller disposes these
- * first.
- */
+/** Wires invoker and sandbox pool. The caller disposes the pool before the foundation. */
 export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
 ): { readonly invoker: Invoker; readonly starts: Starts } {
   const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
-  // Where the broker keeps calls, its prefetch limits bound what waits here.
+  // A broker with queues bounds the waiting calls by its prefetch limits.
   const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
   const slots = new Map<string, Semaphore>();
   for (const [queue, capacity] of config.queues)
     slots.set(queue, new Semaphore({ capacity, maxWaiting }));
-  // A DevBroker has no queues, and there a tool may name any.
+  // A DevBroker has no queues, so that tools may name any.
   const others = slots.values().next().value ?? new Semaphore({ capacity: 1, maxWaiting });
   const slotsOf = (queue: string): Semaphore => slots.get(queue) ?? others;
   const resolving: ResolveParts = {
@@ -167,9 +163,8 @@ export function wireInvoker(
 }
 
 /**
- * All profiles of a configuration, with those of the operator's file. Throws ProfilesError;
- * ConfigError for a default profile that is none of them; SandboxError for one that has no
- * isolation where that is not allowed.
+ * Loads all profiles. Throws ProfilesError; ConfigError for an unknown default profile;
+ * SandboxError for a profile without isolation where that is not allowed.
  */
 export async function readProfiles(config: Config): Promise<Profiles> {
   const { profilesFile, allowUnsafe } = config.sandbox;
@@ -179,7 +174,6 @@ export async function readProfiles(config: Config): Promise<Profiles> {
   return profiles;
 }
 
-/** Only now it is known which profiles there are. */
 function requireDefaultProfile({ sandbox }: Config, profiles: Profiles): void {
   const { defaultProfile } = sandbox;
   if (profiles.has(defaultProfile)) return;
@@ -199,8 +193,8 @@ function isRoot(): boolean {
 }
 
 /**
- * Finds out what this host allows sandboxes, and leaves nothing behind. Throws SandboxError where
- * nobody can say; rejects with the signal's reason.
+ * Probes the sandbox features of this host. Leaves nothing behind. Throws SandboxError when the
+ * probe fails, or the signal's reason.
  */
 export async function examineSandboxes(
   config: Config,
@@ -215,19 +209,15 @@ export async function examineSandboxes(
 function openBackend(
   config: Config,
   host: Host,
-  profiles: Profiles,
-  alongside: (scratchDir: string) => Promise<unknown>,
+  given: Pick<BackendsOptions, "profiles" | "alongside">,
   signal: AbortSignal,
 ): Promise<SandboxBackend> {
   const { allowUnsafe } = config.sandbox;
-  const options = { ...backendOptions(config, host), profiles, allowUnsafe, alongside };
+  const options = { ...backendOptions(config, host), ...given, allowUnsafe };
   return openBackends(options, signal);
 }
 
-/**
- * Logs what an operator can do better: to give what sandboxes lack on this host, and not to run the
- * worker as root.
- */
+/** Logs missing sandbox features of this host with remedies, and an unneeded root user. */
 export function logAdvice(config: Config, { log }: Host, foundation: Foundation): void {
   for (const { name, state, finding, remedy } of checksOf(foundation)) {
     const facts = { part: "sandbox", check: name, state, finding, remedy };
@@ -238,7 +228,7 @@ export function logAdvice(config: Config, { log }: Host, foundation: Foundation)
   logEvent(log, "worker.root_not_needed", { sandboxUid: config.sandbox.uid, advice });
 }
 
-/** What was tried on this host for any of the profiles, once. */
+/** The host checks of all profiles, without duplicates. */
 function checksOf({ backend, profiles }: Foundation): Iterable<HostCheck> {
   const all = [...profiles.values()].flatMap((profile) => backend.facts(profile).checks);
   return new Map(all.map((check) => [check.name, check])).values();

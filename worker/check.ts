@@ -1,6 +1,5 @@
 /**
- * `str-worker --check`: opens everything but the broker, loads each tool, says what it found, and
- * closes again.
+ * `str-worker --check`: opens all parts but the broker, loads each tool and reports the findings.
  */
 import { type Host, openFoundation } from "./app.ts";
 import type { Config } from "./config/config.ts";
@@ -8,15 +7,15 @@ import { checkLoading } from "./load-check.ts";
 import { unknownVariables } from "./config/variable-names.ts";
 import { startupFacts } from "./startup-facts.ts";
 
-/** What a check found. */
+/** Result of a check. */
 export interface CheckReport {
   /** The findings as indented JSON. */
   readonly text: string;
-  /** What a strict check refuses, one line each: of variables, manifest, tools and store. */
+  /** Findings that fail a strict check, one line each. */
   readonly problems: readonly string[];
 }
 
-/** Checks this configuration on this host. Throws what opening throws. */
+/** Checks this configuration on this host. Throws the errors of opening the parts. */
 export async function check(config: Config, host: Host, signal: AbortSignal): Promise<CheckReport> {
   await using foundation = await openFoundation(config, host, signal);
   const { manifest, warnings } = foundation.catalog;
@@ -29,7 +28,7 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
     warnings: [...unknown, ...warnings],
     storeAccess,
   };
-  // What is left to workers of its queue is no problem.
+  // A tool of another worker's queue is no problem.
   const notServed = [...manifest.unavailable].flatMap(([tool, { reason, queue }]) =>
     queue === undefined ? [`tool "${tool}" is not served: ${reason}`] : [],
   );

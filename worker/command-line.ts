@@ -1,5 +1,5 @@
 /**
- * The command line of the worker: what its arguments ask for, and with which exit code it ends.
+ * The command line of the worker: parses arguments, runs the command, returns the exit code.
  */
 import type { Writable } from "node:stream";
 import { type Host, createHost } from "./app.ts";
@@ -43,23 +43,23 @@ ${describeVariables()
   .join("\n")}
 `;
 
-/** A stream of the process, or one that stands for it. */
+/** A stream of the process, or a substitute. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly fd?: number };
 
-/** The process as the commands see it. */
+/** The part of the process that commands use. */
 export interface Context {
   readonly environment: Environment;
   readonly out: Output;
   readonly err: Output;
-  /** Has the listener called at each SIGTERM and SIGINT. */
+  /** Calls the listener at each SIGTERM and SIGINT. */
   onSignal(listener: (signal: StoppingSignal) => void): void;
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exitNow(code: number): void;
-  /** Closes descriptors that the process was started with and does not know of. */
+  /** Closes inherited descriptors that the process does not use. */
   closeInheritedDescriptors(): void;
 }
 
-/** Runs a command line, without the program's name. Returns the exit code; never throws. */
+/** Runs a command line without the program's name. Returns the exit code. Never throws. */
 export async function run(argv: readonly string[], context: Context): Promise<number> {
   const wantsHelp = argv.includes("--help") || argv.includes("-h");
   if (argv[0] === "doctor") {
@@ -80,7 +80,7 @@ export async function run(argv: readonly string[], context: Context): Promise<nu
         context,
       );
     case undefined:
-      // The log is the worker's output, but only a companion to a check's.
+      // A worker logs to standard output; a check keeps that for its report.
       return withConfig(
         readConfig,
         (config, host) => runWorker(config, host, context),
@@ -99,7 +99,7 @@ function print(text: string, { out }: Context): number {
 
 /**
  * @param problem a sentence that names the argument
- * @param command what has a help of its own
+ * @param command the command with the fitting `--help`
  */
 function refuseUsage(problem: string, { err }: Context, command = "str-worker"): number {
   err.write(`str-worker: ${problem}; ${command} --help says what there is\n`);
@@ -147,7 +147,7 @@ async function runDoctor(options: readonly string[], context: Context): Promise<
   const choice = { ...asked, screen: context.err };
   const consult = (config: Config, host: Host): Promise<number> =>
     untilStopped(host, context, async (signal) => {
-      // Who does not ask for it does not load the attacks.
+      // Loads the attacks only for this command.
       const { consultDoctor } = await import("./doctor.ts");
       const { text, isGood } = await consultDoctor(config, host, choice, signal);
       context.out.write(`${text}\n`);
@@ -156,10 +156,7 @@ async function runDoctor(options: readonly string[], context: Context): Promise<
   return withConfig(readSandboxConfig, consult, context.err, context);
 }
 
-/**
- * Runs what a first SIGTERM or SIGINT has given up and cleaned up; a second one ends the process at
- * once.
- */
+/** The first SIGTERM or SIGINT aborts and cleans up; a second one ends the process immediately. */
 async function untilStopped(
   host: Host,
   context: Context,
@@ -179,19 +176,19 @@ async function untilStopped(
   }
 }
 
-/** Listens to SIGTERM and SIGINT, of which those that come twice count once. */
+/** Listens to SIGTERM and SIGINT without duplicates. */
 function onSignals(
   { clock }: Host,
   context: Context,
   listener: (signal: StoppingSignal) => void,
 ): void {
-  const isNews = createSignalFilter(clock);
+  const isNew = createSignalFilter(clock);
   context.onSignal((signal) => {
-    if (isNews(signal)) listener(signal);
+    if (isNew(signal)) listener(signal);
   });
 }
 
-/** A first SIGTERM or SIGINT drains, a second one stops at once. */
+/** The first SIGTERM or SIGINT drains; a second one stops immediately. */
 async function runWorker(config: Config, host: Host, context: Context): Promise<number> {
   const { log } = host;
   await using worker = new Worker(config, host);
@@ -219,7 +216,7 @@ async function runWorker(config: Config, host: Host, context: Context): Promise<
       ? { reason: explain(cause.error) }
       : { err: cause.error };
     logEvent(log, "worker.failed", facts);
-    // Also what the broker holds for this worker already is answered.
+    // Answers the calls that the broker has already sent.
     await worker.drain(0);
     return exitCodeOf(cause.error);
   }

@@ -1,6 +1,5 @@
 /**
- * How the process ends: exit codes, and the words for a failure. docs/operate.md documents the
- * codes.
+ * Exit codes, documented in docs/operate.md, and the message of a failure.
  */
 import { constants } from "node:os";
 import { StoreError } from "./artifacts/store.ts";
@@ -10,10 +9,10 @@ import { ManifestError } from "./manifest/manifest.ts";
 import { ProfilesError } from "./sandbox/profiles-file.ts";
 import { SandboxError } from "./sandbox/sandbox.ts";
 
-/** Exit codes of sysexits(3), and of a shell for a signal. */
+/** Exit codes of sysexits(3); signals as in a shell. */
 export const exit = {
   ok: 0,
-  /** The doctor found something that should hold and does not. */
+  /** The doctor found a failed check. */
   unfit: 1,
   usage: 64,
   unavailable: 69,
@@ -22,10 +21,9 @@ export const exit = {
   signalBase: 128,
 } as const;
 
-/** What stops this program in good order. */
+/** Signals for an orderly stop. */
 export type StoppingSignal = "SIGTERM" | "SIGINT";
 
-/** A signal came. */
 export class StoppedError extends Error {
   readonly signal: StoppingSignal;
 
@@ -35,7 +33,7 @@ export class StoppedError extends Error {
   }
 }
 
-/** With which code the process ends for a failure. */
+/** Exit code for a failure. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof StoppedError) return exit.signalBase + constants.signals[error.signal];
   if (error instanceof BrokerError) return error.transient ? exit.unavailable : exit.config;
@@ -60,7 +58,7 @@ const variableOf: Readonly<Record<string, string>> = {
   toolsNodeDir: "TOOLS_NODE_DIR",
 };
 
-/** The variable to look at, where the message names none and no place in a file either. */
+/** The variable to check, where the message names neither a variable nor a line of a file. */
 function variableFor(error: Error): string | undefined {
   if (error instanceof SandboxError) return error.setting && variableOf[error.setting];
   if (error instanceof StoreError) return "ARTIFACT_BASE_PATH";
@@ -70,7 +68,7 @@ function variableFor(error: Error): string | undefined {
   return isManifest ? "MANIFEST_PATH" : "SANDBOX_PROFILES_FILE";
 }
 
-/** The message and the messages of its causes; a stack only for what nobody foresaw. */
+/** The messages of an error and its causes; the stack of an unexpected error. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (exitCodeOf(error) === exit.software) return error.stack ?? error.message;

@@ -1,51 +1,48 @@
 /**
  * An init for a worker that is the first process of its container.
  *
- * The kernel gives every process that loses its parent to that first process, which has to wait for
- * it when it ends. Node waits for its own children only, so each sandbox that is killed would stay
- * as a zombie. A shell waits for all.
+ * The kernel reparents orphans to the first process, which has to reap them. Node reaps only its
+ * own children, so that each killed sandbox would stay as a zombie. A shell reaps all.
  */
 
 const shell = "/bin/sh";
 const initPid = 1;
 
 /**
- * Runs the command as its child, passes on each signal it gets, and ends as the command did. `wait`
- * comes back early when a signal arrives, and says 127 when the command's ending was told already.
- * A signal before there is a command ends all.
+ * Runs the command as a child, forwards signals, and exits with its code. `wait` returns early at a
+ * signal, and 127 after it has reported the command's exit. A signal before the start ends the shell.
  */
 const script = `
 command=
-told=
-pass() {
-  told=1
+forwarded=
+forward() {
+  forwarded=1
   [ -n "$command" ] || exit "$2"
   kill -s "$1" "$command"
 }
-trap 'pass HUP 129' HUP
-trap 'pass INT 130' INT
-trap 'pass QUIT 131' QUIT
-trap 'pass USR1 138' USR1
-trap 'pass USR2 140' USR2
-trap 'pass TERM 143' TERM
+trap 'forward HUP 129' HUP
+trap 'forward INT 130' INT
+trap 'forward QUIT 131' QUIT
+trap 'forward USR1 138' USR1
+trap 'forward USR2 140' USR2
+trap 'forward TERM 143' TERM
 "$@" &
 command=$!
 code=0
 while :; do
-  told=
+  forwarded=
   wait "$command"
-  ending=$?
-  [ "$ending" -eq 127 ] || code=$ending
-  [ -n "$told" ] || exit "$code"
+  exit_code=$?
+  [ "$exit_code" -eq 127 ] || code=$exit_code
+  [ -n "$forwarded" ] || exit "$code"
 done
 `;
 
 /**
- * Puts a shell in this process's place that runs the same command line again as its child, when
- * this is a container's first process; does nothing otherwise. To be called before anything is
- * open.
+ * As the first process of a container: replaces this process by a shell that runs the same command
+ * line as its child. Call before opening anything.
  */
-export function standBehindInit(environment: Readonly<Record<string, string | undefined>>): void {
+export function runBehindInit(environment: Readonly<Record<string, string | undefined>>): void {
   if (process.pid !== initPid) return;
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const set = Object.entries(environment).filter(

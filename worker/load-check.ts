@@ -1,5 +1,5 @@
 /**
- * Loads each tool in its own sandbox, as a call does, and calls none: for `str-worker --check`.
+ * Loads each tool in its own sandbox without calling it, for `str-worker --check`.
  */
 import type { Foundation } from "./app.ts";
 import type { Config } from "./config/config.ts";
@@ -17,22 +17,19 @@ import { Semaphore } from "./support/semaphore.ts";
 
 /** Milliseconds that a tool may take to load. */
 const loadTimeoutMs = 60_000;
-/** Last lines of standard error that are told. */
+/** Last lines of standard error in the report. */
 const maxOutputLines = 20;
 
-/** Why a tool does not load. */
+/** A tool that does not load. */
 export interface LoadProblem {
-  /** What its calls would be answered. */
+  /** Error of its calls. */
   readonly problem: string;
-  /**
-   * The end of what it wrote to standard error: for an exception the traceback, with the author's
-   * lines.
-   */
+  /** The end of standard error, such as a traceback. */
   readonly output: readonly string[];
 }
 
-/** What is not a call's. */
-const nobody = {
+/** Stands for the request of a call. */
+const checkCaller = {
   args: {},
   toolConfig: {},
   taskId: "check",
@@ -40,8 +37,8 @@ const nobody = {
 };
 
 /**
- * The served tools whose module cannot be imported, or does not have what the manifest names. Their
- * modules run, with what a call's sandbox has. Rejects with the signal's reason.
+ * Finds tools whose module cannot be imported, or lacks the name of the manifest. Runs the modules
+ * in sandboxes like those of calls. Rejects with the signal's reason.
  */
 export async function checkLoading(
   { sandbox }: Config,
@@ -78,9 +75,9 @@ async function load(
   const { sandbox } = acquired;
   const { workDir } = sandbox;
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  const args = runnerArgs(tool, nobody, new Map(), paths, maxMessageBytes);
+  const args = runnerArgs(tool, checkCaller, new Map(), paths, maxMessageBytes);
   const written = workDir.writeArguments(JSON.stringify({ ...args, load_only: true }));
-  // The runner ends where nobody reads its statuses.
+  // The runner ends without a reader of its statuses.
   using _status = workDir.readStatuses(() => undefined);
   await written;
   const execution = await acquired.start();

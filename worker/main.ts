@@ -1,13 +1,12 @@
 /**
- * The process's edge: environment, streams, signals, exit code. Everything else is loaded when it
- * is needed.
+ * The edge of the process: environment, streams, signals, exit code. Imports the rest lazily.
  */
 import { readFileSync } from "node:fs";
-import { standBehindInit } from "./init.ts";
+import { runBehindInit } from "./init.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 
 async function main(argv: readonly string[]): Promise<number> {
-  standBehindInit(process.env);
+  runBehindInit(process.env);
   if (argv.length === 1 && argv[0] === "--version") {
     process.stdout.write(`${readVersion()}\n`);
     return 0;

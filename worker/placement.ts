@@ -1,10 +1,10 @@
 /**
- * Which queue of the worker group holds the calls of a tool.
+ * Maps tools to queues of the worker group.
  */
 import type { ToolPlacement } from "./broker/broker.ts";
 import type { ToolCatalog } from "./manifest/catalog.ts";
 
-/** Which queues the manifest in force has for its tools. */
+/** Queues by the manifest in force. */
 export function placementIn(
   catalog: Pick<ToolCatalog, "manifest" | "resolve" | "unavailable">,
 ): ToolPlacement {

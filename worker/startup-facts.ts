@@ -1,5 +1,5 @@
 /**
- * What a worker and `--check` tell of the configuration in force.
+ * Facts of the configuration in force, for the log of a worker and for `--check`.
  */
 import type { Foundation } from "./app.ts";
 import type { Config } from "./config/config.ts";
@@ -7,10 +7,7 @@ import { invokeTopic } from "./protocol/topics.ts";
 import { toldChecks } from "./sandbox/host-check.ts";
 import type { FactsOf } from "./telemetry/events.ts";
 
-/**
- * What an operator wants to see at start: names, topics, store, and what sandboxes are on this
- * host.
- */
+/** Names, topics, store and sandbox features for the operator. */
 export function startupFacts(config: Config, foundation: Foundation): FactsOf<"worker.ready"> {
   const { backend, store, runners, catalog, profiles } = foundation;
   const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));

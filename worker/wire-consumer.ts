@@ -1,5 +1,5 @@
 /**
- * Wires what takes calls from a session to their settlement.
+ * Wires the consumer and the handler, from a session's deliveries to their settlement.
  */
 import type { Foundation, Host } from "./app.ts";
 import type { BrokerSession } from "./broker/broker.ts";
@@ -7,30 +7,37 @@ import type { Config } from "./config/config.ts";
 import { Answers } from "./invocation/answers.ts";
 import type { CallSignals } from "./invocation/call.ts";
 import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
-import { handleDelivery, runsHere } from "./invocation/handler.ts";
+import { receiveDelivery } from "./invocation/handler.ts";
 import type { Invoker } from "./invocation/invoker.ts";
 import { Ledger } from "./invocation/claims/ledger.ts";
 import { TopicTools } from "./invocation/read-request.ts";
 import { openClaims } from "./invocation/claims/shared-claims.ts";
 import { Semaphore } from "./support/semaphore.ts";
 
-/** Threads that parse large requests at once. Who waits for one is bounded by the consumer. */
+/** Threads that parse large requests. The consumer bounds the requests that wait for a thread. */
 const maxParserThreads = 2;
 
-/** A consumer that has not started, and what the caller disposes after its last call. */
+/** A consumer that has not started. The caller disposes it after the last call. */
 export interface WiredConsumer extends AsyncDisposable {
   readonly consumer: Consumer;
 }
 
-/** Wires the consumer of a session. The caller owns what is returned, and runs the consumer. */
+/** Dependencies of the consumer. */
+export interface ConsumerParts {
+  readonly host: Host;
+  readonly foundation: Foundation;
+  readonly session: BrokerSession;
+  readonly invoker: Invoker;
+  readonly signals: CallSignals;
+}
+
+/** Wires the consumer of a session. The caller runs it, and disposes the result. */
 export function wireConsumer(
   config: Config,
-  { clock, log }: Host,
-  { catalog, store }: Foundation,
-  session: BrokerSession,
-  invoker: Invoker,
-  signals: CallSignals,
+  { host, foundation, session, invoker, signals }: ConsumerParts,
 ): WiredConsumer {
+  const { clock, log } = host;
+  const { catalog, store } = foundation;
   const { namespace, maxRuns, sandbox, queues } = config;
   const marking = { clock, log: log.child({ part: "claims" }) };
   const claims = openClaims(store.marks, session, marking);
@@ -53,8 +60,7 @@ export function wireConsumer(
   const callLimits = { ...sandbox, maxQueued: sandbox.maxQueued * queues.size };
   const consumer = new Consumer(
     session,
-    (delivery) => handleDelivery(parts, delivery, signals),
-    (delivery) => runsHere(ledger, delivery),
+    (delivery) => receiveDelivery(parts, delivery, signals),
     maxDeliveriesInFlight(callLimits, session.redelivers),
   );
   return { consumer, [Symbol.asyncDispose]: () => claims[Symbol.asyncDispose]() };

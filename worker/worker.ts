@@ -20,19 +20,13 @@ import { wireConsumer } from "./wire-consumer.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
-/**
- * The same when the worker is stopped at once: enough where there is a connection, and no waiting
- * for one.
- */
-const hurriedAnswerTimeoutMs = 1_000;
-/**
- * Milliseconds for the broker to stop handing out calls, before running ones are requeued:
- * well within those above.
- */
+/** The same for an immediate stop: enough with a connection, too short to reconnect. */
+const shutdownNowTimeoutMs = 1_000;
+/** Milliseconds for the broker to stop delivering before the worker requeues running calls. */
 const pauseTimeoutMs = 500;
 
 /**
- * What the worker is doing, and what that means for calls.
+ * State of the worker.
  *
  * | state      | calls                                                                      |
  * |------------|----------------------------------------------------------------------------|
@@ -44,20 +38,18 @@ const pauseTimeoutMs = 500;
  */
 export type WorkerState = "idle" | "starting" | "running" | "draining" | "stopped";
 
-/**
- * Parts that are used instead of those that the configuration describes; their owner keeps them.
- */
+/** Replace parts of the configuration. The owner keeps them. */
 export interface WorkerParts {
   readonly broker?: ReconnectingBroker;
 }
 
-/** One worker. It is started once, drained once, and disposed by its owner. */
+/** The owner starts it once, drains it once, and disposes it. */
 export class Worker implements AsyncDisposable {
   readonly #config: Config;
   readonly #host: Host;
   readonly #given: WorkerParts;
   readonly #parts = new AsyncDisposableStack();
-  /** Cancels calls that have no slot yet. */
+  /** Cancels calls without a slot. */
   readonly #stopWaiting = new AbortController();
   /** Cancels every call. */
   readonly #stopCalls = new AbortController();
@@ -65,7 +57,7 @@ export class Worker implements AsyncDisposable {
   readonly #stopPublishing = new AbortController();
   readonly #ended = Promise.withResolvers<unknown>();
   #state: WorkerState = "idle";
-  /** Whether it was `running` once. */
+  /** Whether the state has been `running`. */
   #hasStarted = false;
   #session: ReconnectingSession | undefined;
   #consumer: Consumer | undefined;
@@ -83,25 +75,24 @@ export class Worker implements AsyncDisposable {
     return this.#state;
   }
 
-  /** Port of the health server, or undefined when there is none. */
+  /** Port of the health server, if any. */
   get healthPort(): number | undefined {
     return this.#healthPort;
   }
 
-  /** Where the sandboxes of its calls come from, once it has started. */
+  /** The pool of sandboxes; undefined before the start. */
   get starts(): Starts | undefined {
     return this.#starts;
   }
 
-  /** Fulfils with the cause when the worker cannot go on: the broker was lost for good. */
+  /** Resolves with the cause when the broker is lost for good or a loop fails. */
   get failed(): Promise<unknown> {
     return this.#ended.promise;
   }
 
   /**
-   * Opens everything, in order, and takes calls. Either the worker runs or nothing is left open.
-   * Throws ConfigError, ProfilesError, SandboxError, StoreError, ManifestError or BrokerError, or
-   * the signal's reason.
+   * Opens all parts in order and receives calls, or closes all. Throws ConfigError, ProfilesError,
+   * SandboxError, StoreError, ManifestError, BrokerError, or the signal's reason.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#state = "starting";
@@ -124,8 +115,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Stops intake, lets running calls finish until the deadline, and cancels the rest. Calls that
-   * only wait for a slot are cancelled at once where another worker can take them.
+   * Stops intake, waits for running calls until the deadline, then cancels the rest. Cancels calls
+   * without a slot immediately where the broker redelivers.
    */
   async drain(deadlineMs: number): Promise<DrainReport> {
     this.#state = "draining";
@@ -134,7 +125,7 @@ export class Worker implements AsyncDisposable {
     if (consumer === undefined || session === undefined) {
       return { finished: 0, requeued: 0, abandoned: 0 };
     }
-    // Once nothing comes to this session any more: what it requeues must reach another.
+    // After the pause, so that requeued calls reach another session.
     if (session.redelivers)
       void session.pause().then(() => this.#stopWaiting.abort(shutdownError()));
     const report = await consumer.drain(AbortSignal.timeout(deadlineMs));
@@ -142,14 +133,14 @@ export class Worker implements AsyncDisposable {
     return report;
   }
 
-  /** Leaves answers little time to be published; to be followed by disposal. */
+  /** Shortens the time for publishing answers. Dispose the worker afterwards. */
   shutdownNow(): void {
     const giveUp = (): void =>
       this.#stopPublishing.abort(new Error("the worker was stopped at once"));
-    setTimeout(giveUp, hurriedAnswerTimeoutMs).unref();
+    setTimeout(giveUp, shutdownNowTimeoutMs).unref();
   }
 
-  /** Cancels every call at once, and closes everything in reverse order of opening. */
+  /** Cancels all calls and closes all parts in reverse order of opening. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === "stopped") return;
     this.#state = "stopped";
@@ -163,7 +154,7 @@ export class Worker implements AsyncDisposable {
 
   async #stopRunning(consumer: Consumer, session: BrokerSession): Promise<void> {
     const giveUp = setTimeout(() => this.#stopPublishing.abort(shutdownError()), answerTimeoutMs);
-    // A session that still takes calls would be handed what is requeued, again and again.
+    // An unpaused session would receive the requeued calls again and again.
     if (session.redelivers) await settlesWithin(session.pause(), pauseTimeoutMs, this.#host.clock);
     this.#stopWaiting.abort(shutdownError());
     this.#stopCalls.abort(shutdownError());
@@ -187,7 +178,7 @@ export class Worker implements AsyncDisposable {
     this.#healthPort = this.#parts.use(server).port;
   }
 
-  /** What readiness lacks. */
+  /** Reasons why the worker is not ready. */
   #missing(): readonly string[] {
     const missing: string[] = [];
     if (this.#state !== "running") missing.push(`worker is ${this.#state}`);
@@ -223,7 +214,7 @@ export class Worker implements AsyncDisposable {
       publish: this.#stopPublishing.signal,
     };
     const { consumer } = this.#parts.use(
-      wireConsumer(this.#config, this.#host, foundation, session, invoker, signals),
+      wireConsumer(this.#config, { host: this.#host, foundation, session, invoker, signals }),
     );
     this.#consumer = consumer;
     this.#supervise(consumer.run());
@@ -260,7 +251,7 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** A loop that fails takes the worker down: half a worker answers nobody. */
+  /** A failed loop ends the worker, which could no longer answer. */
   #supervise(loop: Promise<void>): void {
     loop.catch((error: unknown) => {
       if (this.#state === "running") this.#ended.resolve(error);
@@ -268,12 +259,12 @@ export class Worker implements AsyncDisposable {
   }
 }
 
-/** Why calls are cancelled; answers have words of their own. */
+/** Reason of cancelled calls; answers have another message. */
 function shutdownError(): Error {
   return new Error("the worker is shutting down");
 }
 
-/** Has the languages get ready for calls of what is served now. */
+/** Prepares the runners for the served tools. */
 function warmTools({ catalog, runners }: Foundation): void {
   for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
 }

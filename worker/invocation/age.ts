@@ -1,12 +1,12 @@
 /**
- * How old a call is when it comes, and by whose clock.
+ * The age of a call at its receipt.
  */
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
 import type { CallAge, Invocation } from "../protocol/invocation.ts";
 import type { ReplyAddress } from "../protocol/request.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
 
-/** A call whose caller had stopped waiting before it came. */
+/** The caller stopped waiting before the worker received the call. */
 export class CallTooOld extends TimeLimitReached {
   readonly age: CallAge;
 
@@ -17,9 +17,8 @@ export class CallTooOld extends TimeLimitReached {
 }
 
 /**
- * The address with the time that the call's age counts from: the broker's where it tells one, else
- * the sender's. A broker that keeps no calls hands them out at once, so that a difference there is
- * one of clocks and not an age.
+ * Sets the sending time by the broker's clock, else keeps the sender's. A broker without queues
+ * delivers immediately: there a difference would be one of clocks, so the time is dropped.
  */
 export function withSendingTime(
   address: ReplyAddress,
@@ -31,7 +30,7 @@ export function withSendingTime(
   return { ...address, sentAtMs: brokerTimeMs, sentAtClock: "broker" };
 }
 
-/** Throws CallTooOld when no tool could be answered in time any more. */
+/** Throws CallTooOld when no answer can reach the caller in time. */
 export function requireFresh(
   times: CallTimes,
   { sentAtMs, sentAtClock: clock = "sender" }: Pick<Invocation, "sentAtMs" | "sentAtClock">,

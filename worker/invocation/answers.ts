@@ -8,7 +8,7 @@ import { encodeResponse } from "../protocol/response.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
-/** A response as it is published. */
+/** A response ready to publish. */
 export interface EncodedResponse {
   /** Id of the request. */
   readonly id: string;
@@ -17,21 +17,21 @@ export interface EncodedResponse {
   readonly isDelivered?: boolean;
 }
 
-/** Where an answer goes, as its request says. */
+/** Destination of an answer, from its request. */
 export interface Recipient {
   readonly topic: string;
   readonly correlationId?: string;
 }
 
-/** The end of a publication. */
+/** Result of a publication. */
 export interface PublishResult {
-  /** Settlement of the call's deliveries; undefined leaves them to the broker. */
+  /** Undefined leaves the call's deliveries to the broker. */
   readonly settlement: Settlement | undefined;
   /** The response to publish when the call is delivered again. */
   readonly response: EncodedResponse;
 }
 
-/** Ends a publication: another worker has answered the call meanwhile. */
+/** Aborts a publication: another worker has answered the call. */
 export class OvertakenError extends Error {
   constructor() {
     super("another worker has answered the call");
@@ -40,7 +40,7 @@ export class OvertakenError extends Error {
 }
 
 /**
- * Publishes answers. The caller settles a call's deliveries after its answer.
+ * Publishes answers. The caller settles the deliveries of a call afterwards:
  *
  * | the broker                                   | settlement of the call                                      |
  * |----------------------------------------------|-------------------------------------------------------------|
@@ -67,7 +67,7 @@ export class Answers {
     return this.#unroutable;
   }
 
-  /** Never throws. When the signal aborts it gives up. */
+  /** Never throws. The signal ends the attempts. */
   async publish(
     to: Recipient,
     response: EncodedResponse,
@@ -79,7 +79,7 @@ export class Answers {
       : result;
   }
 
-  /** The settlement is `rejected` when the broker will never take the answer. */
+  /** Settlement `rejected`: the broker refuses the answer for good. */
   async #send(
     to: Recipient,
     response: EncodedResponse,
@@ -107,16 +107,13 @@ export class Answers {
     logEvent(this.#log, "answer.unroutable", { topic, unroutable: this.#unroutable });
   }
 
-  /**
-   * Whether the session has ended by now. It says so in the turn in which it fails what waits for
-   * it.
-   */
+  /** An ended session resolves `closed` in the same turn in which it rejects its publications. */
   #hasEnded(): Promise<boolean> {
     return Promise.race([this.#session.closed.then(() => true), nextTurn(false)]);
   }
 }
 
-/** Replaces an answer that the broker never takes. */
+/** Replaces an answer that the broker refuses for its size. */
 function tooLargeResponse({ id, payload }: EncodedResponse): EncodedResponse {
   const error = new InvocationError(
     "RESOURCE_EXHAUSTED",

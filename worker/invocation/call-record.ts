@@ -1,5 +1,5 @@
 /**
- * What is known of a call so far: for whoever answers it, also when it does not get to its end.
+ * Facts of a call that its outcome reports, whether the call succeeds or fails.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { ExecutionReport } from "../protocol/execution.ts";
@@ -8,26 +8,25 @@ import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
 import type { ToolSandbox } from "../pool/starts.ts";
 
-/** Filled in by the invoker as it goes. */
+/** The invoker fills it step by step. */
 export class CallRecord {
   /** Whether the tool's process may have run. */
   started = false;
-  /** Whether the manifest lets the call run once more after it has started, here or elsewhere. */
+  /** Whether the manifest allows a second run after the first has started, on any worker. */
   idempotent = true;
-  /** The sandbox that ran for it, when it has ended. */
+  /** Report on the sandbox, after its end. */
   execution: ExecutionReport | undefined;
 
-  /** To be called when the tool of the call is known. */
   resolved({ idempotent }: Pick<ToolEntry, "idempotent">): void {
     this.idempotent = idempotent;
   }
 
-  /** To be called right before the tool's process may run. */
+  /** Call right before the tool's process may run. */
   begin(): void {
     this.started = true;
   }
 
-  /** To be called when no process of the sandbox is alive. */
+  /** Call after the last process of the sandbox has ended. */
   ended(
     profile: Profile,
     { startMode, sandbox }: Pick<ToolSandbox, "startMode" | "sandbox">,
@@ -46,7 +45,7 @@ export class CallRecord {
     };
   }
 
-  /** What will be known of the execution when these outputs are saved. */
+  /** The report as it will be once these outputs are saved. */
   executionWith(
     outputs: readonly Pick<CreatedArtifact, "sizeBytes">[],
   ): ExecutionReport | undefined {
@@ -55,7 +54,7 @@ export class CallRecord {
     return { ...this.execution, usage: { ...this.execution.usage, outputBytes } };
   }
 
-  /** To be called when the outputs are saved. */
+  /** Call after the outputs are saved. */
   collected(artifacts: readonly CreatedArtifact[]): void {
     this.execution = this.executionWith(artifacts);
   }

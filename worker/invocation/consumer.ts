@@ -1,37 +1,45 @@
 /**
- * Pulls deliveries, keeps the set of those in flight, and drains it.
+ * Pulls deliveries, bounds the number in flight, and drains them.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 
-/** Deliveries in flight beyond slots and waiting line: those that are just being refused. */
+/** Deliveries in flight beyond slots and queue, so that the worker can refuse them. */
 const refusalsInFlight = 16;
 
 /**
- * Bytes of requests in flight from which on no further one is handled; what comes then waits in the
- * broker, but for the next one. One request may go beyond, so that the largest is handled as well.
+ * Bytes of requests in flight. At this bound the consumer stops pulling, after one prefetched
+ * delivery. One request may exceed the bound, so that the largest is handled, too.
  */
 export const maxRequestBytesInFlight = 64 * 1024 * 1024;
 
-/** How many calls a worker runs at once, and how many may wait for their turn in it. */
+/** Bounds of a worker without a prefetching broker. */
 export interface CallLimits {
   readonly maxConcurrent: number;
-  /** In the lines of all queues. */
+  /** Calls that wait for a slot, over all queues. */
   readonly maxQueued: number;
 }
 
 /**
- * Deliveries that a worker handles at once. A broker that redelivers bounds them by its prefetch
- * limits. Elsewhere calls wait in the worker, and a few more are pulled to be refused.
+ * Bound of the deliveries in flight. A broker that redelivers bounds them by its prefetch limits.
+ * Otherwise calls queue in the worker, which pulls a few more to refuse them.
  */
 export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
   return redelivers ? Infinity : limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
 }
 
-/** What became of the deliveries in flight when a drain ended. */
+/** A delivery whose call is identified. */
+export interface ReceivedDelivery {
+  /** Whether the call runs in this worker, so that handling needs no capacity. */
+  isRunning(): boolean;
+  /** Resolves to the settlement; undefined for a delivery left unsettled. Never rejects. */
+  handle(): Promise<Settlement | undefined>;
+}
+
+/** Result of a drain: counts of deliveries. */
 export interface DrainReport {
-  /** Answered, or refused. */
+  /** Answered or refused. */
   readonly finished: number;
-  /** Settled `failed`: another worker takes them, where the broker redelivers. */
+  /** Settled `failed`, so that the broker delivers them to another worker. */
   readonly requeued: number;
   /** Still unfinished at the deadline. */
   readonly abandoned: number;
@@ -40,47 +48,35 @@ export interface DrainReport {
 /** The loop between a session and the handler. */
 export class Consumer {
   readonly #session: Pick<BrokerSession, "deliveries" | "pause">;
-  readonly #handle: (delivery: Delivery) => Promise<Settlement | undefined>;
-  readonly #runsHere: (delivery: Delivery) => boolean;
+  readonly #receive: (delivery: Delivery) => ReceivedDelivery;
   readonly #maxInFlight: number;
   readonly #inFlight = new Set<Promise<void>>();
   #requestBytes = 0;
   #finished = 0;
   #requeued = 0;
-  /**
-   * Resolves when a delivery is done with. A race of those in flight would leave something behind
-   * in the longest of them each time.
-   */
+  /** Resolves at the end of any delivery. A race would add a handler to each, each time. */
   #oneEnded = Promise.withResolvers<void>();
-  /** The loop; never rejects. */
+  /** The pull loop; never rejects. */
   #pulling: Promise<void> = Promise.resolve();
-  /** In a drain: until the session has handed out the last delivery. */
+  /** During a drain: resolves after the session's last delivery. */
   #lastPulled: Promise<unknown> = Promise.resolve();
 
-  /**
-   * @param handle never rejects; tells how the delivery was settled, or undefined when it was left
-   * @param runsHere whether the call of a delivery is in flight already, so that to handle it takes
-   *   no time and no room
-   * @param maxInFlight deliveries that are handled at once; see {@link maxDeliveriesInFlight}
-   */
+  /** @param maxInFlight see {@link maxDeliveriesInFlight} */
   constructor(
     session: Pick<BrokerSession, "deliveries" | "pause">,
-    handle: (delivery: Delivery) => Promise<Settlement | undefined>,
-    runsHere: (delivery: Delivery) => boolean,
+    receive: (delivery: Delivery) => ReceivedDelivery,
     maxInFlight: number,
   ) {
     this.#session = session;
-    this.#handle = handle;
-    this.#runsHere = runsHere;
+    this.#receive = receive;
     this.#maxInFlight = maxInFlight;
   }
 
-  /** Deliveries that are being handled now. */
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
-  /** Pulls until the session's deliveries end: with the session, or in a drain. */
+  /** Pulls until the session's deliveries end, with the session or in a drain. */
   async run(): Promise<void> {
     const pulling = this.#pull();
     this.#pulling = pulling.catch(() => {});
@@ -88,14 +84,14 @@ export class Consumer {
   }
 
   /**
-   * Stops intake and waits until everything that the session had received is handled, or the signal
-   * aborts. What the session hands out later than that is handled as well; `settled` waits for it.
+   * Pauses the session and waits until all received deliveries are handled, or the signal aborts.
+   * The consumer handles deliveries after the abort, too; `settled` waits for them.
    */
   async drain(signal: AbortSignal): Promise<DrainReport> {
-    // Counted, not subtracted: what the session had received before it was paused is still to come.
+    // The session still delivers its received messages, so counts at the start would miss them.
     const [finishedBefore, requeuedBefore] = [this.#finished, this.#requeued];
     this.#lastPulled = Promise.all([this.#session.pause(), this.#pulling]);
-    await endsOrAborts(this.settled(), signal);
+    await endedOrAborted(this.settled(), signal);
     return {
       finished: this.#finished - finishedBefore,
       requeued: this.#requeued - requeuedBefore,
@@ -104,28 +100,28 @@ export class Consumer {
   }
 
   /**
-   * Fulfils when nothing is in flight and, once a drain has started, nothing more is to come. When
-   * the signal aborts it waits for nothing more to come.
+   * Resolves when no delivery is in flight and, during a drain, none will follow. An aborted signal
+   * drops the second condition.
    */
   async settled(signal?: AbortSignal): Promise<void> {
-    await endsOrAborts(this.#lastPulled, signal);
+    await endedOrAborted(this.#lastPulled, signal);
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
   }
 
   async #pull(): Promise<void> {
     for await (const delivery of this.#session.deliveries) {
-      // After a lost connection its calls come again while they fill the worker.
-      const needsRoom = this.#isFull() && !this.#runsHere(delivery);
-      while (needsRoom && this.#isFull()) await this.#oneEnded.promise;
-      if (needsRoom && delivery.isLost === true) await delivery.settle("failed");
-      else this.#take(delivery);
+      const received = this.#receive(delivery);
+      // After a lost connection the broker redelivers calls while they still fill the worker.
+      const needsCapacity = this.#isFull() && !received.isRunning();
+      while (needsCapacity && this.#isFull()) await this.#oneEnded.promise;
+      if (needsCapacity && delivery.isLost === true) await delivery.settle("failed");
+      else this.#start(received, delivery.payload);
     }
   }
 
-  #take(delivery: Delivery): void {
-    const { byteLength } = delivery.payload;
+  #start(received: ReceivedDelivery, { byteLength }: Uint8Array): void {
     this.#requestBytes += byteLength;
-    const handled = this.#handle(delivery).then((settlement) => {
+    const handled = received.handle().then((settlement) => {
       this.#inFlight.delete(handled);
       this.#requestBytes -= byteLength;
       if (settlement === "failed") this.#requeued++;
@@ -143,10 +139,8 @@ export class Consumer {
   }
 }
 
-/**
- * Waits for a promise that never rejects, or until the signal aborts. Leaves no listener behind.
- */
-async function endsOrAborts(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+/** Waits for a promise that never rejects, or for the abort. Leaves no listener behind. */
+async function endedOrAborted(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<void>();
   const onAbort = (): void => aborted.resolve();
   signal?.addEventListener("abort", onAbort, { once: true });

@@ -1,40 +1,51 @@
 /**
- * One delivery to its settlement: looked up in the ledger, run, answered or requeued, settled.
+ * One delivery to its settlement, in this order: address, deduplicate, decode, admit, invoke,
+ * encode, publish, settle.
+ *
+ * The worker answers and settles every call with a usable reply topic, except cancelled calls. A
+ * broker that redelivers requeues those, unless they must not run again. A call that this worker
+ * has answered does not run again: it gets the same answer, unless the broker redelivered the call
+ * and has confirmed the answer.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import { type ReplyAddress, readReplyAddress } from "../protocol/request.ts";
+import { type ReplyAddress, decodeRequest, readReplyAddress } from "../protocol/request.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { Answers, Recipient, EncodedResponse } from "./answers.ts";
-import {
-  type CallParts,
-  type CallSignals,
-  type CallResult,
-  refuseCall,
-  requestId,
-  runCall,
-} from "./call.ts";
+import { withSendingTime } from "./age.ts";
+import type { Answers, EncodedResponse, Recipient } from "./answers.ts";
+import { type CallParts, type CallSignals, runCall } from "./call.ts";
+import { type CallResult, encodeResult, refuseCall } from "./call-result.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
 import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
+import type { ReceivedDelivery } from "./consumer.ts";
+import { type ReadParts, type ReadRequest, type TopicTools, readRequest } from "./read-request.ts";
+import { type ServingParts, isRequeuedUnserved } from "./unserved.ts";
 
-/** What the handler works with. */
-export interface HandlerParts extends CallParts {
+/** Dependencies of the handler; `wire-consumer.ts` wires them. */
+export interface HandlerParts extends CallParts, ReadParts, ServingParts {
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
+  readonly topicTools: TopicTools;
   readonly ledger: Ledger;
   readonly answers: Answers;
   readonly claims: Claims;
-  /** Runs of a call that end their workers, at most. */
+  /** Most runs of a call that end their workers, before the call is poison. */
   readonly maxRuns: number;
+  readonly log: Logger;
 }
 
-/** A call that is not being handled here yet. */
-interface NewCall {
+/** A delivery whose reply topic is usable. */
+interface AddressedCall {
   readonly parts: HandlerParts;
   readonly delivery: Delivery;
   readonly address: ReplyAddress;
+  readonly key: string;
   readonly signals: CallSignals;
+}
+
+/** A call that this worker neither runs nor remembers. */
+interface NewCall extends AddressedCall {
   readonly claim: CallClaim;
 }
 
@@ -44,68 +55,64 @@ interface HandlerResult {
   readonly remembered?: EncodedResponse | undefined;
 }
 
-/**
- * Handles one delivery, and tells how it was settled; undefined when it was not, because its call
- * runs here already and settles it at its end, or because the session has ended. Never throws: what
- * cannot be answered is logged and settled.
- *
- * Every call with a usable reply topic is answered, and settled then, but for those that the worker
- * cancels: a broker that redelivers requeues them, unanswered, unless they must not run again. A
- * call that was answered here and comes again does not run. It is answered the same, unless the
- * broker redelivered it and has confirmed the answer.
- */
-export async function handleDelivery(
+/** Reads the reply topic and the deduplication key of a delivery, once. */
+export function receiveDelivery(
   parts: HandlerParts,
   delivery: Delivery,
   signals: CallSignals,
-): Promise<Settlement | undefined> {
-  const { topic, deliveryCount } = delivery;
+): ReceivedDelivery {
   const address = readReplyAddress(delivery.properties);
   if (address === undefined) {
-    logEvent(parts.log, "message.reply_to_missing", { topic });
-    return settle([delivery], "rejected", parts.log);
+    return { isRunning: () => false, handle: () => rejectUnaddressed(parts, delivery) };
   }
   const key = deduplicationKey(delivery, address.replyTo);
+  const call = { parts, delivery, address, key, signals };
+  return { isRunning: () => parts.ledger.isRunning(key), handle: () => deduplicate(call) };
+}
+
+function rejectUnaddressed(
+  { log }: HandlerParts,
+  delivery: Delivery,
+): Promise<Settlement | undefined> {
+  logEvent(log, "message.reply_to_missing", { topic: delivery.topic });
+  return settle([delivery], "rejected", log);
+}
+
+async function deduplicate(call: AddressedCall): Promise<Settlement | undefined> {
+  const { parts, delivery, key } = call;
+  const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
   switch (known.state) {
     case "running":
       logEvent(parts.log, "call.redelivered_while_running", { topic, deliveryCount });
       return undefined;
-    case "answered": {
+    case "answered":
       logEvent(parts.log, "call.redelivered_after_answer", { topic, deliveryCount });
-      const isKnown = known.response.isDelivered === true && isRedelivery(delivery);
-      if (isKnown) return settle([delivery], "accepted", parts.log);
-      const to = recipientOf(delivery, address);
-      const again = await parts.answers.publish(to, known.response, signals.publish);
-      parts.ledger.update(key, again.response);
-      return settle([delivery], again.settlement, parts.log);
-    }
+      return await answerAgain(call, known.response);
     case "new": {
       using entry = known.entry;
       using claim = parts.claims.open(key, delivery, entry);
-      const call = { parts, delivery, address, signals, claim };
-      const { settlement, remembered } = await handleNew(call);
-      // What comes from now on finds the call answered, or unknown, and is settled by whoever
-      // handles it.
+      const { settlement, remembered } = await handleNew({ ...call, claim });
+      // Deliveries from now on find the call answered or unknown, and settle on their own.
       return await settle(entry.end(remembered), settlement, parts.log);
     }
   }
 }
 
-/**
- * Whether a delivery is one of a call that is being handled here, for which nothing is to be done.
- */
-export function runsHere(ledger: Pick<Ledger, "isRunning">, delivery: Delivery): boolean {
-  const address = readReplyAddress(delivery.properties);
-  return address !== undefined && ledger.isRunning(deduplicationKey(delivery, address.replyTo));
-}
-
-function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Recipient {
-  return { topic: replyTo, ...(correlationId !== undefined && { correlationId }) };
+async function answerAgain(
+  { parts, delivery, address, key, signals }: AddressedCall,
+  response: EncodedResponse,
+): Promise<Settlement | undefined> {
+  const { answers, ledger, log } = parts;
+  const isConfirmed = response.isDelivered === true;
+  if (isConfirmed && isRedelivery(delivery)) return await settle([delivery], "accepted", log);
+  const again = await answers.publish(recipientOf(delivery, address), response, signals.publish);
+  ledger.update(key, again.response);
+  return await settle([delivery], again.settlement, log);
 }
 
 async function handleNew(call: NewCall): Promise<HandlerResult> {
-  const { parts, delivery, claim } = call;
+  const { parts, delivery, signals, claim } = call;
   for (;;) {
     const history = await historyOf(call);
     if (history === undefined) return { settlement: "failed" };
@@ -113,19 +120,23 @@ async function handleNew(call: NewCall): Promise<HandlerResult> {
       logAnsweredElsewhere(parts, delivery);
       return { settlement: "accepted" };
     }
-    const result = await (history.kind === "open" ? run(call, history) : repeat(call, history));
-    if (result !== undefined) return await answer(call, result);
-    if (claim.isTaken) continue;
+    const request = await readRequest(parts, delivery.payload, signals.publish);
+    const result =
+      history.kind === "open"
+        ? await execute(call, request, history)
+        : repeatAnswer(call, request, history);
+    if (result !== undefined) return await publish(call, result);
+    if (claim.isSuperseded) continue;
     await claim.release();
     return { settlement: "failed" };
   }
 }
 
-/** Undefined when the call is requeued: the worker shuts down, or the broker has the call again. */
+/** Undefined for a call to requeue: the worker shuts down, or the broker redelivers the call. */
 async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHistory | undefined> {
   const signal = AbortSignal.any([signals.wait, signals.run]);
   try {
-    // A worker that waits may be ended meanwhile, and another delivery may be the last.
+    // The worker may end while it waits, and the next delivery may be the last.
     return await claim.history(signal, isNearlyLost(delivery));
   } catch (error) {
     if (signal.aborted || error instanceof NotStartedError) return undefined;
@@ -133,45 +144,56 @@ async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHis
   }
 }
 
-/** Undefined when the call is requeued, or taken. */
-async function run(
+/** Admits, invokes and encodes. Undefined when the call is requeued or superseded. Never throws. */
+async function execute(
   { parts, delivery, address, signals, claim }: NewCall,
+  request: ReadRequest,
   { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
 ): Promise<CallResult | undefined> {
   const poison = poisonOf(delivery, runs, parts.maxRuns);
   if (poison !== undefined) {
-    return { ...(await refuseCall(parts, delivery, poison, signals)), isPoison: true };
+    return { ...refuseCall(parts, delivery, request, poison), isPoison: true };
   }
-  return await runCall(parts, delivery, address, signals, { claim, mayHaveStarted });
+  const { problem } = request;
+  if (problem !== undefined) return refuseCall(parts, delivery, request, problem);
+  const claimed = { claim, mayHaveStarted };
+  try {
+    if (isRequeuedUnserved(parts, delivery, claimed)) return undefined;
+    const dated = withSendingTime(address, delivery, parts.session);
+    const decoded = decodeRequest(request.document, dated, parts.clock.nowMs());
+    const invocation = parts.topicTools.callOf(delivery.topic, decoded);
+    const { answer, started } = await runCall(parts, invocation, claimed, signals);
+    return answer && encodeResult(request.id, answer, started);
+  } catch (error) {
+    return refuseCall(parts, delivery, request, error);
+  }
 }
 
-/**
- * The answer that another worker kept for the same request, or `NOT_REPEATED` where it was too
- * large.
- */
-async function repeat(
-  { parts, delivery, signals }: NewCall,
+/** The answer that another worker kept; `NOT_REPEATED` for one that was too large to keep. */
+function repeatAnswer(
+  { parts, delivery }: NewCall,
+  request: ReadRequest,
   { kind, answer }: Exclude<CallHistory, { kind: "open" }>,
-): Promise<CallResult> {
+): CallResult {
   if (answer === undefined) {
     const message = "The same request was answered before. The answer was too large to be kept";
     const refusal = new InvocationError("NOT_REPEATED", message);
-    const { response } = await refuseCall(parts, delivery, refusal, signals);
+    const { response } = refuseCall(parts, delivery, request, refusal);
     return { response, isFinal: true, isRepeated: true };
   }
   const { topic, deliveryCount } = delivery;
   logEvent(parts.log, "call.kept_answer_sent", { topic, deliveryCount });
-  const id = await requestId(parts, delivery, signals);
-  return { isFinal: true, isRepeated: kind === "answered", response: { id, payload: answer } };
+  const response = { id: request.id, payload: answer };
+  return { response, isFinal: true, isRepeated: kind === "answered" };
 }
 
-async function answer(
+async function publish(
   { parts, delivery, address, signals, claim }: NewCall,
   { response, isFinal, isPoison = false, isRepeated = false }: CallResult,
 ): Promise<HandlerResult> {
-  // A poison is not kept: an operator who puts it back into its queue wants it tried again.
+  // An operator who puts a poison call back into its queue wants it tried again.
   const isKept = isFinal && !isPoison && !isRepeated;
-  // After a stall: another worker took this one for dead, and its answer stands.
+  // After a stall another worker may have answered the call; then that answer stands.
   const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? response.payload : undefined));
   if (isAnswered) {
     logAnsweredElsewhere(parts, delivery);
@@ -189,15 +211,7 @@ async function answer(
   return { settlement, remembered: isFinal ? published.response : undefined };
 }
 
-function logAnsweredElsewhere({ log }: HandlerParts, delivery: Delivery): void {
-  const { topic, deliveryCount } = delivery;
-  logEvent(log, "call.answered_elsewhere", { topic, deliveryCount });
-}
-
-/**
- * Tells the broker, and the caller, how the deliveries of a call ended; undefined leaves them to
- * the broker. Never throws.
- */
+/** Settles the deliveries of a call; undefined leaves them to the broker. Never throws. */
 async function settle(
   deliveries: readonly Delivery[],
   outcome: Settlement | undefined,
@@ -214,4 +228,13 @@ async function settleOne(delivery: Delivery, outcome: Settlement, log: Logger): 
   } catch (error) {
     logEvent(log, "delivery.settle_failed", { err: error, topic: delivery.topic, outcome });
   }
+}
+
+function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Recipient {
+  return { topic: replyTo, ...(correlationId !== undefined && { correlationId }) };
+}
+
+function logAnsweredElsewhere({ log }: HandlerParts, delivery: Delivery): void {
+  const { topic, deliveryCount } = delivery;
+  logEvent(log, "call.answered_elsewhere", { topic, deliveryCount });
 }

@@ -1,5 +1,5 @@
 /**
- * The invoker: one call from a checked request to its outcome, read from top to bottom.
+ * The invoker: one call from a decoded request to its outcome, from top to bottom.
  */
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
@@ -30,32 +30,30 @@ import { readResult } from "./steps/result.ts";
 import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
 
-/** What the invoker works with; `app.ts` wires it. */
+/** Dependencies of the invoker; `app.ts` wires them. */
 export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
   readonly store: Pick<ArtifactStore, "open" | "save" | "deleteVersion">;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
 }
 
-/** What a call may use while it runs. */
+/** Context of a running call. */
 export interface CallContext {
   /** Aborts when the worker cancels all calls. */
   readonly signal: AbortSignal;
-  /** Aborts when the worker cancels calls that have no slot yet. */
+  /** Aborts when the worker cancels calls without a slot. */
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
   onStatus(text: string): void;
-  /** Undefined for a call that no other worker can have. */
+  /** Undefined where no other worker can receive the call. */
   readonly claimed?: Claimed;
 }
 
-/** Runs calls. */
 export interface Invoker {
-  /** Total: never throws; every failure is an outcome. */
+  /** Never throws: every failure is an outcome. */
   invoke(invocation: Invocation, context: CallContext): Promise<InvocationOutcome>;
 }
 
-/** Creates the invoker. */
 export function createInvoker(parts: InvokerParts): Invoker {
   let callsTooOld = 0;
   return {
@@ -78,7 +76,7 @@ export function createInvoker(parts: InvokerParts): Invoker {
 
 type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "createdArtifacts">;
 
-/** How a call ended whose run threw. */
+/** Maps the error of a run to its outcome. */
 function endingBy(error: unknown, context: CallContext) {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
@@ -87,10 +85,7 @@ function endingBy(error: unknown, context: CallContext) {
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
-/**
- * Whether the worker's shutdown made a run throw. What was found wrong with the call before that is
- * still its answer.
- */
+/** Whether the shutdown caused the error. A failure found before the shutdown stays the answer. */
 function isShutdown(error: unknown, { signal, waitSignal }: CallContext): boolean {
   if (signal.aborted && !(error instanceof InvocationError)) return true;
   return [signal, waitSignal].some(({ aborted, reason }) => aborted && hasCause(error, reason));
@@ -119,7 +114,7 @@ async function run(
   const { workDir } = sandbox;
   const { preloaded, references } = invocation;
   logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
-  const artifacts = await stage(parts, invocation, workDir, scope, times, signal);
+  const artifacts = await stage(parts, { invocation, workDir, scope, times }, signal);
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const args = runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes);
   const written = workDir.writeArguments(JSON.stringify(args));
@@ -149,7 +144,7 @@ async function run(
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);
-  // Opened while the result is read.
+  // Opens the files while the result is read.
   await using outputs = new Outputs(workDir);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
   const { store, clock } = parts;
@@ -162,7 +157,7 @@ async function run(
 }
 
 /**
- * Nothing is saved of a call whose answer would be too large to name it. Throws InvocationError
+ * Checks the size of the answer before any output is saved. Throws InvocationError
  * `RESOURCE_EXHAUSTED`.
  */
 function requireAnswerable(
@@ -179,7 +174,7 @@ function requireAnswerable(
   requireSendable(id, { ...answer, executionTimeMs: longest });
 }
 
-/** A limit that the interpreter says it ended at. */
+/** A limit that the interpreter reports as the cause of its exit. */
 function reached(
   limit: LimitName | undefined,
   { limits }: Pick<Sandbox, "limits">,
@@ -190,16 +185,17 @@ function reached(
   return { limit, bound: limits[limit], peak };
 }
 
-/**
- * Loads the inputs, no longer than the tool itself may take: a store that hangs must not hold a
- * slot for ever.
- */
+interface Staging {
+  readonly invocation: Invocation;
+  readonly workDir: WorkDir;
+  readonly scope: ArtifactScope;
+  readonly times: CallTimes;
+}
+
+/** Loads the inputs within the tool's time limit, so that a hanging store frees the slot. */
 async function stage(
   { store, clock, disk, minFreeDiskBytes }: InvokerParts,
-  invocation: Invocation,
-  workDir: WorkDir,
-  scope: ArtifactScope,
-  times: CallTimes,
+  { invocation, workDir, scope, times }: Staging,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
   if (invocation.preloaded.size + invocation.references.size === 0) return new Map();
@@ -214,10 +210,7 @@ async function stage(
   }
 }
 
-/**
- * A sandbox with the tool in it. A tool that may not have what it needs of the host any more is not
- * available.
- */
+/** Maps a denied host resource to `TOOL_NOT_AVAILABLE`. */
 async function acquire(
   { starts }: InvokerParts,
   tool: ToolEntry,
@@ -232,10 +225,7 @@ async function acquire(
   }
 }
 
-/**
- * Everything that is not an answer yet becomes one that says nothing of the inside; the log has the
- * cause.
- */
+/** Errors of packages become publishable ones; the log has the cause. */
 function asInvocationError(error: unknown): InvocationError {
   if (error instanceof InvocationError) return error;
   if (error instanceof SandboxError) {

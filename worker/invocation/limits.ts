@@ -1,59 +1,56 @@
 /**
- * The times of one call: what the tool gets, and when nobody waits for its answer any more.
+ * The time limit of a tool, and the deadline of its caller.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Invocation } from "../protocol/invocation.ts";
 import { agentPatienceSeconds } from "../protocol/limits.ts";
 
-/** Milliseconds before the agent gives up that are kept for stopping the tool and answering. */
+/** Milliseconds before the deadline, reserved for stopping the tool and publishing the answer. */
 const answerReserveMs = 5_000;
 
-/** Thrown inside the invoker for a call whose time is over. */
+/** Thrown inside the invoker: the call has reached its time limit. */
 export class TimeLimitReached extends Error {}
 
 /** Times of a call, in milliseconds. */
 export interface CallTimes {
-  /** What the tool is granted. */
+  /** Time limit of the tool. */
   readonly limitMs: number;
-  /** Epoch milliseconds at which the agent gives up waiting. */
+  /** Epoch milliseconds at which the agent stops waiting. */
   readonly deadlineMs: number;
 }
 
-/** What nobody who calls decides, in seconds. */
+/** The operator's bounds, in seconds. */
 export interface TimeBounds {
-  /** The limit when neither manifest nor request says one. */
+  /** Applies where neither manifest nor request sets a limit. */
   readonly defaultSeconds: number;
-  /** No limit is above it. */
   readonly maxSeconds: number;
 }
 
 /**
- * The tool's limit is the smaller of what manifest and request say, the default when neither does,
- * and never above the bound. The agent waits for what it asked and 10 seconds more (design document
- * §7), counted from when it sent the request.
+ * The limit is the least of manifest, request and bound, with a default for the first two. The
+ * deadline is the requested limit plus 10 seconds after the sending time (design document §7).
  */
 export function callTimes(
   tool: Pick<ToolEntry, "timeoutSeconds">,
   invocation: Pick<Invocation, "timeoutSeconds" | "sentAtMs">,
   { defaultSeconds, maxSeconds }: TimeBounds,
 ): CallTimes {
-  const said = [tool.timeoutSeconds, invocation.timeoutSeconds].filter(
+  const requested = [tool.timeoutSeconds, invocation.timeoutSeconds].filter(
     (value) => value !== undefined,
   );
-  const limitSeconds = Math.min(maxSeconds, ...(said.length === 0 ? [defaultSeconds] : said));
+  const limitSeconds = Math.min(
+    maxSeconds,
+    ...(requested.length === 0 ? [defaultSeconds] : requested),
+  );
   const patienceSeconds = (invocation.timeoutSeconds ?? limitSeconds) + agentPatienceSeconds;
   return {
     limitMs: limitSeconds * 1000,
-    // Whole: timers take no fractions, and neither callers' clocks nor their limits are bound to be
-    // whole.
+    // Timers take no fractions; callers' clocks and limits may have them.
     deadlineMs: Math.floor(invocation.sentAtMs + patienceSeconds * 1000),
   };
 }
 
-/**
- * What is left of the limit for a call that starts now, so that its answer still finds the agent
- * waiting.
- */
+/** Milliseconds for a call that starts now, so that its answer arrives before the deadline. */
 export function remainingLimitMs(times: CallTimes, nowMs: number): number {
   return Math.min(times.limitMs, times.deadlineMs - nowMs - answerReserveMs);
 }

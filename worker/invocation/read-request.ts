@@ -1,23 +1,58 @@
 /**
- * The request of a delivery, read: large ones by threads, and each for the tool that its topic
- * names.
+ * The request of a delivery: decodes JSON, large requests in threads, and takes the tool from the
+ * topic.
  */
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
+import { isProbe, readId, unknownId } from "../protocol/request.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
+import type { Clock } from "../support/clock.ts";
 import { decodeJson, offThreadAboveBytes } from "../support/json/json-decoder.ts";
 import { JsonError } from "../support/json/json.ts";
 import type { Semaphore } from "../support/semaphore.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 
+/** Dependencies of {@link readRequest}. */
+export interface ReadParts {
+  /** Bounds the threads that parse large requests. */
+  readonly largeRequests: Semaphore;
+  readonly clock: Clock;
+}
+
+/** A request whose JSON is decoded and whose fields are not checked yet. */
+export interface ReadRequest {
+  /** `unknown` where the request has no usable id. */
+  readonly id: string;
+  /** Whether the request only asks if a worker serves the tool. */
+  readonly isProbe: boolean;
+  /** Start of the decoding, on the monotonic clock. */
+  readonly receivedMs: number;
+  readonly document: unknown;
+  /** Why there is no document: an InvocationError, or the reason of the aborted signal. */
+  readonly problem?: unknown;
+}
+
+/** Decodes a request. Never rejects. */
+export async function readRequest(
+  { largeRequests, clock }: ReadParts,
+  payload: Uint8Array,
+  signal: AbortSignal,
+): Promise<ReadRequest> {
+  const receivedMs = clock.monotonicMs();
+  try {
+    const document = await readDocument(payload, largeRequests, signal);
+    return { id: readId(document), isProbe: isProbe(document), receivedMs, document };
+  } catch (problem) {
+    return { id: unknownId, isProbe: false, receivedMs, document: undefined, problem };
+  }
+}
+
 /**
- * The request as a document. Throws InvocationError `RESOURCE_EXHAUSTED` for one that is too large,
- * `INVALID_REQUEST` for what is no JSON; rejects with the signal's reason.
- *
- * @param largeRequests turns for requests that are parsed by threads of their own
+ * Throws InvocationError `RESOURCE_EXHAUSTED` for a request that is too large, `INVALID_REQUEST`
+ * for one that is no JSON. Rejects with the signal's reason.
  */
-export async function readDocument(
+async function readDocument(
   payload: Uint8Array,
   largeRequests: Semaphore,
   signal: AbortSignal,
@@ -28,7 +63,7 @@ export async function readDocument(
       `The request has ${payload.byteLength} bytes; at most ${maxMessageBytes} are accepted`,
     );
   }
-  using _turn =
+  using _permit =
     payload.byteLength > offThreadAboveBytes ? await largeRequests.acquire(signal) : undefined;
   try {
     return await decodeJson(payload, signal);
@@ -40,14 +75,14 @@ export async function readDocument(
   }
 }
 
-/** Tools whose requests have named another one; a worker serves fewer. */
+/** Bounds the memory for {@link TopicTools}; a worker serves fewer tools. */
 const maxWarnedTools = 10_000;
-/** Characters of such a name in the log. */
+/** Characters of a tool name in the log. */
 const maxLoggedName = 100;
 
 /**
- * Has each call reach the tool of its topic, as a broker grants access by topic. What the request
- * says does not count, and is logged once for each tool.
+ * Names each call by the tool of its topic, since brokers grant access by topic. A request that
+ * names another tool is logged, once for each tool.
  */
 export class TopicTools {
   readonly #namespace: string;
@@ -59,10 +94,7 @@ export class TopicTools {
     this.#log = log;
   }
 
-  /**
-   * The call with the name of its topic. Throws InvocationError `INVALID_REQUEST` for the topic of
-   * no tool.
-   */
+  /** Throws InvocationError `INVALID_REQUEST` for a topic that names no tool. */
   callOf(topic: string, invocation: Invocation): Invocation {
     const tool = parseInvokeTopic(this.#namespace, topic);
     if (tool === undefined)

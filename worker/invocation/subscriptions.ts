@@ -6,25 +6,25 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
-/** Milliseconds until tools that could not be served or left are tried again. */
+/** Milliseconds between attempts for changes that failed. */
 export const subscriptionRetryMs = 5_000;
 
 /**
- * Follows the desired set, not single changes: whatever was missed or failed before is made up for.
- * Its owner disposes it; that ends the retries.
+ * Reconciles with the desired set, so that missed and failed changes are repaired. The owner
+ * disposes it, which ends the retries.
  */
 export class Subscriptions implements Disposable {
   readonly #session: Pick<BrokerSession, "serve" | "leave">;
   readonly #log: Logger;
   readonly #clock: Pick<Clock, "sleep">;
-  /** With the queue of each. */
+  /** Queue by tool. */
   readonly #served: Map<string, string>;
-  /** Aborts when another set is desired, or none any more. */
+  /** Aborts when another set replaces the desired one, or none is desired. */
   #superseded = new AbortController();
   /** The retries for the desired set; never rejects. */
   #retrying: Promise<void> = Promise.resolve();
 
-  /** @param served what the session serves already, with the queue of each tool */
+  /** @param served queue by tool that the session serves already */
   constructor(
     session: Pick<BrokerSession, "serve" | "leave">,
     served: ReadonlyMap<string, string>,
@@ -37,27 +37,25 @@ export class Subscriptions implements Disposable {
     this.#clock = clock;
   }
 
-  /** Tools that are served now, with the queue of each. */
+  /** Queue by tool. */
   get served(): ReadonlyMap<string, string> {
     return this.#served;
   }
 
   /**
-   * Makes the served set `desired`. A tool that fails is logged, and tried again every
-   * `subscriptionRetryMs` after this has returned, until it succeeds, another set is to be
-   * followed, or the signal aborts. One call at a time; rejects with the signal's reason.
+   * Makes the served set `desired`. Retries failed tools in the background until they succeed, the
+   * next call, or the abort. One call at a time. Rejects with the signal's reason.
    */
   async follow(desired: ReadonlyMap<string, string>, signal: AbortSignal): Promise<void> {
     this.#superseded.abort();
-    // Only the waiting ends: of an attempt that is called off nobody knows whether it was carried
-    // out.
+    // Only the pause is aborted: an aborted attempt might have succeeded at the broker.
     await this.#retrying;
     this.#superseded = new AbortController();
     if (await this.#approach(desired, signal)) return;
     this.#retrying = this.#retry(desired, signal, this.#superseded.signal);
   }
 
-  /** Ends the retries. An attempt under way ends with the session. */
+  /** Ends the retries. A running attempt ends with the session. */
   [Symbol.dispose](): void {
     this.#superseded.abort();
   }
@@ -76,11 +74,11 @@ export class Subscriptions implements Disposable {
     }
   }
 
-  /** Tries once what is missing for the desired set. Whether nothing is missing now. */
+  /** One attempt per missing change. Resolves to whether the sets are equal now. */
   async #approach(desired: ReadonlyMap<string, string>, signal: AbortSignal): Promise<boolean> {
     const leaving = [...this.#served.keys()].filter((tool) => !desired.has(tool));
     const joining = [...desired].filter(([tool, queue]) => this.#served.get(tool) !== queue);
-    // Together: a broker may make each change wait for the end of a long poll.
+    // Concurrently: a broker may delay each change until the end of a long poll.
     const changes = await Promise.all([
       ...leaving.map((tool) => this.#attempt(tool, undefined, signal)),
       ...joining.map(([tool, queue]) => this.#attempt(tool, queue, signal)),
@@ -88,7 +86,7 @@ export class Subscriptions implements Disposable {
     return changes.every((isMade) => isMade);
   }
 
-  /** @param queue that of a tool to serve; undefined for one to leave */
+  /** @param queue undefined for a tool to leave */
   async #attempt(tool: string, queue: string | undefined, signal: AbortSignal): Promise<boolean> {
     const action = queue === undefined ? "leave" : "serve";
     try {

@@ -110,20 +110,14 @@ export type ErrorCode = keyof typeof errorCodeFacts;
 export const errorCodes = Object.keys(errorCodeFacts) as readonly ErrorCode[];
 
 /**
- * A failure that is answered to the caller.
- *
- * `message` is written for the agent and is publishable as it is: what, which and where, never a
- * secret, a path on the host or a stack. The truth behind it stays in `cause`, which only the log
- * sees.
+ * A failure that the caller gets as its answer. `message` is publishable: no secret, no path on the
+ * host, no stack. Only the log gets `cause`.
  */
 export class InvocationError extends Error {
   readonly code: ErrorCode;
-  /**
-   * Whether the message is the tool's own, and so may repeat arguments and secrets: it is for its
-   * caller alone.
-   */
+  /** Whether the tool wrote the message, which may contain secrets and is for the caller only. */
   readonly isToolsText: boolean;
-  /** The limit that ended the call, when one did. */
+  /** The limit that ended the call, if any. */
   readonly limit: LimitReached | undefined;
 
   constructor(

@@ -1,5 +1,5 @@
 /**
- * What an answer says of the sandbox that ran: which one, what it was bound by, what it used.
+ * The execution report of an answer: the sandbox, its limits, its usage.
  */
 import {
   type LimitReached,
@@ -11,41 +11,38 @@ import {
 } from "./resource-limits.ts";
 
 /**
- * How a call came to its sandbox. `cold`: it was made for the call. `pool`: it was made before, and
- * had loaded the tool. `template`: it was made before, as a copy of a process that had loaded the
- * tool. Each serves one call, whatever it was.
+ * Origin of a call's sandbox. `cold`: created for the call. `pool`: created before, with the tool
+ * loaded. `template`: created before, as a copy of a process with the tool loaded.
  */
 export const startKinds = ["cold", "pool", "template"] as const;
 export type StartKind = (typeof startKinds)[number];
 
-/** The truth about one execution. */
+/** Report on one execution. */
 export interface ExecutionReport {
   readonly profile: string;
   readonly backend: string;
   readonly start: StartKind;
   readonly limits: Limits;
-  /** Who kept each limit. */
+  /** Enforcement of each limit. */
   readonly enforcedBy: Readonly<Record<LimitName, Mechanism>>;
-  /** Milliseconds that the tool was granted. */
+  /** Time limit in milliseconds. */
   readonly timeLimitMs: number;
-  /** Protections that this host does not allow. */
+  /** Protections that this host lacks. */
   readonly unenforced: readonly string[];
   readonly usage: ExecutionUsage;
 }
 
-/** What the execution used. A member is undefined where nobody measured it. */
+/** Resource usage of an execution; undefined where unmeasured. */
 export interface ExecutionUsage {
   readonly wallMs: number;
   readonly cpuMs: number | undefined;
   readonly peakMemoryBytes: number | undefined;
   readonly peakProcesses: number | undefined;
-  /** Bytes that became artifacts. */
+  /** Bytes of saved artifacts. */
   readonly outputBytes: number;
 }
 
-/**
- * The member `execution` of an answer. Members that are undefined are left out by JSON.stringify.
- */
+/** The member `execution` of an answer. */
 export function executionBody(report: ExecutionReport): object {
   const { usage } = report;
   const limits = limitNames.map((name) => {
@@ -69,7 +66,7 @@ export function executionBody(report: ExecutionReport): object {
   };
 }
 
-/** The members of an error's `data` that name the limit which ended the call. */
+/** Members of an error's `data` for the limit that ended the call. */
 export function limitBody({ limit, bound, peak }: LimitReached): object {
   const { word, unit } = limitFacts[limit];
   return { limit: word, bound, peak: peak && Math.round(peak * 1000) / 1000, unit };

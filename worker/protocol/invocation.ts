@@ -1,5 +1,5 @@
 /**
- * What a valid call is, and what becomes of it: the two types that every folder shares.
+ * A valid call, and its outcome: the two types that all folders share.
  */
 import type { JsonObject } from "../support/json/json.ts";
 import type { InvocationError } from "./errors.ts";
@@ -13,7 +13,7 @@ export interface ArtifactReference {
   readonly version: number | undefined;
 }
 
-/** An artifact whose content came inside the request. */
+/** An artifact with its content in the request. */
 export interface PreloadedArtifact {
   readonly filename: string;
   readonly version: number;
@@ -21,7 +21,7 @@ export interface PreloadedArtifact {
   readonly bytes: Uint8Array;
 }
 
-/** Who calls, as the request says it (design document, section 9.3: the worker trusts these). */
+/** The caller by the request, which the worker trusts (design document, section 9.3). */
 export interface Caller {
   /** The agent's name. */
   readonly appName: string;
@@ -29,44 +29,39 @@ export interface Caller {
   readonly sessionId: string;
 }
 
-/** One call of a tool: a frozen snapshot, built once at the edge and never changed. */
+/** One call of a tool: an immutable snapshot. */
 export interface Invocation {
   /** The JSON-RPC `id` of the request, echoed in the answer. */
   readonly id: string;
-  /** The caller's task id. It is only ever echoed; nothing on this host is named by it. */
+  /** The caller's task id, for echoing only: no name on this host contains it. */
   readonly taskId: string;
   readonly toolName: string;
   readonly args: JsonObject;
-  /** Tool configuration; may hold secrets and is never logged. */
+  /** May hold secrets; never logged. */
   readonly toolConfig: JsonObject;
   readonly caller: Caller;
   /** By parameter name; list parameters use `param[0]`, `param[1]`. */
   readonly references: ReadonlyMap<string, ArtifactReference>;
   /** By parameter name; list parameters use `param[0]`, `param[1]`. */
   readonly preloaded: ReadonlyMap<string, PreloadedArtifact>;
-  /** Seconds the caller grants the tool, or undefined when it did not say. */
+  /** Time limit by the caller, in seconds. */
   readonly timeoutSeconds: number | undefined;
-  /** Name of the profile the caller asked for; it can only tighten. */
+  /** Profile by the caller, which can only tighten. */
   readonly requestedProfile: string | undefined;
   /** Topic for the answer. */
   readonly replyTo: string;
-  /** Topic for status notifications, or undefined when the caller wants none. */
+  /** Topic for statuses; undefined without interest in them. */
   readonly statusTo: string | undefined;
-  /**
-   * Epoch milliseconds when the caller sent the request; when it was received, if it says nothing
-   * or a later time.
-   */
+  /** Sending time in epoch milliseconds; the receipt where that is unknown or earlier. */
   readonly sentAtMs: number;
-  /** Whose clock `sentAtMs` is of, where it is not the worker's. */
+  /** Clock of `sentAtMs`, unless it is the worker's. */
   readonly sentAtClock?: SendingClock;
 }
 
-/** Whose clock tells when a call was sent. */
+/** Clock of the sending time. */
 export type SendingClock = "broker" | "sender";
 
-/**
- * How old a call was when it came. Times are epoch milliseconds, the receipt by the worker's clock.
- */
+/** Age of a call at its receipt by the worker's clock. Times are epoch milliseconds. */
 export interface CallAge {
   readonly ageMs: number;
   readonly sentAtMs: number;
@@ -74,7 +69,7 @@ export interface CallAge {
   readonly clock: SendingClock;
 }
 
-/** An output artifact that is now in the store. */
+/** A saved output artifact. */
 export interface CreatedArtifact {
   readonly filename: string;
   readonly version: number;
@@ -83,7 +78,7 @@ export interface CreatedArtifact {
   readonly description: string | undefined;
 }
 
-/** What a call is answered. */
+/** The answer to a call. */
 export type Answer = AnswerFacts &
   (
     | {
@@ -93,7 +88,7 @@ export type Answer = AnswerFacts &
       }
     | {
         readonly kind: "timeout";
-        /** Of a call that came too late to be run. */
+        /** Only for a call that was too old to run. */
         readonly age?: CallAge;
       }
     | { readonly kind: "error"; readonly error: InvocationError }
@@ -102,30 +97,24 @@ export type Answer = AnswerFacts &
 interface AnswerFacts {
   /** Whole milliseconds since receipt. */
   readonly executionTimeMs: number;
-  /** Undefined for a call that no sandbox ran for. */
+  /** Undefined for a call without a sandbox. */
   readonly execution?: ExecutionReport | undefined;
 }
 
-/**
- * Why a call was cancelled. `shutdown`: the worker stops. `elsewhere`: another worker has the call,
- * or gets it from the broker.
- */
+/** `elsewhere`: another worker has the call, or receives it from the broker. */
 export type CancelReason = "shutdown" | "elsewhere";
 
-/**
- * A call that was not brought to its end. The handler decides whether and what it is answered. A
- * call that ran out of time is none: it has its answer.
- */
+/** A call without an answer of its own: requeued or refused. A timeout is an answer. */
 export interface Cancelled {
   readonly kind: "cancelled";
   readonly reason: CancelReason;
   readonly executionTimeMs: number;
 }
 
-/** How a call ended. */
+/** The end of a call. */
 export type InvocationOutcome = (Answer | Cancelled) & {
   /** Whether the tool's process may have run. */
   readonly started: boolean;
-  /** Whether the manifest lets the call run once more after it has started, here or elsewhere. */
+  /** Whether the manifest allows a second run after the first has started, on any worker. */
   readonly idempotent: boolean;
 };

@@ -1,15 +1,12 @@
 /**
- * The sizes that every peer of this wire agrees on.
+ * Limits that all peers of the protocol share.
  */
 
-/**
- * Largest request, and largest response, in bytes of compact UTF-8 JSON: what real agents publish
- * at most.
- */
+/** Bytes of the largest request or response, as compact UTF-8 JSON: the limit of real agents. */
 export const maxMessageBytes = 10_000_000;
 
-/** Seconds an agent waits beyond the tool's own time limit before it gives up on an answer. */
+/** Seconds for which an agent waits for the answer beyond the tool's time limit. */
 export const agentPatienceSeconds = 10;
 
-/** Longest time limit that a request or a manifest may set. */
+/** Longest time limit of a request or a manifest entry, in seconds. */
 export const maxTimeoutSeconds = 86_400;

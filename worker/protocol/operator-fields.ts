@@ -1,16 +1,12 @@
 /**
- * Fields that mean the same in every file of the operator's: the bounds of a sandbox, and its
- * network.
+ * Fields that manifest and profiles file share: limits and network of a sandbox.
  */
 import { z } from "zod";
 import { accepts, acceptsKeys, unquoted, whenFineSoFar } from "../support/text/expectation.ts";
 import { type LimitName, type Limits, limitFacts, limitNames } from "./resource-limits.ts";
 import { toolNameProblem } from "./topics.ts";
 
-/**
- * `none`: an empty network namespace. `host`: the host's network, with its certificates and name
- * service files.
- */
+/** `none`: empty network namespace. `host`: the host's network, certificates and name service. */
 export type NetworkMode = "none" | "host";
 
 /** Every {@link NetworkMode}, from tight to wide. */
@@ -21,10 +17,7 @@ export const networkField = z.enum(networkModes, accepts(`one of ${networkModes.
 
 const limitFields: readonly string[] = limitNames.map((name) => limitFacts[name].field);
 
-/**
- * The field `limits`. A key that is not known is refused: a limit that is spelled wrong would not
- * hold.
- */
+/** The field `limits`. Refuses unknown keys, since a misspelled limit would not apply. */
 export const limitsField = z.strictObject(
   Object.fromEntries(limitNames.map((name) => [limitFacts[name].field, boundField(name)])),
   acceptsKeys("a map of limits", limitFields),
@@ -33,7 +26,7 @@ export const limitsField = z.strictObject(
 function boundField(name: LimitName) {
   const { min, max, description } = limitFacts[name];
   const whole = accepts(`a whole number, ${min} to ${max}`);
-  // Not `z.int`, whose refusal keeps other checks of the entry from being made.
+  // `z.int` would end the checks of the entry at its refusal.
   const bound = z
     .number(whole)
     .refine(Number.isInteger, whole)
@@ -46,10 +39,7 @@ function boundField(name: LimitName) {
     .describe(`Bound of: ${description.replaceAll("`", "")}.`);
 }
 
-/**
- * The limits that a field `limits` names, in their own units. A limit with nothing after it counts
- * as absent.
- */
+/** Limits of a field `limits`, in their own units. A limit without a value counts as absent. */
 export function toLimits(fields: z.output<typeof limitsField> | null | undefined): Partial<Limits> {
   const named = limitNames.flatMap((name) => {
     const { field, scale } = limitFacts[name];
@@ -64,7 +54,7 @@ const entryName = {
     `the name ${toolNameProblem(String(input)) ?? "does not start with a letter or digit"}`,
 };
 
-/** The name of a tool or a profile: what a topic allows, with a letter or digit first. */
+/** Name of a tool or a profile: valid in a topic, with a letter or digit first. */
 export const entryNameSchema = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, entryName)

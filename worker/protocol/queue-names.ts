@@ -1,14 +1,14 @@
 /**
- * Names of the queues that calls wait in.
+ * Names of the queues for calls.
  */
 
-/** The group of a worker that names none. */
+/** Group of a worker without a configured one. */
 export const defaultGroup = "default";
 
-/** The queue of a group for tools that name none. */
+/** Queue of tools without a configured one. */
 export const defaultQueue = "default";
 
-/** What names a queue of a group. */
+/** Valid names of a queue within a group. */
 export const queuePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/;
 
 /** Prefix of all queues of a namespace. */
@@ -16,10 +16,7 @@ export function queuePrefix(namespace: string): string {
   return `${namespace.replace(/\/+$/, "")}/q/sandbox/`;
 }
 
-/**
- * A queue of a worker group: `{namespace}/q/sandbox/{group}`, and for others than the default queue
- * `/{queue}` after it.
- */
+/** `{namespace}/q/sandbox/{group}` for the default queue; others append `/{queue}`. */
 export function groupQueue(namespace: string, group: string, queue: string): string {
   const name = `${queuePrefix(namespace)}${group}`;
   return queue === defaultQueue ? name : `${name}/${queue}`;

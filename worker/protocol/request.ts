@@ -1,5 +1,5 @@
 /**
- * A message from the broker becomes an Invocation, or a refusal that can be answered.
+ * Decodes a message from the broker to an Invocation, or to a refusal.
  */
 import { z } from "zod";
 import { type JsonObject, isJsonObject } from "../support/json/json.ts";
@@ -25,29 +25,21 @@ export const maxArtifacts = 1_000;
  * length.
  */
 const maxFieldLength = 200;
-/**
- * Epoch milliseconds (2000-01-01) before which no call was sent. A smaller number is no time in
- * milliseconds: some senders count in seconds.
- */
+/** Epoch milliseconds (2000-01-01) of the earliest valid time: some senders count in seconds. */
 export const earliestSentAtMs = 946_684_800_000;
-/**
- * The `id` of an answer to a request whose own could not be read; agents match answers by topic.
- */
+/** The `id` in the answer to a request without a usable id; agents match answers by topic. */
 export const unknownId = "unknown";
 
-/**
- * User property of a message that was sent before, and whose sender does not know what became of
- * that.
- */
+/** User property of a message that its sender sends again, for lack of a confirmation. */
 export const resentProperty = "resent";
 
-/** Where the answers to a message go, as its user properties say. */
+/** Destination of answers, from the user properties of a message. */
 export interface ReplyAddress {
   readonly replyTo: string;
   readonly statusTo: string | undefined;
-  /** Epoch milliseconds when the caller sent it, or undefined when it did not say. */
+  /** Sending time in epoch milliseconds, if known. */
   readonly sentAtMs: number | undefined;
-  /** Whose clock `sentAtMs` is of; the caller's unless given. */
+  /** Clock of `sentAtMs`; the sender's unless given. */
   readonly sentAtClock?: SendingClock;
 }
 
@@ -56,7 +48,7 @@ const name = z.string().min(1).max(maxNameLength);
 const optional = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((value) => value ?? undefined);
 
-/** Entries of an object, bounded; a Map keeps keys such as `__proto__` harmless. */
+/** Bounded entries; in a Map keys such as `__proto__` are harmless. */
 function entries<T extends z.ZodType>(schema: T) {
   return jsonObject
     .refine((object) => Object.keys(object).length <= maxArtifacts, {
@@ -88,7 +80,7 @@ const preloaded = z
     bytes: Buffer.from(value.content, "base64"),
   }));
 
-/** Extra members are ignored at every level: peers of later generations send them. */
+/** Ignores extra members at every level, which newer peers send. */
 const request = z.object({
   jsonrpc: z.literal("2.0").default("2.0"),
   id: name,
@@ -108,10 +100,7 @@ const request = z.object({
   }),
 });
 
-/**
- * Reads where to answer from the user properties of a message; undefined when it names no usable
- * reply topic. A topic with wildcards is not usable: an answer must reach one agent, not many.
- */
+/** Undefined without a usable reply topic. Wildcards are unusable: one agent gets the answer. */
 export function readReplyAddress(
   properties: Readonly<Record<string, string>>,
 ): ReplyAddress | undefined {
@@ -126,16 +115,13 @@ export function readReplyAddress(
   };
 }
 
-/** The `id` to answer with, also when the rest of the request is unusable. */
+/** The `id` for the answer, independent of the rest of the request. */
 export function readId(document: unknown): string {
   const id = isJsonObject(document) ? document["id"] : undefined;
   return typeof id === "string" && id.length > 0 && id.length <= maxNameLength ? id : unknownId;
 }
 
-/**
- * Whether a request only asks if somebody serves the tool: it has no parameters, so no worker can
- * carry it out.
- */
+/** Whether a request has no parameters, so that it only asks if a worker serves the tool. */
 export function isProbe(document: unknown): boolean {
   if (!isJsonObject(document)) return false;
   const { method, params } = document;
@@ -143,9 +129,8 @@ export function isProbe(document: unknown): boolean {
 }
 
 /**
- * Checks a decoded request and takes what we use of it. `args` and `tool_config` are taken over,
- * not copied: the caller gives the document up. Throws InvocationError `INVALID_REQUEST` whose
- * message names the first wrong field.
+ * Validates a request. The Invocation shares `args` and `tool_config` with the document. Throws
+ * InvocationError `INVALID_REQUEST` that names the first wrong field.
  */
 export function decodeRequest(
   document: unknown,
@@ -175,7 +160,7 @@ export function decodeRequest(
     requestedProfile: params.sandbox_profile,
     replyTo: address.replyTo,
     statusTo: address.statusTo,
-    // A caller whose clock is ahead would be waited for longer than it waits.
+    // A clock ahead of the worker's would move the deadline past the caller's own.
     sentAtMs: Math.min(address.sentAtMs ?? receivedAtMs, receivedAtMs),
     ...(address.sentAtClock && { sentAtClock: address.sentAtClock }),
   });
@@ -185,10 +170,7 @@ function invalid(reason: string): InvocationError {
   return new InvocationError("INVALID_REQUEST", `Invalid request: ${reason}`);
 }
 
-/**
- * `params.timeout_seconds: expected number, found string`: the field, what is accepted, what came
- * (never its value).
- */
+/** `params.timeout_seconds: expected number, found string`: never the value itself. */
 function describe(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "not an invoke request";

@@ -1,24 +1,23 @@
 /**
- * The limits of a sandbox: what each is called in the worker, in files of the operator, and in
- * answers.
+ * The limits of a sandbox, with their names in the worker, in the operator's files and in answers.
  */
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** What a limit counts, as answers say it. */
+/** Unit of a limit in answers. */
 export type LimitUnit = "bytes" | "seconds" | "count";
 
-/** How one limit is spelled and what is accepted for it. */
+/** Names and accepted values of one limit. */
 export interface LimitFacts {
   /** In answers. */
   readonly word: string;
   readonly unit: LimitUnit;
   /** In the manifest and the profiles file. */
   readonly field: string;
-  /** What 1 in the field stands for, in the limit's own unit. */
+  /** Value of 1 in the field, in the limit's unit. */
   readonly scale: number;
-  /** Least and greatest whole number that the field accepts. */
+  /** Least and greatest integer that the field accepts. */
   readonly min: number;
   readonly max: number;
   readonly description: string;
@@ -27,10 +26,7 @@ export interface LimitFacts {
 const mebibytes = { unit: "bytes", scale: MiB } as const;
 const plain = { unit: "count", scale: 1 } as const;
 
-/**
- * Every limit, in the order of the documentation. Sizes are of the whole sandbox unless the
- * description says otherwise.
- */
+/** In the order of the documentation. Limits cover the whole sandbox unless described otherwise. */
 export const limitFacts = {
   memoryBytes: {
     ...{ word: "memory", field: "memory_mb", min: 16, max: 1_048_576, ...mebibytes },
@@ -75,13 +71,12 @@ export const limitFacts = {
   },
 } as const satisfies Record<string, LimitFacts>;
 
-/** A limit of a sandbox. */
 export type LimitName = keyof typeof limitFacts;
 
-/** Every limit, in the order of the documentation. */
+/** In the order of the documentation. */
 export const limitNames = Object.keys(limitFacts) as readonly LimitName[];
 
-/** A bound for each limit: bytes, seconds or a number, as {@link limitFacts} says. */
+/** A bound for each limit, in the unit of {@link limitFacts}. */
 export type Limits = Readonly<Record<LimitName, number>>;
 
 /**
@@ -94,6 +89,6 @@ export type Mechanism = "kernel" | "guard" | "none";
 export interface LimitReached {
   readonly limit: LimitName;
   readonly bound: number;
-  /** The most that was seen, in the limit's unit; undefined where nobody measures it. */
+  /** Measured peak in the limit's unit; undefined where unmeasured. */
   readonly peak: number | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The outcome of a call as the JSON-RPC answer that real agents accept.
+ * Encodes the answer to a call as JSON-RPC that real agents accept.
  */
 import type { Answer, CallAge } from "./invocation.ts";
 import { InvocationError } from "./errors.ts";
@@ -7,10 +7,8 @@ import { type ExecutionReport, executionBody, limitBody } from "./execution.ts";
 import { maxMessageBytes } from "./limits.ts";
 
 /**
- * Encodes an answer as compact UTF-8 JSON of at most `maxBytes`; a larger one becomes a
- * `RESOURCE_EXHAUSTED` error that names both sizes. Null members are left out, numbers that agents
- * read as integers are whole, and `result` and `error` never stand together (design document §5;
- * agents' models reject anything else).
+ * Compact UTF-8 JSON; beyond `maxBytes` a `RESOURCE_EXHAUSTED` error with both sizes. No nulls,
+ * whole integers, `result` or `error`: agents' models reject anything else (design document §5).
  */
 export function encodeResponse(
   id: string,
@@ -22,10 +20,7 @@ export function encodeResponse(
   return error === undefined ? bytes : encode(id, { error: errorBody(error, answer.execution) });
 }
 
-/**
- * Throws InvocationError `RESOURCE_EXHAUSTED` for an answer that `encodeResponse` would replace
- * because of its size.
- */
+/** Throws InvocationError `RESOURCE_EXHAUSTED` for an answer too large for `encodeResponse`. */
 export function requireSendable(
   id: string,
   answer: Answer,
@@ -62,16 +57,14 @@ function body(answer: Answer): object {
             version: artifact.version,
             mime_type: artifact.mimeType,
             size_bytes: artifact.sizeBytes,
-            // An undefined member is left out by JSON.stringify: agents refuse nothing, but expect
-            // no nulls.
+            // JSON.stringify omits an undefined member; agents expect no nulls.
             description: artifact.description,
           })),
           ...facts,
         },
       };
     case "timeout":
-      // Agents turn this shape into their own SANDBOX_TIMEOUT; the code is for readers that look
-      // for one.
+      // Agents map this shape to their own SANDBOX_TIMEOUT; the code serves other readers.
       return {
         result: {
           tool_result: {},
@@ -88,7 +81,6 @@ function body(answer: Answer): object {
   }
 }
 
-/** `data` is left out when there is nothing to say in it. */
 function ageBody({ ageMs, sentAtMs, receivedAtMs, clock }: CallAge): object {
   return {
     message:

@@ -1,29 +1,26 @@
 /**
- * Topics of the tool protocol: how they are built, taken apart, checked and matched (design
- * document, section 5).
+ * Builds, parses, checks and matches the topics of the tool protocol (design document, section 5).
  */
 
 /** Longest topic that every broker accepts, in bytes of UTF-8 (Solace's limit). */
 export const maxTopicBytes = 250;
 
-/**
- * Longest namespace. With `maxToolNameBytes` it makes every invoke topic fit into `maxTopicBytes`.
- */
+/** Longest namespace, so that every invoke topic fits into `maxTopicBytes`. */
 export const maxNamespaceBytes = 110;
 
 /** Longest tool name. */
 export const maxToolNameBytes = 100;
 
 /**
- * Why a namespace cannot be used, or undefined when it can: letters, digits and `. _ / -`, no empty
- * level, no `..`. One trailing slash is allowed; topics are built without it.
+ * Undefined for a valid namespace: letters, digits and `. _ / -`, no empty level, no `..`. One
+ * trailing slash is valid; topics omit it.
  */
 export function namespaceProblem(namespace: string): string | undefined {
   if (!/^[A-Za-z0-9._/-]*$/.test(namespace)) return "has characters other than A-Z a-z 0-9 . _ / -";
   return levelsProblem(namespace.replace(/\/$/, ""), maxNamespaceBytes);
 }
 
-/** Why a tool name cannot be used as the last level of a topic, or undefined when it can. */
+/** Undefined for a valid tool name, which is the last level of a topic. */
 export function toolNameProblem(name: string): string | undefined {
   if (!/^[A-Za-z0-9._-]*$/.test(name)) return "has characters other than A-Z a-z 0-9 . _ -";
   return levelsProblem(name, maxToolNameBytes);
@@ -37,15 +34,12 @@ function levelsProblem(text: string, maxBytes: number): string | undefined {
   return undefined;
 }
 
-/** Where agents publish the calls of a tool. Namespace and name are those their checks accept. */
+/** Topic of the calls of a tool. Expects a checked namespace and name. */
 export function invokeTopic(namespace: string, toolName: string): string {
   return `${invokeBase(namespace)}${toolName}`;
 }
 
-/**
- * The tool name of an invoke topic of this namespace, or undefined when it is another kind of
- * topic.
- */
+/** The tool name of an invoke topic of this namespace; undefined for other topics. */
 export function parseInvokeTopic(namespace: string, topic: string): string | undefined {
   const base = invokeBase(namespace);
   if (!topic.startsWith(base)) return undefined;
@@ -53,23 +47,17 @@ export function parseInvokeTopic(namespace: string, topic: string): string | und
   return toolNameProblem(toolName) === undefined ? toolName : undefined;
 }
 
-/**
- * Where an agent expects the answer to a call; with `>` for the correlation id, the pattern of all
- * its answers.
- */
+/** Topic of an agent's answer; the correlation id `>` gives the pattern of all its answers. */
 export function responseTopic(namespace: string, agent: string, correlationId: string): string {
   return `${base(namespace)}/response/${agent}/${correlationId}`;
 }
 
-/**
- * Where an agent expects the status messages of a call; with `>` for the correlation id, the
- * pattern of them all.
- */
+/** Topic of an agent's statuses; the correlation id `>` gives the pattern of all of them. */
 export function statusTopic(namespace: string, agent: string, correlationId: string): string {
   return `${base(namespace)}/status/${agent}/${correlationId}`;
 }
 
-/** Where the workers of all groups announce themselves. */
+/** Topic of the announcements of all worker groups. */
 export function workersTopic(namespace: string): string {
   return `${base(namespace)}/worker`;
 }
@@ -84,8 +72,8 @@ function base(namespace: string): string {
 }
 
 /**
- * Whether a topic taken from a message may be published to: it names exactly one topic (no
- * wildcards, which brokers do not all refuse), has no control characters, and is not too long.
+ * Whether a reply topic is usable: no wildcards, which not all brokers refuse, no control
+ * characters, at most `maxTopicBytes`.
  */
 export function isPublishableTopic(topic: string): boolean {
   return (
@@ -112,10 +100,7 @@ export function topicMatches(pattern: string, topic: string): boolean {
   );
 }
 
-/**
- * Walks the pattern once and keeps every number of topic levels that it can have matched so far: no
- * backtracking.
- */
+/** Walks the pattern once with the set of reachable topic levels, without backtracking. */
 function levelsMatch(pattern: readonly string[], topic: readonly string[]): boolean {
   let reachable: ReadonlySet<number> = new Set([0]);
   for (const wanted of pattern) {

@@ -7,13 +7,16 @@ import { describe, expect, test } from "vitest";
 import type { BrokerSession, Delivery, Settlement } from "../../../worker/broker/broker.ts";
 import {
   Consumer,
+  type ReceivedDelivery,
   maxDeliveriesInFlight,
   maxRequestBytesInFlight,
 } from "../../../worker/invocation/consumer.ts";
 
 const never = new AbortController().signal;
-const answered = (): Promise<Settlement> => Promise.resolve("accepted");
-const isNew = (): boolean => false;
+const answered = (): ReceivedDelivery => ({
+  isRunning: () => false,
+  handle: () => Promise.resolve("accepted"),
+});
 
 function delivery(number: number, sizeBytes = 0): Delivery {
   return {
@@ -76,10 +79,13 @@ class Handler {
   readonly topics: string[] = [];
   readonly #held: ((settlement: Settlement | undefined) => void)[] = [];
 
-  readonly handle = ({ topic }: Delivery): Promise<Settlement | undefined> => {
-    this.topics.push(topic);
-    return new Promise((resolve) => this.#held.push(resolve));
-  };
+  readonly receive = ({ topic }: Delivery): ReceivedDelivery => ({
+    isRunning: () => false,
+    handle: () => {
+      this.topics.push(topic);
+      return new Promise((resolve) => this.#held.push(resolve));
+    },
+  });
 
   /** Finishes the `count` deliveries that were held first. */
   async finish(count: number, settlement: Settlement | "left" = "accepted"): Promise<void> {
@@ -93,7 +99,7 @@ class Handler {
 async function startConsumer(maxInFlight: number, sizeBytes = 0) {
   const session = new EndlessSession(sizeBytes);
   const handler = new Handler();
-  const consumer = new Consumer(session, handler.handle, isNew, maxInFlight);
+  const consumer = new Consumer(session, handler.receive, maxInFlight);
   const running = consumer.run();
   await nextTurn();
   return { session, handler, consumer, running };
@@ -122,8 +128,11 @@ describe("a consumer", () => {
     }
     const handler = new Handler();
     const session = { deliveries: again(), pause: () => Promise.resolve() };
-    const runsHere = ({ topic }: Delivery): boolean => handler.topics.includes(topic);
-    const consumer = new Consumer(session, handler.handle, runsHere, 2);
+    const receive = (delivery: Delivery): ReceivedDelivery => ({
+      ...handler.receive(delivery),
+      isRunning: () => handler.topics.includes(delivery.topic),
+    });
+    const consumer = new Consumer(session, receive, 2);
     void consumer.run();
     await nextTurn();
     expect(handler.topics).toEqual(["tool/1", "tool/2", "tool/1", "tool/2"]);
@@ -143,7 +152,7 @@ describe("a consumer", () => {
     }
     const handler = new Handler();
     const session = { deliveries: some(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, handler.handle, isNew, 1);
+    const consumer = new Consumer(session, handler.receive, 1);
     void consumer.run();
     await nextTurn();
     expect([handler.topics, settled]).toEqual([["tool/1"], []]);
@@ -184,7 +193,7 @@ describe("a consumer", () => {
     }
     const handler = new Handler();
     const session = { deliveries: mixed(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, handler.handle, isNew, 100);
+    const consumer = new Consumer(session, handler.receive, 100);
     void consumer.run();
     await nextTurn();
     await handler.finish(1);
@@ -228,7 +237,7 @@ describe("a consumer", () => {
       throw reason;
     }
     const session = { deliveries: broken(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, answered, isNew, 1);
+    const consumer = new Consumer(session, answered, 1);
     await expect(consumer.run()).rejects.toBe(reason);
   });
 });
@@ -263,7 +272,7 @@ describe("a drain", () => {
   test("with nothing in flight is over as soon as the session has nothing more", async () => {
     const session = new EndlessSession();
     await session.pause();
-    const consumer = new Consumer(session, answered, isNew, 1);
+    const consumer = new Consumer(session, answered, 1);
     void consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -275,7 +284,7 @@ describe("a drain", () => {
     const session = new EndlessSession();
     await session.pause();
     const handler = new Handler();
-    const consumer = new Consumer(session, handler.handle, isNew, 2);
+    const consumer = new Consumer(session, handler.receive, 2);
     void consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -292,7 +301,7 @@ describe("a drain", () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* none(): AsyncGenerator<Delivery> {}
     const session = { deliveries: none(), pause: () => promise };
-    const consumer = new Consumer(session, answered, isNew, 1);
+    const consumer = new Consumer(session, answered, 1);
     await consumer.run();
     const drained = consumer.drain(never);
     expect(await isSettled(drained)).toBe(false);
@@ -321,7 +330,7 @@ describe("a drain", () => {
       await new Promise(() => {});
     }
     const session = { deliveries: stuck(), pause: () => new Promise<void>(() => {}) };
-    const consumer = new Consumer(session, answered, isNew, 1);
+    const consumer = new Consumer(session, answered, 1);
     void consumer.run();
     const deadline = new AbortController();
     const drained = consumer.drain(deadline.signal);
@@ -362,7 +371,7 @@ describe("a drain", () => {
       throw new Error("the subscription was revoked");
     }
     const session = { deliveries: broken(), pause: () => Promise.resolve() };
-    const consumer = new Consumer(session, answered, isNew, 1);
+    const consumer = new Consumer(session, answered, 1);
     const running = consumer.run();
     const drained = consumer.drain(never);
     await expect(running).rejects.toThrow("revoked");
@@ -372,7 +381,7 @@ describe("a drain", () => {
   test("leaves nothing on a signal that outlives it", async () => {
     const session = new EndlessSession();
     session.end();
-    const consumer = new Consumer(session, answered, isNew, 1);
+    const consumer = new Consumer(session, answered, 1);
     const signal = new AbortController().signal;
     await consumer.drain(signal);
     expect(getEventListeners(signal, "abort")).toEqual([]);

@@ -19,7 +19,7 @@ import {
 } from "../../../worker/broker/broker.ts";
 import { Answers } from "../../../worker/invocation/answers.ts";
 import { type Claims, guessedClaims } from "../../../worker/invocation/claims/claims.ts";
-import { type HandlerParts, handleDelivery } from "../../../worker/invocation/handler.ts";
+import { type HandlerParts, receiveDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
 import { Ledger, deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
@@ -160,7 +160,7 @@ function newHandler(changes: Partial<Setting>) {
       ...changes,
     };
     const signals = { wait: neverAborted, run: neverAborted, publish: neverAborted };
-    return handleDelivery(parts, delivery, signals);
+    return receiveDelivery(parts, delivery, signals).handle();
   };
   return { deliver, told, runs, logged: () => logged.join("") };
 }

@@ -16,7 +16,7 @@ import { NotStartedError } from "../../../worker/invocation/claims/claims.ts";
 import { deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import {
   goneMs,
-  lookMs,
+  pollMs,
   quietEnoughMs,
   settlingMs,
   touchMs,
@@ -79,7 +79,7 @@ async function newGroup() {
       mayReplay,
       clock,
       log,
-      tickMs: 2 ** 31 - 1,
+      refreshMs: 2 ** 31 - 1,
     });
     onTestFinished(() => claims[Symbol.asyncDispose]());
     return claims;
@@ -95,7 +95,7 @@ async function newGroup() {
     );
     while (!isSettled) {
       await vi.waitFor(() => expect(isSettled || clock.sleeping > 0).toBe(true), patience);
-      if (!isSettled) clock.advance(lookMs / 2);
+      if (!isSettled) clock.advance(pollMs / 2);
     }
     await settled;
     return clock.monotonicMs() - startMs;
@@ -159,7 +159,7 @@ describe("the first delivery of a call", () => {
     for (const isRepeatable of [once, repeatable]) {
       using claim = one.open(key, first, lost);
       await expect(claim.begin(isRepeatable, never)).rejects.toThrow(NotStartedError);
-      expect(claim.isTaken).toBe(false);
+      expect(claim.isSuperseded).toBe(false);
     }
     expect(await files()).toEqual([]);
   });
@@ -195,7 +195,7 @@ describe("the same request in two workers", () => {
     await running.begin(once, never);
     using waiting = other.open(key, first, alive);
     await expect(waiting.begin(once, never)).rejects.toThrow(NotStartedError);
-    expect(waiting.isTaken).toBe(true);
+    expect(waiting.isSuperseded).toBe(true);
     const history = waiting.history(never, false);
     await running.answered(reply);
     await passUntil(history);
@@ -220,7 +220,7 @@ describe("a call that comes again", () => {
     const waitedMs = await passUntil(history);
     expect(await history).toEqual({ kind: "open", runs: 0, mayHaveStarted: false });
     expect(waitedMs).toBeGreaterThanOrEqual(settlingMs);
-    expect(waitedMs).toBeLessThanOrEqual(2 * settlingMs + lookMs);
+    expect(waitedMs).toBeLessThanOrEqual(2 * settlingMs + pollMs);
   });
 
   test("so does one that its sender sent again", async () => {
@@ -238,20 +238,20 @@ describe("a call that comes again", () => {
       using running = one.open(key, first, { ...alive, isLost: () => isLost });
       await running.begin(isRepeatable, never);
       isLost = true;
-      one.tick();
+      one.refresh();
       await vi.waitFor(async () => expect(await files()).toHaveLength(1), patience);
       using waiting = other.open(key, again, alive);
       let found: unknown;
       const history = waiting.history(never, false).then((value) => (found = value));
-      for (let waitedMs = 0; waitedMs < 4 * goneMs; waitedMs += lookMs) {
+      for (let waitedMs = 0; waitedMs < 4 * goneMs; waitedMs += pollMs) {
         await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-        if (waitedMs % touchMs === 0) await running.look(clock.monotonicMs());
-        clock.advance(lookMs);
+        if (waitedMs % touchMs === 0) await running.refresh(clock.monotonicMs());
+        clock.advance(pollMs);
       }
       expect(found).toBeUndefined();
       await running.answered(reply);
       await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-      clock.advance(lookMs);
+      clock.advance(pollMs);
       await history;
       expect(found).toEqual({ kind: "answered", answer: reply });
     },
@@ -265,7 +265,7 @@ describe("a call that comes again", () => {
       const history = claim.history(never, false);
       const waitedMs = await passUntil(history);
       expect(await history).toEqual({ kind: "open", runs, mayHaveStarted: runs > 0 });
-      if (runs > 0) expect(waitedMs).toBeGreaterThanOrEqual(goneMs - lookMs);
+      if (runs > 0) expect(waitedMs).toBeGreaterThanOrEqual(goneMs - pollMs);
       await passUntil(claim.begin(repeatable, never));
       await worker[Symbol.asyncDispose]();
     }
@@ -316,7 +316,7 @@ test("a call that came again while it waited for a slot is looked up before it b
   const { one, files } = await newGroup();
   using claim = one.open(key, first, { isLost: () => false, cameAgain: () => true });
   await expect(claim.begin(repeatable, never)).rejects.toThrow(NotStartedError);
-  expect(claim.isTaken).toBe(true);
+  expect(claim.isSuperseded).toBe(true);
   expect(await files()).toEqual([]);
 });
 
@@ -370,7 +370,7 @@ describe("the answer of a worker that lost the broker", () => {
     async (isRepeatable) => {
       const { waiting, passUntil } = await endCutOff(reply, isRepeatable);
       const history = waiting.history(never, false);
-      expect(await passUntil(history)).toBeGreaterThanOrEqual(goneMs - lookMs);
+      expect(await passUntil(history)).toBeGreaterThanOrEqual(goneMs - pollMs);
       expect(await history).toEqual({ kind: "unpublished", answer: reply });
     },
   );
@@ -399,7 +399,7 @@ describe("the answer of a worker that lost the broker", () => {
     await passUntil(waiting.history(never, false));
     await waiting.answered(reply);
     expect(running.overtaken.aborted).toBe(false);
-    await running.look(clock.monotonicMs());
+    await running.refresh(clock.monotonicMs());
     expect(running.overtaken.reason).toBeInstanceOf(OvertakenError);
   });
 
@@ -428,7 +428,7 @@ describe("the answer of a worker that lost the broker", () => {
     expect(logged.join("")).toContain("mark of a call could not be kept");
     await rename(`${base}-away`, base);
     clock.advance(touchMs);
-    await running.look(clock.monotonicMs());
+    await running.refresh(clock.monotonicMs());
     const history = await newWorker().open(key, again, alive).history(never, true);
     expect(history).toEqual({ kind: "unpublished", answer: reply });
   });
@@ -450,7 +450,7 @@ test.each([once, repeatable])(
 
 test("a worker that stood still lets its connection prove itself before it begins a call", async () => {
   const { one, clock, passUntil } = await newGroup();
-  one.tick();
+  one.refresh();
   using claim = one.open(key, first, alive);
   clock.advance(stallMs + 1);
   const begun = claim.begin(repeatable, never);
@@ -459,25 +459,25 @@ test("a worker that stood still lets its connection prove itself before it begin
 
 test("an answer that waits for the broker is kept alive for as long after the process stood still", async () => {
   const { one, other, clock } = await newGroup();
-  one.tick();
+  one.refresh();
   using waiting = one.open(key, first, alive);
   await waiting.begin(once, never);
   await waiting.isAnswered(undefined);
   clock.advance(unpublishedMs + 1);
-  one.tick();
-  await waiting.look(clock.monotonicMs());
+  one.refresh();
+  await waiting.refresh(clock.monotonicMs());
   using next = other.open(key, again, alive);
   let found: unknown;
   void next.history(never, false).then((value) => (found = value));
-  for (let waitedMs = 0; waitedMs < goneMs + quietEnoughMs; waitedMs += lookMs) {
+  for (let waitedMs = 0; waitedMs < goneMs + quietEnoughMs; waitedMs += pollMs) {
     await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-    if (waitedMs % touchMs === 0) await waiting.look(clock.monotonicMs());
-    clock.advance(lookMs);
+    if (waitedMs % touchMs === 0) await waiting.refresh(clock.monotonicMs());
+    clock.advance(pollMs);
   }
   expect(found).toBeUndefined();
   await waiting.answered(reply);
   await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-  clock.advance(lookMs);
+  clock.advance(pollMs);
   await vi.waitFor(() => expect(found).toEqual({ kind: "answered", answer: reply }), patience);
 });
 

@@ -1,25 +1,37 @@
 /**
- * The marks of one call: `{call}.1`, `{call}.2` for each run that began, `{call}.unpublished` with
- * an answer that its worker could not publish yet, `{call}.answered` with the answer, and
- * `{call}.replayable`, a note that the call was answered and nothing else.
+ * The marks of one call: `{call}.1`, `{call}.2` for each started run, `{call}.unpublished` with an
+ * answer that its worker could not publish, `{call}.answered` with the answer, and
+ * `{call}.replayable`, a note without content that the call was answered.
  */
 import type { Mark, MarkStore } from "../../artifacts/marks.ts";
 
-/** Bytes of an answer that is kept for a request that comes twice. */
+/** Bytes of the largest answer that a mark keeps. */
 export const maxKeptAnswerBytes = 64 * 1024;
 
-/** Ends the names of notes. */
+/** Suffix of notes. */
 export const noteEnding = ".replayable";
 
-/** One operation on marks, within a limit of time. Rejects with StoreError, too. */
+/** Runs one operation on marks within a time limit. Rejects with StoreError. */
 export type UseMarks = <T>(
   operation: (marks: MarkStore, signal: AbortSignal) => Promise<T>,
   signal?: AbortSignal,
 ) => Promise<T>;
 
+/** The state of a call by its marks. */
+export type MarkedState =
+  | {
+      readonly kind: "open";
+      readonly runs: number;
+      /** Stamp of the latest run's mark; undefined without a run. */
+      readonly stamp: string | undefined;
+      readonly ageMs: number;
+    }
+  | { readonly kind: "unpublished"; readonly answer: Uint8Array; readonly ageMs: number }
+  | { readonly kind: "answered"; readonly answer: Uint8Array | undefined };
+
 const nothing = new Uint8Array();
 
-/** Names the marks of a call. Each method rejects with StoreError, and with its signal's reason. */
+/** Each method rejects with StoreError, and with its signal's reason. */
 export class CallMarks {
   readonly #call: string;
   readonly #use: UseMarks;
@@ -30,17 +42,31 @@ export class CallMarks {
     this.#use = use;
   }
 
-  /** How many runs began, and the mark of the last one. */
-  async runs(signal: AbortSignal): Promise<{ runs: number; last: Mark | undefined }> {
+  /** @param mayBeReplayed whether a note counts, too */
+  async state(signal: AbortSignal, mayBeReplayed: boolean): Promise<MarkedState> {
+    const answer = await this.answer(signal);
+    if (answer !== undefined) {
+      return { kind: "answered", answer: answer.byteLength === 0 ? undefined : answer };
+    }
+    if (mayBeReplayed && (await this.#read(this.#noted, signal)) !== undefined) {
+      return { kind: "answered", answer: undefined };
+    }
+    const unpublished = await this.#read(this.#unpublished, signal);
+    if (unpublished !== undefined) {
+      const { content, ageMs } = unpublished;
+      return { kind: "unpublished", answer: content, ageMs };
+    }
     let last: Mark | undefined;
     for (let runs = 0; ; runs++) {
       const mark = await this.#read(this.#run(runs + 1), signal);
-      if (mark === undefined) return { runs, last };
+      if (mark === undefined) {
+        return { kind: "open", runs, stamp: last?.stamp, ageMs: last?.ageMs ?? 0 };
+      }
       last = mark;
     }
   }
 
-  /** Whether no other worker has started this run, counted from 1. */
+  /** Creates the mark of a run, counted from 1. Resolves to whether this worker was the first. */
   begin(run: number): Promise<boolean> {
     return this.#use((marks, limited) => marks.create(this.#run(run), nothing, limited));
   }
@@ -53,7 +79,7 @@ export class CallMarks {
     return this.#use((marks, limited) => marks.remove(this.#run(run), limited));
   }
 
-  /** The answer, empty when it was too large to keep; undefined when there is none. */
+  /** Empty for an answer that was too large to keep; undefined without an answer. */
   async answer(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     return (await this.#read(this.#answered, signal))?.content;
   }
@@ -63,20 +89,11 @@ export class CallMarks {
     await this.#use((marks, limited) => marks.create(this.#answered, content, limited));
   }
 
-  /** An answer that the worker of the run could not publish when it was kept. */
-  unpublished(signal: AbortSignal): Promise<Mark | undefined> {
-    return this.#read(this.#unpublished, signal);
-  }
-
-  /** Resolves to whether the answer is kept, which is not too large for that. */
+  /** Resolves to whether the answer is small enough to keep. */
   async keepUnpublished(payload: Uint8Array): Promise<boolean> {
     if (payload.byteLength > maxKeptAnswerBytes) return false;
     await this.#use((marks, limited) => marks.create(this.#unpublished, payload, limited));
     return true;
-  }
-
-  async isNoted(signal: AbortSignal): Promise<boolean> {
-    return (await this.#read(this.#noted, signal)) !== undefined;
   }
 
   note(): Promise<void> {

@@ -1,79 +1,70 @@
 /**
- * The claim contract: what a worker knows of the runs of a call in other workers, before it runs
- * the call itself.
+ * The claim contract: which runs of a call other workers have started or answered.
  */
 import type { Delivery } from "../../broker/broker.ts";
 import type { RunningEntry } from "./ledger.ts";
 import { mayHaveStarted } from "./redelivery.ts";
 
-/** What other workers did with a call. */
+/** History of a call in other workers. */
 export type CallHistory =
   | {
       readonly kind: "open";
-      /** Runs that workers began and did not live to answer. */
+      /** Runs whose workers ended before they answered. */
       readonly runs: number;
-      /** Whether the tool may have run. */
+      /** Whether the tool may have started. */
       readonly mayHaveStarted: boolean;
     }
   | {
       readonly kind: "answered";
-      /** What the caller got; undefined where that was too large to keep. */
+      /** The published answer; undefined for one that was too large to keep. */
       readonly answer: Uint8Array | undefined;
     }
   | {
-      /** The run ended in a worker that has lost the broker since. */
+      /** The run ended in a worker that has lost its broker connection. */
       readonly kind: "unpublished";
-      /** What the caller is to get. */
+      /** The answer to publish. */
       readonly answer: Uint8Array;
     };
 
-/** A call that this worker handles. Disposing ends what keeps the claim alive. */
+/** A call that this worker handles. Disposing ends the heartbeat of the claim. */
 export interface CallClaim extends Disposable {
-  /** Whether histories are facts: then a call without a started run may go to any other worker. */
+  /** Whether histories are facts, so that a call without a started run is safe to requeue. */
   readonly isCertain: boolean;
+  /** Whether another worker started the call after the history was read. Then read it again. */
+  readonly isSuperseded: boolean;
   /**
-   * Whether another worker began the call after the history was read, so that it has to be read
-   * again.
-   */
-  readonly isTaken: boolean;
-  /**
-   * Waits while another worker runs the call, unless it is urgent. Rejects with NotStartedError
-   * when the broker has the call again, and with the signal's reason.
+   * Waits while another worker runs the call, unless urgent. Rejects with NotStartedError when the
+   * broker redelivers the call, and with the signal's reason.
    */
   history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory>;
   /**
-   * Claims the run; to be called right before the tool's process may run. Rejects with
-   * NotStartedError when the call is taken or the broker has it again, with StoreError, and with
-   * the signal's reason.
+   * Claims the run. Call right before the tool's process may run. Rejects with NotStartedError when
+   * the claim is superseded or the broker redelivers, StoreError, and the signal's reason.
    */
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
   /**
-   * To be called before the answer is published. Resolves to whether another worker answered the
-   * call meanwhile. Another worker may publish `payload` when this one cannot; undefined when it
-   * must not.
+   * Call before publishing the answer. Resolves to whether another worker has answered the call.
+   * Another worker may publish `payload` when this one cannot; undefined forbids that.
    */
   isAnswered(payload: Uint8Array | undefined): Promise<boolean>;
   /**
-   * Aborts with OvertakenError when another worker has answered while the connection of the call
-   * is lost. Undefined where none can.
+   * Aborts with OvertakenError when another worker answers while the call's connection is lost.
+   * Undefined where no other worker can answer.
    */
   readonly overtaken: AbortSignal | undefined;
-  /** To be called when the broker has the answer, and before the call is settled. */
+  /** Call after the broker has confirmed the answer, before settling. */
   answered(payload: Uint8Array): Promise<void>;
-  /**
-   * To be called when the call is requeued. Leaves its answer to others, if there is one, or
-   * forgets the run of a repeatable call.
-   */
+  /** Call when requeuing. Hands over the answer, or removes the run mark of a repeatable call. */
   release(): Promise<void>;
 }
 
-/** A call whose history was read. */
+/** A claim whose history was read. */
 export interface Claimed {
   readonly claim: Pick<CallClaim, "begin" | "isCertain">;
   readonly mayHaveStarted: boolean;
 }
 
-/** Makes the claims of one worker. Its owner disposes it after the last call. */
+/** Creates the claims of one worker. The owner disposes it after the last call. */
 export interface Claims extends AsyncDisposable {
   /** @param entry the deliveries of the call */
   open(
@@ -83,7 +74,7 @@ export interface Claims extends AsyncDisposable {
   ): CallClaim;
 }
 
-/** The call was not started here: another worker runs it, or will get it from the broker. */
+/** This worker does not start the call: another worker runs it, or the broker redelivers it. */
 export class NotStartedError extends Error {
   constructor(message: string) {
     super(message);
@@ -91,11 +82,11 @@ export class NotStartedError extends Error {
   }
 }
 
-/** Claims without a store that workers share: each delivery of a call may have been a run. */
+/** Claims without a shared store: each former delivery counts as a possible run. */
 export const guessedClaims: Claims = {
   open: (_key, delivery, { isLost }) => ({
     isCertain: false,
-    isTaken: false,
+    isSuperseded: false,
     history: () =>
       Promise.resolve({
         kind: "open",

@@ -1,5 +1,5 @@
 /**
- * The ledger of a worker's running and answered calls: a redelivered call does not run again.
+ * The ledger of a worker's running and answered calls, so that a redelivered call runs once.
  */
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -7,19 +7,16 @@ import type { Delivery } from "../../broker/broker.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { EncodedResponse } from "../answers.ts";
 
-/** Answers that are remembered at most; the least recently used are dropped. */
+/** Most remembered answers; the ledger drops the least recently used. */
 export const maxRememberedAnswers = 10_000;
 
-/** Bytes of all remembered answers; the least recently used are dropped. */
+/** Bytes of all remembered answers; the ledger drops the least recently used. */
 export const maxRememberedBytes = 32 * 1024 * 1024;
 
-/**
- * Milliseconds for which an answer is remembered: longer than a broker takes to redeliver what a
- * lost connection left, and a worker to connect again.
- */
+/** Lifetime of an answer in milliseconds: longer than reconnecting and redelivery take. */
 export const rememberedMs = 15 * 60_000;
 
-/** Deliveries of one running call that are settled with it; the oldest beyond that, before. */
+/** Most unsettled deliveries of one running call; the ledger settles the oldest beyond. */
 export const maxDeliveriesOfCall = 16;
 
 /**
@@ -30,32 +27,31 @@ export function deduplicationKey(
   { topic, payload }: Pick<Delivery, "topic" | "payload">,
   replyTo: string,
 ): string {
-  // No topic that a call is answered on has a control character.
+  // Reply topics have no control characters, so the separator is unambiguous.
   return createHash("sha256").update(`${replyTo}\n${topic}\n`).update(payload).digest("base64");
 }
 
 /** State of a call when a delivery of it arrives. */
 export type KnownCall =
-  /** Unknown: the caller handles the call and ends the entry. */
+  /** The caller of `receive` handles the call and ends the entry. */
   | { readonly state: "new"; readonly entry: RunningEntry }
-  /** This worker handles it; the delivery is settled with the call. */
+  /** The delivery is settled with the running call. */
   | { readonly state: "running" }
-  /** This worker has answered it. */
   | { readonly state: "answered"; readonly response: EncodedResponse };
 
-/** A running call, owned by its handler. Disposing forgets a call that was not ended. */
+/** A running call. Its handler disposes it, which removes a call that did not end. */
 export interface RunningEntry extends Disposable {
-  /** Whether every connection that delivered the call is lost, so that the broker redelivers it. */
+  /** Whether all connections that delivered the call are lost, so that the broker redelivers. */
   isLost(): boolean;
-  /** Whether the call was delivered again, so that another worker may have run it meanwhile. */
+  /** Whether later deliveries replaced the first, so that another worker may have run the call. */
   cameAgain(): boolean;
-  /** Ends the call with the answer to remember. Returns its deliveries, which the caller settles. */
+  /** Remembers the answer. Returns the deliveries for the caller to settle. */
   end(remembered: EncodedResponse | undefined): readonly Delivery[];
 }
 
-/** The ledger of one worker, in memory. The consumer bounds the running calls. */
+/** In memory. The consumer bounds the running calls. */
 export class Ledger {
-  /** Deliveries of each call, in the order of their arrival. */
+  /** Deliveries by call, in order of arrival. */
   readonly #running = new Map<string, Set<Delivery>>();
   readonly #answered: LRUCache<string, EncodedResponse>;
 
@@ -75,7 +71,6 @@ export class Ledger {
     return this.#answered.size;
   }
 
-  /** Whether a call is being handled here. */
   isRunning(key: string): boolean {
     return this.#running.has(key);
   }
@@ -89,7 +84,7 @@ export class Ledger {
         const isOneTooMany = deliveries.size > maxDeliveriesOfCall;
         if (former.isLost !== true && !isOneTooMany) continue;
         deliveries.delete(former);
-        letGo(former);
+        settleLost(former);
       }
       return { state: "running" };
     }
@@ -98,7 +93,7 @@ export class Ledger {
     return { state: "new", entry: this.#open(key, delivery) };
   }
 
-  /** Replaces the remembered answer of a call, which is remembered no longer for that. */
+  /** Replaces the remembered answer without extending its lifetime. */
   update(key: string, response: EncodedResponse): void {
     if (this.#answered.has(key)) this.#answered.set(key, response, { noUpdateTTL: true });
   }
@@ -120,7 +115,7 @@ export class Ledger {
   }
 }
 
-/** A lost delivery cannot be settled: the broker has redelivered it. */
-function letGo(delivery: Delivery): void {
+/** Settling a lost delivery has no effect at the broker. */
+function settleLost(delivery: Delivery): void {
   delivery.settle("accepted").catch(() => undefined);
 }

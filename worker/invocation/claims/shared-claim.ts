@@ -1,94 +1,87 @@
 /**
- * One call that this worker handles, by the marks that the workers of its group share.
+ * The claim of one call, by marks in the store that the workers of a group share.
  */
 import type { MarkStore } from "../../artifacts/marks.ts";
 import type { Delivery } from "../../broker/broker.ts";
 import type { Clock } from "../../support/clock.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import { CallMarks, type UseMarks } from "./call-marks.ts";
+import { CallMarks, type MarkedState, type UseMarks } from "./call-marks.ts";
 import { OvertakenError } from "../answers.ts";
 import { type CallClaim, type CallHistory, NotStartedError } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
 import { isRedelivery, mayHaveStarted } from "./redelivery.ts";
 
 /**
- * Milliseconds before the marks of a call that came again are read, and as many more by chance: its
- * former worker notices the loss and marks the run, and this connection proves itself.
+ * Milliseconds before reading the marks of a redelivered call, with up to as much jitter. Meanwhile
+ * its former worker notices the lost connection and marks the run.
  */
 export const settlingMs = 1_000;
-/** Milliseconds between two looks at a run of another worker. */
-export const lookMs = 500;
-/**
- * Milliseconds without a touch after which a mark is one of a dead worker, by the store's clock.
- */
+/** Milliseconds between polls of another worker's mark. */
+export const pollMs = 500;
+/** Age in milliseconds, by the store's clock, at which a mark belongs to a dead worker. */
 export const goneMs = 10_000;
 /**
- * Milliseconds of looks without a touch, which it takes besides: more than between two touches,
- * since clocks jump, and workers stand still together.
+ * Milliseconds of polling without a touch, required besides the age: clocks jump, and workers
+ * stall together. More than {@link touchMs}.
  */
 export const quietEnoughMs = 4_000;
-/** Milliseconds between two touches. */
+/** Milliseconds between heartbeats of a mark. */
 export const touchMs = 3_000;
-/**
- * Milliseconds after its end for which a run is kept alive while its answer waits for the broker.
- */
+/** Milliseconds of heartbeats for a finished run whose answer waits for the broker. */
 export const unpublishedMs = 60_000;
 
-const nothing = new Uint8Array();
-
-/** What claims work with. */
+/** Dependencies of claims. */
 export interface SharedClaimsParts {
   readonly marks: MarkStore;
-  /** Whether the broker may deliver an answered call again, to any worker. */
+  /** Whether the broker may replay an answered call to any worker. */
   readonly mayReplay?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Milliseconds between two looks at the own runs. */
-  readonly tickMs?: number;
+  /** Milliseconds between checks for due heartbeats. */
+  readonly refreshMs?: number;
 }
 
-/** The part of a worker's claims that each of them uses. */
-export interface ClaimKeeper {
+/** The worker's part that its claims use. */
+export interface ClaimContext {
   readonly parts: SharedClaimsParts;
-  /** The claims whose runs are looked at. */
+  /** Claims with a heartbeat. */
   readonly started: Set<SharedClaim>;
-  /** Waits after a stall of this process. Resolves to whether it waited. */
-  prove(signal: AbortSignal): Promise<boolean>;
+  /** After a stall: waits until a lost connection would show. Resolves to whether it waited. */
+  awaitStable(signal: AbortSignal): Promise<boolean>;
   readonly use: UseMarks;
-  /** Runs an operation whose failure is only logged. */
-  keep(operation: () => Promise<unknown>): Promise<void>;
+  /** Runs an operation and logs its failure. */
+  logFailure(operation: () => Promise<unknown>): Promise<void>;
 }
 
-/** The claim of a call; see {@link CallClaim}. */
 export class SharedClaim implements CallClaim {
   readonly isCertain = true;
-  isTaken = false;
-  readonly #claims: ClaimKeeper;
+  isSuperseded = false;
+  readonly #claims: ClaimContext;
   readonly #marks: CallMarks;
-  /** Whether a replay may have brought the call. */
+  /** Whether the delivery may be a replay. */
   readonly #mayBeReplayed: boolean;
   readonly #entry: Pick<RunningEntry, "isLost" | "cameAgain">;
   /** Whether another worker may know of the call. */
   #isContested: boolean;
   #isRepeatable = false;
-  /** By others. */
+  /** Of other workers. */
   #runs = 0;
-  /** The own run that has a mark. */
+  /** This worker's run, if marked. */
   #ownRun: number | undefined;
   #touchedMs = -Infinity;
   #aliveUntilMs = Infinity;
   /** Whether an answer waits for the broker. */
   #isPublishing = false;
-  /** That answer, as long as it can be left to another worker. */
+  /** That answer, until it is handed over. */
   #unpublished: Uint8Array | undefined;
-  /** Whether others may publish the answer. */
-  #isLeft = false;
+  /** Whether other workers may publish the answer. */
+  #isHandedOver = false;
   readonly #overtaken = new AbortController();
-  #looking: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
 
   constructor(
-    claims: ClaimKeeper,
+    claims: ClaimContext,
     call: string,
     delivery: Delivery,
     entry: Pick<RunningEntry, "isLost" | "cameAgain">,
@@ -104,43 +97,43 @@ export class SharedClaim implements CallClaim {
   async history(signal: AbortSignal, isUrgent: boolean): Promise<CallHistory> {
     if (!this.#isContested) return { kind: "open", runs: 0, mayHaveStarted: false };
     const { clock } = this.#claims.parts;
-    const pauseMs = this.isTaken ? lookMs : settlingMs * (1 + Math.random());
-    this.isTaken = false;
+    const pauseMs = this.isSuperseded ? pollMs : settlingMs * (1 + Math.random());
+    this.isSuperseded = false;
     if (!isUrgent) await clock.sleep(pauseMs, signal);
-    let [seen, quietMs, lookedMs] = ["", 0, clock.monotonicMs()];
+    let [seen, quietMs, polledMs] = ["", 0, clock.monotonicMs()];
     for (;;) {
       this.#requireDelivery();
-      const found = await this.#find(signal);
+      const found = await this.#poll(signal);
       if (found.kind === "answered") return found;
       if (found.kind === "unpublished") {
-        // Its worker may be back in a moment, and publish the answer itself.
+        // Its worker may reconnect and publish the answer itself.
         const { kind, answer } = found;
         if (isUrgent || found.ageMs >= goneMs) return { kind, answer };
-        await clock.sleep(lookMs, signal);
+        await clock.sleep(pollMs, signal);
         continue;
       }
       const { runs } = found;
       if (found.stamp === undefined) return { kind: "open", runs, mayHaveStarted: false };
-      // Time in which nothing was looked at says nothing of the other worker.
+      // A stall of this process is no silence of the other worker.
       const nowMs = clock.monotonicMs();
       const now = `${runs} ${found.stamp}`;
-      quietMs = now === seen ? quietMs + Math.min(nowMs - lookedMs, 2 * lookMs) : 0;
-      [seen, lookedMs] = [now, nowMs];
+      quietMs = now === seen ? quietMs + Math.min(nowMs - polledMs, 2 * pollMs) : 0;
+      [seen, polledMs] = [now, nowMs];
       const isGone = quietMs >= quietEnoughMs && found.ageMs >= goneMs;
       if (isUrgent || isGone) return { kind: "open", runs, mayHaveStarted: true };
-      await clock.sleep(lookMs, signal);
+      await clock.sleep(pollMs, signal);
     }
   }
 
   async begin(isRepeatable: boolean, signal: AbortSignal): Promise<void> {
     this.#isRepeatable = isRepeatable;
-    await this.#claims.prove(signal);
+    await this.#claims.awaitStable(signal);
     this.#requireDelivery();
-    // Another worker may have had it while it waited here.
-    if (!this.#isContested && this.#entry.cameAgain()) this.#take();
+    // Another worker may have received the call while it waited for a slot.
+    if (!this.#isContested && this.#entry.cameAgain()) this.#supersede();
     if (this.#isContested || !isRepeatable) {
       await this.#create();
-      await this.#proveMarked(signal);
+      await this.#confirmMark(signal);
     }
     this.#claims.started.add(this);
   }
@@ -154,47 +147,46 @@ export class SharedClaim implements CallClaim {
     [this.#isPublishing, this.#unpublished] = [true, payload];
     if (this.#entry.isLost()) this.#touchedMs = -Infinity;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
-    // A connection that was lost just before the end: the answer waits for the next one.
-    if (this.#claims.started.has(this)) await this.look(clock.monotonicMs());
+    // With a lost connection the answer waits for the next one.
+    if (this.#claims.started.has(this)) await this.refresh(clock.monotonicMs());
     if (this.#ownRun === undefined && !this.#isContested) return false;
     let answer: Uint8Array | undefined;
-    await this.#claims.keep(async () => (answer = await this.#marks.answer()));
+    await this.#claims.logFailure(async () => (answer = await this.#marks.answer()));
     return answer !== undefined;
   }
 
   async answered(payload: Uint8Array): Promise<void> {
     [this.#isPublishing, this.#unpublished] = [false, undefined];
     if (this.#ownRun !== undefined || this.#isContested || this.#entry.isLost()) {
-      await this.#claims.keep(() => this.#marks.keepAnswer(payload));
+      await this.#claims.logFailure(() => this.#marks.keepAnswer(payload));
     } else if (this.#claims.parts.mayReplay === true) {
-      // Costs less than a mark with the answer: the call may run again, and replays are rare.
-      await this.#claims.keep(() => this.#marks.note());
+      // Cheaper than a mark with the answer: replays are rare.
+      await this.#claims.logFailure(() => this.#marks.note());
     }
   }
 
   async release(): Promise<void> {
     this.#claims.started.delete(this);
-    await this.#looking;
+    await this.#refreshing;
     this.#isPublishing = false;
-    if (!this.#isLeft) await this.#claims.keep(() => this.#leaveAnswer());
-    if (this.#isRepeatable && !this.#isLeft) await this.#removeMark();
+    if (!this.#isHandedOver) await this.#claims.logFailure(() => this.#handOver());
+    if (this.#isRepeatable && !this.#isHandedOver) await this.#removeMark();
   }
 
-  /** Keeps an answer that waits for the broker alive so much longer: this process stood still. */
-  wait(pausedMs: number): void {
+  /** Extends the heartbeats of a waiting answer by a stall of this process. */
+  extend(pausedMs: number): void {
     this.#aliveUntilMs += pausedMs;
   }
 
   /**
-   * Touches the mark of the own run, or makes one when the broker hands the call to others. Leaves
-   * them an answer that waits for the broker, and gives it up when they have answered. Never
-   * rejects.
+   * Touches the run's mark, or creates it after the connection is lost. Hands over an answer that
+   * waits for the broker, or cancels it after another worker's answer. Never rejects.
    */
-  look(nowMs: number): Promise<void> {
-    this.#looking ??= this.#claims
-      .keep(() => this.#keepAlive(nowMs))
-      .finally(() => (this.#looking = undefined));
-    return this.#looking;
+  refresh(nowMs: number): Promise<void> {
+    this.#refreshing ??= this.#claims
+      .logFailure(() => this.#keepAlive(nowMs))
+      .finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
   }
 
   [Symbol.dispose](): void {
@@ -209,29 +201,29 @@ export class SharedClaim implements CallClaim {
       if ((await this.#marks.answer()) !== undefined) {
         return this.#overtaken.abort(new OvertakenError());
       }
-      if (this.#isLeft || (await this.#leaveAnswer())) return;
+      if (this.#isHandedOver || (await this.#handOver())) return;
     }
     if (nowMs > this.#aliveUntilMs) return;
     if (this.#ownRun !== undefined) {
       this.#touchedMs = nowMs;
       await this.#marks.touch(this.#ownRun);
     } else if (!this.#isContested && isLost) {
-      // Made once: a worker that was faster runs the call, too.
+      // One attempt: a worker that marked the run first runs the call, too.
       this.#isContested = true;
       if (await this.#marks.begin(1)) [this.#ownRun, this.#touchedMs] = [1, nowMs];
     }
   }
 
-  /** Resolves to whether others may publish the answer from now on. */
-  async #leaveAnswer(): Promise<boolean> {
+  /** Resolves to whether other workers may publish the answer. */
+  async #handOver(): Promise<boolean> {
     if (this.#unpublished === undefined) return false;
-    this.#isLeft = await this.#marks.keepUnpublished(this.#unpublished);
+    this.#isHandedOver = await this.#marks.keepUnpublished(this.#unpublished);
     this.#unpublished = undefined;
-    if (this.#isLeft) this.#isContested = true;
-    return this.#isLeft;
+    if (this.#isHandedOver) this.#isContested = true;
+    return this.#isHandedOver;
   }
 
-  /** Is not broken off: whoever leaves a mark behind has to know of it. */
+  /** Ignores the signal: an aborted attempt might leave a mark unnoticed. */
   async #create(): Promise<void> {
     const { clock, log } = this.#claims.parts;
     const run = this.#runs + 1;
@@ -243,15 +235,15 @@ export class SharedClaim implements CallClaim {
       logEvent(log, "mark.write_failed", { err: error });
       return;
     }
-    if (!isOwn) this.#take();
+    if (!isOwn) this.#supersede();
     this.#ownRun = run;
     this.#touchedMs = clock.monotonicMs();
   }
 
-  /** The disk may have held this process up; a run that does not begin then leaves no mark. */
-  async #proveMarked(signal: AbortSignal): Promise<void> {
+  /** Removes the mark of a run that cannot start after a stall on the disk. */
+  async #confirmMark(signal: AbortSignal): Promise<void> {
     try {
-      if (await this.#claims.prove(signal)) this.#requireDelivery();
+      if (await this.#claims.awaitStable(signal)) this.#requireDelivery();
       signal.throwIfAborted();
     } catch (error) {
       await this.#removeMark();
@@ -263,32 +255,15 @@ export class SharedClaim implements CallClaim {
     const run = this.#ownRun;
     if (run === undefined) return;
     this.#ownRun = undefined;
-    await this.#claims.keep(() => this.#marks.forget(run));
+    await this.#claims.logFailure(() => this.#marks.forget(run));
   }
 
-  /** What is there now; what cannot be read is a run without an end. */
-  async #find(signal: AbortSignal): Promise<
-    | {
-        readonly kind: "open";
-        readonly runs: number;
-        readonly stamp: string | undefined;
-        readonly ageMs: number;
-      }
-    | { readonly kind: "unpublished"; readonly answer: Uint8Array; readonly ageMs: number }
-    | Extract<CallHistory, { kind: "answered" }>
-  > {
+  /** Reads the marks. An unreadable mark counts as a run without an end. */
+  async #poll(signal: AbortSignal): Promise<MarkedState> {
     try {
-      const answer = await this.#marks.answer(signal);
-      if (answer !== undefined) return answered(answer);
-      if (this.#mayBeReplayed && (await this.#marks.isNoted(signal))) return answered(nothing);
-      const unpublished = await this.#marks.unpublished(signal);
-      if (unpublished !== undefined) {
-        const { content, ageMs } = unpublished;
-        return { kind: "unpublished", answer: content, ageMs };
-      }
-      const { runs, last } = await this.#marks.runs(signal);
-      this.#runs = runs;
-      return { kind: "open", runs, stamp: last?.stamp, ageMs: last?.ageMs ?? 0 };
+      const state = await this.#marks.state(signal, this.#mayBeReplayed);
+      if (state.kind === "open") this.#runs = state.runs;
+      return state;
     } catch (error) {
       signal.throwIfAborted();
       logEvent(this.#claims.parts.log, "mark.read_failed", { err: error });
@@ -296,9 +271,8 @@ export class SharedClaim implements CallClaim {
     }
   }
 
-  /** Has the history read again. */
-  #take(): never {
-    this.isTaken = true;
+  #supersede(): never {
+    this.isSuperseded = true;
     this.#isContested = true;
     throw new NotStartedError("another worker may run the call");
   }
@@ -306,8 +280,4 @@ export class SharedClaim implements CallClaim {
   #requireDelivery(): void {
     if (this.#entry.isLost()) throw new NotStartedError("the connection of the call is lost");
   }
-}
-
-function answered(answer: Uint8Array): Extract<CallHistory, { kind: "answered" }> {
-  return { kind: "answered", answer: answer.byteLength === 0 ? undefined : answer };
 }

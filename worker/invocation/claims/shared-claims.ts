@@ -1,9 +1,8 @@
 /**
- * Claims as marks in the store that the workers of a group share. The mark of a run is touched as
- * long as its worker lives.
+ * Claims as marks in the store that the workers of a group share, with a heartbeat per run.
  *
- * The first run of a repeatable call has a mark only when its connection is lost, so that the usual
- * call costs nothing. docs/adr/0004 has the reasons.
+ * The first run of a repeatable call gets a mark only after its connection is lost, so that the
+ * usual call costs nothing. docs/adr/0004 has the reasons.
  */
 import type { MarkStore } from "../../artifacts/marks.ts";
 import { StoreError } from "../../artifacts/store.ts";
@@ -15,29 +14,26 @@ import { noteEnding } from "./call-marks.ts";
 import { type Claims, guessedClaims } from "./claims.ts";
 import type { RunningEntry } from "./ledger.ts";
 import {
-  type ClaimKeeper,
+  type ClaimContext,
   SharedClaim,
   type SharedClaimsParts,
   settlingMs,
 } from "./shared-claim.ts";
 
-/** Milliseconds between two looks at the own runs. */
-const defaultTickMs = 250;
-/** A tick that comes so much later, in milliseconds, means that this process stood still. */
+/** Milliseconds between checks for due heartbeats. */
+const defaultRefreshMs = 250;
+/** Milliseconds between checks that mean a stall of this process. */
 export const stallMs = 5_000;
-/** Milliseconds that marks are kept: an outage of a weekend. */
+/** Lifetime of marks in milliseconds: an outage of a weekend. */
 export const markLifetimeMs = 72 * 60 * 60_000;
-/** Milliseconds that notes are kept: calls are younger when a replay is not too late for them. */
+/** Lifetime of notes in milliseconds: older calls are past their deadline in a replay. */
 export const noteLifetimeMs = 2 * 60 * 60_000;
-/** Milliseconds from the start to the first sweep, and between two. */
+/** Milliseconds before the first sweep, and between sweeps. */
 export const sweepMs = 60 * 60_000;
 /** Milliseconds for one operation on marks. */
 const operationMs = 10_000;
 
-/**
- * Claims by what the workers of the group share. Without shared marks, or other workers, they are
- * guesses. The caller owns them.
- */
+/** Shared claims; guessed ones without a shared store or redelivery. The caller owns them. */
 export function openClaims(
   marks: MarkStore | undefined,
   { redelivers, mayReplay = false }: Pick<BrokerSession, "redelivers" | "mayReplay">,
@@ -47,23 +43,22 @@ export function openClaims(
   return new SharedClaims({ marks, mayReplay, clock, log });
 }
 
-/** The claims of one worker. */
-export class SharedClaims implements Claims, ClaimKeeper {
+export class SharedClaims implements Claims, ClaimContext {
   readonly parts: SharedClaimsParts;
-  /** The claims whose runs are looked at, until they are disposed. */
+  /** Claims with a heartbeat, until their disposal. */
   readonly started = new Set<SharedClaim>();
   readonly #timer: NodeJS.Timeout;
   readonly #stopped = new AbortController();
   readonly #pending = new Set<Promise<void>>();
-  #tickedMs: number;
+  #refreshedMs: number;
   #sweptMs: number;
-  #provenMs = -Infinity;
+  #stableAtMs = -Infinity;
 
   constructor(parts: SharedClaimsParts) {
     this.parts = parts;
-    this.#tickedMs = parts.clock.monotonicMs();
-    this.#sweptMs = this.#tickedMs;
-    this.#timer = setInterval(() => this.tick(), parts.tickMs ?? defaultTickMs).unref();
+    this.#refreshedMs = parts.clock.monotonicMs();
+    this.#sweptMs = this.#refreshedMs;
+    this.#timer = setInterval(() => this.refresh(), parts.refreshMs ?? defaultRefreshMs).unref();
   }
 
   open(
@@ -74,36 +69,33 @@ export class SharedClaims implements Claims, ClaimKeeper {
     return new SharedClaim(this, Buffer.from(key, "base64").toString("hex"), delivery, entry);
   }
 
-  /** Looks at the own runs, and at the clock. */
-  tick(): void {
+  /** Detects stalls, sends due heartbeats and sweeps. */
+  refresh(): void {
     const nowMs = this.parts.clock.monotonicMs();
-    const pausedMs = nowMs - this.#tickedMs;
+    const pausedMs = nowMs - this.#refreshedMs;
     if (pausedMs > stallMs) {
-      this.#provenMs = nowMs + settlingMs;
-      for (const claim of this.started) claim.wait(pausedMs);
+      this.#stableAtMs = nowMs + settlingMs;
+      for (const claim of this.started) claim.extend(pausedMs);
     }
-    this.#tickedMs = nowMs;
-    for (const claim of this.started) void claim.look(nowMs);
+    this.#refreshedMs = nowMs;
+    for (const claim of this.started) void claim.refresh(nowMs);
     if (nowMs - this.#sweptMs < sweepMs) return;
     this.#sweptMs = nowMs;
-    void this.keep(() => this.parts.marks.sweep(lifetimeMs, this.#stopped.signal));
+    void this.logFailure(() => this.parts.marks.sweep(lifetimeMs, this.#stopped.signal));
   }
 
-  /**
-   * After this process stood still: waits until a connection that was lost meanwhile says so.
-   * Resolves to whether it waited.
-   */
-  async prove(signal: AbortSignal): Promise<boolean> {
+  /** After a stall: waits until a lost connection would show. Resolves to whether it waited. */
+  async awaitStable(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.parts;
-    // What waits for the disk wakes before a timer does.
-    if (clock.monotonicMs() - this.#tickedMs > stallMs) this.tick();
-    const leftMs = this.#provenMs - clock.monotonicMs();
+    // Disk callbacks run before the timer does.
+    if (clock.monotonicMs() - this.#refreshedMs > stallMs) this.refresh();
+    const leftMs = this.#stableAtMs - clock.monotonicMs();
     if (leftMs <= 0) return false;
     await clock.sleep(leftMs, signal);
     return true;
   }
 
-  /** One operation on marks. A store that hangs must not hold a call for ever. */
+  /** Bounds one operation on marks, so that a hanging store does not block a call. */
   readonly use = async <T>(
     operation: (marks: MarkStore, signal: AbortSignal) => Promise<T>,
     signal?: AbortSignal,
@@ -120,8 +112,8 @@ export class SharedClaims implements Claims, ClaimKeeper {
     }
   };
 
-  /** Runs an operation whose failure changes nothing for the call. */
-  keep(operation: () => Promise<unknown>): Promise<void> {
+  /** Runs an operation whose failure does not change the call; logs the failure. */
+  logFailure(operation: () => Promise<unknown>): Promise<void> {
     const kept = operation().then(
       () => undefined,
       (error: unknown) => {

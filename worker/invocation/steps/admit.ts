@@ -1,6 +1,5 @@
 /**
- * What a call has to pass before it takes a slot. A new check of calls is one more entry of the
- * chain.
+ * Admission of a call before it takes a slot. A new check is one more entry of the chain.
  */
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
@@ -12,13 +11,13 @@ import type { CallRecord } from "../call-record.ts";
 import { type CallTimes, type TimeBounds, callTimes } from "../limits.ts";
 import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
 
-/** What a call is admitted with. */
+/** Dependencies of {@link admit}. */
 export interface AdmitParts extends ResolveParts {
   readonly times: TimeBounds;
   readonly clock: Clock;
 }
 
-/** A call with everything that its request names. */
+/** A call with its resolved tool, profile and times. */
 export interface AdmittedCall {
   readonly invocation: Invocation;
   readonly tool: ToolEntry;
@@ -26,7 +25,6 @@ export interface AdmittedCall {
   readonly times: CallTimes;
 }
 
-/** A call that is checked. */
 interface Candidate extends AdmittedCall {
   /** Epoch milliseconds. */
   readonly nowMs: number;
@@ -40,8 +38,7 @@ const chain: readonly AdmissionCheck[] = [
 ];
 
 /**
- * Admits a call. Throws InvocationError `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`,
- * or CallTooOld.
+ * Throws InvocationError `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`, or CallTooOld.
  */
 export async function admit(
   parts: AdmitParts,
@@ -51,7 +48,7 @@ export async function admit(
 ): Promise<AdmittedCall> {
   const tool = resolveTool(parts, invocation.toolName, mayHaveStarted);
   record.resolved(tool);
-  // Before everything else that may be wrong with it: the call may have had its effect.
+  // Before all other refusals: the call may have had its effect.
   requireRepeatable(tool, mayHaveStarted);
   const profile = resolveProfile(parts, tool, invocation);
   const times = callTimes(tool, invocation, parts.times);

@@ -1,5 +1,5 @@
 /**
- * Room for one more call: a slot, and free disk.
+ * Capacity for one more call: a slot, and free disk.
  */
 import { statfs } from "node:fs/promises";
 import type { ToolEntry } from "../../manifest/manifest.ts";
@@ -10,10 +10,10 @@ import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
 
-/** Milliseconds for which a look at the disk counts. */
-const maxDiskLookAgeMs = 200;
+/** Milliseconds for which a sample of the disk is valid. */
+const maxSampleAgeMs = 200;
 
-/** What there is. */
+/** Dependencies: slots and disk. */
 export interface CapacityParts {
   /** The slots of a queue. */
   readonly slotsOf: (queue: string) => Semaphore;
@@ -23,7 +23,7 @@ export interface CapacityParts {
   readonly minFreeDiskBytes: number;
 }
 
-/** What ends the waiting. */
+/** Signals that end the wait. */
 interface WaitContext {
   readonly signal: AbortSignal;
   readonly waitSignal: AbortSignal;
@@ -31,9 +31,8 @@ interface WaitContext {
 }
 
 /**
- * Waits for a slot, as long as a tool that then starts could still be answered. The caller gives it
- * back. Throws InvocationError `RESOURCE_EXHAUSTED` when too many wait, TimeLimitReached when the
- * time is over.
+ * Waits for a slot while an answer can still arrive in time. The caller disposes the lease. Throws
+ * InvocationError `RESOURCE_EXHAUSTED` when too many calls wait, or TimeLimitReached.
  */
 export async function leaseSlot(
   { slotsOf, clock }: Pick<CapacityParts, "slotsOf" | "clock">,
@@ -43,16 +42,16 @@ export async function leaseSlot(
 ): Promise<Disposable> {
   const waitMs = remainingLimitMs(times, clock.nowMs());
   if (waitMs <= 0) throw new TimeLimitReached();
-  const given = [signal, waitSignal];
-  for (const { aborted, reason } of given) if (aborted) throw reason;
+  const signals = [signal, waitSignal];
+  for (const { aborted, reason } of signals) if (aborted) throw reason;
   const slots = slotsOf(queue);
   const free = slots.tryAcquire();
   if (free !== undefined) return free;
-  // Not the agent's own deadline: the answer must still find it waiting.
+  // Before the agent's deadline, so that the answer arrives in time.
   const over = AbortSignal.timeout(waitMs);
   logEvent(log, "call.no_free_slot", { running: slots.inUse, waiting: slots.waiting });
   try {
-    return await slots.acquire(AbortSignal.any([...given, over]));
+    return await slots.acquire(AbortSignal.any([...signals, over]));
   } catch (error) {
     if (error instanceof SemaphoreFullError) {
       throw new InvocationError(
@@ -66,9 +65,7 @@ export async function leaseSlot(
   }
 }
 
-/**
- * Throws InvocationError `RESOURCE_EXHAUSTED` when the file system of work directories is too full.
- */
+/** Throws InvocationError `RESOURCE_EXHAUSTED` below the least free space for work directories. */
 export async function requireFreeDisk({
   disk,
   minFreeDiskBytes,
@@ -81,38 +78,36 @@ export async function requireFreeDisk({
   );
 }
 
-/** Bytes that are free on the file system of a directory, as they were a moment ago. */
+/** Free bytes on the file system of a directory, sampled every 200 ms at most. */
 export class FreeDisk {
   readonly #directory: string;
   readonly #clock: Pick<Clock, "monotonicMs">;
   #freeBytes = 0;
   /** On the monotonic clock. */
-  #lookedAtMs = -Infinity;
-  #look: Promise<void> | undefined;
+  #sampledAtMs = -Infinity;
+  #sampling: Promise<void> | undefined;
 
   constructor(directory: string, clock: Pick<Clock, "monotonicMs">) {
     this.#directory = directory;
     this.#clock = clock;
   }
 
-  /**
-   * Looks anew when the last look is too old to count, and for the next one when it soon will be.
-   */
+  /** Waits for a new sample when the last is too old; refreshes ahead at half that age. */
   async bytes(): Promise<number> {
-    const ageMs = this.#clock.monotonicMs() - this.#lookedAtMs;
-    if (ageMs > maxDiskLookAgeMs) await this.#lookNow();
-    else if (ageMs > maxDiskLookAgeMs / 2) this.#lookNow().catch(() => undefined);
+    const ageMs = this.#clock.monotonicMs() - this.#sampledAtMs;
+    if (ageMs > maxSampleAgeMs) await this.#sample();
+    else if (ageMs > maxSampleAgeMs / 2) this.#sample().catch(() => undefined);
     return this.#freeBytes;
   }
 
-  #lookNow(): Promise<void> {
-    this.#look ??= this.#statfs().finally(() => (this.#look = undefined));
-    return this.#look;
+  #sample(): Promise<void> {
+    this.#sampling ??= this.#statfs().finally(() => (this.#sampling = undefined));
+    return this.#sampling;
   }
 
   async #statfs(): Promise<void> {
     const { bavail, bsize } = await statfs(this.#directory);
     this.#freeBytes = bavail * bsize;
-    this.#lookedAtMs = this.#clock.monotonicMs();
+    this.#sampledAtMs = this.#clock.monotonicMs();
   }
 }

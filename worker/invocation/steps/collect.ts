@@ -1,5 +1,5 @@
 /**
- * Saves what a tool left in `output/` as artifacts.
+ * Saves the files that a tool left in `output/` as artifacts.
  */
 import { guessMimeType } from "../../artifacts/mime.ts";
 import { artifactKey, quote } from "../../artifacts/scope.ts";
@@ -25,15 +25,13 @@ export const maxOutputFiles = 100;
 /** Bytes of all output files of one call, in multiples of the profile's largest file. */
 const maxTotalFileSizes = 4;
 
-/** Names of left-out outputs that are logged: a tool chooses them, and how many there are. */
+/** Bounds the names in the log, which the tool chooses. */
 const maxLoggedNames = 10;
 
-/**
- * Milliseconds in which a call that fails takes back what it has saved; its answer waits for that.
- */
-const takeBackTimeoutMs = 5_000;
+/** Milliseconds for deleting the outputs of a failed call, for which its answer waits. */
+const rollbackTimeoutMs = 5_000;
 
-/** Where outputs go and what bounds them. */
+/** Destination and bounds of outputs. */
 export interface Collection {
   readonly store: Pick<ArtifactStore, "save" | "deleteVersion">;
   readonly scope: ArtifactScope;
@@ -42,28 +40,25 @@ export interface Collection {
   readonly log: Logger;
 }
 
-/** An output that has passed every check but has not been saved. */
+/** An output that has passed every check and is not saved yet. */
 export interface CheckedOutput extends Omit<CreatedArtifact, "version"> {
   readonly handle: LeftFile["handle"];
 }
 
 /**
- * The regular files directly in `output/`, which are opened from now on. To be made when no process
- * of the sandbox is alive. Its owner disposes it, which closes them.
+ * Opens the regular files directly in `output/`. Create it after the last process of the sandbox
+ * has ended. Disposing closes the files.
  */
 export class Outputs implements AsyncDisposable {
   readonly #left: Promise<LeftOutputs>;
 
   constructor(workDir: Pick<WorkDir, "leftOutputs">) {
     this.#left = workDir.leftOutputs(maxOutputFiles + 1);
-    // Whoever asks for them is told.
+    // `left` rejects.
     this.#left.catch(() => undefined);
   }
 
-  /**
-   * Waits until they are open. Throws InvocationError `ARTIFACT_ERROR` when the directory cannot be
-   * read.
-   */
+  /** Throws InvocationError `ARTIFACT_ERROR` for an unreadable directory. */
   async left(): Promise<LeftOutputs> {
     try {
       return await this.#left;
@@ -79,8 +74,8 @@ export class Outputs implements AsyncDisposable {
 }
 
 /**
- * Checks names, number and sizes of all outputs, so that none is saved of a call that one of them
- * fails. Throws InvocationError `ARTIFACT_ERROR` naming the file.
+ * Checks names, number and sizes of all outputs before any is saved. Throws InvocationError
+ * `ARTIFACT_ERROR` naming the file.
  */
 export function checkOutputs(
   { files, skipped }: LeftOutputs,
@@ -101,8 +96,8 @@ export function checkOutputs(
 }
 
 /**
- * Saves outputs, in order of name. When one cannot be saved, or the signal aborts, takes back those
- * before it, and throws InvocationError `ARTIFACT_ERROR` naming the file, or the signal's reason.
+ * Saves outputs in order of name, all or none. Throws InvocationError `ARTIFACT_ERROR` naming the
+ * file, or the signal's reason.
  */
 export async function saveOutputs(
   outputs: readonly CheckedOutput[],
@@ -115,7 +110,7 @@ export async function saveOutputs(
       saved.push({ output, artifact: await save(output, collection, signal) });
     }
   } catch (error) {
-    await takeBack(saved, collection);
+    await rollBack(saved, collection);
     throw error;
   }
   return saved.map(({ output: { handle: _handle, ...facts }, artifact: { version } }) => ({
@@ -148,7 +143,7 @@ function checkSizes(files: readonly LeftFile[], maxFileBytes: number): void {
   }
   let totalBytes = 0;
   for (const { name, sizeBytes } of files) {
-    // The apparent size: a sparse file is as large to its reader as it says.
+    // The apparent size: readers of a sparse file get all of it.
     if (sizeBytes > maxFileBytes) {
       throw refused(
         `output ${quote(name)} has ${sizeBytes} bytes, at most ${maxFileBytes} are allowed`,
@@ -180,39 +175,38 @@ async function save(
 }
 
 /**
- * Deletes versions that nobody will be told of: agents count those of a file and of its
- * `.metadata.json` separately, and one too many would part them for good. What cannot be deleted in
- * time is logged, and stays.
+ * Deletes the versions of a failed call: agents count versions of a file and of its
+ * `.metadata.json` separately, and one extra would part them. Logs versions that remain.
  */
-async function takeBack(
+async function rollBack(
   saved: readonly SavedOutput[],
   { store, scope, clock, log }: Collection,
 ): Promise<void> {
-  const staying = new Set(saved);
+  const remaining = new Set(saved);
   const failures: unknown[] = [];
   const over = new AbortController();
   const deleting = saved.map(async (each) => {
     try {
       await store.deleteVersion(scope, each.output.filename, each.artifact, over.signal);
-      staying.delete(each);
+      remaining.delete(each);
     } catch (error) {
       failures.push(error);
     }
   });
-  await settlesWithin(Promise.all(deleting), takeBackTimeoutMs, clock);
+  await settlesWithin(Promise.all(deleting), rollbackTimeoutMs, clock);
   over.abort(new Error("the outputs of a failed call were not taken back in time"));
-  if (staying.size === 0) return;
-  const versions = [...staying].map(
+  if (remaining.size === 0) return;
+  const versions = [...remaining].map(
     ({ output, artifact }) => `${quote(output.filename)} version ${artifact.version}`,
   );
   logEvent(log, "outputs.not_deleted", {
     err: failures[0],
-    count: staying.size,
+    count: remaining.size,
     versions: versions.slice(0, maxLoggedNames),
   });
 }
 
-/** What the store refuses becomes an answer; everything else stays as it is. */
+/** Maps a StoreError to an answer; other errors pass. */
 function unsaved(name: string, error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
   return refused(`output ${quote(name)} could not be saved: ${error.message}`, error);

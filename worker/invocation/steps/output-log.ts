@@ -1,25 +1,22 @@
 /**
- * What a tool prints as lines of the debug log, while it runs.
+ * Streams the output of a running tool to the debug log.
  */
 import type { Execution } from "../../sandbox/sandbox.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 
-/**
- * Bytes of each stream of a call that are logged while it runs; the report has the end of what is
- * more.
- */
+/** Logged bytes per stream of a call; the report has the end of longer output. */
 const maxLoggedBytes = 1024 * 1024;
 
 type StreamName = "stdout" | "stderr";
 
-/** Logs the output of an execution, to its end, if the level is debug. */
+/** Logs the output of an execution at level debug. */
 export function logOutput(execution: Pick<Execution, StreamName>, log: Logger): void {
   if (!log.isLevelEnabled("debug")) return;
   for (const name of ["stdout", "stderr"] as const) {
     const logged = new LoggedStream(name, log);
-    execution[name].on("data", (chunk: Buffer) => logged.take(chunk));
+    execution[name].on("data", (chunk: Buffer) => logged.write(chunk));
     execution[name].once("end", () => logged.finish());
   }
 }
@@ -35,22 +32,22 @@ class LoggedStream {
     this.#log = log;
   }
 
-  take(chunk: Uint8Array): void {
+  write(chunk: Uint8Array): void {
     if (this.#bytes > maxLoggedBytes) return;
     this.#bytes += chunk.byteLength;
-    for (const text of this.#lines.take(chunk)) this.#say(text);
+    for (const text of this.#lines.take(chunk)) this.#logLine(text);
     if (this.#bytes <= maxLoggedBytes) return;
     const facts = { stream: this.#stream, maxLoggedBytes };
     logEvent(this.#log, "tool.output_limit_reached", facts);
   }
 
-  /** Logs what has no newline after it. */
+  /** Logs the last line, which has no newline. */
   finish(): void {
     const rest = this.#lines.rest();
-    if (rest !== undefined) this.#say(rest);
+    if (rest !== undefined) this.#logLine(rest);
   }
 
-  #say(text: string): void {
+  #logLine(text: string): void {
     logEvent(this.#log, "tool.output", { stream: this.#stream, text });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What a request names, found: its tool, and the profile that it runs under.
+ * Resolves the names of a request: its tool, and its profile.
  */
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
@@ -7,7 +7,7 @@ import type { Invocation } from "../../protocol/invocation.ts";
 import { chooseProfile } from "../../sandbox/choose-profile.ts";
 import type { Profile, Profiles } from "../../sandbox/profile.ts";
 
-/** Where they are looked for. */
+/** Tools and profiles in force. */
 export interface ResolveParts {
   readonly resolve: (toolName: string) => ToolEntry | undefined;
   readonly profiles: Profiles;
@@ -15,9 +15,8 @@ export interface ResolveParts {
 }
 
 /**
- * The tool of that name. Throws InvocationError `TOOL_NOT_AVAILABLE`, which has agents call again;
- * `NOT_REPEATED` for a call that was delivered before: it may have run, and whether it may do so
- * twice is not known of a tool that is not served any more.
+ * Throws InvocationError `TOOL_NOT_AVAILABLE`, which agents retry. Throws `NOT_REPEATED` for a
+ * redelivered call: the entry that said whether it may run twice is gone.
  */
 export function resolveTool(
   parts: ResolveParts,
@@ -29,10 +28,7 @@ export function resolveTool(
   throw isRedelivered ? mayHaveRun(toolName) : notAvailable(toolName);
 }
 
-/**
- * The profile of a call. Throws InvocationError `INVALID_REQUEST` for a request that names one that
- * does not exist.
- */
+/** Throws InvocationError `INVALID_REQUEST` for a request that names an unknown profile. */
 export function resolveProfile(
   parts: ResolveParts,
   tool: ToolEntry,
@@ -45,35 +41,29 @@ export function resolveProfile(
     );
   }
   return chooseProfile({
-    manifest: tool.profile === undefined ? undefined : known(parts, tool.profile),
+    manifest: tool.profile === undefined ? undefined : requireProfile(parts, tool.profile),
     overrides: tool,
     requested: requested === undefined ? undefined : parts.profiles.get(requested),
-    fallback: known(parts, parts.defaultProfile),
+    fallback: requireProfile(parts, parts.defaultProfile),
   });
 }
 
-/**
- * A profile that the manifest or the configuration names; both were checked when they were read.
- */
-function known({ profiles }: ResolveParts, name: string): Profile {
+/** Manifest and configuration were checked on loading, so that the profile exists. */
+function requireProfile({ profiles }: ResolveParts, name: string): Profile {
   const profile = profiles.get(name);
   if (profile === undefined) throw new Error(`profile "${name}" does not exist`);
   return profile;
 }
 
-/**
- * The answer to a call for a tool that is not served here.
- *
- * @param publicReason why, in words that may be published
- */
+/** @param publicReason publishable: names no path and no secret of the host */
 export function notAvailable(
   toolName: string,
   publicReason?: string,
   options?: { readonly cause: unknown },
 ): InvocationError {
   const message = `Tool '${toolName}' is not available on this worker`;
-  const told = publicReason === undefined ? message : `${message}: ${publicReason}`;
-  return new InvocationError("TOOL_NOT_AVAILABLE", told, options);
+  const withReason = publicReason === undefined ? message : `${message}: ${publicReason}`;
+  return new InvocationError("TOOL_NOT_AVAILABLE", withReason, options);
 }
 
 function mayHaveRun(toolName: string): InvocationError {

@@ -1,5 +1,5 @@
 /**
- * What a finished tool left in `result.json`, or why it failed.
+ * The result of a finished tool from `result.json`, or the reason of its failure.
  */
 import { z } from "zod";
 import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
@@ -21,15 +21,14 @@ export const maxStderrLength = 500;
 /** Characters of the runner's own error text. */
 export const maxErrorLength = 4_000;
 
-/** What the runner says of a file in `output/`. */
+/** The runner's note on a file in `output/`. */
 export interface OutputNote {
   readonly mimeType: string | undefined;
   readonly description: string | undefined;
 }
 
-/** What the runner says of the files in `output/`. */
+/** The runner's notes by file name. */
 export interface OutputNotes {
-  /** The note of a file, if there is one. */
   get(name: string): OutputNote | undefined;
 }
 
@@ -39,7 +38,7 @@ export interface ToolResult {
   readonly outputs: OutputNotes;
 }
 
-/** The codes that the runner may report; anything else a tool writes there is a TOOL_ERROR. */
+/** Codes that the runner may report; every other one becomes `TOOL_ERROR`. */
 const runnerCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "EXECUTION_ERROR",
   "IMPORT_ERROR",
@@ -48,10 +47,7 @@ const runnerCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "RESOURCE_EXHAUSTED",
 ]);
 
-/**
- * `type/subtype` with parameters (RFC 9110 §8.3.1). Stores keep it in headers, so nothing else
- * passes.
- */
+/** `type/subtype` with parameters (RFC 9110 §8.3.1), since stores keep it in headers. */
 const mimeType = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+(?: ?; ?[\w.-]+=[\w.-]+)*$/;
 
 const outputNote = z.object({
@@ -59,7 +55,7 @@ const outputNote = z.object({
   description: z.string().max(2_000).nullish().catch(undefined),
 });
 
-/** What a call is told that was ended for a limit. */
+/** Error message by the limit that ended the call. */
 const messages: Readonly<Record<LimitName, string>> = {
   memoryBytes: "Tool needs more memory than its sandbox may use",
   cpuSeconds: "Tool needs more processor time than its sandbox may use",
@@ -74,10 +70,9 @@ const messages: Readonly<Record<LimitName, string>> = {
 };
 
 /**
- * Reads the result of a command that ended. Throws InvocationError: `EXECUTION_ERROR` for one that
- * was ended for a limit; `SANDBOX_FAILED` for a sandbox that did not start, an exit code or a
- * signal; the runner's own code for what the runner reports; `INTERNAL_ERROR` for a result that is
- * missing or no result; `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
+ * Throws InvocationError: `EXECUTION_ERROR` at a limit; `SANDBOX_FAILED` for an exit code or a
+ * signal; the runner's code; `INTERNAL_ERROR` for a missing or invalid result;
+ * `RESOURCE_EXHAUSTED` for one beyond `maxMessageBytes`.
  */
 export async function readResult(
   workDir: WorkDir,
@@ -85,7 +80,7 @@ export async function readResult(
   limits: Limits,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  // What was written before the kill came is a result like others.
+  // A result written before the kill counts.
   if (report.exceeded !== undefined && report.exitCode !== 0) {
     const { exceeded: limit } = report;
     throw new InvocationError("EXECUTION_ERROR", messages[limit.limit], { limit });
@@ -117,8 +112,8 @@ function failed(report: ExitReport): InvocationError {
     report.signal === undefined
       ? `exited with code ${report.exitCode}`
       : `was ended by ${report.signal}`;
-  const words = tail(report.stderr);
-  const message = `The tool's process ${ending}${words === "" ? "" : `: ${words}`}`;
+  const stderr = tail(report.stderr);
+  const message = `The tool's process ${ending}${stderr === "" ? "" : `: ${stderr}`}`;
   return new InvocationError("SANDBOX_FAILED", message, { isToolsText: true });
 }
 
@@ -129,10 +124,7 @@ function reported(error: string, code: unknown, limit: LimitReached | undefined)
   return new InvocationError(known, text, { isToolsText: true, limit });
 }
 
-/**
- * The limit that a runner says the tool met, by the word for it; how much was used at that moment
- * nobody knows.
- */
+/** The limit that the runner reports, without a measured peak. */
 function metLimit(word: unknown, limits: Limits): LimitReached | undefined {
   const limit = limitNames.find((name) => limitFacts[name].word === word);
   return limit && { limit, bound: limits[limit], peak: undefined };
@@ -162,9 +154,7 @@ async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unkn
   }
 }
 
-/**
- * As much of a file as was there when it was measured: who has a descriptor of it can make it grow.
- */
+/** Reads the measured size only: a process with a descriptor can make the file grow. */
 async function contentOf({ handle, sizeBytes }: LeftFile): Promise<Uint8Array> {
   const content = Buffer.alloc(sizeBytes);
   let filled = 0;
@@ -176,10 +166,7 @@ async function contentOf({ handle, sizeBytes }: LeftFile): Promise<Uint8Array> {
   return content.subarray(0, filled);
 }
 
-/**
- * Notes are checked when they are asked for: a result has room for far more of them than a call has
- * files.
- */
+/** Checks a note on demand: a result can hold far more notes than a call has files. */
 class NotesOnDemand implements OutputNotes {
   readonly #notes: JsonObject;
 
@@ -188,7 +175,7 @@ class NotesOnDemand implements OutputNotes {
   }
 
   get(name: string): OutputNote | undefined {
-    // The notes are the tool's: what an object inherits is none.
+    // Own properties only: the tool chooses the names.
     const parsed = outputNote.safeParse(Object.hasOwn(this.#notes, name) && this.#notes[name]);
     if (!parsed.success) return undefined;
     const { mime_type: type, description } = parsed.data;
@@ -196,7 +183,7 @@ class NotesOnDemand implements OutputNotes {
   }
 }
 
-/** The end of what a tool printed, where the reason usually stands, without directories. */
+/** The end of the output, which usually has the reason, without directories. */
 function tail(output: CapturedOutput): string {
   const text = withoutDirectories(output.text.trim());
   return (text.length > maxStderrLength ? `…${text.slice(-maxStderrLength)}` : text).toWellFormed();

@@ -1,24 +1,21 @@
 /**
- * Runs a command to its end, its time limit or the caller's signal, whichever comes first.
+ * Runs a command until its exit, its time limit or an abort.
  */
 import type { Execution, ExitReport } from "../../sandbox/sandbox.ts";
 
 /**
- * Milliseconds from SIGTERM to SIGKILL: long enough for a tool to tidy up, short enough for the
- * answer to be out 5 seconds after the time limit, well before the agent gives up.
+ * Milliseconds from SIGTERM to SIGKILL: enough for a tool's cleanup, with the answer published
+ * within 5 seconds after the time limit.
  */
 export const stopGraceMs = 3_000;
 
-/** How a run ended; the first cause wins. */
+/** The end of a run, by its first cause. */
 export interface Run {
   readonly cause: "exited" | "time-limit";
   readonly report: ExitReport;
 }
 
-/**
- * Waits for the end of an execution. Throws the signal's reason, after everything was killed, when
- * it aborts before the time limit.
- */
+/** On an abort before the time limit: kills all processes, then throws the signal's reason. */
 export async function runToExit(
   execution: Execution,
   limitMs: number,
@@ -41,7 +38,7 @@ export async function runToExit(
       throw signal.reason;
     }
     if (cause === "exited") return { cause, report: await execution.exited };
-    // Who gives up in the grace does not wait for its end.
+    // An abort during the grace period kills immediately.
     const hurried = aborted.promise.then(() => execution.stop(0));
     return { cause, report: await Promise.race([execution.stop(stopGraceMs), hurried]) };
   } finally {

@@ -1,5 +1,5 @@
 /**
- * Puts a call's input artifacts into its work directory, before its tool is called.
+ * Stages a call's input artifacts in its work directory.
  */
 import type { FileHandle } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -15,26 +15,20 @@ import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 /** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
 const maxNameBytes = 255;
 
-/**
- * Bytes of the longest prefix that tells inputs of one name apart: a call has at most some thousand
- * of them.
- */
+/** Bytes of the longest `NUMBER-` prefix; a call has at most some thousand inputs. */
 const maxPrefixBytes = 6;
 
-/** Where referenced artifacts come from. */
+/** Source of referenced artifacts. */
 export interface ArtifactOrigin {
   readonly store: Pick<ArtifactStore, "open">;
   readonly scope: ArtifactScope;
-  /**
-   * Bytes that all referenced artifacts of a call may have together: what the disk has to spare.
-   */
+  /** Bytes of all referenced artifacts of a call together: the spare disk. */
   readonly maxBytes: number;
 }
 
 /**
- * Writes every preloaded and referenced artifact of a call into `input/`, streaming, and returns
- * them by parameter. Throws InvocationError `ARTIFACT_ERROR` naming parameter and artifact when one
- * cannot be loaded.
+ * Streams every artifact of a call into `input/`. Returns them by parameter. Throws InvocationError
+ * `ARTIFACT_ERROR` naming parameter and artifact, or `RESOURCE_EXHAUSTED`.
  */
 export async function stageArtifacts(
   invocation: Invocation,
@@ -46,14 +40,14 @@ export async function stageArtifacts(
   const names = new InputNames();
   let spareBytes = origin.maxBytes;
   for (const [parameter, artifact] of invocation.preloaded) {
-    const name = names.take(parameter, artifact.filename);
+    const name = names.assign(parameter, artifact.filename);
     await write(workDir, name, Readable.from([artifact.bytes]), signal);
     staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
   }
   for (const [parameter, reference] of invocation.references) {
-    // Content that came with the request wins over a reference for the same parameter.
+    // Preloaded content wins over a reference for the same parameter.
     if (staged.has(parameter)) continue;
-    const name = names.take(parameter, reference.filename);
+    const name = names.assign(parameter, reference.filename);
     const opened = await openReference(origin, parameter, reference, signal);
     spareBytes -= opened.sizeBytes;
     if (spareBytes < 0) {
@@ -128,13 +122,13 @@ async function write(
 }
 
 /**
- * File names in `input/`: the artifact's own, with `user:`, where that is safe and free, so that
- * tools find it by its name and see the ending they expect.
+ * File names in `input/`: the artifact's own, with `user:`, where safe and free, so that tools see
+ * the name and the extension that they expect.
  */
 class InputNames {
-  readonly #taken = new Set<string>();
+  readonly #assigned = new Set<string>();
 
-  take(parameter: string, filename: string): string {
+  assign(parameter: string, filename: string): string {
     const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
     if (!isFileName(bare)) {
       throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
@@ -147,25 +141,24 @@ class InputNames {
         undefined,
       );
     }
-    // The store keeps the prefix apart from the name, which has all the bytes that a file's name
-    // may have.
+    // The store keeps the prefix apart, so that the bare name may have the full length.
     const own = Buffer.byteLength(filename) > maxNameBytes ? bare : filename;
     // Two parameters may name the same artifact, or two versions of it.
     let name = own;
-    for (let number = 1; this.#taken.has(name); number++) {
+    for (let number = 1; this.#assigned.has(name); number++) {
       name = `${number}-${shortened(own, maxNameBytes - maxPrefixBytes)}`;
     }
-    this.#taken.add(name);
+    this.#assigned.add(name);
     return name;
   }
 }
 
-/** Halves of characters are all one name on disk, so they are none. */
+/** Lone surrogates all map to one name on disk, so they are refused. */
 function isFileName(name: string): boolean {
   return !["", ".", ".."].includes(name) && !/[/\\\p{Cc}]/u.test(name) && name.isWellFormed();
 }
 
-/** The end of a name, which has its type, cut between characters. */
+/** Keeps the end of a name with its extension; cuts between characters. */
 function shortened(name: string, maxBytes: number): string {
   let cut = name;
   while (Buffer.byteLength(cut) > maxBytes) cut = [...cut].slice(1).join("");

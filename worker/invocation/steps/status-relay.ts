@@ -1,60 +1,52 @@
 /**
- * Statuses on their way from a tool to the agent, at a pace that neither the broker nor a user
- * minds.
+ * Relays statuses from a tool to the agent at a bounded rate.
  */
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 
-/** Statuses that pass at once. */
+/** Statuses that pass without delay. */
 export const statusBurst = 50;
-/** Statuses a second after that. */
+/** Statuses per second after the burst. */
 export const statusesPerSecond = 10;
-/**
- * Milliseconds that the last statuses of a call may take to be published before the answer goes out
- * without them.
- */
+/** Milliseconds for which the answer waits for the last statuses. */
 const flushTimeoutMs = 5_000;
 
-/** What became of a call's statuses. */
+/** Counts of a call's statuses. */
 export interface RelayReport {
   readonly published: number;
-  /** Texts that were replaced by a later one, because they came too fast. */
+  /** Texts beyond the rate, replaced by a later one. */
   readonly coalesced: number;
 }
 
 /**
- * A token bucket for the statuses of one call. What comes too fast is coalesced: the newest text
- * waits for its turn and replaces one that waits already, so the last status is always delivered.
- * Order is kept.
+ * A token bucket for the statuses of one call. Beyond the rate the newest text replaces the pending
+ * one, so that the last status is always published. Keeps the order.
  */
 export class StatusRelay {
   readonly #publish: (text: string) => Promise<void>;
   readonly #clock: Clock;
   #tokens = statusBurst;
   #refilledAtMs: number;
-  #waiting: string | undefined;
-  #turn: NodeJS.Timeout | undefined;
+  #pending: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #unpublished = 0;
   #last: Promise<void> = Promise.resolve();
-  /** Set when the answer goes out: no status may come after it. */
+  /** True once the answer is published: no status follows it. */
   #isOver = false;
   #published = 0;
   #coalesced = 0;
 
-  /**
-   * @param publish sends one status; a rejection is the publisher's to log and does not stop the
-   *   others
-   */
+  /** @param publish logs its own rejections, which do not stop later statuses */
   constructor(publish: (text: string) => Promise<void>, clock: Clock) {
     this.#publish = publish;
     this.#clock = clock;
     this.#refilledAtMs = clock.monotonicMs();
   }
 
-  /** Takes a status. Never waits, never throws. */
+  /** Never waits, never throws. */
   push(text: string): void {
-    if (this.#waiting !== undefined) {
-      this.#waiting = text;
+    if (this.#pending !== undefined) {
+      this.#pending = text;
       this.#coalesced++;
       return;
     }
@@ -63,25 +55,23 @@ export class StatusRelay {
       this.#send(text);
       return;
     }
-    this.#waiting = text;
-    this.#turn = setTimeout(() => this.#takeTurn(), 1000 / statusesPerSecond);
+    this.#pending = text;
+    this.#timer = setTimeout(() => this.#sendPending(), 1000 / statusesPerSecond);
   }
 
-  /**
-   * Sends the status that still waits and resolves when all are published, or after a bounded time.
-   */
+  /** Sends the pending status. Resolves when all are published, or after a bounded time. */
   async finish(): Promise<RelayReport> {
-    clearTimeout(this.#turn);
-    if (this.#waiting !== undefined) this.#send(this.#waiting);
-    this.#waiting = undefined;
+    clearTimeout(this.#timer);
+    if (this.#pending !== undefined) this.#send(this.#pending);
+    this.#pending = undefined;
     if (this.#unpublished > 0) await settlesWithin(this.#last, flushTimeoutMs, this.#clock);
     this.#isOver = true;
     return { published: this.#published, coalesced: this.#coalesced };
   }
 
-  #takeTurn(): void {
-    const text = this.#waiting;
-    this.#waiting = undefined;
+  #sendPending(): void {
+    const text = this.#pending;
+    this.#pending = undefined;
     if (text !== undefined) this.push(text);
   }
 

@@ -1,0 +1,58 @@
+/**
+ * The result of a call as the response that the worker publishes.
+ */
+import type { Delivery } from "../broker/broker.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { Answer } from "../protocol/invocation.ts";
+import { encodeResponse } from "../protocol/response.ts";
+import type { Clock } from "../support/clock.ts";
+import { logEvent } from "../telemetry/log-event.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import type { EncodedResponse } from "./answers.ts";
+import type { ReadRequest } from "./read-request.ts";
+
+/** The result of a call that is answered. */
+export interface CallResult {
+  readonly response: EncodedResponse;
+  /** Whether every later delivery of the call gets the same response. */
+  readonly isFinal: boolean;
+  /** Whether the response refuses a poison call. */
+  readonly isPoison?: boolean;
+  /** Whether another worker has published this response before. */
+  readonly isRepeated?: boolean;
+}
+
+/** A retryable error of a call that has not started is not final: the next attempt may succeed. */
+export function encodeResult(id: string, answer: Answer, started: boolean): CallResult {
+  const mayTryAgain = !started && answer.kind === "error" && answer.error.retryable;
+  return { response: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
+}
+
+/** Logs and encodes the refusal of a call that has not started. */
+export function refuseCall(
+  { clock, log }: { readonly clock: Pick<Clock, "monotonicMs">; readonly log: Logger },
+  { topic }: Pick<Delivery, "topic">,
+  { id, isProbe, receivedMs }: ReadRequest,
+  reason: unknown,
+): CallResult {
+  const error = asInvocationError(reason);
+  if (isProbe) logEvent(log, "tool.probed", { topic });
+  else logEvent(log, "call.refused", { ...failureFacts(error), id, topic });
+  const executionTimeMs = clock.monotonicMs() - receivedMs;
+  return encodeResult(id, { kind: "error", error, executionTimeMs }, false);
+}
+
+/** Facts for log levels above debug: of an error with the tool's own text only the code. */
+export function failureFacts(error: InvocationError): {
+  readonly code: string;
+  readonly err?: InvocationError;
+} {
+  return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
+}
+
+function asInvocationError(error: unknown): InvocationError {
+  if (error instanceof InvocationError) return error;
+  return new InvocationError("INTERNAL_ERROR", "The worker could not handle the request", {
+    cause: error,
+  });
+}
