@@ -28,8 +28,8 @@ import {
 } from "./attacks/attack-verdict.ts";
 import type { AttackedWorker } from "./attacks/attacked-worker.ts";
 import { type ControlRun, runControl } from "./attacks/control.ts";
-import { type Neighbour, startNeighbour } from "./attacks/neighbour.ts";
-import type { Plants } from "./attacks/plants.ts";
+import { type Neighbour, startNeighbour } from "./attacks/victim.ts";
+import type { Plants } from "./attacks/canaries.ts";
 import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./attacks/attack-options.ts";
 

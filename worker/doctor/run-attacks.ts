@@ -9,7 +9,7 @@ import { attackable, loweredProfiles } from "./attacks/attack-profile.ts";
 import type { AttackReport, AttackRow, AttackedProfile } from "./attacks/attack-report.ts";
 import { isMade } from "./attacks/attack-starts.ts";
 import type { ControlRun } from "./attacks/control.ts";
-import { plant } from "./attacks/plants.ts";
+import { plant } from "./attacks/canaries.ts";
 import { ProfileRun } from "./profile-run.ts";
 
 import type { AttackOptions } from "./attacks/attack-options.ts";

@@ -170,7 +170,7 @@ describe("a hole", () => {
 
 describe("what proves nothing", () => {
   const own = { group: "files", title: "of this test", isFast: true } as const;
-  const waitingNeighbour = "import time\n\n\ndef neighbour(token, ctx):\n    time.sleep(60)\n";
+  const waitingNeighbour = "import time\n\n\ndef victim(token, ctx):\n    time.sleep(60)\n";
   let directory: string;
 
   beforeAll(async () => {
@@ -325,7 +325,7 @@ describe("what proves nothing", () => {
   });
 
   test("an attack that is given up before its neighbour is there", { tags: "full" }, async () => {
-    await writeFile(join(directory, "plants", "neighbour.py"), waitingNeighbour);
+    await writeFile(join(directory, "harmless", "victim.py"), waitingNeighbour);
     const stopping = new AbortController();
     let stoppedMs = NaN;
     const attack: Attack = {

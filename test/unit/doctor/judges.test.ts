@@ -117,7 +117,7 @@ describe("an attack on the worker", () => {
 describe("the attacks on limits and on the worker", () => {
   test("are programs, and all that have an unprotected worker as control harm it in a way that is known", async () => {
     const names = await readdir(programs);
-    const harms = await readFile(new URL("control/naive_worker.py", programs), "utf8");
+    const harms = await readFile(new URL("baseline/naive_worker.py", programs), "utf8");
     for (const { id, control } of attacks.values()) {
       expect(names).toContain(`${id}.py`);
       expect(harms.includes(`    "${id}": (`)).toBe(control === "naive-worker");

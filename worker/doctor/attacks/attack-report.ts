@@ -4,7 +4,7 @@
 import type { StartKind } from "../../protocol/execution.ts";
 import type { AttackGroup } from "./attack.ts";
 import type { AttackStart } from "./attack-starts.ts";
-import type { ControlRun } from "./control.ts";
+import type { ControlRun } from "./baseline.ts";
 
 /**
  * What can be said of one attack under one profile by one start: the words of the JSON, with those

@@ -9,13 +9,13 @@ import type { Attack, Target } from "./attack.ts";
 import { type AttackStart, attackStarts, isMade, startOfCall } from "./attack-starts.ts";
 import { withPythonNames } from "../program.ts";
 
-/** A tool that is no attack, below `attacks/plants/`: it does nothing wrong. */
+/** A tool that is no attack, below `attacks/harmless/`: it does nothing wrong. */
 export const usefulTool = "useful_work";
 /**
- * A function for calls that others look for, below `attacks/plants/`. It is in the module of who
+ * A function for calls that others look for, below `attacks/harmless/`. It is in the module of who
  * looks.
  */
-const neighbourProgram = "neighbour";
+const neighbourProgram = "victim";
 
 /** What to lay out. */
 export interface Layout {
@@ -30,7 +30,7 @@ export interface Layout {
 
 /** Where the programs of one run lie. */
 export interface Stage {
-  /** What controls see: `tools/` and `control/`. */
+  /** What controls see: `tools/` and `baseline/`. */
   readonly directory: string;
   readonly toolsDir: string;
   readonly manifestPath: string;
@@ -43,13 +43,13 @@ export async function layOutTools(directory: string, layout: Layout): Promise<St
   const manifestPath = join(directory, "manifest.yaml");
   const recursive = { recursive: true };
   await mkdir(toolsDir, recursive);
-  await cp(join(programsDir, "control"), join(directory, "control"), recursive);
+  await cp(join(programsDir, "baseline"), join(directory, "baseline"), recursive);
   await cp(join(programsDir, "support"), join(toolsDir, "support"), recursive);
   const program = (name: string): Promise<string> => readFile(join(programsDir, name), "utf8");
   const lay = (module: string, ...texts: readonly string[]): Promise<void> =>
     writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
 
-  await lay(usefulTool, await program(`plants/${usefulTool}.py`));
+  await lay(usefulTool, await program(`harmless/${usefulTool}.py`));
   // The source of a tool that only itself may read.
   await lay("neighbours_secret", `TOKEN = "${importTarget.token}"\n`);
   for (const attack of attacks) {
@@ -58,7 +58,7 @@ export async function layOutTools(directory: string, layout: Layout): Promise<St
     if (attack.needsNeighbour)
       await lay(
         ...([moduleOf(attack, "cold"), source] as const),
-        await program(`plants/${neighbourProgram}.py`),
+        await program(`harmless/${neighbourProgram}.py`),
         eitherFunction,
       );
     if (isMade(attack, "import"))

@@ -5,7 +5,7 @@ import type { StartKind } from "../../protocol/execution.ts";
 import type { Attack, Observation } from "./attack.ts";
 import type { AttackVerdict } from "./attack-report.ts";
 import { type AttackStart, startOfCall } from "./attack-starts.ts";
-import type { ControlRun } from "./control.ts";
+import type { ControlRun } from "./baseline.ts";
 import { type ProgramAnswer, readProgramAnswer } from "../program.ts";
 
 /** What a run in the real sandbox says; `reason` is why nobody can say. */

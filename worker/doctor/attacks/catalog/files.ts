@@ -2,7 +2,7 @@
  * Attacks on files of the host and of other tools.
  */
 import type { Attack } from "../attack.ts";
-import { needsProc } from "./no-control.ts";
+import { needsProc } from "./no-baseline.ts";
 
 export const filesAttacks: readonly Attack[] = [
   {

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
 import { makesSandboxes } from "./at-import.ts";
-import { anyOf, unlessFiltered } from "./no-control.ts";
+import { anyOf, unlessFiltered } from "./no-baseline.ts";
 
 /** Says so when a setting of this kernel keeps something from everybody. */
 function unlessSet(setting: string, isClosed: (value: number) => boolean) {

@@ -6,7 +6,7 @@ import { availableParallelism } from "node:os";
 import { fixedLimitNames, fixedLimits, parseHardLimits } from "../../../sandbox/rlimits.ts";
 import type { Attack } from "../attack.ts";
 import { hasWholeProc, makesSandboxes } from "./at-import.ts";
-import { needsProc, unlessFiltered } from "./no-control.ts";
+import { needsProc, unlessFiltered } from "./no-baseline.ts";
 
 /** The kernel grants this to no user namespace, and the control's capabilities are in one. */
 const onlyOutside = (what: string) => () =>

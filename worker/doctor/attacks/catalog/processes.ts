@@ -2,7 +2,7 @@
  * Attacks on other processes of the host.
  */
 import type { Attack } from "../attack.ts";
-import { needsProc } from "./no-control.ts";
+import { needsProc } from "./no-baseline.ts";
 
 export const processesAttacks: readonly Attack[] = [
   {

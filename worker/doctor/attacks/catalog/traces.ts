@@ -4,7 +4,7 @@
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { leftProcesses } from "../left-processes.ts";
 import { readProgramAnswer } from "../../program.ts";
-import { unlessFiltered } from "./no-control.ts";
+import { unlessFiltered } from "./no-baseline.ts";
 
 /**
  * Milliseconds after which an answer waited for something that the program left: it stays for

@@ -5,7 +5,7 @@ A call that other calls look for: puts a secret wherever it can, says so, and wa
 import time
 
 
-async def neighbour(token, ctx):
+async def victim(token, ctx):
     for path in ("data", "output/data", "/tmp/neighbour", "/dev/shm/neighbour"):
         with open(path, "w") as file:
             file.write("neighbour " + token)

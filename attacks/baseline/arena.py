@@ -2,7 +2,7 @@
 Plants what attacks look for in a scratch system, and runs one attack there, with nothing that would
 hold it.
 
-Started by worker/doctor/attacks/control.ts in a sandbox with namespaces of its own and all
+Started by worker/doctor/attacks/baseline.ts in a sandbox with namespaces of its own and all
 capabilities in them. Reads its order, one JSON object, from descriptor 3. The last line that it
 prints is what came of the attack.
 """

@@ -17,7 +17,7 @@ import { DiskWalk } from "../../sandbox/totals/disk-use.ts";
 import { Guard } from "../../sandbox/totals/guard.ts";
 import { type Subprocess, killWithChildren, startSubprocess } from "../../sandbox/subprocess.ts";
 import type { Attack } from "./attack.ts";
-import type { Plants } from "./plants.ts";
+import type { Plants } from "./canaries.ts";
 import { parseProgramAnswer, withPythonNames } from "../program.ts";
 
 /**
@@ -45,7 +45,7 @@ export interface ControlParts {
   readonly uid: number | undefined;
   /** Interpreter and environment, as tools have them. */
   readonly python: Pick<PreparedTool, "mounts" | "environment" | "launch">;
-  /** A directory that the uid can read, with `tools/` and `control/`. */
+  /** A directory that the uid can read, with `tools/` and `baseline/`. */
   readonly stageDirectory: string;
   readonly limits: Limits;
   /** Whether a new /proc can be mounted on this host. */
@@ -196,5 +196,5 @@ function stageOptions(parts: ControlParts, token: string): readonly string[] {
 
 function stageCommand({ python }: ControlParts): readonly string[] {
   const [interpreter = ""] = python.launch.argv;
-  return [interpreter, "-I", "-B", join("/stage", "control", "stage.py")];
+  return [interpreter, "-I", "-B", join("/stage", "baseline", "arena.py")];
 }

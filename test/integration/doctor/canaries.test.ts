@@ -6,7 +6,7 @@ import { type NetConnectOpts, connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Plants, plant } from "../../../worker/doctor/attacks/plants.ts";
+import { type Plants, plant } from "../../../worker/doctor/attacks/canaries.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 
 const uid = process.getuid?.() === 0 ? 60_001 : undefined;
