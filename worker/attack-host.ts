@@ -17,7 +17,7 @@ import { runAttacks } from "./doctor/run-attacks.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
-/** Calls that run at once while attacks do: the attack and its neighbour. */
+/** Calls that run at once while attacks do: the attack and its victim. */
 const concurrency = 2;
 /** Bytes for what waits for calls: a few sandboxes that an attack has to itself. */
 const maxWarmBytes = 512 * 1024 * 1024;
@@ -44,7 +44,7 @@ export function attackHost(
     {
       programsDir: programsDir(),
       // Where the first cannot be written to, as in many containers, the work directory.
-      plantsDirs: [scratchBases.plants, workDir],
+      canaryDirs: [scratchBases.canaries, workDir],
       bwrapBin,
       workDir,
       uid: process.getuid?.() === 0 ? uid : undefined,

@@ -1,13 +1,13 @@
 """
-A call that other calls look for: puts a secret wherever it can, says so, and waits to be ended.
+The call that attacks look for: writes a secret everywhere it can, sends a status, and sleeps.
 """
 
 import time
 
 
 async def victim(token, ctx):
-    for path in ("data", "output/data", "/tmp/neighbour", "/dev/shm/neighbour"):
+    for path in ("data", "output/data", "/tmp/victim", "/dev/shm/victim"):
         with open(path, "w") as file:
-            file.write("neighbour " + token)
+            file.write("victim " + token)
     ctx.send_status("ready")
     time.sleep(600)

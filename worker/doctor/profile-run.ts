@@ -17,7 +17,7 @@ import {
   startOfCall,
   startsToAttack,
 } from "./attacks/attack-starts.ts";
-import { type Stage, layOutTools, toolName, usefulTool } from "./attacks/attack-tools.ts";
+import { type Arena, layOutTools, toolName, usefulTool } from "./attacks/attack-tools.ts";
 import {
   endingOf,
   judge,
@@ -27,9 +27,9 @@ import {
   wrongStart,
 } from "./attacks/attack-verdict.ts";
 import type { AttackedWorker } from "./attacks/attacked-worker.ts";
-import { type ControlRun, runControl } from "./attacks/control.ts";
-import { type Neighbour, startNeighbour } from "./attacks/victim.ts";
-import type { Plants } from "./attacks/canaries.ts";
+import { type BaselineRun, runBaseline } from "./attacks/baseline.ts";
+import { type Victim, startVictim } from "./attacks/victim.ts";
+import type { Canaries } from "./attacks/canaries.ts";
 import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./attacks/attack-options.ts";
 
@@ -43,7 +43,7 @@ const maxTries = 3;
 export interface ProfileRunParts {
   readonly options: AttackOptions;
   readonly known: Profiles;
-  readonly plants: Plants;
+  readonly canaries: Canaries;
   readonly store: RecordingStore;
   /** With the limits of attacks. */
   readonly profile: Profile;
@@ -55,15 +55,15 @@ export interface ProfileRunParts {
  */
 export class ProfileRun implements AsyncDisposable {
   readonly #parts: ProfileRunParts;
-  readonly #stage: Stage;
+  readonly #arena: Arena;
   readonly #worker: AttackedWorker;
   readonly #call: CallParts;
   readonly #readiness: ReadinessWait;
 
-  private constructor(parts: ProfileRunParts, stage: Stage, worker: AttackedWorker) {
+  private constructor(parts: ProfileRunParts, arena: Arena, worker: AttackedWorker) {
     const { store, options } = parts;
     this.#parts = parts;
-    this.#stage = stage;
+    this.#arena = arena;
     this.#worker = worker;
     this.#readiness = new ReadinessWait(worker, systemClock);
     this.#call = { invoker: worker.invoker, store, log: options.log };
@@ -75,16 +75,16 @@ export class ProfileRun implements AsyncDisposable {
     directory: string,
     signal: AbortSignal,
   ): Promise<ProfileRun> {
-    const { options, known, plants, store, profile } = parts;
+    const { options, known, canaries, store, profile } = parts;
     const { programsDir, attacks, workDir } = options;
     const { limits } = profile;
-    const importTarget = { ...plants.target, workBase: workDir, limits, round: 1 };
+    const importTarget = { ...canaries.target, workBase: workDir, limits, round: 1 };
     const layout = { programsDir, attacks, profile: profile.name, importTarget };
-    const stage = await layOutTools(directory, layout);
-    const { manifestPath, toolsDir } = stage;
-    const environment = { [plants.variable]: plants.token };
+    const arena = await layOutTools(directory, layout);
+    const { manifestPath, toolsDir } = arena;
+    const environment = { [canaries.variable]: canaries.token };
     const attacked = { manifestPath, toolsDir, environment, store, profiles: known };
-    return new ProfileRun(parts, stage, await options.open(attacked, signal));
+    return new ProfileRun(parts, arena, await options.open(attacked, signal));
   }
 
   /**
@@ -111,8 +111,8 @@ export class ProfileRun implements AsyncDisposable {
     return { uses, starts: starts.filter((start) => !missing.includes(startOfCall(start))) };
   }
 
-  async control(attack: Attack, signal: AbortSignal): Promise<ControlRun> {
-    const { options, plants, profile } = this.#parts;
+  async baseline(attack: Attack, signal: AbortSignal): Promise<BaselineRun> {
+    const { options, canaries, profile } = this.#parts;
     const { bwrapBin, uid } = options;
     const { backend, catalog, runners } = this.#worker;
     // One of those that have the interpreter of all.
@@ -123,47 +123,47 @@ export class ProfileRun implements AsyncDisposable {
     await using python = await runner.prepare(tool, profile);
     const { unenforced } = backend.facts(profile);
     const parts = {
-      ...{ bwrapBin, uid, python, stageDirectory: this.#stage.directory, limits: attackLimits },
+      ...{ bwrapBin, uid, python, arenaDirectory: this.#arena.directory, limits: attackLimits },
       mark: sandboxMark(basename(backend.scratchDir)),
       hasProc: !unenforced.includes("fresh-proc"),
       hasHostName: !unenforced.includes("host-name"),
     };
-    return await runControl(attack, plants, parts, signal);
+    return await runBaseline(attack, canaries, parts, signal);
   }
 
   async attempt(
     attack: Attack,
     start: AttackStart,
-    control: ControlRun,
+    baseline: BaselineRun,
     signal: AbortSignal,
   ): Promise<AttackRow> {
     const { profile } = this.#parts;
     const { id, group, title, rounds = 1 } = attack;
-    await using neighbour = attack.needsNeighbour
-      ? await this.#neighbour(id, start, signal)
+    await using victim = attack.needsVictim
+      ? await this.#victim(id, start, signal)
       : undefined;
     const attempt = async () => {
       const observation = await this.#observe(id, start, rounds, signal);
       const judgement =
-        neighbour?.problem === undefined
+        victim?.problem === undefined
           ? judge(attack, observation, start)
-          : { held: undefined, reason: neighbour.problem, evidence: "" };
+          : { blocked: undefined, reason: victim.problem, evidence: "" };
       return { observation, judgement };
     };
     let { observation, judgement } = await attempt();
     // Where every processor is busy a sample of what it used may come late, but not twice.
-    if (judgement.held === false && group === "limits")
+    if (judgement.blocked === false && group === "limits")
       ({ observation, judgement } = await attempt());
     const unenforced = this.#unenforced(observation);
     const { enforcement } = this.#worker.backend.facts(profile);
     const notPromised =
       attack.notPromised?.(profile, unenforced, enforcement) ??
       (start === "import" ? attack.notPromisedAtImport : undefined);
-    const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, control);
+    const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, baseline);
     const { evidence } = judgement;
     const { durationMs } = observation;
     const what = { id, group, title, profile: profile.name, start };
-    return { ...what, verdict, reason, evidence, durationMs, control };
+    return { ...what, verdict, reason, evidence, durationMs, baseline };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -198,10 +198,10 @@ export class ProfileRun implements AsyncDisposable {
    * A call of the same tool; beside an import, of which there is one for all calls, of one that is
    * not a part of it.
    */
-  async #neighbour(id: string, start: AttackStart, signal: AbortSignal): Promise<Neighbour> {
+  async #victim(id: string, start: AttackStart, signal: AbortSignal): Promise<Victim> {
     const name = toolName(start === "import" ? "cold" : start, id);
     await this.#readiness.until(name, signal);
-    return startNeighbour(this.#call, name, this.#parts.plants.token, signal);
+    return startVictim(this.#call, name, this.#parts.canaries.token, signal);
   }
 
   #unenforced({ outcome }: Observation): readonly string[] {
@@ -231,9 +231,9 @@ export class ProfileRun implements AsyncDisposable {
     round: number,
     signal: AbortSignal,
   ): Promise<Observation> {
-    const { plants, profile } = this.#parts;
+    const { canaries, profile } = this.#parts;
     const workBase = this.#worker.backend.scratchDir;
-    const target: Target = { ...plants.target, workBase, limits: profile.limits, round };
+    const target: Target = { ...canaries.target, workBase, limits: profile.limits, round };
     const tool = toolName(start, id);
     for (let left = maxTries - 1; ; left--) {
       const ready = await this.#readiness.until(tool, signal);

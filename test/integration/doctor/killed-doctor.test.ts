@@ -33,12 +33,12 @@ const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
 const patience = { timeout: 30_000, interval: 50 };
 
 /**
- * A bubblewrap that stands still, instead of making a control, in the moment in which it has not
- * yet asked to die with its parent: real sandboxes have their options behind a descriptor, controls
+ * A bubblewrap that stands still, instead of making a baseline, in the moment in which it has not
+ * yet asked to die with its parent: real sandboxes have their options behind a descriptor, baselines
  * have them on the command line.
  */
 const standsStill = `#!/bin/bash
-[[ "$*" = *control-* ]] || exec /usr/bin/bwrap "$@"
+[[ "$*" = *baseline-* ]] || exec /usr/bin/bwrap "$@"
 read -t 600 <> <(:)
 `;
 
@@ -54,7 +54,7 @@ async function processesWith(word: string): Promise<readonly (readonly [number, 
 }
 
 test(
-  "a control of a doctor that is killed does not outlive it, however young it is",
+  "a baseline of a doctor that is killed does not outlive it, however young it is",
   { tags: "full" },
   async () => {
     const base = await reachableDirectory();
@@ -75,13 +75,13 @@ test(
     });
     onTestFinished(() => void doctor.kill("SIGKILL"));
 
-    const control = await vi.waitFor(async () => {
-      const [found] = (await processesWith(bwrap)).filter(([, line]) => line.includes("control-"));
+    const baseline = await vi.waitFor(async () => {
+      const [found] = (await processesWith(bwrap)).filter(([, line]) => line.includes("baseline-"));
       expect(found).toBeDefined();
       return found!;
     }, patience);
     // What a killed doctor has planted nobody removes.
-    const planted = /\/var\/tmp\/str-attack-\w+/.exec(control[1])![0];
+    const planted = /\/var\/tmp\/str-attack-\w+/.exec(baseline[1])![0];
     onTestFinished(() => rm(planted, { recursive: true, force: true }));
     doctor.kill("SIGKILL");
     await ended;

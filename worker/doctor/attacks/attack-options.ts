@@ -18,8 +18,8 @@ export interface AttackOptions {
   readonly start: StartChoice;
   /** The project's `attacks/`. */
   readonly programsDir: string;
-  /** Directories for what is planted, of which the first that can be used is: see `plant`. */
-  readonly plantsDirs: readonly string[];
+  /** Directories for what is planted, of which the first that can be used is: see `plantCanaries`. */
+  readonly canaryDirs: readonly string[];
   readonly bwrapBin: string;
   /** Where workers have the directories of their sandboxes. */
   readonly workDir: string;

@@ -4,7 +4,7 @@
 import type { StartKind } from "../../protocol/execution.ts";
 import type { AttackGroup } from "./attack.ts";
 import type { AttackStart } from "./attack-starts.ts";
-import type { ControlRun } from "./baseline.ts";
+import type { BaselineRun } from "./baseline.ts";
 
 /**
  * What can be said of one attack under one profile by one start: the words of the JSON, with those
@@ -39,12 +39,12 @@ export interface AttackRow {
   readonly profile: string;
   readonly start: AttackStart;
   readonly verdict: AttackVerdict;
-  /** Why it is not promised, has no control or is broken. */
+  /** Why it is not promised, has no baseline or is broken. */
   readonly reason: string | undefined;
   /** What the attack, or who judges it, saw. */
   readonly evidence: string;
   readonly durationMs: number;
-  readonly control: ControlRun;
+  readonly baseline: BaselineRun;
 }
 
 /** A profile that was attacked, by one start of calls. */
@@ -79,10 +79,10 @@ export function attackJson(report: AttackReport): string {
     profiles: report.profiles.map(({ name, start, works, evidence, unenforced }) => {
       return { profile: name, start, works, evidence, unenforced };
     }),
-    attacks: report.rows.map(({ durationMs, control, ...row }) => ({
+    attacks: report.rows.map(({ durationMs, baseline, ...row }) => ({
       ...row,
       ms: durationMs,
-      control: { reached: control.reached, evidence: control.evidence, ms: control.durationMs },
+      control: { reached: baseline.reached, evidence: baseline.evidence, ms: baseline.durationMs },
     })),
   };
   return JSON.stringify(body, undefined, 2);
@@ -138,12 +138,12 @@ export function isFailure({ verdict }: AttackRow): boolean {
 }
 
 function details(row: AttackRow): string[] {
-  const { verdict, profile, start, id, title, reason, evidence, control } = row;
+  const { verdict, profile, start, id, title, reason, evidence, baseline } = row;
   return [
     `${attackVerdicts[verdict]}: ${id} under ${profile}, ${start} (${title})`,
     ...(reason === undefined ? [] : [`  ${reason}`]),
     `  in the sandbox: ${evidence}`,
-    `  where nothing holds it: ${control.reached ? "" : "not reached: "}${control.evidence}`,
+    `  where nothing holds it: ${baseline.reached ? "" : "not reached: "}${baseline.evidence}`,
     "",
   ];
 }

@@ -15,7 +15,7 @@ export const usefulTool = "useful_work";
  * A function for calls that others look for, below `attacks/harmless/`. It is in the module of who
  * looks.
  */
-const neighbourProgram = "victim";
+const victimProgram = "victim";
 
 /** What to lay out. */
 export interface Layout {
@@ -29,15 +29,15 @@ export interface Layout {
 }
 
 /** Where the programs of one run lie. */
-export interface Stage {
-  /** What controls see: `tools/` and `baseline/`. */
+export interface Arena {
+  /** What baselines see: `tools/` and `baseline/`. */
   readonly directory: string;
   readonly toolsDir: string;
   readonly manifestPath: string;
 }
 
 /** Lays the programs out in a new directory. */
-export async function layOutTools(directory: string, layout: Layout): Promise<Stage> {
+export async function layOutTools(directory: string, layout: Layout): Promise<Arena> {
   const { programsDir, attacks, profile, importTarget } = layout;
   const toolsDir = join(directory, "tools");
   const manifestPath = join(directory, "manifest.yaml");
@@ -51,14 +51,14 @@ export async function layOutTools(directory: string, layout: Layout): Promise<St
 
   await lay(usefulTool, await program(`harmless/${usefulTool}.py`));
   // The source of a tool that only itself may read.
-  await lay("neighbours_secret", `TOKEN = "${importTarget.token}"\n`);
+  await lay("victims_secret", `TOKEN = "${importTarget.token}"\n`);
   for (const attack of attacks) {
     const source = await program(`${attack.id}.py`);
     await lay(attack.id, source);
-    if (attack.needsNeighbour)
+    if (attack.needsVictim)
       await lay(
         ...([moduleOf(attack, "cold"), source] as const),
-        await program(`harmless/${neighbourProgram}.py`),
+        await program(`harmless/${victimProgram}.py`),
         eitherFunction,
       );
     if (isMade(attack, "import"))
@@ -75,12 +75,12 @@ export function toolName(start: AttackStart | "auto", id: string): string {
 }
 
 /**
- * One tool for both, so that the neighbour's sandbox comes from where that of who looks for it
+ * One tool for both, so that the victim's sandbox comes from where that of who looks for it
  * comes from.
  */
-const either = "attack_or_neighbour";
+const either = "attack_or_victim";
 const eitherFunction = `def ${either}(ctx, target=None, token=None):
-    return ${neighbourProgram}(token, ctx) if target is None else attack(target)
+    return ${victimProgram}(token, ctx) if target is None else attack(target)
 `;
 
 /** The attack is over when its module is imported. */
@@ -96,9 +96,9 @@ def attack(target):
 `;
 }
 
-function moduleOf({ id, needsNeighbour }: Attack, start: AttackStart): string {
+function moduleOf({ id, needsVictim }: Attack, start: AttackStart): string {
   if (start === "import") return `import_${id}`;
-  return needsNeighbour ? `${id}_or_neighbour` : id;
+  return needsVictim ? `${id}_or_victim` : id;
 }
 
 function manifestOf(attacks: readonly Attack[], profile: string): object {
@@ -111,7 +111,7 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
     attacks
       .filter((attack) => isMade(attack, start))
       .map((attack) => {
-        const name = attack.needsNeighbour && start !== "import" ? either : "attack";
+        const name = attack.needsVictim && start !== "import" ? either : "attack";
         const callable = { module: moduleOf(attack, start), function: name };
         const entry = {
           ...common,

@@ -1,17 +1,17 @@
 /**
- * From what was seen of an attack and of its control to what is said of the sandbox.
+ * From what was seen of an attack and of its baseline to what is said of the sandbox.
  */
 import type { StartKind } from "../../protocol/execution.ts";
 import type { Attack, Observation } from "./attack.ts";
 import type { AttackVerdict } from "./attack-report.ts";
 import { type AttackStart, startOfCall } from "./attack-starts.ts";
-import type { ControlRun } from "./baseline.ts";
+import type { BaselineRun } from "./baseline.ts";
 import { type ProgramAnswer, readProgramAnswer } from "../program.ts";
 
 /** What a run in the real sandbox says; `reason` is why nobody can say. */
 export type Judgement =
-  | { readonly held: boolean; readonly evidence: string }
-  | { readonly held: undefined; readonly reason: string; readonly evidence: string };
+  | { readonly blocked: boolean; readonly evidence: string }
+  | { readonly blocked: undefined; readonly reason: string; readonly evidence: string };
 
 const noAnswer = "it did not run to an answer in the sandbox";
 
@@ -27,7 +27,7 @@ export function judge(
   const ran = startSeen(observation);
   if (ran !== undefined && ran !== startOfCall(start))
     return {
-      held: undefined,
+      blocked: undefined,
       reason: wrongStart(start, ran, observation.notReady),
       evidence: endingOf(observation),
     };
@@ -36,8 +36,8 @@ export function judge(
     return attack.judge(observation);
   const answer = ownAnswer(observation);
   if (answer === undefined)
-    return { held: undefined, reason: noAnswer, evidence: endingOf(observation) };
-  return { held: !answer.reached, evidence: answer.evidence };
+    return { blocked: undefined, reason: noAnswer, evidence: endingOf(observation) };
+  return { blocked: !answer.reached, evidence: answer.evidence };
 }
 
 /** How the call came to its sandbox, or undefined when none ran for it. */
@@ -65,21 +65,21 @@ export function endingOf({ outcome }: Pick<Observation, "outcome">): string {
 
 /** What is to be said of an attack, and why if that is not plain. */
 export function verdictOn(
-  attack: Pick<Attack, "noControl">,
+  attack: Pick<Attack, "noBaseline">,
   notPromised: string | undefined,
   unenforced: readonly string[],
   judgement: Judgement,
-  control: Pick<ControlRun, "reached">,
+  baseline: Pick<BaselineRun, "reached">,
 ): { readonly verdict: AttackVerdict; readonly reason: string | undefined } {
   const says = (verdict: AttackVerdict, reason?: string) => ({ verdict, reason });
-  if (judgement.held === undefined) return says("broken", judgement.reason);
-  if (!judgement.held)
+  if (judgement.blocked === undefined) return says("broken", judgement.reason);
+  if (!judgement.blocked)
     return notPromised === undefined ? says("not-held") : says("not-promised", notPromised);
-  if (!control.reached) {
-    const noControl = attack.noControl?.(unenforced);
-    return noControl === undefined
+  if (!baseline.reached) {
+    const noBaseline = attack.noBaseline?.(unenforced);
+    return noBaseline === undefined
       ? says("broken", "it does not reach what it is after where nothing holds it")
-      : says("no-control", noControl);
+      : says("no-control", noBaseline);
   }
   return notPromised === undefined ? says("held") : says("not-promised", notPromised);
 }

@@ -12,7 +12,7 @@ export type AttackGroup =
 
 /**
  * What is planted for an attack to reach, and how much it may take. The same members for the real
- * sandbox, where they are of this host, and for the control, where they are of a scratch system.
+ * sandbox, where they are of this host, and for the baseline, where they are of a scratch system.
  * Programs get it with names_like_this; see attacks/README.md.
  */
 export interface Target {
@@ -31,7 +31,7 @@ export interface Target {
   readonly workerPid: number;
   /**
    * Directory of the worker's sandboxes, with a work directory that has the token in it while a
-   * neighbour runs.
+   * victim runs.
    */
   readonly workBase: string;
   /** Name of a variable that the worker has with the token as its value. */
@@ -79,7 +79,7 @@ export interface Observation {
 
 /** Whether an attack was held, and how one sees it. */
 export interface Verdict {
-  readonly held: boolean;
+  readonly blocked: boolean;
   readonly evidence: string;
 }
 
@@ -117,22 +117,22 @@ export interface Attack {
   judge?(observation: Observation): Verdict;
   /**
    * Calls in a row, each in a sandbox of its own, of which the last counts: 1 unless given.
-   * Controls do them in one.
+   * Baselines do them in one.
    */
   readonly rounds?: number;
   /** Whether another call runs meanwhile, with the token wherever a call can have something. */
-  readonly needsNeighbour?: boolean;
+  readonly needsVictim?: boolean;
   /** What its manifest entry says besides. */
   readonly manifest?: Readonly<Record<string, unknown>>;
   /**
-   * What the control runs besides: `naive-worker` reads what the program left as an unprotected
+   * What the baseline runs besides: `naive-worker` reads what the program left as an unprotected
    * worker would; `naive-template` imports the module in a parent, and calls it in a child that
    * sees everything of the parent.
    */
-  readonly control?: "naive-worker" | "naive-template";
+  readonly baseline?: "naive-worker" | "naive-template";
   /**
-   * Why its control cannot reach anything on this host, or undefined when it can. Asked when it did
+   * Why its baseline cannot reach anything on this host, or undefined when it can. Asked when it did
    * not.
    */
-  noControl?(unenforced: readonly string[]): string | undefined;
+  noBaseline?(unenforced: readonly string[]): string | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Controls: the same attack in a sandbox that protects the host from it and nothing else, where it
+ * Baselines: the same attack in a sandbox that protects the host from it and nothing else, where it
  * has to reach.
  */
 import { join } from "node:path";
@@ -17,27 +17,27 @@ import { DiskWalk } from "../../sandbox/totals/disk-use.ts";
 import { Guard } from "../../sandbox/totals/guard.ts";
 import { type Subprocess, killWithChildren, startSubprocess } from "../../sandbox/subprocess.ts";
 import type { Attack } from "./attack.ts";
-import type { Plants } from "./canaries.ts";
+import type { Canaries } from "./canaries.ts";
 import { parseProgramAnswer, withPythonNames } from "../program.ts";
 
 /**
- * Milliseconds a control may take for each call of its attack; the stage itself ends attacks
+ * Milliseconds a baseline may take for each call of its attack; the arena itself ends attacks
  * earlier.
  */
-const controlTimeoutMs = 70_000;
+const baselineTimeoutMs = 70_000;
 /** Milliseconds that reading the rest of the output may take. */
 const outputGraceMs = 250;
 /**
- * How much of each limit a control has. Attacks take at most twice as much, and who looks at them
+ * How much of each limit a baseline has. Attacks take at most twice as much, and who looks at them
  * as much again.
  */
-const room = 4;
+const headroom = 4;
 
-/** What controls are made with. */
-export interface ControlParts {
+/** What baselines are made with. */
+export interface BaselineParts {
   readonly bwrapBin: string;
   /**
-   * What the guard of the worker's sandboxes knows them by, so that it ends controls as well when
+   * What the guard of the worker's sandboxes knows them by, so that it ends baselines as well when
    * the doctor is killed.
    */
   readonly mark: string;
@@ -46,7 +46,7 @@ export interface ControlParts {
   /** Interpreter and environment, as tools have them. */
   readonly python: Pick<PreparedTool, "mounts" | "environment" | "launch">;
   /** A directory that the uid can read, with `tools/` and `baseline/`. */
-  readonly stageDirectory: string;
+  readonly arenaDirectory: string;
   readonly limits: Limits;
   /** Whether a new /proc can be mounted on this host. */
   readonly hasProc: boolean;
@@ -54,8 +54,8 @@ export interface ControlParts {
   readonly hasHostName: boolean;
 }
 
-/** What came of a control. */
-export interface ControlRun {
+/** What came of a baseline. */
+export interface BaselineRun {
   readonly reached: boolean;
   readonly evidence: string;
   readonly durationMs: number;
@@ -66,39 +66,39 @@ export interface ControlRun {
  * system's error when the sandbox program cannot be started, and with the signal's reason when that
  * has aborted before. A later abort ends it.
  */
-export async function runControl(
+export async function runBaseline(
   attack: Attack,
-  plants: Pick<Plants, "token" | "variable" | "target">,
-  parts: ControlParts,
+  canaries: Pick<Canaries, "token" | "variable" | "target">,
+  parts: BaselineParts,
   signal: AbortSignal,
-): Promise<ControlRun> {
+): Promise<BaselineRun> {
   signal.throwIfAborted();
   const startMs = systemClock.monotonicMs();
   const child = await startSubprocess({
     file: parts.bwrapBin,
     argv: [
       ...markOptions(parts.mark),
-      ...stageOptions(parts, plants.token),
+      ...arenaOptions(parts, canaries.token),
       "--",
-      ...stageCommand(parts),
+      ...arenaCommand(parts),
     ],
     // What a sandbox that is started carelessly hands on.
-    env: { [plants.variable]: plants.token, ...Object.fromEntries(parts.python.environment) },
+    env: { [canaries.variable]: canaries.token, ...Object.fromEntries(parts.python.environment) },
     uid: parts.uid,
-    inputs: [JSON.stringify(orderFor(attack, plants, parts.limits))],
+    inputs: [JSON.stringify(orderFor(attack, canaries, parts.limits))],
   });
   // The first process inside does not die with bubblewrap before it has asked for that.
   const kill = (): void => killWithChildren(child);
   signal.addEventListener("abort", kill, { once: true });
   try {
-    const timeoutMs = (attack.rounds ?? 1) * controlTimeoutMs;
-    const exceeded = await endedWithin(child, timeoutMs, plants.target.openDirectory, parts.limits);
+    const timeoutMs = (attack.rounds ?? 1) * baselineTimeoutMs;
+    const exceeded = await endedWithin(child, timeoutMs, canaries.target.openDirectory, parts.limits);
     // What an attack left may have the output for a moment more.
     await settlesWithin(child.closed, outputGraceMs, systemClock);
     const { stdout, stderr } = child.output();
     const durationMs = Math.round(systemClock.monotonicMs() - startMs);
     if (exceeded === undefined) return { ...readAnswer(stdout.text, stderr.text), durationMs };
-    const evidence = `the control took too much: ${limitFacts[exceeded.limit].word}`;
+    const evidence = `the baseline took too much: ${limitFacts[exceeded.limit].word}`;
     return { reached: false, evidence, durationMs };
   } finally {
     signal.removeEventListener("abort", kill);
@@ -106,21 +106,21 @@ export async function runControl(
   }
 }
 
-/** What the stage reads. */
+/** What the arena reads. */
 function orderFor(
-  { id, rounds = 1, control }: Attack,
-  { token, variable, target }: Pick<Plants, "token" | "variable" | "target">,
+  { id, rounds = 1, baseline }: Attack,
+  { token, variable, target }: Pick<Canaries, "token" | "variable" | "target">,
   limits: Limits,
 ): object {
   const metadata = { metadata_address: target.metadataAddress };
-  return { id, token, variable, ...metadata, limits: withPythonNames(limits), rounds, control };
+  return { id, token, variable, ...metadata, limits: withPythonNames(limits), rounds, baseline };
 }
 
 /**
  * Waits for the end, which comes by SIGKILL when it takes too long, or takes too much: then that
  * limit is returned.
  *
- * @param directory one without files: what a control has of its own is in memory
+ * @param directory one without files: what a baseline has of its own is in memory
  */
 async function endedWithin(
   child: Subprocess,
@@ -133,7 +133,7 @@ async function endedWithin(
   using _watched = new Guard().watch({
     firstPid: child.pid,
     commandIsChild: true,
-    limits: timesRoom(limits),
+    limits: withHeadroom(limits),
     disk,
     privateMemory: undefined,
     group: undefined,
@@ -148,15 +148,15 @@ async function endedWithin(
   return exceeded;
 }
 
-function readAnswer(stdout: string, stderr: string): Pick<ControlRun, "reached" | "evidence"> {
-  const said = parseProgramAnswer(lastLine(stdout));
-  if (said !== undefined) return said;
+function readAnswer(stdout: string, stderr: string): Pick<BaselineRun, "reached" | "evidence"> {
+  const answer = parseProgramAnswer(lastLine(stdout));
+  if (answer !== undefined) return answer;
   const reason = lastLine(stderr) || "no reason given";
-  return { reached: false, evidence: `the control did not answer: ${reason}` };
+  return { reached: false, evidence: `the baseline did not answer: ${reason}` };
 }
 
-function timesRoom(limits: Limits): Limits {
-  return Object.fromEntries(limitNames.map((name) => [name, room * limits[name]])) as Limits;
+function withHeadroom(limits: Limits): Limits {
+  return Object.fromEntries(limitNames.map((name) => [name, headroom * limits[name]])) as Limits;
 }
 
 function lastLine(text: string): string {
@@ -168,10 +168,10 @@ function lastLine(text: string): string {
  * nothing is protected: all capabilities, no system-call filter, one user for everybody, secrets on
  * the command line and in the environment.
  */
-function stageOptions(parts: ControlParts, token: string): readonly string[] {
+function arenaOptions(parts: BaselineParts, token: string): readonly string[] {
   const { limits } = parts;
   const scratch = (path: string, sizeBytes: number): readonly string[] => [
-    ...["--size", String(room * sizeBytes), "--tmpfs", path],
+    ...["--size", String(headroom * sizeBytes), "--tmpfs", path],
   ];
   return [
     "--unshare-all",
@@ -179,7 +179,7 @@ function stageOptions(parts: ControlParts, token: string): readonly string[] {
     ...["--uid", "0", "--gid", "0", "--cap-add", "ALL"],
     "--new-session",
     "--die-with-parent",
-    ...(parts.hasHostName ? ["--hostname", `control-${token}`] : []),
+    ...(parts.hasHostName ? ["--hostname", `baseline-${token}`] : []),
     ...["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"].flatMap(
       (path) => ["--ro-bind-try", path, path],
     ),
@@ -190,11 +190,11 @@ function stageOptions(parts: ControlParts, token: string): readonly string[] {
     ...scratch("/tmp", limits.tmpBytes),
     ...scratch("/scratch", limits.diskBytes),
     ...parts.python.mounts.flatMap(({ source, target }) => ["--ro-bind", source, target]),
-    ...["--ro-bind", parts.stageDirectory, "/stage"],
+    ...["--ro-bind", parts.arenaDirectory, "/arena"],
   ];
 }
 
-function stageCommand({ python }: ControlParts): readonly string[] {
+function arenaCommand({ python }: BaselineParts): readonly string[] {
   const [interpreter = ""] = python.launch.argv;
-  return [interpreter, "-I", "-B", join("/stage", "baseline", "arena.py")];
+  return [interpreter, "-I", "-B", join("/arena", "baseline", "arena.py")];
 }

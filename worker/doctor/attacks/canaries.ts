@@ -18,7 +18,7 @@ const metadataAddress = "169.254.169.254";
 const variable = "STR_ATTACK_TOKEN";
 
 /** What is planted on this host. Disposing it removes everything. */
-export interface Plants extends AsyncDisposable {
+export interface Canaries extends AsyncDisposable {
   readonly token: string;
   readonly variable: string;
   /** A directory that every user of the host can read. */
@@ -27,14 +27,14 @@ export interface Plants extends AsyncDisposable {
 }
 
 /**
- * Plants everything.
+ * Canaries everything.
  *
  * @param bases directories to plant in, of which the first that can be written to is taken: such as
  *   every user of the host can pass, and not `/tmp`, of which every sandbox has its own, so that it
  *   would hide a leak
  * @param uid host uid of the sandboxes, or undefined for the worker's own
  */
-export async function plant(bases: readonly string[], uid: number | undefined): Promise<Plants> {
+export async function plantCanaries(bases: readonly string[], uid: number | undefined): Promise<Canaries> {
   await using planted = new AsyncDisposableStack();
   const token = randomBytes(16).toString("hex");
   const { path: directory } = planted.use(await makeDirectory(bases, uid));
@@ -104,7 +104,7 @@ async function makeDirectory(
   const failures: unknown[] = [];
   for (const base of bases) {
     try {
-      return await ScratchDir.make("plants", base, 0o755, uid);
+      return await ScratchDir.make("canaries", base, 0o755, uid);
     } catch (error) {
       failures.push(error);
     }

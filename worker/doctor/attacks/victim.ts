@@ -7,38 +7,38 @@ import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.
 import { endingOf } from "./attack-verdict.ts";
 
 /** Seconds for which it runs at most: the attack beside it may first wait for a sandbox. */
-const neighbourSeconds = 3 * callTimeoutSeconds;
+const victimSeconds = 3 * callTimeoutSeconds;
 
 /** A call that runs. Disposing ends it. */
-export interface Neighbour extends AsyncDisposable {
+export interface Victim extends AsyncDisposable {
   /** Why it is not there now, or undefined when everything is in its place. */
   readonly problem: string | undefined;
 }
 
 /**
- * Starts the neighbour and waits until everything is in its place, or will not be. Never throws.
+ * Starts the victim and waits until everything is in its place, or will not be. Never throws.
  */
-export async function startNeighbour(
+export async function startVictim(
   { invoker, log }: Pick<CallParts, "invoker" | "log">,
   toolName: string,
   token: string,
   signal: AbortSignal,
-): Promise<Neighbour> {
+): Promise<Victim> {
   const leaving = new AbortController();
   const ready = Promise.withResolvers<undefined>();
   let problem: string | undefined;
-  const call = invoker.invoke(invocationOf(toolName, { token }, neighbourSeconds), {
+  const call = invoker.invoke(invocationOf(toolName, { token }, victimSeconds), {
     signal: leaving.signal,
     waitSignal: leaving.signal,
     log,
     onStatus: () => ready.resolve(undefined),
   });
   const ended = call.then((outcome) => {
-    problem = `the neighbour has ended: ${endingOf({ outcome })}`;
+    problem = `the victim has ended: ${endingOf({ outcome })}`;
   });
   const known = Promise.race([ready.promise, ended]);
   const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock, signal);
-  if (!isKnown) problem = "the neighbour says nothing";
+  if (!isKnown) problem = "the victim says nothing";
   return {
     get problem() {
       return problem;

@@ -12,10 +12,10 @@ import { sweepWorkers } from "./work-dirs.ts";
  * Where scratch directories are made unless the operator names a work directory; every user can
  * pass both.
  */
-export const scratchBases = { work: "/tmp", plants: "/var/tmp" } as const;
+export const scratchBases = { work: "/tmp", canaries: "/var/tmp" } as const;
 
 /** The kinds, by the beginnings of their names. */
-const prefixes = { work: "str-doctor-", plants: "str-attack-" } as const;
+const prefixes = { work: "str-doctor-", canaries: "str-attack-" } as const;
 const scratchName = /^str-(doctor|attack)-[A-Za-z0-9]{6}$/;
 
 /** A directory of this process. Disposing it removes it; rejects when something remains. */

@@ -118,7 +118,7 @@ export const limitsAttacks: readonly Attack[] = attacked.map(([id, limit, title]
   isFast: fast.has(id),
   notPromised: (_profile, _unenforced, enforcement) => notPromised(id, enforcement),
   judge: (observation) => judge(observation, limit),
-  ...(id === "status_flood" && { control: "naive-worker" }),
+  ...(id === "status_flood" && { baseline: "naive-worker" }),
 }));
 
 /** It was refused more, or ended for the limit by its name. */
@@ -126,16 +126,16 @@ function judge({ outcome, target }: Observation, limit: LimitName): Verdict {
   if (outcome.kind === "success") {
     const answer = readProgramAnswer(outcome.toolResult);
     return answer === undefined
-      ? { held: false, evidence: "it ended with an answer that is not its own" }
-      : { held: !answer.reached, evidence: answer.evidence };
+      ? { blocked: false, evidence: "it ended with an answer that is not its own" }
+      : { blocked: !answer.reached, evidence: answer.evidence };
   }
   if (outcome.kind !== "error")
-    return { held: false, evidence: `the call ended as ${outcome.kind}` };
+    return { blocked: false, evidence: `the call ended as ${outcome.kind}` };
   const { error } = outcome;
   const ended = error.limit;
   if (ended === undefined || (ended.limit !== limit && ended.limit !== standIns[limit]))
-    return { held: false, evidence: `no word of the limit: ${error.code}: ${error.message}` };
-  return { held: true, evidence: endedFor(ended, target.limits[ended.limit]) };
+    return { blocked: false, evidence: `no word of the limit: ${error.code}: ${error.message}` };
+  return { blocked: true, evidence: endedFor(ended, target.limits[ended.limit]) };
 }
 
 /** What was seen and what the bound is, in the form of programs that say what they held. */

@@ -48,7 +48,7 @@ export const networkAttacks: readonly Attack[] = [
     group: "network",
     title: "talk to the host of this virtual machine",
     isFast: false,
-    noControl: () => "the kernel may have no vsock",
+    noBaseline: () => "the kernel may have no vsock",
   },
   {
     id: "listen_on_host",

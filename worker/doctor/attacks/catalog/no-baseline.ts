@@ -1,26 +1,26 @@
 /**
- * Why a control may not reach anything on this host, for attacks of several groups.
+ * Why a baseline may not reach anything on this host, for attacks of several groups.
  */
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
 
-type NoControl = NonNullable<Attack["noControl"]>;
+type NoBaseline = NonNullable<Attack["noBaseline"]>;
 
 /** SECCOMP_MODE_FILTER in /proc/PID/status (proc(5)). */
 const filtered = /^Seccomp:\s*2$/m;
 
-/** Where a container masks its /proc, a control has none either. */
-export const needsProc: NoControl = (unenforced) =>
+/** Where a container masks its /proc, a baseline has none either. */
+export const needsProc: NoBaseline = (unenforced) =>
   unenforced.includes("fresh-proc") ? "no /proc can be mounted on this host" : undefined;
 
-/** For what containers refuse as well: their filter holds for controls, too. */
-export const unlessFiltered: NoControl = () =>
+/** For what containers refuse as well: their filter holds for baselines, too. */
+export const unlessFiltered: NoBaseline = () =>
   filtered.test(ownStatus())
-    ? "this process is under a filter of system calls, as in a container, and so are controls"
+    ? "this process is under a filter of system calls, as in a container, and so are baselines"
     : undefined;
 
 /** The first reason that there is. */
-export function anyOf(...reasons: readonly NoControl[]): NoControl {
+export function anyOf(...reasons: readonly NoBaseline[]): NoBaseline {
   return (unenforced) => reasons.map((reason) => reason(unenforced)).find((text) => text);
 }
 

@@ -34,7 +34,7 @@ export const tracesAttacks: readonly Attack[] = [
     title: "leave a key in the kernel's keyrings",
     isFast: false,
     rounds: 2,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "leave_ipc_objects",
@@ -63,10 +63,10 @@ export const tracesAttacks: readonly Attack[] = [
 
 function judgeLeftProcesses({ outcome, durationMs, target }: Observation): Verdict {
   const left = leftProcesses(target.token);
-  const said = outcome.kind === "success" ? readProgramAnswer(outcome.toolResult) : undefined;
-  const held = said?.reached === false && durationMs < promptlyMs && left.length === 0;
-  const evidence = said?.evidence ?? `the call ended as ${outcome.kind}`;
-  return { held, evidence: `${evidence}; answered after ${durationMs} ms, ${described(left)}` };
+  const answer = outcome.kind === "success" ? readProgramAnswer(outcome.toolResult) : undefined;
+  const blocked = answer?.reached === false && durationMs < promptlyMs && left.length === 0;
+  const evidence = answer?.evidence ?? `the call ended as ${outcome.kind}`;
+  return { blocked, evidence: `${evidence}; answered after ${durationMs} ms, ${described(left)}` };
 }
 
 function judgeTimeLimit({ outcome, statuses, durationMs, target }: Observation): Verdict {
@@ -76,7 +76,7 @@ function judgeTimeLimit({ outcome, statuses, durationMs, target }: Observation):
   const ending = `the call ended as ${outcome.kind} after ${durationMs} ms`;
   const evidence = `${ending}, ${wentOn ? "its process went on to its end" : "its process was ended"}`;
   return {
-    held: isOver && !wentOn && left.length === 0,
+    blocked: isOver && !wentOn && left.length === 0,
     evidence: `${evidence}, ${described(left)}`,
   };
 }

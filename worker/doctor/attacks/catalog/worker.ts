@@ -89,7 +89,7 @@ export const workerAttacks: readonly Attack[] = attacked.map(([id, endings, titl
   group: "worker",
   title,
   isFast: fast.has(id),
-  control: "naive-worker",
+  baseline: "naive-worker",
   judge: (observation) => judge(observation, endings),
 }));
 
@@ -108,7 +108,7 @@ function judge(observation: Observation, endings: readonly Ending[]): Verdict {
     ...("polluted" in {} ? ["objects have inherited a member of the result"] : []),
   ];
   const seen = `${ending} after ${durationMs} ms, at most ${Math.round(longestStallMs)} ms held up`;
-  return { held: faults.length === 0, evidence: [...faults, seen].join("; ") };
+  return { blocked: faults.length === 0, evidence: [...faults, seen].join("; ") };
 }
 
 function endingOf({ outcome }: Observation): string {
