@@ -3,7 +3,7 @@
  */
 import { basename } from "node:path";
 import type { StartKind } from "../protocol/execution.ts";
-import { sandboxMark } from "../sandbox/orphans.ts";
+import { ownerTag } from "../sandbox/orphans.ts";
 import type { Profile, Profiles } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { systemClock } from "../support/clock.ts";
@@ -124,7 +124,7 @@ export class ProfileRun implements AsyncDisposable {
     const { unenforced } = backend.facts(profile);
     const parts = {
       ...{ bwrapBin, uid, python, arenaDirectory: this.#arena.directory, limits: attackLimits },
-      mark: sandboxMark(basename(backend.scratchDir)),
+      ownerTag: ownerTag(basename(backend.scratchDir)),
       hasProc: !unenforced.includes("fresh-proc"),
       hasHostName: !unenforced.includes("host-name"),
     };

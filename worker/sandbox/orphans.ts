@@ -32,7 +32,7 @@ const quietLooksOfGuard = 10;
 const restartPauseMs = 10_000;
 
 /** An option that bubblewrap gets for its word alone: no variable is called like that. */
-const markOption = "--unsetenv";
+const tagOption = "--unsetenv";
 
 /**
  * What the shell does: waits for the end of its input, which comes with the worker's. Then it kills
@@ -56,7 +56,7 @@ while [ "$quiet" -lt "$2" ]; do
     line=
     read -r line < "$process/cmdline"
     case "$line" in
-      *"${markOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
+      *"${tagOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
     esac
     if [ -n "$3" ] && [ "$process/cwd/.." -ef "$3" ]; then
       quiet=0
@@ -70,14 +70,14 @@ done
  * The mark of a worker, by the name of its directory. Everybody on the host can read command lines,
  * so the name cannot be told from it.
  */
-export function sandboxMark(workerName: string): string {
+export function ownerTag(workerName: string): string {
   const digest = createHash("sha256").update(workerName).digest("hex");
   return `str-sandbox-${digest.slice(0, 24)}`;
 }
 
 /** The options by which a bubblewrap bears a mark, to be the first on its command line. */
-export function markOptions(mark: string): readonly string[] {
-  return [markOption, mark];
+export function ownerTagOptions(tag: string): readonly string[] {
+  return [tagOption, tag];
 }
 
 /**
@@ -90,12 +90,12 @@ export function markOptions(mark: string): readonly string[] {
  * @param root kill, too, whose current directory lies directly in this one
  */
 export async function guardOrphans(
-  mark: string,
+  tag: string,
   clock: Pick<Clock, "monotonicMs" | "sleep">,
   onLost: (error: SandboxError) => void,
   root = "",
 ): Promise<AsyncDisposable> {
-  const startOne = (): Promise<ChildProcess> => start(mark, quietLooksOfGuard, root);
+  const startOne = (): Promise<ChildProcess> => start(tag, quietLooksOfGuard, root);
   return new Guard(startOne, clock, onLost, await startOne());
 }
 
@@ -160,16 +160,16 @@ class Guard implements AsyncDisposable {
 }
 
 /** Kills whoever bears the mark, now. Rejects when somebody stays. */
-export async function endOrphans(mark: string): Promise<void> {
-  const child = await start(mark, 1, "");
+export async function endOrphans(tag: string): Promise<void> {
+  const child = await start(tag, 1, "");
   child.stdin?.end();
   if ((await exitCodeOf(child)) !== 0)
     throw new SandboxError("a sandbox of a dead worker cannot be ended");
 }
 
 /** In a session of its own, so that what a terminal sends to the worker does not reach it. */
-async function start(mark: string, quietLooks: number, root: string): Promise<ChildProcess> {
-  const child = spawn(shell, ["-c", script, "str-orphans", mark, String(quietLooks), root], {
+async function start(tag: string, quietLooks: number, root: string): Promise<ChildProcess> {
+  const child = spawn(shell, ["-c", script, "str-orphans", tag, String(quietLooks), root], {
     cwd: "/",
     env: {},
     detached: true,

@@ -18,7 +18,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { sandboxMark } from "../../../worker/sandbox/orphans.ts";
+import { ownerTag } from "../../../worker/sandbox/orphans.ts";
 import {
   childrenOf,
   knownChildrenOf,
@@ -128,22 +128,22 @@ test(
     });
     onTestFinished(() => void doctor.kill("SIGKILL"));
     const ended = once(doctor, "exit");
-    const [scratch, mark] = await vi.waitFor(async () => {
+    const [scratch, tag] = await vi.waitFor(async () => {
       const path = await scratchOf(doctor.pid!);
       const worker = (await readdir(path)).find((name) => name.startsWith("worker-"));
       expect(worker).toBeDefined();
-      return [path, sandboxMark(worker!)] as const;
+      return [path, ownerTag(worker!)] as const;
     }, patience);
     onTestFinished(() => rm(scratch, { recursive: true, force: true }));
     onTestFinished(async () => {
-      for (const [pid] of await processesWith(mark)) signalQuietly(pid, "SIGKILL");
+      for (const [pid] of await processesWith(tag)) signalQuietly(pid, "SIGKILL");
     });
     // What bubblewrap has made, and has not let go yet.
     const born = await vi.waitFor(async () => {
-      const marked = (await processesWith(mark)).map(([pid]) => pid);
+      const tagged = (await processesWith(tag)).map(([pid]) => pid);
       // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that
       // is just born runs on.
-      const children = marked.flatMap((pid) => knownChildrenOf(pid));
+      const children = tagged.flatMap((pid) => knownChildrenOf(pid));
       const found = children.filter((pid) => waitsForBubblewrap(pid));
       expect(found.length).toBeGreaterThan(0);
       return found;
@@ -158,10 +158,10 @@ test(
     await ended;
     await held.forget();
 
-    const left = (await processesWith(mark)).map(([pid]) => pid);
+    const left = (await processesWith(tag)).map(([pid]) => pid);
     expect(born.filter((pid) => left.includes(pid)).length).toBeGreaterThan(0);
     expect((await consultHere()).code).toBe(0);
-    expect(await processesWith(mark)).toEqual([]);
+    expect(await processesWith(tag)).toEqual([]);
     await expect(access(scratch)).rejects.toThrow("ENOENT");
   },
 );

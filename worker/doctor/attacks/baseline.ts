@@ -12,7 +12,7 @@ import {
   limitNames,
 } from "../../protocol/resource-limits.ts";
 import type { PreparedTool } from "../../runners/runner.ts";
-import { markOptions } from "../../sandbox/orphans.ts";
+import { ownerTagOptions } from "../../sandbox/orphans.ts";
 import { DiskWalk } from "../../sandbox/totals/disk-use.ts";
 import { Guard } from "../../sandbox/totals/guard.ts";
 import { type Subprocess, killWithChildren, startSubprocess } from "../../sandbox/subprocess.ts";
@@ -40,7 +40,7 @@ export interface BaselineParts {
    * What the guard of the worker's sandboxes knows them by, so that it ends baselines as well when
    * the doctor is killed.
    */
-  readonly mark: string;
+  readonly ownerTag: string;
   /** Host uid of the sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   /** Interpreter and environment, as tools have them. */
@@ -77,7 +77,7 @@ export async function runBaseline(
   const child = await startSubprocess({
     file: parts.bwrapBin,
     argv: [
-      ...markOptions(parts.mark),
+      ...ownerTagOptions(parts.ownerTag),
       ...arenaOptions(parts, canaries.token),
       "--",
       ...arenaCommand(parts),

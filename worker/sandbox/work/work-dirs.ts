@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { backoffDelays } from "../../support/backoff.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
-import { endOrphans, sandboxMark } from "../orphans.ts";
+import { endOrphans, ownerTag } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
 import { type Liveness, isInUse, showAlive } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
@@ -101,8 +101,8 @@ export class WorkDirs implements AsyncDisposable {
   }
 
   /** What every process of this worker's sandboxes has to bear, for the sweep of a later worker. */
-  get sandboxMark(): string {
-    return sandboxMark(basename(this.root));
+  get ownerTag(): string {
+    return ownerTag(basename(this.root));
   }
 
   /**
@@ -262,7 +262,7 @@ export async function sweepWorkers(
     if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
     const path = join(base, entry.name);
     if (await isInUse(path)) continue;
-    await endOrphans(sandboxMark(entry.name))
+    await endOrphans(ownerTag(entry.name))
       .then(() => remover.remove(path))
       .catch(onRemoveFailed);
   }

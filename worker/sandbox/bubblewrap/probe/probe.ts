@@ -64,7 +64,7 @@ export interface HostReport {
 }
 
 /** Options of {@link probeHost}. */
-export interface ProbeOptions extends Omit<TrialHost, "mark"> {
+export interface ProbeOptions extends Omit<TrialHost, "ownerTag"> {
   /** See {@link identify}. */
   readonly version: string;
   /** Undefined when they are to be left alone. */
@@ -88,7 +88,7 @@ const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
  */
 export async function probeHost(
   options: ProbeOptions,
-  workDirs: Pick<WorkDirs, "take" | "sandboxMark">,
+  workDirs: Pick<WorkDirs, "take" | "ownerTag">,
 ): Promise<HostReport> {
   const base = {
     systemDirectories: await systemDirectories(),
@@ -96,7 +96,7 @@ export async function probeHost(
   };
   await using workDir = await workDirs.take();
   const trials = new Trials(
-    { ...options, mark: workDirs.sandboxMark },
+    { ...options, ownerTag: workDirs.ownerTag },
     { ...base, workDir: workDir.path },
   );
   const program = isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined;

@@ -16,8 +16,8 @@ const lastLine = "ready\n";
 /** What every trial is started with. */
 export interface TrialHost {
   readonly bwrapBin: string;
-  /** See `sandboxMark`. */
-  readonly mark: string;
+  /** See `ownerTag`. */
+  readonly ownerTag: string;
   /** Host uid of sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly clock: Clock;
@@ -90,10 +90,10 @@ export async function openTrial(
 }
 
 async function start(host: TrialHost, command: TrialCommand): Promise<BwrapExecution | Refusal> {
-  const { bwrapBin, mark, uid, clock } = host;
+  const { bwrapBin, ownerTag, uid, clock } = host;
   try {
     const free = { placement: [], openTotals: undefined };
-    return await startBwrap({ bwrapBin, mark, uid, ...free, ...command }, clock);
+    return await startBwrap({ bwrapBin, ownerTag, uid, ...free, ...command }, clock);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const { message, cause } = error;
