@@ -3,7 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { lstat, readdir } from "node:fs/promises";
-import { othersPass, othersRead } from "./reach.ts";
+import { othersPass, othersRead } from "./path-permissions.ts";
 import { SandboxError } from "./sandbox.ts";
 
 /** Entries of one tree that are looked at. */

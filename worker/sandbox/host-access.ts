@@ -6,7 +6,7 @@ import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Refusal } from "../protocol/refusal.ts";
-import { firstPrivateDirectory } from "./reach.ts";
+import { firstPrivateDirectory } from "./path-permissions.ts";
 import type { Device, ReadOnlyMount } from "./sandbox.ts";
 
 /** What the operator allows. */

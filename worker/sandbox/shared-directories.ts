@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import { examineTree } from "./examine-tree.ts";
-import { firstPrivateDirectory } from "./reach.ts";
+import { firstPrivateDirectory } from "./path-permissions.ts";
 import { SandboxError, type SharedDirectory } from "./sandbox.ts";
 import { TreeRemover } from "./work/tree-remover.ts";
 

@@ -7,7 +7,7 @@ import {
   enforcementOf,
   unkeptLimits,
 } from "../../../worker/sandbox/bubblewrap/enforcement.ts";
-import { look } from "./trial-look.ts";
+import { look } from "./trial-observation.ts";
 
 const everything: Keepers = {
   group: { memory: true, processes: true, cpu: true },

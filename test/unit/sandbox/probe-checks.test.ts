@@ -2,7 +2,7 @@
  * What follows from trial sandboxes for each check, and which minimum it meets.
  */
 import { describe, expect, test } from "vitest";
-import type { Look } from "../../../worker/sandbox/bubblewrap/probe/inside.ts";
+import type { Look } from "../../../worker/sandbox/bubblewrap/probe/probe-script.ts";
 import { type Evidence, judge } from "../../../worker/sandbox/bubblewrap/probe/probes.ts";
 import type { Cgroups } from "../../../worker/sandbox/cgroup/cgroup.ts";
 import {
@@ -13,7 +13,7 @@ import {
   describeChecks,
   unmetChecks,
 } from "../../../worker/sandbox/host-check.ts";
-import { circumstances, look, workerNetwork } from "./trial-look.ts";
+import { circumstances, look, workerNetwork } from "./trial-observation.ts";
 
 const open = { profile: "standard", network: "host", networkNamespace: undefined } as const;
 

@@ -2,7 +2,7 @@
  * The remedy that is named for each refusal: exactly the option of this kind of host.
  */
 import { describe, expect, test } from "vitest";
-import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/circumstances.ts";
+import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/host-settings.ts";
 import {
   freshProcRemedy,
   guardRemedy,
@@ -11,7 +11,7 @@ import {
   rlimitsRemedy,
   userNamespacesRemedy,
 } from "../../../worker/sandbox/bubblewrap/probe/remedies.ts";
-import { circumstances as host } from "./trial-look.ts";
+import { circumstances as host } from "./trial-observation.ts";
 
 describe("bubblewrap that makes no sandbox because of", () => {
   const eperm = "bwrap: No permissions to create new namespace, likely because the kernel does not";

@@ -4,7 +4,7 @@
 import type { LimitName, Mechanism } from "../../protocol/resource-limits.ts";
 import type { CgroupControl } from "../cgroup/cgroup.ts";
 import type { Enforcement } from "../sandbox.ts";
-import type { Look } from "./probe/inside.ts";
+import type { Look } from "./probe/probe-script.ts";
 
 /** What decides it; each was tried. */
 export interface Keepers {

@@ -3,7 +3,7 @@
  */
 import { chmod, mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { firstPrivateDirectory } from "../reach.ts";
+import { firstPrivateDirectory } from "../path-permissions.ts";
 
 /** Mode of a directory that the sandbox's uid has to pass. */
 export const passable = 0o711;

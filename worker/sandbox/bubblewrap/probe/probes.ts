@@ -4,8 +4,8 @@
 import type { CgroupsFound } from "../../cgroup/cgroup.ts";
 import { type CheckName, type HostCheck, checkNames } from "../../host-check.ts";
 import { resourceOf } from "../../rlimits.ts";
-import type { Circumstances } from "./circumstances.ts";
-import { type Look, tightLimits } from "./inside.ts";
+import type { Circumstances } from "./host-settings.ts";
+import { type Look, tightLimits } from "./probe-script.ts";
 import {
   freshProcRemedy,
   guardRemedy,

@@ -2,7 +2,7 @@
  * What an operator has to give a host or a container for a check to hold, as a pure function of
  * what was refused and of what is known of the host.
  */
-import type { Circumstances, ContainerKind } from "./circumstances.ts";
+import type { Circumstances, ContainerKind } from "./host-settings.ts";
 
 /** An option, spelled for each way in which workers are run. */
 type Spelling = Readonly<Record<ContainerKind, string>>;

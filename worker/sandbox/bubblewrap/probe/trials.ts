@@ -10,7 +10,7 @@ import {
   hostName,
   trialOptions,
 } from "../argv.ts";
-import { type Look, lookAt, trialProfile, trialScript } from "./inside.ts";
+import { type Look, lookAt, trialProfile, trialScript } from "./probe-script.ts";
 import type { Refusals } from "./probes.ts";
 import { type OpenTrial, type Refusal, type TrialHost, openTrial, refusalOf } from "./trial.ts";
 

@@ -1,8 +1,8 @@
 /**
  * A host where everything holds: what is known of it, and what a trial sandbox shows there.
  */
-import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/circumstances.ts";
-import type { Look } from "../../../worker/sandbox/bubblewrap/probe/inside.ts";
+import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/host-settings.ts";
+import type { Look } from "../../../worker/sandbox/bubblewrap/probe/probe-script.ts";
 
 /** The number of the worker's network namespace. */
 export const workerNetwork = 4_026_531_840;
