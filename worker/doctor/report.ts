@@ -7,7 +7,7 @@ import {
   type HostCheck,
   type HostExamination,
   requiredChecks,
-  toldChecks,
+  reportedChecks,
   unmetChecks,
 } from "../sandbox/host-check.ts";
 
@@ -33,7 +33,7 @@ export function diagnosisJson(diagnosis: Diagnosis): string {
     ok: isFit(diagnosis),
     sandbox: technology,
     minimum: requiredChecks(minimum),
-    checks: toldChecks(checks, minimum),
+    checks: reportedChecks(checks, minimum),
   };
   return JSON.stringify(body, undefined, 2);
 }

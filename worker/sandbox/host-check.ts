@@ -88,17 +88,17 @@ export function unmetChecks(
 }
 
 /** A check as machines are told of it; docs/doctor.md documents the members. */
-export interface ToldCheck extends Omit<HostCheck, "remedy"> {
+export interface ReportedCheck extends Omit<HostCheck, "remedy"> {
   /** Whether a worker with this minimum does not start without. */
   readonly required: boolean;
   readonly remedy: string | null;
 }
 
 /** Checks for machines: for the doctor, and for a worker's own findings. */
-export function toldChecks(
+export function reportedChecks(
   checks: readonly HostCheck[],
   minimum: readonly CheckName[],
-): readonly ToldCheck[] {
+): readonly ReportedCheck[] {
   const required = requiredChecks(minimum);
   return checks.map(({ name, state, finding, remedy = null }) => {
     return { name, state, required: required.includes(name), finding, remedy };

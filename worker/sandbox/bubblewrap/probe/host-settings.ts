@@ -5,7 +5,7 @@
 import { access, readFile } from "node:fs/promises";
 
 /** What can be behind a refusal. A member is undefined where this host does not tell. */
-export interface Circumstances {
+export interface HostSettings {
   /** What the worker runs in, as far as it shows. */
   readonly container: ContainerKind | undefined;
   /** User id of the worker. */
@@ -36,7 +36,7 @@ const signs: readonly (readonly [ContainerKind, string])[] = [
 ];
 
 /** Reads them. Never rejects: what cannot be read is not known. */
-export async function readCircumstances(): Promise<Circumstances> {
+export async function readHostSettings(): Promise<HostSettings> {
   const [status, maxUserNamespaces, unprivilegedUsernsClone, restricts, corePattern, container] =
     await Promise.all([
       text("/proc/self/status"),

@@ -34,30 +34,30 @@ const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
  * never refused.
  */
 const script = `
-say() { printf '%s: %s\\n' "$1" "$2"; }
+report() { printf '%s: %s\\n' "$1" "$2"; }
 work=$1
-say nested "$(unshare --user true 2>&1 && echo made)"
-say tmp "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.tmp}/fill)"
-say shm "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.shm}/fill)"
+report nested "$(unshare --user true 2>&1 && echo made)"
+report tmp "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.tmp}/fill)"
+report shm "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.shm}/fill)"
 head -c ${2 * tightLimits.fileSizeBytes} /dev/zero > "$work" 2> /dev/null
-say file-size $?
+report file-size $?
 prlimit --noheadings --raw --output RESOURCE,SOFT,HARD | while read -r name soft hard; do
-  say "limit-$name" "$soft $hard"
+  report "limit-$name" "$soft $hard"
 done
 set -- /proc/*
 if [ -e "$1" ]; then
-  say proc shown
+  report proc shown
   while read -r name value; do
-    case "$name" in NSpid:) say process-ids "$value" ;; esac
+    case "$name" in NSpid:) report process-ids "$value" ;; esac
   done < /proc/self/status
 else
-  say proc empty
+  report proc empty
 fi
 started=0
 while [ "$started" -lt ${maxProcesses} ] && setsid --fork sleep ${waitSeconds} > /dev/null 2>&1; do
   started=$((started + 1))
 done
-say started "$started"
+report started "$started"
 echo ready
 exec sleep ${waitSeconds}
 `;
@@ -73,7 +73,7 @@ export function trialScript(name: string): readonly string[] {
 }
 
 /** What one trial showed. */
-export interface Look {
+export interface TrialObservation {
   readonly profile: string;
   /**
    * The program of its first process, which is bubblewrap itself also where a script starts it;
@@ -106,14 +106,14 @@ export interface Look {
 }
 
 /** Looks at a trial that is ready. */
-export async function lookAt(
+export async function observe(
   trial: OpenTrial,
   profile: Profile,
   expected: Limits,
   workDir: string,
-): Promise<Look> {
-  const { said, firstPid } = trial;
-  const started = Number(said.get("started"));
+): Promise<TrialObservation> {
+  const { answers, firstPid } = trial;
+  const started = Number(answers.get("started"));
   const place = {
     directories: Object.values(privateDirectories),
     workDirInside,
@@ -125,13 +125,13 @@ export async function lookAt(
     program: await readlink(`/proc/${firstPid}/exe`).catch(() => undefined),
     network: profile.network,
     networkNamespace: trial.networkNamespace,
-    nested: said.get("nested") ?? "made",
-    proc: procOf(said),
+    nested: answers.get("nested") ?? "made",
+    proc: procOf(answers),
     filters: filtersIn(await readStatus(firstPid)),
-    wrongLimits: wrongLimits(said, expected),
+    wrongLimits: wrongLimits(answers, expected),
     startedProcesses: started < maxProcesses ? started : undefined,
     endless: Object.entries(privateDirectories).flatMap(([word, directory]) =>
-      said.get(word)?.includes("No space left") ? [] : [directory],
+      answers.get(word)?.includes("No space left") ? [] : [directory],
     ),
     seesProcesses:
       processes.length > tightLimits.processes / 2 &&
@@ -140,17 +140,17 @@ export async function lookAt(
   };
 }
 
-function procOf(said: OpenTrial["said"]): Look["proc"] {
-  if (said.get("proc") === "empty") return "empty";
-  return /^\d+$/.test(said.get("process-ids") ?? "") ? "own" : "other";
+function procOf(answers: OpenTrial["answers"]): TrialObservation["proc"] {
+  if (answers.get("proc") === "empty") return "empty";
+  return /^\d+$/.test(answers.get("process-ids") ?? "") ? "own" : "other";
 }
 
-function wrongLimits(said: OpenTrial["said"], expected: Limits): Look["wrongLimits"] {
+function wrongLimits(answers: OpenTrial["answers"], expected: Limits): TrialObservation["wrongLimits"] {
   return rlimitNames.filter((name) => {
     const value = String(expected[name]);
-    const [soft, hard] = (said.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
+    const [soft, hard] = (answers.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
     const isSet = soft === value && (hard === value || name === "cpuSeconds");
-    return !isSet || (name === "fileSizeBytes" && said.get("file-size") === "0");
+    return !isSet || (name === "fileSizeBytes" && answers.get("file-size") === "0");
   });
 }
 

@@ -13,10 +13,10 @@ import { SandboxError, type Unenforced } from "../../sandbox.ts";
 import { startSubprocess } from "../../subprocess.ts";
 import type { WorkDirs } from "../../work/work-dirs.ts";
 import type { ProcVariant, SystemDirectory } from "../argv.ts";
-import { readCircumstances } from "./host-settings.ts";
+import { readHostSettings } from "./host-settings.ts";
 import { unkeptLimits } from "../enforcement.ts";
 import { requireSafeProgram } from "../first-program.ts";
-import { type Look, filtersIn, readStatus } from "./probe-script.ts";
+import { type TrialObservation, filtersIn, readStatus } from "./probe-script.ts";
 import { type Refusals, judge } from "./probes.ts";
 import { otherUserRemedy } from "./remedies.ts";
 import { signalQuietly } from "../../proc/processes.ts";
@@ -105,8 +105,8 @@ export async function probeHost(
     throw new SandboxError(`${options.bwrapBin} cannot make a sandbox here: ${tried.refusal}`, {
       setting: "bwrapBin",
     });
-  const { variant, looks } = tried;
-  for (const program of new Set(looks.map((look) => look.program ?? options.bwrapBin)))
+  const { variant, observations } = tried;
+  for (const program of new Set(observations.map(({ program }) => program ?? options.bwrapBin)))
     await requireSafeProgram(program, options.uid);
   const checks = judge({
     ...tried,
@@ -115,16 +115,16 @@ export async function probeHost(
     arch: process.arch,
     isFilteredArch: program !== undefined,
     cgroups: options.cgroups,
-    circumstances: await readCircumstances(),
+    settings: await readHostSettings(),
   });
   const facts = variant && {
     version: options.version,
     cpuIds: await allowedCpus(),
     ...base,
     ...variant,
-    seesInside: looks.every(({ seesFiles }) => seesFiles),
-    unkept: unkeptLimits(looks),
-    unenforced: unenforced(checks, looks, variant),
+    seesInside: observations.every(({ seesFiles }) => seesFiles),
+    unkept: unkeptLimits(observations),
+    unenforced: unenforced(checks, observations, variant),
   };
   return { version: options.version, checks, facts };
 }
@@ -148,7 +148,7 @@ async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<T
   if (!("refusal" in shown)) return { variant: best, refusals: {}, ...shown };
   const refusals = await trials.refusals(seccomp);
   if (refusals.userNamespaces !== undefined)
-    return { variant: undefined, refusals, looks: [], nestedWithoutFilter: undefined };
+    return { variant: undefined, refusals, observations: [], nestedWithoutFilter: undefined };
   const variant: Variant = {
     proc: refusals.freshProc === undefined ? "fresh" : "empty",
     limitsNested: refusals.nestedLimit === undefined,
@@ -163,7 +163,7 @@ async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<T
 /** What calls are told that a check did not find. */
 function unenforced(
   checks: readonly HostCheck[],
-  looks: readonly Look[],
+  observations: readonly TrialObservation[],
   { namesHost }: Variant,
 ): readonly Unenforced[] {
   const lacks = (name: HostCheck["name"]): boolean =>
@@ -171,7 +171,7 @@ function unenforced(
   const gaps: Unenforced[] = [];
   if (lacks("fresh-proc")) gaps.push("fresh-proc");
   if (lacks("seccomp")) gaps.push("seccomp");
-  if (looks.some(({ seesProcesses }) => !seesProcesses)) gaps.push("resident-memory");
+  if (observations.some(({ seesProcesses }) => !seesProcesses)) gaps.push("resident-memory");
   if (!namesHost) gaps.push("host-name");
   return gaps;
 }
@@ -208,7 +208,7 @@ export async function identify(
     signal.throwIfAborted();
     if (uid !== undefined && (error as NodeJS.ErrnoException).code === "EPERM")
       throw new SandboxError(
-        `this root may not run programs as user ${uid}; ${otherUserRemedy(await readCircumstances())}`,
+        `this root may not run programs as user ${uid}; ${otherUserRemedy(await readHostSettings())}`,
         { cause: error },
       );
     throw new SandboxError(`cannot use ${bwrapBin} as bubblewrap`, {

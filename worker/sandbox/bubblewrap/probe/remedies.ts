@@ -2,7 +2,7 @@
  * What an operator has to give a host or a container for a check to hold, as a pure function of
  * what was refused and of what is known of the host.
  */
-import type { Circumstances, ContainerKind } from "./host-settings.ts";
+import type { HostSettings, ContainerKind } from "./host-settings.ts";
 
 /** An option, spelled for each way in which workers are run. */
 type Spelling = Readonly<Record<ContainerKind, string>>;
@@ -54,8 +54,8 @@ const appArmorOfUbuntu =
  * applies is the one.
  */
 const causes: readonly {
-  applies(refusal: string, found: Circumstances): boolean;
-  remedy(found: Circumstances): string;
+  applies(refusal: string, found: HostSettings): boolean;
+  remedy(found: HostSettings): string;
 }[] = [
   {
     applies: (refusal) => /Unexpected capabilities/.test(refusal),
@@ -96,7 +96,7 @@ const causes: readonly {
 ];
 
 /** How to let bubblewrap make a sandbox at all, by what it said when it could not. */
-export function userNamespacesRemedy(refusal: string, found: Circumstances): string {
+export function userNamespacesRemedy(refusal: string, found: HostSettings): string {
   return (
     causes.find(({ applies }) => applies(refusal, found))?.remedy(found) ??
     "a kernel with user namespaces (CONFIG_USER_NS), sysctl user.max_user_namespaces above 0, and no security module or seccomp profile that refuses them to ordinary users"
@@ -104,12 +104,12 @@ export function userNamespacesRemedy(refusal: string, found: Circumstances): str
 }
 
 /** How to do without a root that has none of root's capabilities. */
-export function otherUserRemedy(found: Circumstances): string {
+export function otherUserRemedy(found: HostSettings): string {
   return `run the worker as an ordinary user, which needs no capability: ${option("user", found)}`;
 }
 
 /** How to let a sandbox have a network namespace. */
-export function networkRemedy(refusal: string, found: Circumstances): string {
+export function networkRemedy(refusal: string, found: HostSettings): string {
   if (/RTM_NEWADDR|RTM_NEWLINK/.test(refusal)) {
     return found.appArmorRestrictsUserns === 1
       ? `AppArmor takes the rights in user namespaces away, so that the loopback device cannot be set up; ${appArmorOfUbuntu}`
@@ -121,13 +121,13 @@ export function networkRemedy(refusal: string, found: Circumstances): string {
 }
 
 /** How to let sandboxes have a new /proc. */
-export function freshProcRemedy(found: Circumstances): string {
+export function freshProcRemedy(found: HostSettings): string {
   const how = option("freshProc", found);
   return `let the worker have a /proc over which nothing is mounted: ${how}`;
 }
 
 /** How to have nested user namespaces refused. */
-export function nestedRemedy(found: Circumstances): string {
+export function nestedRemedy(found: HostSettings): string {
   const how = option("freshProc", found);
   return `let bubblewrap write /proc/sys/user/max_user_namespaces of its own namespace, which is read-only here: ${how}`;
 }
@@ -140,7 +140,7 @@ export function seccompRemedy(isFilteredArch: boolean, arch: string): string {
 }
 
 /** How to have processes counted for each sandbox. */
-export function rlimitsRemedy(found: Circumstances): string {
+export function rlimitsRemedy(found: HostSettings): string {
   return found.uid === 0
     ? `run the worker as an ordinary user (${option("user", found)}), or set SANDBOX_UID: the kernel counts no processes of root`
     : "no security module or seccomp profile that refuses setrlimit or prlimit to the worker's user";
@@ -152,7 +152,7 @@ export function tmpfsRemedy(): string {
 }
 
 /** How to let the worker see what a sandbox uses. */
-export function guardRemedy(seesProcesses: boolean, found: Circumstances): string {
+export function guardRemedy(seesProcesses: boolean, found: HostSettings): string {
   if (!seesProcesses) {
     return "a kernel that has /proc/PID/task/TID/children and RssAnon in /proc/PID/status (CONFIG_PROC_CHILDREN, Linux 4.5), and a /proc that is mounted without hidepid";
   }
@@ -162,7 +162,7 @@ export function guardRemedy(seesProcesses: boolean, found: Circumstances): strin
 }
 
 /** An option as it is spelled where the worker runs, or everywhere when that does not show. */
-function option(name: Option, { container }: Circumstances): string {
+function option(name: Option, { container }: HostSettings): string {
   const spelling = spellings[name];
   if (container !== undefined) return spelling[container];
   const { docker, podman, kubernetes } = spelling;

@@ -9,7 +9,7 @@ import { type BwrapExecution, startBwrap } from "../process.ts";
 /** Milliseconds that a trial may take to say everything, on a host that is busy starting. */
 const trialTimeoutMs = 20_000;
 /** Characters that are kept of what a trial says; it is about twenty short lines. */
-const maxSaidLength = 16 * 1024;
+const maxOutputLength = 16 * 1024;
 /** What a script says last; then it waits to be looked at. */
 const lastLine = "ready\n";
 
@@ -41,7 +41,7 @@ export interface Refusal {
 /** A sandbox whose script has said everything, and waits. Disposing it ends it. */
 export interface OpenTrial extends AsyncDisposable {
   /** Lines of the form `name: value`, by name. */
-  readonly said: ReadonlyMap<string, string>;
+  readonly answers: ReadonlyMap<string, string>;
   /** The sandbox's first process, as this host numbers it. */
   readonly firstPid: number;
   /**
@@ -73,16 +73,16 @@ export async function openTrial(
   const ready = Promise.withResolvers<void>();
   let text = "";
   execution.stdout.on("data", (chunk: Buffer) => {
-    text = (text + chunk.toString("utf8")).slice(0, maxSaidLength);
+    text = (text + chunk.toString("utf8")).slice(0, maxOutputLength);
     if (text.endsWith(lastLine)) ready.resolve();
   });
-  const said = Promise.race([ready.promise, execution.exited]);
-  await settlesWithin(said, trialTimeoutMs, host.clock, host.signal);
+  const ended = Promise.race([ready.promise, execution.exited]);
+  await settlesWithin(ended, trialTimeoutMs, host.clock, host.signal);
   const { firstPid, networkNamespace } = execution;
   if (!text.endsWith(lastLine) || firstPid === undefined)
     return { refusal: wordsOf(await execution.stop(0)) };
   return {
-    said: readLines(text),
+    answers: readLines(text),
     firstPid,
     networkNamespace,
     [Symbol.asyncDispose]: async () => void (await execution.stop(0)),

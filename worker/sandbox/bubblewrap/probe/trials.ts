@@ -10,7 +10,7 @@ import {
   hostName,
   trialOptions,
 } from "../argv.ts";
-import { type Look, lookAt, trialProfile, trialScript } from "./probe-script.ts";
+import { type TrialObservation, observe, trialProfile, trialScript } from "./probe-script.ts";
 import type { Refusals } from "./probes.ts";
 import { type OpenTrial, type Refusal, type TrialHost, openTrial, refusalOf } from "./trial.ts";
 
@@ -35,7 +35,7 @@ export interface TrialBase {
 /** What sandboxes of a variant showed. */
 export interface Shown {
   /** One of each profile. */
-  readonly looks: readonly Look[];
+  readonly observations: readonly TrialObservation[];
   /**
    * What became of a user namespace inside where the limit alone is against it: the words of the
    * refusal, or `made`.
@@ -79,9 +79,9 @@ export class Trials {
     }
     this.#host.signal.throwIfAborted();
     if (refusal !== undefined) return { refusal };
-    const looks = await Promise.all(
+    const observations = await Promise.all(
       ready.map(({ profile, trial }) =>
-        lookAt(
+        observe(
           trial,
           profile,
           clampLimits(profile.limits, this.#base.hardLimits),
@@ -89,7 +89,7 @@ export class Trials {
         ),
       ),
     );
-    return { looks, nestedWithoutFilter };
+    return { observations, nestedWithoutFilter };
   }
 
   /**
