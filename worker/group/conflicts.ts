@@ -25,7 +25,7 @@ export class Conflicts {
   }
 
   /** Compares an announcement with this worker's own. */
-  hear(own: Announcement, other: Announcement): void {
+  record(own: Announcement, other: Announcement): void {
     this.#found.delete(other.instance);
     if (other.instance === own.instance) return;
     const conflict = conflictOf(own, other);

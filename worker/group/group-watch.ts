@@ -40,7 +40,7 @@ export class GroupWatch implements AsyncDisposable {
   readonly #ended: Promise<void>;
   /** The id of the store of the marks, once it is known. */
   #store: string | undefined;
-  #heard: BrokerSubscription | undefined;
+  #subscription: BrokerSubscription | undefined;
   #reported: readonly string[] = [];
   #isFailing = false;
 
@@ -58,7 +58,7 @@ export class GroupWatch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort();
-    await this.#heard?.[Symbol.asyncDispose]();
+    await this.#subscription?.[Symbol.asyncDispose]();
     await this.#ended;
   }
 
@@ -86,23 +86,23 @@ export class GroupWatch implements AsyncDisposable {
     const { session, namespace, marks } = this.#parts;
     if (marks !== undefined) this.#store ??= await storeIdOf(marks, signal);
     const topic = workersTopic(namespace);
-    if (this.#heard === undefined) {
-      this.#heard = await session.subscribe(topic, signal);
-      void this.#listen(this.#heard);
+    if (this.#subscription === undefined) {
+      this.#subscription = await session.subscribe(topic, signal);
+      void this.#listen(this.#subscription);
     }
     const payload = encodeAnnouncement(this.#own());
     await session.publish({ topic, payload, timeToLiveSeconds: announceMs / 1000 }, signal);
   }
 
-  async #listen(heard: BrokerSubscription): Promise<void> {
-    for await (const { payload } of heard) {
+  async #listen(subscription: BrokerSubscription): Promise<void> {
+    for await (const { payload } of subscription) {
       const other = decodeAnnouncement(payload);
       if (other !== undefined) this.#compare(other);
     }
   }
 
   #compare(other: Announcement): void {
-    this.#conflicts.hear(this.#own(), other);
+    this.#conflicts.record(this.#own(), other);
     const { conflicts } = this;
     for (const conflict of conflicts) {
       if (this.#reported.includes(conflict)) continue;

@@ -20,14 +20,14 @@ import { SandboxError } from "./sandbox.ts";
 const shell = "/bin/sh";
 
 /** Seconds between two looks at all processes. */
-const lookSeconds = 0.05;
+const scanSeconds = 0.05;
 /** Looks after which those that are still there are given up. */
-const maxLooks = 100;
+const maxScans = 100;
 /**
  * Looks in a row that find nobody before a guard leaves: what its worker did last may just be
  * beginning.
  */
-const quietLooksOfGuard = 10;
+const quietScansOfGuard = 10;
 /** Least milliseconds between two starts of a guard in place of a lost one. */
 const restartPauseMs = 10_000;
 
@@ -45,12 +45,12 @@ const script = `
 exec 2> /dev/null
 trap '' HUP INT TERM
 read -r end
-looks=0
+scans=0
 quiet=0
 while [ "$quiet" -lt "$2" ]; do
-  [ "$looks" -lt ${maxLooks} ] || exit 1
-  [ "$looks" -eq 0 ] || sleep ${lookSeconds}
-  looks=$((looks + 1))
+  [ "$scans" -lt ${maxScans} ] || exit 1
+  [ "$scans" -eq 0 ] || sleep ${scanSeconds}
+  scans=$((scans + 1))
   quiet=$((quiet + 1))
   for process in /proc/[0-9]*; do
     line=
@@ -95,11 +95,11 @@ export async function guardOrphans(
   onLost: (error: SandboxError) => void,
   root = "",
 ): Promise<AsyncDisposable> {
-  const startOne = (): Promise<ChildProcess> => start(tag, quietLooksOfGuard, root);
-  return new Guard(startOne, clock, onLost, await startOne());
+  const startOne = (): Promise<ChildProcess> => start(tag, quietScansOfGuard, root);
+  return new OrphanGuard(startOne, clock, onLost, await startOne());
 }
 
-class Guard implements AsyncDisposable {
+class OrphanGuard implements AsyncDisposable {
   readonly #startOne: () => Promise<ChildProcess>;
   readonly #clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly #onLost: (error: SandboxError) => void;
@@ -168,8 +168,8 @@ export async function endOrphans(tag: string): Promise<void> {
 }
 
 /** In a session of its own, so that what a terminal sends to the worker does not reach it. */
-async function start(tag: string, quietLooks: number, root: string): Promise<ChildProcess> {
-  const child = spawn(shell, ["-c", script, "str-orphans", tag, String(quietLooks), root], {
+async function start(tag: string, quietScans: number, root: string): Promise<ChildProcess> {
+  const child = spawn(shell, ["-c", script, "str-orphans", tag, String(quietScans), root], {
     cwd: "/",
     env: {},
     detached: true,

@@ -141,19 +141,19 @@ export function limitPrefix(
 }
 
 /**
- * Those of the CPUs that the worker may use, `limits.cpus` of them, that the `turn`th sandbox is
+ * Those of the CPUs that the worker may use, `limits.cpus` of them, that the sandbox of this `number` is
  * placed on, so that concurrent calls spread. Empty where there are no more CPUs than that, and so
  * nothing to bound.
  */
 export function cpusFor(
   limits: Limits,
   cpuIds: readonly number[],
-  turn: number,
+  number: number,
 ): readonly number[] {
   if (cpuIds.length <= limits.cpus) return [];
   return Array.from({ length: limits.cpus }, (_, index) => {
-    const place = (turn * limits.cpus + index) % cpuIds.length;
-    return cpuIds[place] ?? 0;
+    const position = (number * limits.cpus + index) % cpuIds.length;
+    return cpuIds[position] ?? 0;
   });
 }
 
@@ -165,9 +165,9 @@ export function cpusFor(
 export function placement(
   limits: Limits,
   cpuIds: readonly number[],
-  turn: number,
+  number: number,
 ): readonly string[] {
-  const cpus = cpusFor(limits, cpuIds, turn);
+  const cpus = cpusFor(limits, cpuIds, number);
   return cpus.length === 0 ? [] : ["/usr/bin/taskset", "--cpu-list", cpus.join(",")];
 }
 

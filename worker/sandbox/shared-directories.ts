@@ -26,7 +26,7 @@ const recheckMs = 1_000;
  * Pause after a look in the background, in lengths of that look: a large tree is looked at less
  * often.
  */
-const pausePerLook = 9;
+const pausePerCheck = 9;
 
 /** One copy, with the calls that use it. */
 interface Copy {
@@ -40,7 +40,7 @@ interface Copy {
  * A look that has not started yet; whoever asks until then shares it, since it will see what was
  * written before.
  */
-interface WaitingLook {
+interface QueuedCheck {
   /** Calls that will use the copy that it finds or makes. */
   askers: number;
 }
@@ -53,8 +53,8 @@ interface Source {
   /** When a reachable directory is to be looked at again, on the monotonic clock. */
   recheckAtMs: number;
   /** The last look that was asked for, be it waiting, under way or done: looks take turns. */
-  lastLook: Promise<Copy | undefined>;
-  waitingLook: WaitingLook | undefined;
+  lastCheck: Promise<Copy | undefined>;
+  queuedCheck: QueuedCheck | undefined;
 }
 
 /**
@@ -98,8 +98,8 @@ export class SharedDirectories implements AsyncDisposable {
       this.#recheck(source);
       return asItIs(directory);
     }
-    this.#requestLook(source).askers++;
-    const copy = await source.lastLook.catch((error: unknown) => {
+    this.#requestCheck(source).askers++;
+    const copy = await source.lastCheck.catch((error: unknown) => {
       if (error instanceof SandboxError) throw error;
       throw new SandboxError(`cannot share ${directory}`, { cause: error });
     });
@@ -114,7 +114,7 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled([...this.#sources.values()].map(({ lastLook }) => lastLook));
+    await Promise.allSettled([...this.#sources.values()].map(({ lastCheck }) => lastCheck));
     await this.#remover.remove(this.#base);
   }
 
@@ -125,8 +125,8 @@ export class SharedDirectories implements AsyncDisposable {
         directory,
         form: undefined,
         recheckAtMs: Infinity,
-        lastLook: Promise.resolve(undefined),
-        waitingLook: undefined,
+        lastCheck: Promise.resolve(undefined),
+        queuedCheck: undefined,
       };
       this.#sources.set(directory, source);
     }
@@ -138,32 +138,32 @@ export class SharedDirectories implements AsyncDisposable {
     if (this.#clock.monotonicMs() < source.recheckAtMs) return;
     // The end of the look sets the time of the next.
     source.recheckAtMs = Infinity;
-    this.#requestLook(source);
+    this.#requestCheck(source);
     // Calls still get the directory as it is: when it cannot be looked at, their sandboxes say why.
-    source.lastLook.catch(() => undefined);
+    source.lastCheck.catch(() => undefined);
   }
 
   /**
-   * The look that begins when the one under way is over, which may be at once; `lastLook` is its
+   * The look that begins when the one under way is over, which may be at once; `lastCheck` is its
    * result.
    */
-  #requestLook(source: Source): WaitingLook {
-    if (source.waitingLook !== undefined) return source.waitingLook;
-    const look: WaitingLook = { askers: 0 };
-    source.waitingLook = look;
-    source.lastLook = source.lastLook
+  #requestCheck(source: Source): QueuedCheck {
+    if (source.queuedCheck !== undefined) return source.queuedCheck;
+    const check: QueuedCheck = { askers: 0 };
+    source.queuedCheck = check;
+    source.lastCheck = source.lastCheck
       .catch(() => undefined)
       .then(async () => {
-        source.waitingLook = undefined;
-        const copy = await this.#look(source);
-        if (copy !== undefined) copy.users += look.askers;
+        source.queuedCheck = undefined;
+        const copy = await this.#check(source);
+        if (copy !== undefined) copy.users += check.askers;
         return copy;
       });
-    return look;
+    return check;
   }
 
   /** The current copy; undefined when none is needed. */
-  async #look(source: Source): Promise<Copy | undefined> {
+  async #check(source: Source): Promise<Copy | undefined> {
     const beganMs = this.#clock.monotonicMs();
     try {
       // A link is mounted, and so has to be looked at and copied, as what it leads to.
@@ -182,7 +182,7 @@ export class SharedDirectories implements AsyncDisposable {
       return copy;
     } finally {
       const nowMs = this.#clock.monotonicMs();
-      source.recheckAtMs = nowMs + Math.max(recheckMs, pausePerLook * (nowMs - beganMs));
+      source.recheckAtMs = nowMs + Math.max(recheckMs, pausePerCheck * (nowMs - beganMs));
     }
   }
 

@@ -17,7 +17,7 @@ const startingMs = 60_000;
 
 /** Whether the process that made a directory lives, or has only just made it. */
 export async function isInUse(path: string): Promise<boolean> {
-  const answer = await knock(path).catch(answerOf);
+  const answer = await probe(path).catch(stateAfter);
   if (answer !== "absent") return answer === "alive";
   const stats = await stat(path).catch(() => undefined);
   return stats !== undefined && Date.now() - stats.mtimeMs < startingMs;
@@ -27,7 +27,7 @@ export async function isInUse(path: string): Promise<boolean> {
  * What a failure says. Anything but a clear no, such as a full backlog or a permission, is a live
  * worker.
  */
-function answerOf(error: unknown): "alive" | "dead" | "absent" {
+function stateAfter(error: unknown): "alive" | "dead" | "absent" {
   switch ((error as NodeJS.ErrnoException).code) {
     case "ECONNREFUSED":
       return "dead";
@@ -43,7 +43,7 @@ function answerOf(error: unknown): "alive" | "dead" | "absent" {
  * Asks the socket of a worker's directory whether somebody listens; rejects when nobody can be
  * asked.
  */
-async function knock(directory: string): Promise<"alive"> {
+async function probe(directory: string): Promise<"alive"> {
   await using handle = await openDirectory(directory);
   return await new Promise((resolve, reject) => {
     const socket = createConnection(socketIn(handle));
@@ -56,13 +56,13 @@ async function knock(directory: string): Promise<"alive"> {
 }
 
 /** A listening socket in a directory. Disposing it says that nobody uses the directory any more. */
-export type Liveness = AsyncDisposable;
+export type LivenessSocket = AsyncDisposable;
 
 /**
  * Shows in a directory that this process lives, until that ends or disposes it. Rejects with the
  * system's error.
  */
-export async function showAlive(root: string): Promise<Liveness> {
+export async function openLivenessSocket(root: string): Promise<LivenessSocket> {
   // The descriptor stays open as long as the server: closing the server unlinks the path that goes
   // through it.
   const handle = await openDirectory(root);

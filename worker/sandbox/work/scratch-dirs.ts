@@ -4,7 +4,7 @@
  */
 import { chmod, lstat, mkdtemp, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Liveness, isInUse, showAlive } from "./liveness.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { sweepWorkers } from "./work-dirs.ts";
 
@@ -22,12 +22,12 @@ const scratchName = /^str-(doctor|attack)-[A-Za-z0-9]{6}$/;
 export class ScratchDir implements AsyncDisposable {
   readonly path: string;
   readonly #remover: TreeRemover;
-  readonly #alive: Liveness;
+  readonly #liveness: LivenessSocket;
 
-  private constructor(path: string, remover: TreeRemover, alive: Liveness) {
+  private constructor(path: string, remover: TreeRemover, liveness: LivenessSocket) {
     this.path = path;
     this.#remover = remover;
-    this.#alive = alive;
+    this.#liveness = liveness;
   }
 
   /**
@@ -45,7 +45,7 @@ export class ScratchDir implements AsyncDisposable {
     const path = await mkdtemp(join(base, prefixes[kind]));
     try {
       await chmod(path, mode);
-      return new ScratchDir(path, remover, await showAlive(path));
+      return new ScratchDir(path, remover, await openLivenessSocket(path));
     } catch (error) {
       await remover.remove(path);
       throw error;
@@ -53,7 +53,7 @@ export class ScratchDir implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#alive[Symbol.asyncDispose]();
+    await this.#liveness[Symbol.asyncDispose]();
     await this.#remover.remove(this.path);
   }
 }

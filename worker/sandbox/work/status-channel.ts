@@ -23,7 +23,7 @@ const maxBytesPerTurn = 16 * 1024;
 const floodPause = { leastMs: 12, betweenMs: 4 };
 
 /** What the tools of this process wait for who flood: they all hold up one event loop. */
-const gate = new ReadThrottle(floodPause);
+const throttle = new ReadThrottle(floodPause);
 
 /** Where every pipe is read into: what is in it is taken in the same turn. */
 const sharedChunk = Buffer.alloc(maxBytesPerTurn);
@@ -134,7 +134,7 @@ class PipeStatusChannel implements StatusChannel {
     this.#bytesThisTurn = 0;
     this.#socket.pause();
     if (!this.#isExceeded) {
-      this.#floodPause = setTimeout(() => this.#socket.resume(), gate.pauseMs(performance.now()));
+      this.#floodPause = setTimeout(() => this.#socket.resume(), throttle.pauseMs(performance.now()));
     }
   }
 

@@ -15,7 +15,7 @@ export const passable = 0o711;
  */
 export async function prepareWorkBase(base: string, ownerId: number | undefined): Promise<void> {
   const { existing, missing } = await levelsOf(base);
-  if (ownerId !== undefined) await requireReach(existing, ownerId);
+  if (ownerId !== undefined) await requirePassable(existing, ownerId);
   // Not by Node's recursive mkdir, which never ends where no directory can be made, such as below
   // /proc.
   for (const level of missing) if (await makeDirectory(level)) await chmod(level, passable);
@@ -56,7 +56,7 @@ function isErrno(error: unknown, ...codes: readonly string[]): boolean {
 }
 
 /** bubblewrap can bind only what the sandbox's uid can get to. */
-async function requireReach(directory: string, ownerId: number): Promise<void> {
+async function requirePassable(directory: string, ownerId: number): Promise<void> {
   const barrier = await firstPrivateDirectory(directory);
   if (barrier === undefined) return;
   throw new Error(

@@ -11,7 +11,7 @@ import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { endOrphans, ownerTag } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
-import { type Liveness, isInUse, showAlive } from "./liveness.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
@@ -79,7 +79,7 @@ export class WorkDirs implements AsyncDisposable {
   readonly #options: WorkDirsOptions;
   /** The worker's own directory, on the host; the sandbox's uid can pass it. */
   readonly root: string;
-  readonly #alive: Liveness;
+  readonly #liveness: LivenessSocket;
   readonly #remover: TreeRemover;
   readonly #ready: string[] = [];
   readonly #removals = new Set<Promise<void>>();
@@ -91,12 +91,12 @@ export class WorkDirs implements AsyncDisposable {
   private constructor(
     options: WorkDirsOptions,
     root: string,
-    alive: Liveness,
+    liveness: LivenessSocket,
     remover: TreeRemover,
   ) {
     this.#options = options;
     this.root = root;
-    this.#alive = alive;
+    this.#liveness = liveness;
     this.#remover = remover;
   }
 
@@ -130,7 +130,7 @@ export class WorkDirs implements AsyncDisposable {
     try {
       // mkdir's mode is subject to the umask.
       await chmod(root, passable);
-      workDirs = new WorkDirs(options, root, await showAlive(root), remover);
+      workDirs = new WorkDirs(options, root, await openLivenessSocket(root), remover);
       await workDirs.#make();
       return workDirs;
     } catch (error) {
@@ -188,7 +188,7 @@ export class WorkDirs implements AsyncDisposable {
     await Promise.all(this.#removals);
     this.#closing.abort();
     await Promise.all(this.#retries);
-    await this.#alive[Symbol.asyncDispose]();
+    await this.#liveness[Symbol.asyncDispose]();
     await this.#remover
       .remove(this.root)
       .catch((error: unknown) => this.#options.onRemoveFailed(error));
