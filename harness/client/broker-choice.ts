@@ -62,7 +62,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** How it was said which broker is meant. */
+/** How it was selected which broker is meant. */
 export interface ChoiceOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
@@ -76,7 +76,7 @@ export interface ChoiceOptions {
 export interface BrokerChoice {
   readonly config: BrokerConfig;
   /** Where it is, for people: without credentials. */
-  readonly place: string;
+  readonly label: string;
 }
 
 /**
@@ -96,18 +96,18 @@ function fromVariables(name: string, { selector }: Kind, options: ChoiceOptions)
     throw new ConfigError([`broker: ${name} needs ${selector}, which is not set`]);
   }
   const config = readBroker({ [selector]: options.environment[selector] }, options);
-  return { config, place: `the broker of ${selector}` };
+  return { config, label: `the broker of ${selector}` };
 }
 
 function fromUrl(text: string, options: ChoiceOptions): BrokerChoice {
   const isAddress = /^(?:\[[^\]]+\]|[^:[\]/@?#]+)(?::\d+)?$/.test(text);
   const url = URL.parse(isAddress ? `dev://${text}` : text);
-  const said = url === null ? undefined : variablesOf(url);
-  if (url === null || said === undefined) {
+  const selected = url === null ? undefined : variablesOf(url);
+  if (url === null || selected === undefined) {
     throw new ConfigError([`broker: what is given is not accepted; accepted: ${acceptedBrokers}`]);
   }
-  const place = isAddress ? text : `${url.protocol}//${url.host}${url.pathname}`;
-  return { config: readBroker(said, options), place };
+  const label = isAddress ? text : `${url.protocol}//${url.host}${url.pathname}`;
+  return { config: readBroker(selected, options), label };
 }
 
 function variablesOf(url: URL): Environment | undefined {
@@ -124,13 +124,17 @@ function variablesOf(url: URL): Environment | undefined {
   }
 }
 
-/** Reads `said` and, of the environment, what concerns brokers and selects none. */
-function readBroker(said: Environment, { environment, namespace }: ChoiceOptions): BrokerConfig {
+/** Reads `selected` and, of the environment, what concerns brokers and selects none. */
+function readBroker(
+  selected: Environment,
+  { environment, namespace }: ChoiceOptions,
+): BrokerConfig {
   const selectors = Object.values(kinds).map(({ selector }) => selector);
   const others = Object.entries(environment).filter(
     ([name]) => Object.hasOwn(brokerVariables, name) && !selectors.includes(name),
   );
-  return readConfig({ ...Object.fromEntries(others), ...said, SAM_NAMESPACE: namespace }).broker;
+  return readConfig({ ...Object.fromEntries(others), ...selected, SAM_NAMESPACE: namespace })
+    .broker;
 }
 
 function hasCredentials({ username, password }: URL): boolean {

@@ -61,7 +61,7 @@ export class PendingCalls {
         entry.settle(payload);
         break;
       case statusTopic(this.#namespace, this.#agent, correlationId):
-        tell(entry, payload);
+        reportStatus(entry, payload);
         break;
     }
   }
@@ -74,7 +74,7 @@ export class PendingCalls {
 }
 
 /** Tells a status, if it is one. */
-function tell(entry: Entry, payload: Uint8Array): void {
+function reportStatus(entry: Entry, payload: Uint8Array): void {
   const text = decodeStatusText(payload);
   if (text === undefined) return;
   try {

@@ -6,10 +6,10 @@ import type { Answer } from "../messages.ts";
 import { printable } from "./screen.ts";
 
 /** An answer, or that there is none; whoever waited for it says why. */
-export type Told = Answer | { readonly kind: "no-answer" };
+export type CallOutcome = Answer | { readonly kind: "no-answer" };
 
 /** Shows each status of a call. */
-export function statusTeller({ err }: Context): (text: string) => void {
+export function statusPrinter({ err }: Context): (text: string) => void {
   return (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`);
 }
 
@@ -17,7 +17,7 @@ export function statusTeller({ err }: Context): (text: string) => void {
  * Tells what became of a call. The result goes to standard output, a failure to standard error;
  * with `json` the response is output whatever it says.
  */
-export function tellResult(result: Told, json: boolean, { out, err }: Context): void {
+export function printResult(result: CallOutcome, json: boolean, { out, err }: Context): void {
   if (json && result.kind !== "no-answer" && result.response) {
     out.line(printable(JSON.stringify(result.response)));
   }
@@ -44,7 +44,7 @@ export function tellResult(result: Told, json: boolean, { out, err }: Context): 
 }
 
 /** The exit code of a command that made the call. */
-export function exitCodeOf(result: Told): number {
+export function exitCodeOf(result: CallOutcome): number {
   switch (result.kind) {
     case "success":
       return exit.success;

@@ -3,7 +3,7 @@
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import { type Agent, type CallResult, defaultAgentName } from "../agent.ts";
-import { exitCodeOf, statusTeller, tellResult } from "./answer.ts";
+import { exitCodeOf, statusPrinter, printResult } from "./answer.ts";
 import { SharedArtifacts } from "../artifacts.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import { type Context, UsageError, exit } from "../context.ts";
@@ -63,8 +63,8 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   if (waits && !(await workerAnswers(wanted, patience, agent, context))) return exit.timedOut;
 
   const staged = await stageInputs(inputs, options.args, store, context.signal);
-  const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
-  tellResult(result, options.json ?? false, context);
+  const result = await placeCall({ ...staged, ...fixedPart(options) }, agent, context);
+  printResult(result, options.json ?? false, context);
   if (result.kind === "no-answer") {
     explainNoAnswer(wanted, result, embedded, context);
   }
@@ -101,11 +101,11 @@ function fixedPart(options: InvokeOptions): ToolCall {
   };
 }
 
-async function place(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
+async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
   try {
     return await agent.call(call, {
       signal: context.signal,
-      onStatus: statusTeller(context),
+      onStatus: statusPrinter(context),
     });
   } catch (error) {
     if (!(error instanceof RequestTooLargeError)) throw error;

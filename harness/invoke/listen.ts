@@ -12,7 +12,7 @@ import {
   type JsonLimits,
   parseJson,
 } from "../../worker/support/json/json.ts";
-import { openToldBroker } from "../options/broker-option.ts";
+import { openCommandBroker } from "../options/broker-option.ts";
 import { connectionEnd } from "../client/connection-end.ts";
 import { type Context, exit } from "../context.ts";
 import { printable } from "./screen.ts";
@@ -38,11 +38,15 @@ export async function listen(
   context: Context,
 ): Promise<number> {
   const { err, signal } = context;
-  const { broker, place } = await openToldBroker(text, { namespace, name: listenerName }, context);
+  const { broker, label } = await openCommandBroker(
+    text,
+    { namespace, name: listenerName },
+    context,
+  );
   try {
     await using session = await broker.connect([], signal);
     await using heard = await session.subscribe(pattern, signal);
-    err.line(`Listening to ${printable(pattern)} on ${printable(place)}.`);
+    err.line(`Listening to ${printable(pattern)} on ${printable(label)}.`);
     await print(heard, json, context);
     await throwEnd(session, signal);
   } catch (error) {

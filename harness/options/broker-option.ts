@@ -20,22 +20,22 @@ import { type Screen, printable } from "../invoke/screen.ts";
 const connectRetries = 1;
 
 /** A broker that a command can connect to. */
-export interface ToldBroker {
+export interface CommandBroker {
   readonly broker: Broker;
   /** Where it is, without credentials. */
-  readonly place: string;
+  readonly label: string;
 }
 
 /** Reads the option. Throws UsageError. */
-export async function openToldBroker(
+export async function openCommandBroker(
   text: string,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   { environment, err }: Context,
-): Promise<ToldBroker> {
-  const { config, place } = choose(text, { namespace, environment });
-  const log = lossTeller(err);
+): Promise<CommandBroker> {
+  const { config, label } = choose(text, { namespace, environment });
+  const log = lossPrinter(err);
   const broker = await openClientBroker(config, { namespace, name, connectRetries, log });
-  return { broker, place };
+  return { broker, label };
 }
 
 function choose(text: string, options: ChoiceOptions): BrokerChoice {
@@ -48,7 +48,7 @@ function choose(text: string, options: ChoiceOptions): BrokerChoice {
 }
 
 /** Shows warnings: a connection that was lost, a message that could not be read. */
-function lossTeller(err: Screen): BrokerLog {
+function lossPrinter(err: Screen): BrokerLog {
   return {
     info: () => undefined,
     warn: (facts, message) => err.line(printable([message, ...reasonIn(facts)].join(": "))),

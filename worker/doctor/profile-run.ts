@@ -139,9 +139,7 @@ export class ProfileRun implements AsyncDisposable {
   ): Promise<AttackRow> {
     const { profile } = this.#parts;
     const { id, group, title, rounds = 1 } = attack;
-    await using victim = attack.needsVictim
-      ? await this.#victim(id, start, signal)
-      : undefined;
+    await using victim = attack.needsVictim ? await this.#victim(id, start, signal) : undefined;
     const attempt = async () => {
       const observation = await this.#observe(id, start, rounds, signal);
       const judgement =
@@ -183,12 +181,12 @@ export class ProfileRun implements AsyncDisposable {
     const ran = startSeen(observation) ?? start;
     const isThere = ran === start;
     const answer = ownAnswer(observation);
-    const said = answer?.evidence ?? endingOf(observation);
+    const seen = answer?.evidence ?? endingOf(observation);
     const use = {
       name: this.#parts.profile.name,
       start,
       works: isThere && answer?.reached === false,
-      evidence: isThere ? said : wrongStart(start, ran, observation.notReady),
+      evidence: isThere ? seen : wrongStart(start, ran, observation.notReady),
       unenforced: this.#unenforced(observation),
     };
     return { use, isThere };

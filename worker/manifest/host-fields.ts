@@ -62,12 +62,12 @@ export const mountsField = z
   .max(maxHostParts, mountList)
   .superRefine(
     (value, context) => {
-      const places = value.map(placeOf);
-      for (const [index, place] of places.entries()) {
-        if (place === undefined) continue;
-        const problem = targetProblem(place.target, places.slice(0, index));
+      const targets = value.map(targetOf);
+      for (const [index, mount] of targets.entries()) {
+        if (mount === undefined) continue;
+        const problem = targetProblem(mount.target, targets.slice(0, index));
         if (problem === undefined) continue;
-        const { field } = place;
+        const { field } = mount;
         const message = field === "target" ? problem : `${problem}; give it a "target"`;
         context.addIssue({ code: "custom", path: [index, field], message });
       }
@@ -76,7 +76,7 @@ export const mountsField = z
   );
 
 /** Where a mount is to be inside, and which field says so. */
-interface Place {
+interface MountTarget {
   readonly target: string;
   readonly field: "source" | "target";
 }
@@ -84,7 +84,7 @@ interface Place {
 /**
  * Undefined for a mount that names no usable place; what else may be wrong with it does not matter.
  */
-function placeOf(mount: unknown): Place | undefined {
+function targetOf(mount: unknown): MountTarget | undefined {
   if (!isRecord(mount)) return undefined;
   const { source, target } = mount;
   const field = target === undefined || target === null ? "source" : "target";
@@ -98,7 +98,7 @@ function placeOf(mount: unknown): Place | undefined {
  */
 function targetProblem(
   target: string,
-  earlier: readonly (Place | undefined)[],
+  earlier: readonly (MountTarget | undefined)[],
 ): string | undefined {
   const quoted = JSON.stringify(target);
   if (ownDirectories.some((own) => overlap(own, target)))

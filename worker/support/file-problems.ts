@@ -39,8 +39,8 @@ interface SchemaIssue {
 /** One line for people: `FILE:LINE:COLUMN: tool "x": field: message`. */
 export function formatProblem(path: string, problem: FileProblem): string {
   const { line, column, entry, field, message } = problem;
-  const place = line === undefined ? path : `${path}:${line}:${column ?? 1}`;
-  return [place, ...[entry, field].filter((part) => part !== undefined), message].join(": ");
+  const location = line === undefined ? path : `${path}:${line}:${column ?? 1}`;
+  return [location, ...[entry, field].filter((part) => part !== undefined), message].join(": ");
 }
 
 /** A problem of the file as a whole. */
@@ -58,11 +58,11 @@ export function boundedProblems(problems: readonly FileProblem[]): readonly File
   const sorted = problems.toSorted(
     (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
   );
-  const told = sorted.slice(0, maxProblems);
+  const listed = sorted.slice(0, maxProblems);
   const firstLeftOut = sorted[maxProblems];
-  if (firstLeftOut === undefined) return told;
+  if (firstLeftOut === undefined) return listed;
   const message = `and ${sorted.length - maxProblems} more from here on`;
-  return [...told, { ...firstLeftOut, entry: undefined, field: undefined, message }];
+  return [...listed, { ...firstLeftOut, entry: undefined, field: undefined, message }];
 }
 
 /** Gathers what a walk through a document finds, instead of throwing the first of it. */
@@ -92,20 +92,20 @@ export class DocumentProblems {
   }
 
   /**
-   * What a schema found wrong with the value at `path`; a key that is not known is told at its own
+   * What a schema found wrong with the value at `path`; a key that is not known is reported at its own
    * place.
    */
   addIssues(path: Path, error: { readonly issues: readonly SchemaIssue[] } | undefined): void {
     for (const issue of error?.issues ?? []) {
-      const place = [...path, ...issue.path];
+      const fullPath = [...path, ...issue.path];
       if (issue.code === "unrecognized_keys")
-        for (const key of issue.keys ?? []) this.add([...place, key], issue.message, "key");
-      else this.add(place, issue.message);
+        for (const key of issue.keys ?? []) this.add([...fullPath, key], issue.message, "key");
+      else this.add(fullPath, issue.message);
     }
   }
 
   #at(path: Path, message: string, part?: "key" | "value"): FileProblem {
-    return { ...this.#document.placeOf(path, part), ...this.#namesOf(path), message };
+    return { ...this.#document.positionOf(path, part), ...this.#namesOf(path), message };
   }
 
   /**

@@ -13,7 +13,7 @@ const intervalMs = { first: 1_000, longest: 300_000 } as const;
 const maxTexts = 100;
 
 /** When a text is news again, and for how long it then is none. */
-interface Heard {
+interface Repeat {
   readonly dueAtMs: number;
   readonly nextMs: number;
 }
@@ -23,13 +23,13 @@ interface Heard {
  * was not for long.
  */
 export function createRepeatFilter(clock: Pick<Clock, "monotonicMs">): (text: string) => boolean {
-  const texts = new Map<string, Heard>();
+  const texts = new Map<string, Repeat>();
   return (text) => {
     const nowMs = clock.monotonicMs();
-    const heard = texts.get(text);
-    if (heard !== undefined && nowMs < heard.dueAtMs) return false;
-    const isRepeated = heard !== undefined && nowMs < heard.dueAtMs + intervalMs.longest;
-    const nowQuietMs = isRepeated ? heard.nextMs : intervalMs.first;
+    const last = texts.get(text);
+    if (last !== undefined && nowMs < last.dueAtMs) return false;
+    const isRepeated = last !== undefined && nowMs < last.dueAtMs + intervalMs.longest;
+    const nowQuietMs = isRepeated ? last.nextMs : intervalMs.first;
     texts.delete(text);
     texts.set(text, {
       dueAtMs: nowMs + nowQuietMs,

@@ -61,7 +61,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<OpenedArtifact> {
     const key = artifactKey(scope, reference.filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(place(key)) ?? [];
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
     const version = reference.version ?? stored.length - 1;
     const found = stored[version];
     if (found === undefined) throw notFound(key, reference.version);
@@ -107,7 +107,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(place(key)) ?? [];
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
     const found = stored[version];
     if (found?.etag !== etag) return false;
     stored[version] = undefined;
@@ -123,7 +123,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<readonly number[]> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(place(key)) ?? [];
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
     return [...stored.keys()].filter((version) => stored[version] !== undefined);
   }
 
@@ -136,13 +136,13 @@ class MemoryStore implements ArtifactStore {
   }
 
   #append(key: ArtifactKey, version: StoredVersion): number {
-    const stored = this.#artifacts.get(place(key)) ?? [];
-    this.#artifacts.set(place(key), stored);
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
+    this.#artifacts.set(storageKey(key), stored);
     return stored.push(version) - 1;
   }
 }
 
-function place(key: ArtifactKey): string {
+function storageKey(key: ArtifactKey): string {
   return JSON.stringify([key.root, key.userId, key.sessionOrUser, key.name]);
 }
 

@@ -5,14 +5,14 @@ import { isUtf8 } from "node:buffer";
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { Document, Pair, YAMLMap } from "yaml";
 
-/** A place in the text, both 1-based. */
-export interface Place {
+/** A position in the text, both 1-based. */
+export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
 /** What is to be said about a place. */
-export interface Finding extends Place {
+export interface Finding extends Position {
   readonly message: string;
 }
 
@@ -29,7 +29,7 @@ export interface SourceDocument {
    * Where the value at `path` is written, or its key if asked for, or if the value is a map, a list
    * or empty. What is not written at all (absent, or merged in) is at the nearest key above it.
    */
-  placeOf(path: Path, part?: "key" | "value"): Place;
+  positionOf(path: Path, part?: "key" | "value"): Position;
 }
 
 /** Whether a value of a document is a map. */
@@ -72,7 +72,7 @@ export function readDocument(bytes: Uint8Array): Reading {
 
 function readText(text: string): Reading {
   const lines = new LineCounter();
-  const place = (offset: number): Place => {
+  const position = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
@@ -87,18 +87,18 @@ function readText(text: string): Reading {
     lineCounter: lines,
   });
   const errors = document.errors.map(({ code, message, pos }) => ({
-    ...place(pos[0]),
+    ...position(pos[0]),
     message: messages[code] ?? withHint(message),
   }));
   if (errors.length > 0) return unreadable(errors);
   const index: KeyIndex = new Map();
-  const misuses = indexKeys(document, index, place);
+  const misuses = indexKeys(document, index, position);
   if (misuses.length > 0) return unreadable(misuses);
   const value: unknown = document.toJS({ maxAliasCount });
-  const warnings = document.warnings.map(({ message, pos }) => ({ ...place(pos[0]), message }));
-  const placeOf: SourceDocument["placeOf"] = (path, part = "value") =>
-    place(offsetOf(document, index, path, part));
-  return { ok: true, document: { value, warnings, placeOf } };
+  const warnings = document.warnings.map(({ message, pos }) => ({ ...position(pos[0]), message }));
+  const positionOf: SourceDocument["positionOf"] = (path, part = "value") =>
+    position(offsetOf(document, index, path, part));
+  return { ok: true, document: { value, warnings, positionOf } };
 }
 
 function unreadable(findings: readonly Finding[]): Reading {
@@ -106,7 +106,7 @@ function unreadable(findings: readonly Finding[]): Reading {
 }
 
 /** No byte of a multi-byte character is a line feed, so lines can be checked one by one. */
-function firstBadLine(bytes: Uint8Array): Place {
+function firstBadLine(bytes: Uint8Array): Position {
   let line = 1;
   let start = 0;
   for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, start)) {
@@ -136,7 +136,7 @@ type KeyIndex = Map<YAMLMap, Map<unknown, Pair>>;
 function indexKeys(
   document: Document,
   index: KeyIndex,
-  place: (offset: number) => Place,
+  position: (offset: number) => Position,
 ): Finding[] {
   const findings: Finding[] = [];
   const anchors = new Set<string>();
@@ -144,7 +144,7 @@ function indexKeys(
     if (isAlias(node)) {
       if (anchors.has(node.source)) return;
       const message = `alias *${node.source} has no anchor &${node.source} before it`;
-      findings.push({ ...place(node.range?.[0] ?? 0), message });
+      findings.push({ ...position(node.range?.[0] ?? 0), message });
     } else if (isNode(node) && node.anchor !== undefined) {
       anchors.add(node.anchor);
     }
@@ -157,9 +157,9 @@ function indexKeys(
         if (first === undefined) {
           pairs.set(key, pair);
         } else {
-          const { line } = place(offsetOfKey(first));
+          const { line } = position(offsetOfKey(first));
           const message = `key ${JSON.stringify(key)} is already in line ${line}`;
-          findings.push({ ...place(offsetOfKey(pair)), message });
+          findings.push({ ...position(offsetOfKey(pair)), message });
         }
       }
     }
