@@ -63,12 +63,12 @@ export async function demo(context: Context): Promise<number> {
     workerVariable,
     signal,
   });
-  const stage: DemoContext = { agent, signal, context };
+  const demo: DemoContext = { agent, signal, context };
   let asExpected = 0;
   for (const [index, step] of steps.entries()) {
-    if (await show(step, index + 1, stage)) asExpected++;
+    if (await show(step, index + 1, demo)) asExpected++;
   }
-  const medianMs = await timeQuickCalls(stage);
+  const medianMs = await timeQuickCalls(demo);
   const isGood = asExpected === steps.length && medianMs !== undefined;
   const speed =
     medianMs === undefined

@@ -11,7 +11,7 @@ import type { AttackedWorker, Readiness } from "./attacks/attacked-worker.ts";
  */
 const readyTimeoutMs = 60_000;
 /** Milliseconds of each later wait, once {@link maxTimeouts} waits have run out. */
-const hurriedTimeoutMs = 2_000;
+const laterTimeoutMs = 2_000;
 /**
  * Waits that may run out before later ones are short: a host that makes no sandboxes would take an
  * hour to attack.
@@ -55,7 +55,7 @@ export class ReadinessWait {
     const tool = this.#worker.catalog.resolve(toolName);
     if (tool === undefined || tool.start === "cold") return noStartMode;
     this.#worker.starts.follow([tool]);
-    const timeoutMs = this.#timeouts < maxTimeouts ? readyTimeoutMs : hurriedTimeoutMs;
+    const timeoutMs = this.#timeouts < maxTimeouts ? readyTimeoutMs : laterTimeoutMs;
     const untilMs = this.#clock.monotonicMs() + timeoutMs;
     let last: Readiness;
     do {

@@ -207,7 +207,7 @@ export class AssuredSession {
     let fault = this.#router.faults.bind?.(name);
     if (queue === undefined) fault ??= refusals.unknownQueue;
     else if (!allows(queue.properties, username, "consume")) fault ??= refusals.permission;
-    else if (queue.isCrowded || this.#consumptions.size >= maxFlowsPerClient) {
+    else if (queue.isAtConsumerLimit || this.#consumptions.size >= maxFlowsPerClient) {
       fault ??= refusals.maxClientsForQueue;
     }
     if (queue === undefined || fault !== undefined) {

@@ -108,8 +108,8 @@ export class Queue {
     this.handOut();
   }
 
-  /** Whether another consumer finds a place. */
-  get isCrowded(): boolean {
+  /** Whether another consumer is refused. */
+  get isAtConsumerLimit(): boolean {
     return this.#flows.length >= this.properties.maxFlows;
   }
 

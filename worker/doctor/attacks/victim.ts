@@ -24,12 +24,12 @@ export async function startVictim(
   token: string,
   signal: AbortSignal,
 ): Promise<Victim> {
-  const leaving = new AbortController();
+  const stopping = new AbortController();
   const ready = Promise.withResolvers<undefined>();
   let problem: string | undefined;
   const call = invoker.invoke(invocationOf(toolName, { token }, victimSeconds), {
-    signal: leaving.signal,
-    waitSignal: leaving.signal,
+    signal: stopping.signal,
+    waitSignal: stopping.signal,
     log,
     onStatus: () => ready.resolve(undefined),
   });
@@ -44,7 +44,7 @@ export async function startVictim(
       return problem;
     },
     async [Symbol.asyncDispose]() {
-      leaving.abort(new Error("the attack is over"));
+      stopping.abort(new Error("the attack is over"));
       await call;
     },
   };

@@ -16,10 +16,10 @@ const maxDurationMs = 30_000;
 const maxStatusLength = 4_096;
 
 /** How a call may end. */
-type Ending = "success" | ErrorCode;
+type CallEnd = "success" | ErrorCode;
 
 /** What each leaves, and how its call has to end. */
-const attacked: readonly (readonly [string, readonly Ending[], string])[] = [
+const attacked: readonly (readonly [string, readonly CallEnd[], string])[] = [
   ["status_endless_line", ["success"], "write a status without an end"],
   ["status_never_opened", ["success"], "never open the status pipe"],
   ["status_pipe_replaced", ["success"], "put a link in place of the status pipe"],
@@ -84,34 +84,34 @@ const fast: ReadonlySet<string> = new Set([
 ]);
 
 /** The attacks. */
-export const workerAttacks: readonly Attack[] = attacked.map(([id, endings, title]) => ({
+export const workerAttacks: readonly Attack[] = attacked.map(([id, allowed, title]) => ({
   id,
   group: "worker",
   title,
   isFast: fast.has(id),
   baseline: "naive-worker",
-  judge: (observation) => judge(observation, endings),
+  judge: (observation) => judge(observation, allowed),
 }));
 
 /**
  * The worker has published nothing that it must not, was never held up, and has answered by the
  * right code.
  */
-function judge(observation: Observation, endings: readonly Ending[]): Verdict {
+function judge(observation: Observation, allowed: readonly CallEnd[]): Verdict {
   const { longestStallMs, durationMs } = observation;
-  const ending = endingOf(observation);
+  const callEnd = callEndOf(observation);
   const faults = [
-    ...(endings.some((allowed) => allowed === ending) ? [] : [`the call ended as ${ending}`]),
+    ...(allowed.some((end) => end === callEnd) ? [] : [`the call ended as ${callEnd}`]),
     ...unclean(observation),
     ...(longestStallMs > maxStallMs ? ["the worker stood still"] : []),
     ...(durationMs > maxDurationMs ? ["the answer was late"] : []),
     ...("polluted" in {} ? ["objects have inherited a member of the result"] : []),
   ];
-  const seen = `${ending} after ${durationMs} ms, at most ${Math.round(longestStallMs)} ms held up`;
+  const seen = `${callEnd} after ${durationMs} ms, at most ${Math.round(longestStallMs)} ms held up`;
   return { blocked: faults.length === 0, evidence: [...faults, seen].join("; ") };
 }
 
-function endingOf({ outcome }: Observation): string {
+function callEndOf({ outcome }: Observation): string {
   return outcome.kind === "error" ? outcome.error.code : outcome.kind;
 }
 
