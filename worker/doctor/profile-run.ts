@@ -1,5 +1,5 @@
 /**
- * Attacks under one profile, in a worker that has them as tools.
+ * Runs attacks under one profile, in a worker with the attacks as tools.
  */
 import { basename } from "node:path";
 import type { StartKind } from "../protocol/execution.ts";
@@ -33,13 +33,10 @@ import type { Canaries } from "./attacks/canaries.ts";
 import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./attacks/attack-options.ts";
 
-/**
- * Calls that may have another start than they were to have, since what waits is given up when
- * anything seems to change.
- */
+/** Calls until one has the intended start: idle sandboxes are disposed at each change. */
 const maxTries = 3;
 
-/** What a run is made with. */
+/** Dependencies of a run. */
 export interface ProfileRunParts {
   readonly options: AttackOptions;
   readonly known: Profiles;
@@ -49,10 +46,7 @@ export interface ProfileRunParts {
   readonly profile: Profile;
 }
 
-/**
- * A worker with everything planted around it, and one profile for all its tools. Its owner disposes
- * it.
- */
+/** A worker between canaries, with one profile for all tools. Its owner disposes it. */
 export class ProfileRun implements AsyncDisposable {
   readonly #parts: ProfileRunParts;
   readonly #arena: Arena;
@@ -88,9 +82,8 @@ export class ProfileRun implements AsyncDisposable {
   }
 
   /**
-   * Whether a tool that does nothing wrong works, by each start of calls that is to be attacked: in
-   * a sandbox where nothing does, everything would be held. A start that this host does not give to
-   * a tool is not attacked.
+   * Calls the harmless tool by each start: a sandbox in which nothing works would block everything.
+   * A start that this host never gives to a tool is not attacked.
    */
   async examine(
     choice: StartChoice,
@@ -115,7 +108,7 @@ export class ProfileRun implements AsyncDisposable {
     const { options, canaries, profile } = this.#parts;
     const { bwrapBin, uid } = options;
     const { backend, catalog, runners } = this.#worker;
-    // One of those that have the interpreter of all.
+    // All tools have the same interpreter.
     const tool = catalog.resolve(toolName("cold", usefulTool));
     const runner = runners.get("python");
     if (tool === undefined || runner === undefined)
@@ -149,7 +142,7 @@ export class ProfileRun implements AsyncDisposable {
       return { observation, judgement };
     };
     let { observation, judgement } = await attempt();
-    // Where every processor is busy a sample of what it used may come late, but not twice.
+    // On a busy host one sample of the usage may be late, but not two.
     if (judgement.blocked === false && group === "limits")
       ({ observation, judgement } = await attempt());
     const unenforced = this.#unenforced(observation);
@@ -168,7 +161,7 @@ export class ProfileRun implements AsyncDisposable {
     await this.#worker[Symbol.asyncDispose]();
   }
 
-  /** What a tool gets that leaves it to the worker. */
+  /** Start mode of a tool with `auto`. */
   async #autoStart(signal: AbortSignal): Promise<StartKind> {
     return (await this.#readiness.until(toolName("auto", usefulTool), signal)).startMode ?? "cold";
   }
@@ -192,10 +185,7 @@ export class ProfileRun implements AsyncDisposable {
     return { use, isThere };
   }
 
-  /**
-   * A call of the same tool; beside an import, of which there is one for all calls, of one that is
-   * not a part of it.
-   */
+  /** The victim calls the same tool. Beside an import it is cold: calls share the import. */
   async #victim(id: string, start: AttackStart, signal: AbortSignal): Promise<Victim> {
     const name = toolName(start === "import" ? "cold" : start, id);
     await this.#readiness.until(name, signal);
@@ -207,10 +197,7 @@ export class ProfileRun implements AsyncDisposable {
     return execution?.unenforced ?? this.#worker.backend.facts(this.#parts.profile).unenforced;
   }
 
-  /**
-   * The last of as many calls as there are rounds. Rejects with the signal's reason: what was given
-   * up says nothing.
-   */
+  /** Observes the last round. Rejects with the signal's reason: a cancelled call proves nothing. */
   async #observe(
     id: string,
     start: AttackStart,

@@ -1,5 +1,5 @@
 /**
- * Runs attacks in this host's real sandbox, each with its baseline, and says what was held.
+ * Runs attacks in this host's real sandbox, each with its baseline, and reports the verdicts.
  */
 import { join } from "node:path";
 import { openStore } from "../artifacts/open.ts";
@@ -14,9 +14,9 @@ import { ProfileRun } from "./profile-run.ts";
 
 import type { AttackOptions } from "./attacks/attack-options.ts";
 /**
- * Runs every attack under every profile by every start that is asked for, one after the other, and
- * each baseline once. Throws what `open` throws, and SandboxError for a profile that does not exist
- * or has no sandbox, before anything is planted. Rejects with the signal's reason.
+ * Runs every attack under every profile by every start, in sequence, and each baseline once.
+ * Rejects with the errors of `open`, with the signal's reason, and, before any canary is planted,
+ * with SandboxError for a profile that does not exist or has no sandbox.
  */
 export async function runAttacks(
   options: AttackOptions,

@@ -91,10 +91,7 @@ export class DocumentProblems {
     this.warnings.push(this.#at(path, message, "key"));
   }
 
-  /**
-   * What a schema found wrong with the value at `path`; a key that is not known is reported at its own
-   * place.
-   */
+  /** Adds the issues of a schema for the value at `path`; an unknown key has its own position. */
   addIssues(path: Path, error: { readonly issues: readonly SchemaIssue[] } | undefined): void {
     for (const issue of error?.issues ?? []) {
       const fullPath = [...path, ...issue.path];

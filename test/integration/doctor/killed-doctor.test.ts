@@ -33,9 +33,8 @@ const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
 const patience = { timeout: 30_000, interval: 50 };
 
 /**
- * A bubblewrap that stands still, instead of making a baseline, in the moment in which it has not
- * yet asked to die with its parent: real sandboxes have their options behind a descriptor, baselines
- * have them on the command line.
+ * A bubblewrap that stops before a baseline, when it has not yet asked to die with its parent.
+ * Baselines have their options on the command line, real sandboxes behind a descriptor.
  */
 const standsStill = `#!/bin/bash
 [[ "$*" = *baseline-* ]] || exec /usr/bin/bwrap "$@"

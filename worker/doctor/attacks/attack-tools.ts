@@ -1,6 +1,5 @@
 /**
- * The attacks as tools of a worker: programs, and a manifest with each of them once for every
- * start.
+ * Lays the attacks out as tools of a worker: programs, and a manifest with an entry for each start.
  */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,34 +8,31 @@ import type { Attack, Target } from "./attack.ts";
 import { type AttackStart, attackStarts, isMade, startOfCall } from "./attack-starts.ts";
 import { withPythonNames } from "../program.ts";
 
-/** A tool that is no attack, below `attacks/harmless/`: it does nothing wrong. */
+/** The harmless tool, below `attacks/harmless/`. */
 export const usefulTool = "useful_work";
-/**
- * A function for calls that others look for, below `attacks/harmless/`. It is in the module of who
- * looks.
- */
+/** The victim's program below `attacks/harmless/`; it is copied into the module of its attack. */
 const victimProgram = "victim";
 
-/** What to lay out. */
+/** Options of {@link layOutTools}. */
 export interface Layout {
   /** The project's `attacks/`. */
   readonly programsDir: string;
   readonly attacks: readonly Attack[];
   /** The profile of every tool. */
   readonly profile: string;
-  /** What attacks that are made by an import are told. */
+  /** Target of attacks that run at import. */
   readonly importTarget: Target;
 }
 
-/** Where the programs of one run lie. */
+/** The programs of one run. */
 export interface Arena {
-  /** What baselines see: `tools/` and `baseline/`. */
+  /** Mounted in baselines: `tools/` and `baseline/`. */
   readonly directory: string;
   readonly toolsDir: string;
   readonly manifestPath: string;
 }
 
-/** Lays the programs out in a new directory. */
+/** Copies the programs and writes the manifest into a new directory. */
 export async function layOutTools(directory: string, layout: Layout): Promise<Arena> {
   const { programsDir, attacks, profile, importTarget } = layout;
   const toolsDir = join(directory, "tools");
@@ -50,7 +46,7 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
     writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
 
   await lay(usefulTool, await program(`harmless/${usefulTool}.py`));
-  // The source of a tool that only itself may read.
+  // The source of an isolated tool.
   await lay("victims_secret", `TOKEN = "${importTarget.token}"\n`);
   for (const attack of attacks) {
     const source = await program(`${attack.id}.py`);
@@ -69,21 +65,18 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
   return { directory, toolsDir, manifestPath };
 }
 
-/** What a program is called in the manifest. `auto` is there for the useful tool only. */
+/** Name of a program in the manifest. Only the useful tool has an entry for `auto`. */
 export function toolName(start: AttackStart | "auto", id: string): string {
   return `${start}.${id}`;
 }
 
-/**
- * One tool for both, so that the victim's sandbox comes from where that of who looks for it
- * comes from.
- */
+/** One tool for both calls, so that attacker and victim share a template. */
 const either = "attack_or_victim";
 const eitherFunction = `def ${either}(ctx, target=None, token=None):
     return ${victimProgram}(token, ctx) if target is None else attack(target)
 `;
 
-/** The attack is over when its module is imported. */
+/** Source that runs the attack at import; its call returns the answer. */
 function madeByImport(target: Target): string {
   const asText = JSON.stringify(JSON.stringify(withPythonNames(target)));
   return `import json
@@ -125,7 +118,7 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
   return { version: 1, tools: Object.fromEntries([...useful, ...tools]) };
 }
 
-/** A sandbox waits for the call, and another can while it runs. */
+/** One idle sandbox for the call, and one for the victim's. */
 function startModesOf(start: StartKind | "auto"): object {
   return start === "cold" ? { start } : { start, warm: { min: 1, max: 2 } };
 }

@@ -1,6 +1,6 @@
 /**
- * Baselines: the same attack in a sandbox that protects the host from it and nothing else, where it
- * has to reach.
+ * Baselines: each attack also runs in a sandbox that protects only the host, and has to reach its
+ * target there.
  */
 import { join } from "node:path";
 import { systemClock } from "../../support/clock.ts";
@@ -20,41 +20,32 @@ import type { Attack } from "./attack.ts";
 import type { Canaries } from "./canaries.ts";
 import { parseProgramAnswer, withPythonNames } from "../program.ts";
 
-/**
- * Milliseconds a baseline may take for each call of its attack; the arena itself ends attacks
- * earlier.
- */
+/** Time limit of a baseline for each call, in milliseconds; the arena ends attacks earlier. */
 const baselineTimeoutMs = 70_000;
-/** Milliseconds that reading the rest of the output may take. */
+/** Time limit in milliseconds for reading the rest of the output. */
 const outputGraceMs = 250;
-/**
- * How much of each limit a baseline has. Attacks take at most twice as much, and who looks at them
- * as much again.
- */
+/** Multiple of each limit for a baseline. Attacks take at most twice a limit. */
 const headroom = 4;
 
-/** What baselines are made with. */
+/** Host, interpreter and limits of a baseline. */
 export interface BaselineParts {
   readonly bwrapBin: string;
-  /**
-   * What the guard of the worker's sandboxes knows them by, so that it ends baselines as well when
-   * the doctor is killed.
-   */
+  /** Owner tag of the worker, so that its guard also ends baselines of a killed doctor. */
   readonly ownerTag: string;
   /** Host uid of the sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
-  /** Interpreter and environment, as tools have them. */
+  /** Interpreter and environment of tools. */
   readonly python: Pick<PreparedTool, "mounts" | "environment" | "launch">;
   /** A directory that the uid can read, with `tools/` and `baseline/`. */
   readonly arenaDirectory: string;
   readonly limits: Limits;
-  /** Whether a new /proc can be mounted on this host. */
+  /** Whether this host allows a new /proc. */
   readonly hasProc: boolean;
-  /** Whether sandboxes can be given a name of the host on this host. */
+  /** Whether this host allows sandboxes a host name. */
   readonly hasHostName: boolean;
 }
 
-/** What came of a baseline. */
+/** The result of a baseline. */
 export interface BaselineRun {
   readonly reached: boolean;
   readonly evidence: string;
@@ -62,9 +53,8 @@ export interface BaselineRun {
 }
 
 /**
- * Runs an attack where nothing holds it. Never throws for what the attack does; rejects with the
- * system's error when the sandbox program cannot be started, and with the signal's reason when that
- * has aborted before. A later abort ends it.
+ * Runs an attack without protection. An abort ends it. Rejects with the system's error when the
+ * sandbox does not start, and with the reason of a signal that is aborted before.
  */
 export async function runBaseline(
   attack: Attack,
@@ -82,18 +72,23 @@ export async function runBaseline(
       "--",
       ...arenaCommand(parts),
     ],
-    // What a sandbox that is started carelessly hands on.
+    // A careless parent passes its environment on.
     env: { [canaries.variable]: canaries.token, ...Object.fromEntries(parts.python.environment) },
     uid: parts.uid,
     inputs: [JSON.stringify(orderFor(attack, canaries, parts.limits))],
   });
-  // The first process inside does not die with bubblewrap before it has asked for that.
+  // Kills the children, too: the first process dies with bubblewrap only from its prctl(2) on.
   const kill = (): void => killWithChildren(child);
   signal.addEventListener("abort", kill, { once: true });
   try {
     const timeoutMs = (attack.rounds ?? 1) * baselineTimeoutMs;
-    const exceeded = await endedWithin(child, timeoutMs, canaries.target.openDirectory, parts.limits);
-    // What an attack left may have the output for a moment more.
+    const exceeded = await endedWithin(
+      child,
+      timeoutMs,
+      canaries.target.openDirectory,
+      parts.limits,
+    );
+    // A process that the attack left may hold the output open.
     await settlesWithin(child.closed, outputGraceMs, systemClock);
     const { stdout, stderr } = child.output();
     const durationMs = Math.round(systemClock.monotonicMs() - startMs);
@@ -106,7 +101,7 @@ export async function runBaseline(
   }
 }
 
-/** What the arena reads. */
+/** The arena's order. */
 function orderFor(
   { id, rounds = 1, baseline }: Attack,
   { token, variable, target }: Pick<Canaries, "token" | "variable" | "target">,
@@ -117,10 +112,9 @@ function orderFor(
 }
 
 /**
- * Waits for the end, which comes by SIGKILL when it takes too long, or takes too much: then that
- * limit is returned.
+ * Waits for the end, and kills a baseline that exceeds its time or a limit; returns that limit.
  *
- * @param directory one without files: what a baseline has of its own is in memory
+ * @param directory an empty one: a baseline's own file systems are in memory
  */
 async function endedWithin(
   child: Subprocess,
@@ -164,9 +158,8 @@ function lastLine(text: string): string {
 }
 
 /**
- * Namespaces of its own and sized scratch file systems keep the host out of reach. Within them
- * nothing is protected: all capabilities, no system-call filter, one user for everybody, secrets on
- * the command line and in the environment.
+ * Own namespaces and sized scratch file systems protect the host. Inside there is no protection:
+ * all capabilities, no system-call filter, one user, secrets in command line and environment.
  */
 function arenaOptions(parts: BaselineParts, token: string): readonly string[] {
   const { limits } = parts;
@@ -185,7 +178,7 @@ function arenaOptions(parts: BaselineParts, token: string): readonly string[] {
     ),
     ...(parts.hasProc ? ["--proc", "/proc"] : ["--tmpfs", "/proc"]),
     ...["--dev", "/dev", ...scratch("/dev/shm", limits.tmpBytes)],
-    // No kernel lets a user namespace open a disk; this is one by its name alone.
+    // No kernel lets a user namespace open a disk; this one is a disk by name only.
     ...["--dev-bind", "/dev/null", "/dev/sda"],
     ...scratch("/tmp", limits.tmpBytes),
     ...scratch("/scratch", limits.diskBytes),

@@ -1,23 +1,21 @@
 /**
- * Another call that runs while an attack does, with a secret wherever a call can have one.
+ * The victim: a call that runs beside an attack, with a secret in each of its directories.
  */
 import { systemClock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/within.ts";
 import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.ts";
 import { endingOf } from "./attack-verdict.ts";
 
-/** Seconds for which it runs at most: the attack beside it may first wait for a sandbox. */
+/** Time limit of the victim in seconds: the attack beside it may first wait for a sandbox. */
 const victimSeconds = 3 * callTimeoutSeconds;
 
-/** A call that runs. Disposing ends it. */
+/** A running call. Disposing ends it. */
 export interface Victim extends AsyncDisposable {
-  /** Why it is not there now, or undefined when everything is in its place. */
+  /** Why the victim is not ready; undefined when its secrets are written. */
   readonly problem: string | undefined;
 }
 
-/**
- * Starts the victim and waits until everything is in its place, or will not be. Never throws.
- */
+/** Starts the victim, and waits until it is ready or has a problem. Never throws. */
 export async function startVictim(
   { invoker, log }: Pick<CallParts, "invoker" | "log">,
   toolName: string,
@@ -38,7 +36,7 @@ export async function startVictim(
   });
   const known = Promise.race([ready.promise, ended]);
   const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock, signal);
-  if (!isKnown) problem = "the victim says nothing";
+  if (!isKnown) problem = "the victim is silent";
   return {
     get problem() {
       return problem;

@@ -1,12 +1,12 @@
 /**
- * Attacks on the kernel: calls and interfaces that no tool needs.
+ * Attacks on the kernel: system calls and interfaces that no tool needs.
  */
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
 import { makesSandboxes } from "./at-import.ts";
 import { anyOf, unlessFiltered } from "./no-baseline.ts";
 
-/** Says so when a setting of this kernel keeps something from everybody. */
+/** The reason when a setting of this kernel closes an interface to all users. */
 function unlessSet(setting: string, isClosed: (value: number) => boolean) {
   return (): string | undefined => {
     const value = readSetting(setting);

@@ -1,5 +1,5 @@
 /**
- * Why a baseline may not reach anything on this host, for attacks of several groups.
+ * Shared reasons for baselines that cannot reach their target on this host.
  */
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
@@ -13,13 +13,13 @@ const filtered = /^Seccomp:\s*2$/m;
 export const needsProc: NoBaseline = (unenforced) =>
   unenforced.includes("fresh-proc") ? "no /proc can be mounted on this host" : undefined;
 
-/** For what containers refuse as well: their filter holds for baselines, too. */
+/** A container's filter also holds for baselines. */
 export const unlessFiltered: NoBaseline = () =>
   filtered.test(ownStatus())
     ? "this process is under a filter of system calls, as in a container, and so are baselines"
     : undefined;
 
-/** The first reason that there is. */
+/** The first reason that applies. */
 export function anyOf(...reasons: readonly NoBaseline[]): NoBaseline {
   return (unenforced) => reasons.map((reason) => reason(unenforced)).find((text) => text);
 }

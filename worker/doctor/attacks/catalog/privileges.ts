@@ -1,5 +1,5 @@
 /**
- * Attacks on what a sandbox may do: capabilities, users, namespaces, mounts, devices, limits.
+ * Attacks on privileges: capabilities, users, namespaces, mounts, devices, limits.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -8,7 +8,7 @@ import type { Attack } from "../attack.ts";
 import { hasWholeProc, makesSandboxes } from "./at-import.ts";
 import { needsProc, unlessFiltered } from "./no-baseline.ts";
 
-/** The kernel grants this to no user namespace, and the baseline's capabilities are in one. */
+/** For privileges outside of user namespaces; a baseline's capabilities are in one. */
 const onlyOutside = (what: string) => () =>
   `the kernel lets nobody ${what} by a capability of a user namespace`;
 

@@ -1,23 +1,16 @@
 /**
- * Attacks on later calls: what a call leaves for them.
+ * Attacks on later calls: traces and processes that a call leaves.
  */
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { leftProcesses } from "../left-processes.ts";
 import { readProgramAnswer } from "../../program.ts";
 import { unlessFiltered } from "./no-baseline.ts";
 
-/**
- * Milliseconds after which an answer waited for something that the program left: it stays for
- * thirty seconds.
- */
+/** An answer after more milliseconds waited for a left process, which stays thirty seconds. */
 const promptlyMs = 25_000;
-/**
- * Milliseconds within which a call that ignores its time limit of one second is over all the same.
- */
+/** Milliseconds until the end of a call that ignores its time limit of one second. */
 const stoppedMs = 12_000;
-/**
- * What a program says that nobody has ended when its limit and the grace after it were long over.
- */
+/** Status of a program that runs long after its time limit and the grace. */
 const wentOnStatus = "str-went-on";
 
 export const tracesAttacks: readonly Attack[] = [

@@ -1,24 +1,21 @@
 /**
- * Attacks on the worker itself, by what a tool leaves for it to read and remove.
+ * Attacks on the worker, by files that it reads and removes after a call.
  */
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import { isDeceptive } from "../../../support/text/deceptive.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 
-/**
- * Milliseconds that the event loop may stand still on a busy machine; worse than this and other
- * calls feel it.
- */
+/** Longest acceptable stall of the event loop on a busy machine, in milliseconds. */
 const maxStallMs = 1_000;
-/** Milliseconds that an answer may take: attacks themselves take some, more on a busy machine. */
+/** Longest acceptable time of an answer, in milliseconds, on a busy machine. */
 const maxDurationMs = 30_000;
 /** Characters of a published status: a line of the pipe is no longer. */
 const maxStatusLength = 4_096;
 
-/** How a call may end. */
+/** End of a call. */
 type CallEnd = "success" | ErrorCode;
 
-/** What each leaves, and how its call has to end. */
+/** Each attack with the ends that its call may have. */
 const attacked: readonly (readonly [string, readonly CallEnd[], string])[] = [
   ["status_endless_line", ["success"], "write a status without an end"],
   ["status_never_opened", ["success"], "never open the status pipe"],
@@ -93,10 +90,7 @@ export const workerAttacks: readonly Attack[] = attacked.map(([id, allowed, titl
   judge: (observation) => judge(observation, allowed),
 }));
 
-/**
- * The worker has published nothing that it must not, was never held up, and has answered by the
- * right code.
- */
+/** Blocked when the worker answered by the right code, in time, and published no secret. */
 function judge(observation: Observation, allowed: readonly CallEnd[]): Verdict {
   const { longestStallMs, durationMs } = observation;
   const callEnd = callEndOf(observation);
@@ -115,7 +109,7 @@ function callEndOf({ outcome }: Observation): string {
   return outcome.kind === "error" ? outcome.error.code : outcome.kind;
 }
 
-/** What is wrong with what would have been published. */
+/** Faults of the messages to publish. */
 function unclean({ outcome, statuses, artifacts, target }: Observation): readonly string[] {
   const answer =
     outcome.kind === "error" ? outcome.error.message : JSON.stringify({ ...outcome, error: null });
