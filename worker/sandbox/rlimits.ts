@@ -80,9 +80,8 @@ export interface Rlimit {
 }
 
 /**
- * Rlimits for `limits` and {@link fixedLimits}, soft and hard alike but for processor time. They are
- * clamped to the worker's hard limits, so that a tighter one never fails a call. `Infinity` leaves
- * the worker's own.
+ * Rlimits for `limits` and {@link fixedLimits}, soft and hard alike but for processor time. The
+ * worker's hard limits clamp them, so that a tighter one fails no call. `Infinity` sets none.
  *
  * @param memoryBound `limits.memoryBytes` counts only with `address-space`
  */

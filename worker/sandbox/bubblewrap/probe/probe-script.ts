@@ -1,6 +1,5 @@
 /**
- * What a trial sandbox runs to show what holds in it, and what is seen of it from outside
- * meanwhile.
+ * The probe script of trial sandboxes, and its observation from inside and outside.
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../../protocol/resource-limits.ts";
@@ -14,24 +13,23 @@ import type { OpenTrial } from "./trial.ts";
 
 const KiB = 1024;
 
-/** Limits of a trial: so tight that reaching them takes milliseconds. */
+/** Limits of a trial, tight enough to be reached in milliseconds. */
 export const tightLimits = {
   processes: 8,
   openFiles: 64,
   fileSizeBytes: 256 * KiB,
   tmpBytes: 64 * KiB,
 } as const satisfies Partial<Limits>;
-/** Processes that a trial starts at most where no limit stops it. */
+/** Largest number of processes that a trial starts without a limit. */
 const maxProcesses = 2 * tightLimits.processes;
-/** Seconds after which a trial that nobody ends is over. */
+/** Lifetime of an abandoned trial in seconds. */
 const waitSeconds = 60;
-/** Private file systems, and by which word the script tells of each. */
+/** Private file systems, by their names in the script's answers. */
 const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
 
 /**
- * Every command that this uses is one of coreutils or util-linux, which sandboxes need anyway. It
- * starts processes until it is refused one by `setsid`, which forks, so that the shell itself is
- * never refused.
+ * The script needs only coreutils and util-linux, as sandboxes do. It starts processes by `setsid`,
+ * which forks, so that the limit never refuses the shell itself.
  */
 const script = `
 report() { printf '%s: %s\\n' "$1" "$2"; }
@@ -62,50 +60,42 @@ echo ready
 exec sleep ${waitSeconds}
 `;
 
-/** The profile of a trial: as tools get it, but for limits that are tight. */
+/** The profile of a trial: a tool's with tight limits. */
 export function trialProfile(profile: Profile): Profile {
   return { ...profile, limits: { ...profile.limits, ...tightLimits } };
 }
 
-/** The command of a trial, with a file of its own in the work directory. */
+/** The command of a trial; `name` is its file in the work directory. */
 export function trialScript(name: string): readonly string[] {
   return ["/bin/sh", "-c", script, "sh", `${workDirInside}/${name}`];
 }
 
-/** What one trial showed. */
+/** The observation of one trial. */
 export interface TrialObservation {
   readonly profile: string;
-  /**
-   * The program of its first process, which is bubblewrap itself also where a script starts it;
-   * undefined when hidden.
-   */
+  /** Program of its first process: bubblewrap, even behind a script; undefined when hidden. */
   readonly program: string | undefined;
   readonly network: NetworkMode;
-  /** The number of a network namespace of its own, or undefined. */
+  /** Number of its own network namespace, or undefined. */
   readonly networkNamespace: number | undefined;
-  /** What became of a user namespace inside the sandbox: the words of the refusal, or `made`. */
+  /** The refusal of a user namespace inside the sandbox, or `made`. */
   readonly nested: string;
-  /**
-   * `own` where /proc knows a process by one number only, so that it is of the innermost namespace.
-   */
+  /** `own` where /proc knows a process by one number only, that of the innermost namespace. */
   readonly proc: "own" | "empty" | "other";
-  /**
-   * Filters of system calls that are on, as the host counts them; undefined where the kernel does
-   * not tell.
-   */
+  /** Number of system-call filters in force; undefined where the kernel hides it. */
   readonly filters: number | undefined;
-  /** Rlimits that are not as they were set, or do not bound what they should. */
+  /** Rlimits that have another value, or bound nothing. */
   readonly wrongLimits: readonly RlimitName[];
-  /** Processes that could be started until one was refused, or undefined when none was. */
+  /** Started processes until a refusal; undefined without one. */
   readonly startedProcesses: number | undefined;
-  /** Private file systems that took more than their size. */
+  /** Private file systems without an end at their size. */
   readonly endless: readonly string[];
-  /** What the worker's guard sees of the sandbox. */
+  /** What the resource monitor sees of the sandbox. */
   readonly seesProcesses: boolean;
   readonly seesFiles: boolean;
 }
 
-/** Looks at a trial that is ready. */
+/** Observes a ready trial. */
 export async function observe(
   trial: OpenTrial,
   profile: Profile,
@@ -145,7 +135,10 @@ function procOf(answers: OpenTrial["answers"]): TrialObservation["proc"] {
   return /^\d+$/.test(answers.get("process-ids") ?? "") ? "own" : "other";
 }
 
-function wrongLimits(answers: OpenTrial["answers"], expected: Limits): TrialObservation["wrongLimits"] {
+function wrongLimits(
+  answers: OpenTrial["answers"],
+  expected: Limits,
+): TrialObservation["wrongLimits"] {
   return rlimitNames.filter((name) => {
     const value = String(expected[name]);
     const [soft, hard] = (answers.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
@@ -159,7 +152,7 @@ export function readStatus(pid: number | "self"): Promise<string> {
   return readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
 }
 
-/** How many filters of system calls a process has, by its status: see proc_pid_status(5). */
+/** Number of system-call filters in a process's status; see proc_pid_status(5). */
 export function filtersIn(status: string): number | undefined {
   const count = /^Seccomp_filters:\s*(\d+)$/m.exec(status)?.[1];
   return count === undefined ? undefined : Number(count);

@@ -1,6 +1,5 @@
 /**
- * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that
- * works.
+ * Probes bubblewrap on this host by trials, and takes the strongest variant that works.
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import type { LimitName } from "../../../protocol/resource-limits.ts";
@@ -24,42 +23,39 @@ import { isFilteredArch, seccompProgram } from "../seccomp/seccomp.ts";
 import type { Refusal, TrialHost } from "./trial.ts";
 import { type Shown, Trials, type Variant } from "./trials.ts";
 
-/** What the host allows, measured once at start. */
+/** Features of the host, probed once at start. */
 export interface HostFacts {
   /**
    * `fresh` where a new /proc can be mounted; `empty` where the container masks its own (`/proc`
    * stays empty inside).
    */
   readonly proc: ProcVariant;
-  /** Whether bubblewrap can set the limit of further user namespaces inside to zero. */
+  /** Whether bubblewrap limits user namespaces inside to zero. */
   readonly limitsNested: boolean;
-  /** Whether sandboxes get a host name of their own. */
+  /** Whether sandboxes have their own host name. */
   readonly namesHost: boolean;
   readonly systemDirectories: readonly SystemDirectory[];
   readonly hardLimits: HardLimits;
   readonly cpuIds: readonly number[];
-  /**
-   * The system-call filter; undefined where there is none for this architecture, or the kernel
-   * takes none.
-   */
+  /** The system-call filter; undefined where architecture or kernel have none. */
   readonly seccomp: Uint8Array | undefined;
   /** First line of `bwrap --version`. */
   readonly version: string;
   /** Whether the worker sees files in private memory of a sandbox. */
   readonly seesInside: boolean;
-  /** Limits that the kernel does not keep here. */
+  /** Limits that the kernel does not enforce here. */
   readonly unkept: readonly LimitName[];
-  /** What this host does not allow, for the operator and for every call. */
+  /** Protections that this host denies, for the operator and for every call. */
   readonly unenforced: readonly Unenforced[];
 }
 
-/** What the probe found. */
+/** The result of the probe. */
 export interface HostReport {
   /** First line of `bwrap --version`. */
   readonly version: string;
-  /** Every check, in their order. */
+  /** All checks, in the order of reports. */
   readonly checks: readonly HostCheck[];
-  /** What sandboxes are made with; undefined where none can be made. */
+  /** Features for sandboxes; undefined where none can be made. */
   readonly facts: HostFacts | undefined;
 }
 
@@ -67,24 +63,18 @@ export interface HostReport {
 export interface ProbeOptions extends Omit<TrialHost, "ownerTag"> {
   /** See {@link identify}. */
   readonly version: string;
-  /** Undefined when they are to be left alone. */
+  /** Undefined when the worker does not use them. */
   readonly cgroups: CgroupsFound | undefined;
 }
 
-/** Milliseconds that bubblewrap may take to say its version, on a host that is busy starting. */
+/** Time limit of `bwrap --version` in milliseconds, on a host that is busy starting. */
 const versionTimeoutMs = 20_000;
 const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
- * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused,
- * finds out what exactly is, and takes the strongest way that is left. Throws SandboxError when
- * bubblewrap cannot be started, when a tool could change it, or when nothing explains why it makes
- * no sandbox. Rejects with the signal's reason.
- *
- * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse
- * depends on another part: with and without a network namespace, with three entries of /etc and
- * with all, with /var and without, with pseudo terminals and without were tried. Where a
- * combination is refused all the same, its calls fail.
+ * Runs sandboxes of each built-in profile, and takes the strongest variant that this host allows.
+ * Rejects with SandboxError when bubblewrap does not start, a tool could change it, or its refusal
+ * is unexplained, and with the signal's reason. Other profiles combine the features of these.
  */
 export async function probeHost(
   options: ProbeOptions,
@@ -129,13 +119,13 @@ export async function probeHost(
   return { version: options.version, checks, facts };
 }
 
-/** What came of trying; without a variant there is no sandbox at all. */
+/** The result of the trials; without a variant the host allows no sandbox. */
 interface Tried extends Shown {
   readonly variant: Variant | undefined;
   readonly refusals: Refusals;
 }
 
-/** The strongest variant that this host takes. A refusal is one that nothing explains. */
+/** The strongest variant of this host. Returns a refusal that is unexplained. */
 async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<Tried | Refusal> {
   const best = {
     proc: "fresh",
@@ -160,7 +150,7 @@ async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<T
   return "refusal" in second ? second : { variant, refusals, ...second };
 }
 
-/** What calls are told that a check did not find. */
+/** Failed protections, for the report of every call. */
 function unenforced(
   checks: readonly HostCheck[],
   observations: readonly TrialObservation[],
@@ -185,8 +175,8 @@ async function networkOfWorker(): Promise<number | undefined> {
 }
 
 /**
- * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where
- * that user cannot run it, and where it is something else. Rejects with the signal's reason.
+ * The version line of bubblewrap, run as the sandboxes' user. Rejects with SandboxError when that
+ * user cannot run it or it is another program, and with the signal's reason.
  */
 export async function identify(
   { bwrapBin, uid, clock }: Pick<TrialHost, "bwrapBin" | "uid" | "clock">,
@@ -196,7 +186,7 @@ export async function identify(
   try {
     const child = await startSubprocess({ file: bwrapBin, argv: ["--version"], env: {}, uid });
     const isClosed = await settlesWithin(child.closed, versionTimeoutMs, clock, signal);
-    // A script is ended with the programs that it waits for.
+    // Kills a script with its programs.
     if (!isClosed) signalQuietly(-child.pid, "SIGKILL");
     child.close();
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
 /**
- * What follows from trial sandboxes for each check, as a pure function.
+ * Judges each check by the observations of trial sandboxes; a pure function.
  */
 import type { CgroupsFound } from "../../cgroup/cgroup.ts";
 import { type CheckName, type HostCheck, checkNames } from "../../host-check.ts";
@@ -17,32 +17,26 @@ import {
   userNamespacesRemedy,
 } from "./remedies.ts";
 
-/**
- * Why each of the abilities that a host can lack was refused, in bubblewrap's words; undefined for
- * those it has.
- */
+/** Refusal of each feature in bubblewrap's words; undefined for those the host has. */
 export interface Refusals {
   readonly userNamespaces?: string | undefined;
-  /** Setting the limit of further user namespaces to zero. */
+  /** Limit of zero for user namespaces inside. */
   readonly nestedLimit?: string | undefined;
   readonly freshProc?: string | undefined;
   readonly network?: string | undefined;
-  /** A host name of the sandbox's own. */
+  /** The sandbox's own host name. */
   readonly hostName?: string | undefined;
   readonly seccomp?: string | undefined;
 }
 
-/** What the trials of one host showed. */
+/** The evidence of all trials of one host. */
 export interface Evidence {
   readonly refusals: Refusals;
-  /** One trial of each profile, all alive at once; none where there are no user namespaces. */
+  /** One concurrent trial of each profile; none without user namespaces. */
   readonly observations: readonly TrialObservation[];
-  /**
-   * What became of a user namespace inside a sandbox without the filter of system calls; undefined
-   * when not tried.
-   */
+  /** The refusal of a user namespace inside by the limit alone, or `made`; undefined untried. */
   readonly nestedWithoutFilter: string | undefined;
-  /** The worker's own filters and network namespace, to be compared with. */
+  /** The worker's own filters and network namespace, for comparison. */
   readonly workerFilters: number | undefined;
   readonly workerNetwork: number | undefined;
   readonly arch: string;
@@ -66,7 +60,7 @@ const pipedCoreDumps =
 
 const foreignProc = "it shows processes that are not of the sandbox";
 
-/** Every check, in their order. */
+/** All checks, in the order of reports. */
 export function judge(evidence: Evidence): readonly HostCheck[] {
   const noSandbox = evidence.observations.length === 0;
   return checkNames.map((name) => {
@@ -94,7 +88,9 @@ const judges: Readonly<Record<CheckName, (evidence: Evidence) => Finding>> = {
   proc: ({ observations, settings }) =>
     observations.some(({ proc }) => proc === "other")
       ? missing(foreignProc, freshProcRemedy(settings))
-      : held(observations.every(({ proc }) => proc === "own") ? "the sandbox's own" : "empty inside"),
+      : held(
+          observations.every(({ proc }) => proc === "own") ? "the sandbox's own" : "empty inside",
+        ),
   "fresh-proc": ({ observations, refusals, settings }) => {
     if (observations.every(({ proc }) => proc === "own")) return held("the sandbox's own");
     const empty = `empty inside; bubblewrap says: ${refusals.freshProc}`;
@@ -147,10 +143,7 @@ function judgeNetwork({ observations, refusals, workerNetwork, settings }: Evide
     : missing("a sandbox without a network is in the worker's", networkRemedy("", settings));
 }
 
-/**
- * The filter is on, and a call that it refuses is refused by it: without it the same call has
- * another error, or works.
- */
+/** Whether each sandbox has a filter, and its refusal has the filter's error. */
 function isFilterOn({ observations, workerFilters }: Evidence): boolean {
   return observations.every(({ nested, filters }) => {
     const isCounted = filters === undefined || filters > (workerFilters ?? 0);
@@ -178,7 +171,7 @@ function judgeRlimits({ observations, settings }: Evidence): Finding {
   const finding = (what: string): Finding => ({ state: "partly", finding: what, remedy });
   if (started.includes(undefined)) return finding("all but the number of processes");
   const sum = started.reduce<number>((total, count) => total + (count ?? 0), 0);
-  // They are alive together, so that a count over all of them would have stopped them earlier.
+  // The sandboxes run together, so that a common count would have stopped them earlier.
   return observations.length === 1 || sum > tightLimits.processes
     ? held(
         `in force, and processes are counted for each sandbox${settings.pipesCoreDumps ? pipedCoreDumps : ""}`,
