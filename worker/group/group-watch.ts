@@ -1,5 +1,5 @@
 /**
- * Tells the other workers of the namespace what this one serves, and hears what they serve.
+ * Announces this worker's tools to the namespace, and compares the announcements of other workers.
  */
 import { randomUUID } from "node:crypto";
 import { type MarkStore, storeIdOf } from "../artifacts/marks.ts";
@@ -18,40 +18,40 @@ import { Conflicts } from "./conflicts.ts";
 /** Milliseconds between two announcements of a worker. */
 export const announceMs = 30_000;
 
-/** What a group watch works with. */
+/** Dependencies of a group watch. */
 export interface GroupWatchParts {
   readonly session: Pick<BrokerSession, "publish" | "subscribe">;
   readonly namespace: string;
   readonly workerId: string;
   readonly group: string;
-  /** Tools whose calls the group takes, as the manifest is now. */
+  /** Present tools of the group. */
   tools(): Iterable<string>;
   readonly marks: MarkStore | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Announces until its owner disposes it. Calls do not depend on it: what fails is logged. */
+/** Announces until its disposal. Failures are logged, and concern no call. */
 export class GroupWatch implements AsyncDisposable {
   readonly #parts: GroupWatchParts;
   readonly #instance = randomUUID();
   readonly #stopped = new AbortController();
   readonly #conflicts: Conflicts;
   readonly #ended: Promise<void>;
-  /** The id of the store of the marks, once it is known. */
+  /** Id of the store of marks; undefined until its first read. */
   #store: string | undefined;
   #subscription: BrokerSubscription | undefined;
   #reported: readonly string[] = [];
   #isFailing = false;
 
-  /** Starts at once. */
+  /** Starts announcing. */
   constructor(parts: GroupWatchParts) {
     this.#parts = parts;
     this.#conflicts = new Conflicts(parts.clock);
     this.#ended = this.#run(this.#stopped.signal);
   }
 
-  /** What makes calls run twice, as other workers announced; in words for an operator. */
+  /** Present conflicts, as messages for the operator. */
   get conflicts(): readonly string[] {
     return this.#conflicts.current;
   }

@@ -1,30 +1,24 @@
 /**
- * The fields of a tool that name parts of the host: `mounts` and `devices`. Whether the operator
- * allows them is not said here.
+ * The fields `mounts` and `devices` of a tool. `sandbox/host-access.ts` checks the permission.
  */
 import { z } from "zod";
 import { accepts, acceptsKeys, whenFineSoFar } from "../support/text/expectation.ts";
 import { isRecord } from "../support/json/yaml-document.ts";
 import type { ToolMount } from "./manifest.ts";
 
-/** Mounts, and devices, of one tool. */
+/** Largest number of mounts, and of devices, of one tool. */
 export const maxHostParts = 16;
 
 /** Longest path, in characters. */
 const maxPathLength = 1024;
 
-/**
- * What every sandbox has of its own: nothing of the host is put there, in its place, or above it.
- */
+/** Directories of each sandbox: no mount may cover, contain or lie in one. */
 const ownDirectories = [
   ...["/sandbox", "/tools", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"],
   ...["/proc", "/sys", "/dev", "/etc", "/run", "/tmp"],
 ];
 
-/**
- * What is in every sandbox's /dev, and what stands for the own terminal or descriptors of a
- * process.
- */
+/** Devices of each sandbox, and those of a process's terminal or descriptors. */
 const ownDevices =
   /^\/dev\/(?:null|zero|full|random|urandom|tty|console|ptmx|stdin|stdout|stderr|core|(?:pts|shm|fd|mqueue)\/.*)$/;
 
@@ -75,15 +69,13 @@ export const mountsField = z
     { when: ({ value }) => Array.isArray(value) && value.length <= maxHostParts },
   );
 
-/** Where a mount is to be inside, and which field says so. */
+/** Path of a mount inside the sandbox, and its field. */
 interface MountTarget {
   readonly target: string;
   readonly field: "source" | "target";
 }
 
-/**
- * Undefined for a mount that names no usable place; what else may be wrong with it does not matter.
- */
+/** Undefined for a mount without a usable path. */
 function targetOf(mount: unknown): MountTarget | undefined {
   if (!isRecord(mount)) return undefined;
   const { source, target } = mount;
@@ -92,10 +84,7 @@ function targetOf(mount: unknown): MountTarget | undefined {
   return data === undefined ? undefined : { target: data, field };
 }
 
-/**
- * What is wrong with a target beside those before it: what is mounted read-only has no room for
- * another mount.
- */
+/** The problem of a target beside earlier ones: a read-only mount cannot contain another. */
 function targetProblem(
   target: string,
   earlier: readonly (MountTarget | undefined)[],

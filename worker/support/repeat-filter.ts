@@ -1,27 +1,21 @@
 /**
- * Says the same thing less and less often.
+ * Suppresses repeated messages at growing intervals.
  */
 import type { Clock } from "./clock.ts";
 
-/**
- * Milliseconds between two times that the same text is news: the first interval, which doubles, and
- * the longest.
- */
+/** First and longest interval between two passes of a text, in milliseconds; it doubles. */
 const intervalMs = { first: 1_000, longest: 300_000 } as const;
 
-/** Texts that are remembered; of more, the oldest go. */
+/** Largest number of remembered texts; the oldest are dropped. */
 const maxTexts = 100;
 
-/** When a text is news again, and for how long it then is none. */
+/** Time of a text's next pass, and the interval after it. */
 interface Repeat {
   readonly dueAtMs: number;
   readonly nextMs: number;
 }
 
-/**
- * Whether a text is news: the first time, at growing intervals while it is repeated, and after it
- * was not for long.
- */
+/** Passes a text the first time, at growing intervals during its repetition, and after a pause. */
 export function createRepeatFilter(clock: Pick<Clock, "monotonicMs">): (text: string) => boolean {
   const texts = new Map<string, Repeat>();
   return (text) => {
