@@ -1,22 +1,19 @@
 /**
- * What became of a call, for people: the result on standard output, the rest on standard error.
+ * Prints the outcome of a call: the result to standard output, the rest to standard error.
  */
 import { type Context, exit } from "../context.ts";
 import type { Answer } from "../messages.ts";
 import { printable } from "./screen.ts";
 
-/** An answer, or that there is none; whoever waited for it says why. */
+/** An answer, or its absence, which the caller explains. */
 export type CallOutcome = Answer | { readonly kind: "no-answer" };
 
-/** Shows each status of a call. */
+/** Prints each status of a call. */
 export function statusPrinter({ err }: Context): (text: string) => void {
   return (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`);
 }
 
-/**
- * Tells what became of a call. The result goes to standard output, a failure to standard error;
- * with `json` the response is output whatever it says.
- */
+/** Prints the outcome of a call; with `json` the response goes to standard output in any case. */
 export function printResult(result: CallOutcome, json: boolean, { out, err }: Context): void {
   if (json && result.kind !== "no-answer" && result.response) {
     out.line(printable(JSON.stringify(result.response)));
@@ -43,7 +40,7 @@ export function printResult(result: CallOutcome, json: boolean, { out, err }: Co
   }
 }
 
-/** The exit code of a command that made the call. */
+/** Exit code of a command after its call. */
 export function exitCodeOf(result: CallOutcome): number {
   switch (result.kind) {
     case "success":

@@ -1,5 +1,5 @@
 /**
- * The broker that a command was told by `--broker`.
+ * The broker of the option `--broker`.
  */
 import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
@@ -13,20 +13,17 @@ import {
 import { type Context, UsageError } from "../context.ts";
 import { type Screen, printable } from "../invoke/screen.ts";
 
-/**
- * Attempts of a command to connect, and to connect again after a loss: people are there to try once
- * more.
- */
+/** Attempts of a command per outage: a person can repeat it. */
 const connectRetries = 1;
 
-/** A broker that a command can connect to. */
+/** The broker of a command. */
 export interface CommandBroker {
   readonly broker: Broker;
-  /** Where it is, without credentials. */
+  /** Its address for people, without credentials. */
   readonly label: string;
 }
 
-/** Reads the option. Throws UsageError. */
+/** Reads the option. Rejects with UsageError. */
 export async function openCommandBroker(
   text: string,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -47,7 +44,7 @@ function choose(text: string, options: ChoiceOptions): BrokerChoice {
   }
 }
 
-/** Shows warnings: a connection that was lost, a message that could not be read. */
+/** Prints warnings: a lost connection, an unreadable message. */
 function lossPrinter(err: Screen): BrokerLog {
   return {
     info: () => undefined,
