@@ -43,7 +43,9 @@ async function consult(
 }
 
 function checkOf({ output }: Consultation, name: string): Diagnosis["checks"][number] {
-  const check = (JSON.parse(output) as Diagnosis).checks.find((candidate) => candidate.name === name);
+  const check = (JSON.parse(output) as Diagnosis).checks.find(
+    (candidate) => candidate.name === name,
+  );
   if (check === undefined) throw new Error(output);
   return check;
 }

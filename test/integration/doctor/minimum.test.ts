@@ -122,7 +122,10 @@ describe("a worker", () => {
     };
     const reported = JSON.parse(doctor.output) as { checks: readonly ReportedCheck[] };
     // Findings may have a time in them.
-    const withoutFinding = ({ finding, ...rest }: ReportedCheck) => ({ ...rest, type: typeof finding });
+    const withoutFinding = ({ finding, ...rest }: ReportedCheck) => ({
+      ...rest,
+      type: typeof finding,
+    });
     const { checks } = sandboxes.bubblewrap;
     expect(checks.map(withoutFinding)).toEqual(reported.checks.map(withoutFinding));
     expect(checks.filter(({ required }) => required).map(({ name }) => name)).toEqual([

@@ -71,7 +71,11 @@ describe("of a host that allows everything", () => {
 describe("without user namespaces", () => {
   const words = "bwrap: No permissions to create new namespace";
   const checks = judge(
-    evidence({ observations: [], refusals: { userNamespaces: words }, nestedWithoutFilter: undefined }),
+    evidence({
+      observations: [],
+      refusals: { userNamespaces: words },
+      nestedWithoutFilter: undefined,
+    }),
   );
 
   test("that check is missing in bubblewrap's words, and no other one that needs a sandbox is held", () => {
