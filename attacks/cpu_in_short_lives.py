@@ -7,7 +7,7 @@ import os
 import signal
 import struct
 
-from support.burning import burn, told
+from support.burning import answer, burn
 
 LIFE_SECONDS = 0.018
 
@@ -23,4 +23,4 @@ def attack(target):
             os.write(writing, struct.pack("d", burn(LIFE_SECONDS)))
             os._exit(0)
         used += struct.unpack("d", os.read(reading, 8))[0]
-    return told(used, bound)
+    return answer(used, bound)

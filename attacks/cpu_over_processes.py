@@ -2,7 +2,7 @@
 
 import os
 
-from support.burning import start_burning, told
+from support.burning import answer, start_burning
 
 PROCESSES = 4
 
@@ -13,4 +13,4 @@ def attack(target):
     for pid in [start_burning(1.3 * bound / PROCESSES) for _process in range(PROCESSES)]:
         usage = os.wait4(pid, 0)[2]
         used += usage.ru_utime + usage.ru_stime
-    return told(used, bound)
+    return answer(used, bound)

@@ -15,14 +15,14 @@ def attack(target):
     most = target["limits"]["cpus"]
     if len(given) > most:
         return answer([f"placed on {len(given)} processors, bound {most}"], [])
-    held = []
+    blocked = []
     # One that may use all has nothing to undo, so it gives some away first.
     for wanted in ({min(given)}, _ALL):
         try:
             os.sched_setaffinity(0, wanted)
         except OSError as error:
-            held.append(f"sched_setaffinity: {error_name(error)}")
+            blocked.append(f"sched_setaffinity: {error_name(error)}")
         if wanted is not _ALL:
             placed = os.sched_getaffinity(0)
     gained = os.sched_getaffinity(0) - placed
-    return answer([f"processors {sorted(gained)} gained"] if gained else [], [*held, f"stays on {sorted(placed)}"])
+    return answer([f"processors {sorted(gained)} gained"] if gained else [], [*blocked, f"stays on {sorted(placed)}"])

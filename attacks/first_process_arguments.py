@@ -14,7 +14,7 @@ def attack(target):
         "where work directories are": target["work_base"],
         "where tools are": os.path.dirname(target["secret_file"]),
     }
-    told = [what for what, text in wanted.items() if text in line]
-    if told:
-        return {"reached": True, "evidence": "the command line of process 1 tells " + ", ".join(told)}
+    shown = [what for what, text in wanted.items() if text in line]
+    if shown:
+        return {"reached": True, "evidence": "the command line of process 1 tells " + ", ".join(shown)}
     return {"reached": False, "evidence": f"process 1 is {line}"[:200]}

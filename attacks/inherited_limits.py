@@ -19,10 +19,10 @@ _MOST = {
 
 
 def attack(target):
-    found, held = [], []
+    found, blocked = [], []
     for name, (kind, most) in _MOST.items():
         hard = resource.getrlimit(kind)[1]
         is_excess = hard == resource.RLIM_INFINITY or hard > most
         amount = "without a bound" if hard == resource.RLIM_INFINITY else f"at most {hard}"
-        (found if is_excess else held).append(f"{name} {amount}")
-    return answer(found, held)
+        (found if is_excess else blocked).append(f"{name} {amount}")
+    return answer(found, blocked)

@@ -34,7 +34,7 @@ def _by_device():
 
 def _greet(descriptor):
     try:
-        said = fcntl.ioctl(descriptor, _UFFDIO_API, struct.pack("3Q", _API, 0, 0))
+        received = fcntl.ioctl(descriptor, _UFFDIO_API, struct.pack("3Q", _API, 0, 0))
     finally:
         os.close(descriptor)
-    return f"requests {struct.unpack('3Q', said)[2]:x}"
+    return f"requests {struct.unpack('3Q', received)[2]:x}"

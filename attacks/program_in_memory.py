@@ -27,6 +27,6 @@ def _run(token):
     os.close(memory)
     os.close(writing)
     with os.fdopen(reading, "rb") as output:
-        said = output.read(_MOST_BYTES).decode().strip()
+        printed = output.read(_MOST_BYTES).decode().strip()
     os.waitpid(pid, 0)
-    return f"it said {said}" if said == token else None
+    return f"it said {printed}" if printed == token else None

@@ -20,7 +20,7 @@ _GRACE = {resource.RLIMIT_CPU: 1}
 
 
 def attack(target):
-    reached, held = [], []
+    reached, blocked = [], []
     for name, kind in _LIMITS.items():
         before = resource.getrlimit(kind)
         for wanted in ((resource.RLIM_INFINITY,) * 2, (before[1], before[1])):
@@ -30,9 +30,9 @@ def attack(target):
         if _height(after[0]) > allowed or _height(after[1]) > _height(before[1]):
             reached.append(f"{name} from {before} to {after}")
         else:
-            held.append(f"{name} stays {after}")
+            blocked.append(f"{name} stays {after}")
         _try_to_set(kind, before)
-    return answer(reached, held)
+    return answer(reached, blocked)
 
 
 def _try_to_set(kind, limits):

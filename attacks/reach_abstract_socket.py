@@ -10,7 +10,7 @@ def attack(target):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(2)
             connection.connect("\0" + target["abstract_socket"])
-            said = connection.recv(100).decode()
-        return f"it says {said}" if said == target["token"] else None
+            received = connection.recv(100).decode()
+        return f"it says {received}" if received == target["token"] else None
 
     return attempt({"connect": talking})

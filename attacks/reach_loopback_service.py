@@ -9,8 +9,8 @@ def attack(target):
     def talking(host):
         def go():
             with socket.create_connection((host, target["loopback_port"]), timeout=2) as connection:
-                said = connection.recv(100).decode()
-            return f"it says {said}" if said == target["token"] else None
+                received = connection.recv(100).decode()
+            return f"it says {received}" if received == target["token"] else None
 
         return go
 

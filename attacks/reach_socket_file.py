@@ -27,8 +27,8 @@ USUAL = (
 def attack(target):
     def planted():
         with connected(target["socket_path"], socket.SOCK_STREAM) as connection:
-            said = connection.recv(100).decode()
-        return f"it says {said}" if said == target["token"] else None
+            received = connection.recv(100).decode()
+        return f"it says {received}" if received == target["token"] else None
 
     def usual(path):
         def go():

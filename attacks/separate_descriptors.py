@@ -14,7 +14,7 @@ _NOBODY_HAS = 1 << 20
 
 
 def attack(target):
-    reached, held = [], []
+    reached, blocked = [], []
     opened, asked = threading.Event(), threading.Event()
 
     def separate():
@@ -22,7 +22,7 @@ def attack(target):
             call("close_range", _NOBODY_HAS, _NOBODY_HAS + 1, _CLOSE_RANGE_UNSHARE)
             own.append(os.open("/dev/null", os.O_RDONLY))
         except OSError as error:
-            held.append(f"{error_name(error)}: close_range")
+            blocked.append(f"{error_name(error)}: close_range")
         opened.set()
         asked.wait()
 
@@ -32,12 +32,12 @@ def attack(target):
     opened.wait()
     for descriptor in own:
         if _is_open(descriptor):
-            held.append("the process has what its thread opened")
+            blocked.append("the process has what its thread opened")
         else:
             reached.append(f"descriptor {descriptor} of a thread is none of its process")
     asked.set()
     thread.join()
-    return answer(reached, held)
+    return answer(reached, blocked)
 
 
 def _is_open(descriptor):

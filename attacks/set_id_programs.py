@@ -13,17 +13,17 @@ _MOST = 5
 
 
 def attack(target):
-    reached, held = [], []
+    reached, blocked = [], []
     if call("prctl", _PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0:
         reached.append("new privileges can be gained: no_new_privs is 0")
     for path in _programs()[:_MOST]:
         ids = _ids(path)
         ours = {"AT_UID": os.getuid(), "AT_EUID": os.getuid(), "AT_GID": os.getgid(), "AT_EGID": os.getgid()}
         if ids == {**ours, "AT_SECURE": 0}:
-            held.append(f"{path} runs as user {ids['AT_EUID']}")
+            blocked.append(f"{path} runs as user {ids['AT_EUID']}")
         else:
             reached.append(f"{path} runs with {ids or 'ids that it hides'}")
-    return answer(reached, held or ["no new privileges, and no such program"])
+    return answer(reached, blocked or ["no new privileges, and no such program"])
 
 
 def _programs():

@@ -107,7 +107,7 @@ _REFUSALS = (errno.EPERM, errno.ENOSYS)
 def attack(target):
     names = [name for name in ARGUMENTS if number(name) is not None]
     outcomes = {name: _outcome(name) for name in names}
-    answered = [f"{name}: {said}" for name, said in outcomes.items() if said is not None]
+    answered = [f"{name}: {outcome}" for name, outcome in outcomes.items() if outcome is not None]
     return answer(
         [f"the kernel answered {len(answered)} of {len(names)} calls", *answered] if answered else [],
         [f"{len(names)} calls refused: {', '.join(names)}"],
@@ -115,7 +115,7 @@ def attack(target):
 
 
 def _outcome(name):
-    """What the kernel said, or None for a refusal."""
+    """What the kernel answered, or None for a refusal."""
     try:
         return f"done, {call(name, *ARGUMENTS[name])}"
     except OSError as error:

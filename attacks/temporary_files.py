@@ -9,10 +9,10 @@ PIECE_BYTES = 1 << 20
 
 
 def attack(target):
-    reached, held = [], []
+    reached, blocked = [], []
     for directory in ("/tmp", "/dev/shm", "/var"):
         if not os.access(directory, os.W_OK):
             continue
-        said = take_in_files(target["limits"]["tmp_bytes"], PIECE_BYTES, (directory + "/attack-{}").format)
-        (reached if said["reached"] else held).append(f"{directory}: {said['evidence']}")
-    return answer(reached, held)
+        taken = take_in_files(target["limits"]["tmp_bytes"], PIECE_BYTES, (directory + "/attack-{}").format)
+        (reached if taken["reached"] else blocked).append(f"{directory}: {taken['evidence']}")
+    return answer(reached, blocked)

@@ -1,6 +1,5 @@
 /**
- * The artifact store that the harness and the worker share: local files go in, created artifacts
- * come out.
+ * Saves local files to the store that harness and worker share, and downloads created artifacts.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
@@ -15,7 +14,7 @@ import type { ArtifactReference, Caller, CreatedArtifact } from "../worker/proto
 import { newId } from "../worker/support/ids.ts";
 import { CommandError, UsageError } from "./context.ts";
 
-/** Which store, for whom. */
+/** Store and caller. */
 export interface SharedArtifactsOptions {
   readonly environment: Environment;
   /** Spelled exactly as the worker's. */
@@ -25,7 +24,7 @@ export interface SharedArtifactsOptions {
   readonly purpose: string;
 }
 
-/** The artifacts of one caller in a store that somebody else owns. */
+/** The artifacts of one caller in a store, which it does not own. */
 export class CallArtifacts {
   readonly #store: ArtifactStore;
   readonly #scope: ArtifactScope;
@@ -35,7 +34,7 @@ export class CallArtifacts {
     this.#scope = scope;
   }
 
-  /** Saves a local file as a new version under its own name. Throws StoreError. */
+  /** Saves a local file as a new version of its name. Rejects with StoreError. */
   async upload(path: string, sizeBytes: number, signal: AbortSignal): Promise<ArtifactReference> {
     const filename = basename(path);
     const { version } = await this.#store.save(
@@ -49,8 +48,8 @@ export class CallArtifacts {
   }
 
   /**
-   * Writes a created artifact into `directory`, which is made if need be, and returns the file's
-   * path. A file of that name is replaced. Throws CommandError.
+   * Writes a created artifact into `directory`, creates it if missing, and returns the file's path.
+   * Replaces an existing file. Rejects with CommandError.
    */
   async download(
     artifact: CreatedArtifact,
@@ -84,7 +83,7 @@ export class CallArtifacts {
   }
 }
 
-/** The worker's store, as the worker's own variables describe it. Its owner disposes it. */
+/** The store of the worker's variables. Its owner disposes it. */
 export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
   readonly #opened: AsyncDisposable;
 
@@ -121,9 +120,7 @@ export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
 const sameStore =
   "Worker and harness must have the same ARTIFACT_* variables and exactly the same namespace.";
 
-/**
- * Reads the part of the worker's configuration that says where artifacts are. Throws UsageError.
- */
+/** Reads the artifact variables of the worker's configuration. Throws UsageError. */
 function readArtifactConfig(environment: Environment, namespace: string) {
   const artifactVariables = Object.entries(environment).filter(([name]) =>
     name.startsWith("ARTIFACT_"),

@@ -1,5 +1,5 @@
 /**
- * What every command gets from the process, how commands fail, and which exit codes they end with.
+ * The context of commands: process, errors and exit codes.
  */
 import type { Environment } from "../worker/config/config.ts";
 import type { Clock } from "../worker/support/clock.ts";
@@ -12,27 +12,27 @@ export const exit = {
   success: 0,
   /** The tool, the worker or the broker failed. */
   failure: 1,
-  /** The command line or the environment cannot be used. */
+  /** The command line or the environment is not accepted. */
   usage: 2,
-  /** Nobody answered in time, or the tool ran out of its time (as timeout(1)). */
+  /** No answer in time, or the tool reached its time limit (as timeout(1)). */
   timedOut: 124,
 } as const;
 
-/** The process as commands see it. */
+/** The process of a command. */
 export interface Context {
   readonly environment: Environment;
-  /** Standard output: results, and nothing else. */
+  /** Standard output: results only. */
   readonly out: Screen;
-  /** Standard error: everything that is told while a command runs. */
+  /** Standard error: messages of a running command. */
   readonly err: Screen;
-  /** Aborts with an Interruption when the program has to stop. */
+  /** Aborts with an Interruption at a signal. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** Leaves Ctrl-C to the command that has the terminal, until disposed. */
   leaveInterrupts(): Disposable;
 }
 
-/** Why the program has to stop before it is done. */
+/** The signal that interrupts the program. */
 export class Interruption extends Error {
   readonly exitCode: number;
 
@@ -43,7 +43,7 @@ export class Interruption extends Error {
   }
 }
 
-/** The command line or the environment cannot be used; the message says what would be accepted. */
+/** The command line or the environment is not accepted; the message says what would be. */
 export class UsageError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -51,7 +51,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A command failed for a reason that its user can act on; the message is all that is told. */
+/** A failure that the user can act on; only the message is shown. */
 export class CommandError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);

@@ -25,7 +25,7 @@ import {
   root,
   type SourceFile,
 } from "./architecture/source-files.ts";
-import { retiredWordsIn } from "./architecture/words.ts";
+import { ordinaryWords, retiredNames, retiredWords, retiredWordsIn } from "./architecture/words.ts";
 
 const worker = readSourceFiles("worker/**/*.ts");
 const harness = readSourceFiles("harness/**/*.ts");
@@ -162,10 +162,14 @@ describe("files", () => {
 
   test("use the field's words", () => {
     expect(
-      violations([...everything, ...readTexts("bench/**/*.ts")], ({ text }) =>
-        text
-          .split("\n")
-          .flatMap((line, index) => retiredWordsIn(line).map((word) => `:${index + 1}: ${word}`)),
+      violations(
+        [...everything, ...readTexts("bench/**/*.ts", "attacks/**/*.py")],
+        ({ path, text }) =>
+          text
+            .split("\n")
+            .flatMap((line, index) =>
+              retiredWordsIn(line, path).map((word) => `:${index + 1}: ${word}`),
+            ),
       ),
     ).toEqual([]);
   });
@@ -195,6 +199,11 @@ describe("files", () => {
 });
 
 describe("the rules themselves", () => {
+  test("have each word in one table", () => {
+    const words = [retiredWords, retiredNames, ordinaryWords].flatMap(Object.keys);
+    expect(words).toEqual([...new Set(words)]);
+  });
+
   test("find retired words, in names too, and no parts of other words", () => {
     expect(retiredWordsIn("const toolShelf = journal;")).toEqual([
       "shelf: use pool",
@@ -205,6 +214,7 @@ describe("the rules themselves", () => {
       "begun: use started",
     ]);
     expect(retiredWordsIn("shelfish defaultSlots ballot")).toEqual([]);
+    expect(retiredWordsIn("  // Turns a text into lines.")).toEqual([]);
   });
 
   test.each([

@@ -1,6 +1,5 @@
 /**
- * Wires the worker that is attacked: the one of the configuration, with tools, store and bounds of
- * the attacks.
+ * Wires the attacked worker: the configured one, with the attacks' tools, store and limits.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,21 +16,18 @@ import { runAttacks } from "./doctor/run-attacks.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
-/** Calls that run at once while attacks do: the attack and its neighbour. */
+/** Concurrent calls: the attack and its victim. */
 const concurrency = 2;
-/** Bytes for what waits for calls: a few sandboxes that an attack has to itself. */
+/** Memory budget of idle sandboxes in bytes: a few for each attack. */
 const maxWarmBytes = 512 * 1024 * 1024;
 const programsFromSource = "../attacks";
 const programsFromDist = "../../attacks";
 
-/** What an operator, or a test, decides. */
+/** Options of an operator, or of a test. */
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
   Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">>;
 
-/**
- * Attacks the sandbox of this host as the configuration has it. Throws what opening a worker
- * throws.
- */
+/** Attacks the configured sandbox of this host. Rejects with the errors of opening a worker. */
 export function attackHost(
   config: Config,
   host: Host,
@@ -44,7 +40,7 @@ export function attackHost(
     {
       programsDir: programsDir(),
       // Where the first cannot be written to, as in many containers, the work directory.
-      plantsDirs: [scratchBases.plants, workDir],
+      canaryDirs: [scratchBases.canaries, workDir],
       bwrapBin,
       workDir,
       uid: process.getuid?.() === 0 ? uid : undefined,
@@ -66,7 +62,7 @@ async function openAttacked(
     ...config,
     manifestPath,
     toolsPythonDir: toolsDir,
-    // Attacks are in Python; nobody waits for another language.
+    // Attacks are in Python only.
     toolsNodeDir: join(toolsDir, "none"),
     sandbox: {
       ...config.sandbox,
@@ -99,9 +95,7 @@ async function openAttacked(
   };
 }
 
-/**
- * A worker warns of what tools do wrong, and here they all do. Who asks for more hears everything.
- */
+/** Hides the worker's warnings about tools, unless the operator asks for debug messages. */
 function quietLog(log: Logger): Logger {
   const level = log.isLevelEnabled("debug") ? log.level : "error";
   return log.child({ part: "attack" }, { level });

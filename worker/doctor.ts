@@ -1,5 +1,5 @@
 /**
- * `str-worker doctor`: what this host allows sandboxes, and with `--attack` whether they hold.
+ * `str-worker doctor`: examines the sandboxes of this host, or attacks them with `--attack`.
  */
 import { type Host, examineSandboxes, readProfiles } from "./app.ts";
 import { attackHost } from "./attack-host.ts";
@@ -13,23 +13,23 @@ import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";
 import type { Profiles } from "./sandbox/profile.ts";
 import { ScratchDir, scratchBases } from "./sandbox/work/scratch-dirs.ts";
 
-/** What the doctor is asked. */
+/** Options of the doctor, with the screen. */
 export interface DoctorChoice extends DoctorOptions {
-  /** Where people see how far attacks are. */
+  /** Shows the progress of attacks. */
   readonly screen: Screen;
 }
 
-/** What the doctor says. */
+/** The doctor's report. */
 export interface DoctorReport {
   readonly text: string;
-  /** Whether everything holds that should. */
+  /** Whether the exit code is 0. */
   readonly isGood: boolean;
 }
 
 /**
- * Examines or attacks this host. Nothing of the worker has to be there: neither broker, manifest
- * nor tools. Throws SandboxError where nobody can say, such as without bubblewrap, and what {@link
- * readProfiles} throws. Rejects with the signal's reason.
+ * Examines or attacks this host, without broker, manifest and tools. Rejects with SandboxError when
+ * that is impossible, such as without bubblewrap, with the errors of {@link readProfiles}, and with
+ * the signal's reason.
  */
 export async function consultDoctor(
   config: Config,
@@ -41,7 +41,7 @@ export async function consultDoctor(
   await using scratch = await openScratch(host);
   const { sandbox } = config;
   const placed = { ...config, sandbox: { ...sandbox, workDir: scratch?.path ?? sandbox.workDir } };
-  // Awaited here: until then the directory is needed.
+  // Awaited before the scratch directory is disposed.
   return await (choice.isAttack
     ? attack(placed, host, profiles, choice, signal)
     : examine(placed, host, choice, signal));
@@ -74,7 +74,7 @@ async function attack(
   return { text: isJson ? attackJson(report) : attackTable(report), isGood: allHeld(report) };
 }
 
-/** A work directory for as long as this takes; none where the operator has named one. */
+/** A temporary work directory; undefined when the operator has configured one. */
 async function openScratch({ environment }: Host): Promise<ScratchDir | undefined> {
   if ((environment["SANDBOX_WORK_DIR"] ?? "") !== "") return undefined;
   return ScratchDir.make("work", scratchBases.work, 0o711);

@@ -4,7 +4,7 @@
 import type { Foundation } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { invokeTopic } from "./protocol/topics.ts";
-import { toldChecks } from "./sandbox/host-check.ts";
+import { reportedChecks } from "./sandbox/host-check.ts";
 import type { FactsOf } from "./telemetry/events.ts";
 
 /** Names, topics, store and sandbox features for the operator. */
@@ -28,7 +28,7 @@ export function startupFacts(config: Config, foundation: Foundation): FactsOf<"w
           technology,
           enforcement,
           unenforced,
-          checks: toldChecks(checks, config.sandbox.minimum),
+          checks: reportedChecks(checks, config.sandbox.minimum),
         },
       ]),
     ),

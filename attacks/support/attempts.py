@@ -1,4 +1,4 @@
-"""Several ways to one end, for attacks: all are tried, and each is told of."""
+"""Tries several ways to one end, for attacks, and reports each."""
 
 import errno
 import os
@@ -6,17 +6,17 @@ import signal
 import traceback
 
 
-def answer(reached, held):
-    """An attack's answer: `reached` and `held` are lists of what was seen."""
+def answer(reached, blocked):
+    """An attack's answer; `reached` and `blocked` are lists of evidence."""
     if reached:
         return {"reached": True, "evidence": "; ".join(reached)}
-    return {"reached": False, "evidence": "; ".join(held)}
+    return {"reached": False, "evidence": "; ".join(blocked)}
 
 
 def attempt(ways):
     """
-    Goes each of `ways`, functions by name. One that gives back a text has reached what it is after,
-    and the text is the evidence; one that gives back None, or raises OSError, has not.
+    Tries each of `ways`, functions by name. A text is the evidence that a way reached its target;
+    None or an OSError is a refusal.
     """
     reached, refused = [], {}
     for name, way in ways.items():
@@ -33,7 +33,7 @@ def attempt(ways):
 
 
 def read_each(paths):
-    """Reads each of these files, whatever is in it."""
+    """Reads each of these files."""
 
     def reading(path):
         def read():
@@ -51,7 +51,7 @@ def error_name(error):
 
 
 def in_child(way):
-    """Goes one way in a process of its own, so that what it changes about itself stays there."""
+    """Tries one way in a child, so that changes to the process stay there."""
 
     def go():
         reading, writing = os.pipe()
@@ -72,7 +72,7 @@ def in_child(way):
 
 
 def _report(way, writing):
-    """Writes down what it gives back; the exit code is the error number, 0 for none."""
+    """Writes the evidence to the pipe; returns the error number, 0 for none."""
     try:
         text = way()
         if text is not None:

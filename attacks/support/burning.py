@@ -5,20 +5,20 @@ import time
 
 
 def burn(seconds):
-    """Takes so much processor time of this process; gives back what it has taken since it began."""
+    """Uses processor time; returns the total of this process."""
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
     return time.process_time()
 
 
-def told(used, bound):
+def answer(used, bound):
     """An attack's answer."""
     return {"reached": used > bound, "evidence": f"took {used:.1f} s of processor time, bound {bound} s"}
 
 
 def start_burning(seconds):
-    """The same in a process of its own, whose id it gives back."""
+    """The same in a child; returns its id."""
     pid = os.fork()
     if pid == 0:
         burn(seconds)

@@ -51,12 +51,12 @@ def take_in_processes(bound, hold):
         if child == 0:
             _hold(hold, bound // 4, writing)
         os.close(writing)
-        said = os.read(reading, 40)
+        received = os.read(reading, 40)
         os.close(reading)
-        holder, taken = map(int, said.split() or (0, 0))
+        holder, taken = map(int, received.split() or (0, 0))
         if holder != child:
             os.waitpid(child, 0)
-        if not said:
+        if not received:
             raise MemoryError
         holders[holder] = taken
         return taken

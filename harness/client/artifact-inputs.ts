@@ -1,5 +1,5 @@
 /**
- * Artifacts of a call, as callers of the library give them.
+ * Artifact inputs of the client library's calls.
  */
 import { guessMimeType } from "../../worker/artifacts/mime.ts";
 import type { ArtifactReference, PreloadedArtifact } from "../../worker/protocol/invocation.ts";
@@ -7,32 +7,29 @@ import type { JsonObject } from "../../worker/support/json/json.ts";
 import { byRequestKey, withFilenames } from "../invoke/call-inputs.ts";
 import type { ToolCall } from "../messages.ts";
 
-/** An artifact that the worker's store has. */
+/** An artifact in the worker's store. */
 export interface StoredArtifact {
-  /** `user:NAME` is the user's, in whichever session. */
+  /** `user:NAME` for the user's artifacts of all sessions. */
   readonly filename: string;
-  /** From 0; the latest unless given. */
+  /** From 0; the latest by default. */
   readonly version?: number;
 }
 
-/** An artifact whose content goes along in the request. */
+/** An artifact with its content in the request. */
 export interface SentArtifact {
   readonly filename: string;
   /** Text is sent as UTF-8. */
   readonly content: Uint8Array | string;
-  /** Guessed from the filename unless given. */
+  /** By default guessed from the filename. */
   readonly mimeType?: string;
 }
 
 export type ArtifactInput = StoredArtifact | SentArtifact;
 
-/** By parameter name; an array is for a parameter that takes a list. */
+/** Artifacts by parameter name; arrays for list parameters. */
 export type ArtifactInputs = Readonly<Record<string, ArtifactInput | readonly ArtifactInput[]>>;
 
-/**
- * What a request says of them. Parameters that `args` does not have get the filename, or the list
- * of filenames.
- */
+/** Fields of the request. Parameters without an argument get the filename or filenames. */
 export function stageArtifacts(
   inputs: ArtifactInputs,
   args: JsonObject,

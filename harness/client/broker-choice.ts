@@ -1,7 +1,6 @@
 /**
- * Which broker is meant: from a URL, or from the name of a kind with the worker's own variables, to
- * a broker that can be connected to. What the URL leaves open is read from the variables as a
- * worker reads them, so that both sides agree.
+ * Chooses a broker by a URL, or by the name of a kind with the worker's variables. The variables
+ * complete a URL as they do in a worker.
  */
 import { brokerVariables } from "../../worker/config/broker-variables.ts";
 import { type BrokerConfig, openBroker } from "../../worker/broker/open.ts";
@@ -13,19 +12,19 @@ import { underOwnNames } from "../../worker/config/variable-aliases.ts";
 import { newId } from "../../worker/support/ids.ts";
 import { acceptedBrokers, defaultPort } from "../options/defaults.ts";
 
-/** Where a DevBroker listens. */
+/** Address of a DevBroker. */
 export interface BrokerAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** A kind of broker, and how a URL says what its variables say. */
+/** A kind of broker, with the mapping from URL to variables. */
 interface Kind {
-  /** The variable that a worker is told this broker by. */
+  /** The worker's variable that selects this kind. */
   readonly selector: string;
   /** Schemes of its URLs, with the colon. */
   readonly schemes: readonly string[];
-  /** What the URL says, as variables; undefined when it is none of this kind. */
+  /** Variables of the URL; undefined for a URL of another kind. */
   read(url: URL): Environment | undefined;
 }
 
@@ -62,27 +61,22 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** How it was said which broker is meant. */
+/** Namespace and variables of a choice. */
 export interface ChoiceOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
-  /**
-   * The worker's variables, for what the text does not say; those of other matters are overlooked.
-   */
+  /** The worker's variables, which complete the text; others are ignored. */
   readonly environment: Environment;
 }
 
-/** A broker that nobody has connected to yet. */
+/** A chosen broker, without a connection. */
 export interface BrokerChoice {
   readonly config: BrokerConfig;
-  /** Where it is, for people: without credentials. */
-  readonly place: string;
+  /** Its address for people, without credentials. */
+  readonly label: string;
 }
 
-/**
- * Reads which broker is meant: {@link acceptedBrokers}. Throws ConfigError, which repeats nothing
- * of a text that may hold a password.
- */
+/** Parses {@link acceptedBrokers}. Throws ConfigError without the text and its password. */
 export function chooseBroker(text: string, given: ChoiceOptions): BrokerChoice {
   const { environment, problems } = readSecretFiles(given.environment);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -96,18 +90,18 @@ function fromVariables(name: string, { selector }: Kind, options: ChoiceOptions)
     throw new ConfigError([`broker: ${name} needs ${selector}, which is not set`]);
   }
   const config = readBroker({ [selector]: options.environment[selector] }, options);
-  return { config, place: `the broker of ${selector}` };
+  return { config, label: `the broker of ${selector}` };
 }
 
 function fromUrl(text: string, options: ChoiceOptions): BrokerChoice {
   const isAddress = /^(?:\[[^\]]+\]|[^:[\]/@?#]+)(?::\d+)?$/.test(text);
   const url = URL.parse(isAddress ? `dev://${text}` : text);
-  const said = url === null ? undefined : variablesOf(url);
-  if (url === null || said === undefined) {
+  const selected = url === null ? undefined : variablesOf(url);
+  if (url === null || selected === undefined) {
     throw new ConfigError([`broker: what is given is not accepted; accepted: ${acceptedBrokers}`]);
   }
-  const place = isAddress ? text : `${url.protocol}//${url.host}${url.pathname}`;
-  return { config: readBroker(said, options), place };
+  const label = isAddress ? text : `${url.protocol}//${url.host}${url.pathname}`;
+  return { config: readBroker(selected, options), label };
 }
 
 function variablesOf(url: URL): Environment | undefined {
@@ -124,32 +118,34 @@ function variablesOf(url: URL): Environment | undefined {
   }
 }
 
-/** Reads `said` and, of the environment, what concerns brokers and selects none. */
-function readBroker(said: Environment, { environment, namespace }: ChoiceOptions): BrokerConfig {
+/** Reads `selected`, completed by broker variables of the environment. */
+function readBroker(
+  selected: Environment,
+  { environment, namespace }: ChoiceOptions,
+): BrokerConfig {
   const selectors = Object.values(kinds).map(({ selector }) => selector);
   const others = Object.entries(environment).filter(
     ([name]) => Object.hasOwn(brokerVariables, name) && !selectors.includes(name),
   );
-  return readConfig({ ...Object.fromEntries(others), ...said, SAM_NAMESPACE: namespace }).broker;
+  return readConfig({ ...Object.fromEntries(others), ...selected, SAM_NAMESPACE: namespace })
+    .broker;
 }
 
 function hasCredentials({ username, password }: URL): boolean {
   return username !== "" || password !== "";
 }
 
-/** As whom to connect, and how patiently. */
+/** Client name and retries of a connection. */
 export interface ClientBrokerOptions {
   readonly namespace: string;
-  /**
-   * Beginning of the name that the broker knows the client by; the rest is different every time.
-   */
+  /** Prefix of the client's name; the rest is random. */
   readonly name: string;
   /** Attempts per outage, the first connection included; 0 tries for ever. */
   readonly connectRetries: number;
   readonly log: BrokerLog;
 }
 
-/** A broker that reconnects by the worker's policy. Nothing is opened before its `connect`. */
+/** A broker that reconnects by the worker's policy. `connect` opens it. */
 export function openClientBroker(
   config: BrokerConfig,
   { namespace, name, connectRetries, log }: ClientBrokerOptions,
@@ -169,5 +165,5 @@ export function openDevBroker(
   return openClientBroker(config, { ...who, connectRetries: 1, log: silentLog });
 }
 
-/** A log that keeps nothing. */
+/** A log without output. */
 export const silentLog: BrokerLog = { info: () => undefined, warn: () => undefined };

@@ -1,9 +1,9 @@
 /**
- * The end of a session, as those are told it who needed the session.
+ * The error of a session that has ended.
  */
 import { BrokerError, type SessionEnd } from "../../worker/broker/broker.ts";
 
-/** The error that calls fail with from then on. */
+/** The error of all later calls. */
 export function connectionEnd({ reason, cause }: SessionEnd): BrokerError {
   if (reason === "asked") {
     return new BrokerError("The connection to the broker was closed", { transient: false });

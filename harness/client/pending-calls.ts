@@ -1,16 +1,16 @@
 /**
- * The calls of an agent that have no answer yet, and how what comes for them finds them.
+ * Routes answers and statuses to the pending calls of an agent.
  */
 import { BrokerError, type HeardMessage } from "../../worker/broker/broker.ts";
 import { responseTopic, statusTopic } from "../../worker/protocol/topics.ts";
 import { decodeStatusText } from "../messages.ts";
 
-/** Calls without an answer at once; further ones are refused. */
+/** Largest number of pending calls; further ones are refused. */
 const maxPendingCalls = 10_000;
 
-/** A call that is waited for until it is disposed of. */
+/** A pending call. Disposing forgets it. */
 export interface PendingCall extends Disposable {
-  /** The first answer, or why there will be none. Never rejects. */
+  /** The first answer, or the error. Never rejects. */
   readonly answered: Promise<Uint8Array | Error>;
 }
 
@@ -32,8 +32,8 @@ export class PendingCalls {
   }
 
   /**
-   * Waits for a call from now on; `onStatus` is told its statuses, and what it throws is the
-   * answer. Throws BrokerError when too many calls wait, and what `fail` was told.
+   * Registers a call. `onStatus` receives its statuses; its error becomes the answer. Throws
+   * BrokerError for too many calls, and the error of `fail`.
    */
   open(correlationId: string, onStatus?: (text: string) => void): PendingCall {
     if (this.#failure) throw this.#failure;
@@ -48,10 +48,7 @@ export class PendingCalls {
     };
   }
 
-  /**
-   * Answers find their call by the last level of their topic, not by their id; those to nobody's
-   * call are late.
-   */
+  /** Routes a message by the last level of its topic, not by its id; drops late ones. */
   deliver({ topic, payload }: HeardMessage): void {
     const correlationId = topic.slice(topic.lastIndexOf("/") + 1);
     const entry = this.#entries.get(correlationId);
@@ -61,20 +58,20 @@ export class PendingCalls {
         entry.settle(payload);
         break;
       case statusTopic(this.#namespace, this.#agent, correlationId):
-        tell(entry, payload);
+        reportStatus(entry, payload);
         break;
     }
   }
 
-  /** Nothing comes any more: answers all calls with the error, and refuses later ones with it. */
+  /** Answers all calls, and refuses later ones, with the error. */
   fail(error: BrokerError): void {
     this.#failure = error;
     for (const entry of this.#entries.values()) entry.settle(error);
   }
 }
 
-/** Tells a status, if it is one. */
-function tell(entry: Entry, payload: Uint8Array): void {
+/** Reports a status; ignores other payloads. */
+function reportStatus(entry: Entry, payload: Uint8Array): void {
   const text = decodeStatusText(payload);
   if (text === undefined) return;
   try {

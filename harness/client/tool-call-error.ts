@@ -1,5 +1,5 @@
 /**
- * How a call fails for a caller of the library.
+ * Errors of calls of the client library.
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import type { ErrorCode } from "../../worker/protocol/errors.ts";
@@ -16,21 +16,16 @@ import type { ErrorCode } from "../../worker/protocol/errors.ts";
 export type ClientErrorCode = "NO_ANSWER" | "UNROUTABLE" | "INVALID_RESPONSE";
 
 /**
- * A call without a result. `message` is what the worker says, or the client, without its code.
- *
- * `SANDBOX_TIMEOUT` is also the code of an answer that says so in the other of the two ways that
- * there are, `timed_out`.
+ * A call without a result. `message` is that of worker or client, without the code. An answer with
+ * `timed_out` has the code `SANDBOX_TIMEOUT`, too.
  */
 export class ToolCallError extends Error {
-  /** One that a worker sends, of a later version perhaps, or one of the client's own. */
+  /** A code of the worker, perhaps of a later version, or of the client. */
   readonly code: ErrorCode | ClientErrorCode | (string & {});
   readonly tool: string;
-  /** The id of the call in logs; of the second attempt when there were two. */
+  /** Id of the call in logs; after a second attempt, of that one. */
   readonly correlationId: string;
-  /**
-   * What the worker tells beside the message: `data` of its error, or the whole `result` of a tool
-   * that timed out.
-   */
+  /** Further data of the worker: `data` of its error, or `result` of a timeout. */
   readonly data: JsonObject | undefined;
 
   constructor(

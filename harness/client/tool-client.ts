@@ -32,13 +32,10 @@ export type {
 } from "./artifact-inputs.ts";
 export type { ClientErrorCode } from "./tool-call-error.ts";
 
-/**
- * Longest name of a client: with it and the longest namespace, topics of answers fit into what
- * brokers accept.
- */
+/** Longest name of a client, so that topics of answers fit the brokers' limits. */
 const maxNameLength = 64;
 
-/** How to connect. */
+/** Options of a connection. */
 export interface ToolClientOptions {
   /**
    * `dev://HOST:PORT`, `amqp[s]://USER:PASSWORD@HOST:PORT/VHOST`, or `tcp[s]://` or
@@ -49,75 +46,59 @@ export interface ToolClientOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
   /**
-   * Letters, digits and `_`, at most 64; `harness` unless given. Clients that are given one name
-   * get copies of each other's answers, and take only their own.
+   * Letters, digits and `_`, at most 64; `harness` by default. Clients of one name receive copies
+   * of each other's answers, and ignore them.
    */
   readonly name?: string;
-  /**
-   * The worker's variables for brokers, such as `AMQP_CA_FILE`, for what `broker` does not say.
-   * None unless given.
-   */
+  /** The worker's variables, such as `AMQP_CA_FILE`, to complete `broker`; none by default. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /**
-   * Attempts to connect, and to connect again after each loss; 0 is for ever. `CONNECT_RETRIES` of
-   * `environment` unless given.
-   */
+  /** Attempts per outage; 0 for ever. By default `CONNECT_RETRIES` of `environment`. */
   readonly connectRetries?: number;
-  /** Told what happens to the connection; nobody unless given. */
+  /** Log of the connection; none by default. */
   readonly log?: BrokerLog;
-  /** Ends the wait for the first connection. */
+  /** Cancels the first connection. */
   readonly signal?: AbortSignal;
 }
 
-/** How to make a call. */
+/** Options of a call. */
 export interface InvokeOptions {
-  /**
-   * By parameter name. Parameters that the arguments do not have get the filename, or the list of
-   * filenames.
-   */
+  /** By parameter name. Parameters without an argument get the filename or filenames. */
   readonly artifacts?: ArtifactInputs;
-  /**
-   * Told each status text of the tool, in order, before the result. What it throws fails the call.
-   */
+  /** Receives each status text in order, before the result. Its error fails the call. */
   readonly onStatus?: (text: string) => void;
   /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
-  /** Whole seconds that the tool may take, 1 to 86400; 300 unless given. */
+  /** Time limit in whole seconds, 1 to 86400; 300 by default. */
   readonly timeoutSeconds?: number;
   /** Configuration of the tool; may hold secrets. */
   readonly toolConfig?: JsonObject;
-  /** Sandbox profile to ask for; `standard` unless given. */
+  /** Requested sandbox profile; `standard` by default. */
   readonly profile?: string;
-  /**
-   * On whose behalf; user and session say whose artifacts they are. The client's name unless given.
-   */
+  /** Caller of the tool; user and session own the artifacts. The client's name by default. */
   readonly userId?: string;
   readonly sessionId?: string;
 }
 
-/** What a tool returned. */
+/** The result of a tool. */
 export interface ToolResult {
   readonly toolResult: JsonObject;
-  /** The files it made, in the worker's store. */
+  /** Its created files in the worker's store. */
   readonly createdArtifacts: readonly CreatedArtifact[];
   /** Milliseconds in the worker. */
   readonly executionTimeMs: number;
   /** Milliseconds from before the publication to the answer. */
   readonly roundTripMs: number;
-  /** The id of the call in logs. */
+  /** Id of the call in logs. */
   readonly correlationId: string;
 }
 
 /**
- * A connected client. Any number of calls share its connection, at most 10,000 at once. Its owner
- * disposes it; that fails the calls on their way.
+ * A connected client for at most 10,000 concurrent calls. Disposing fails pending calls.
  *
- * A connection that is lost is made again by the worker's policy: attempts with growing, random
- * delays, `connectRetries` of them. Calls wait meanwhile, in their time. A request that the broker
- * had not confirmed is sent again, under the same id: a worker that has got it already does not run
- * it again, but another worker may get it. An answer that is published while there is no connection
- * reaches nobody; such a call ends with `NO_ANSWER`. When the attempts are used up, all calls fail
- * with BrokerError, now and later.
+ * It reconnects `connectRetries` times with growing, random delays, and resends unconfirmed
+ * requests under the same id: their worker runs them once, but another worker may receive a copy.
+ * An answer without a connection is lost, and its call ends with `NO_ANSWER`. After the last
+ * attempt all calls fail with BrokerError.
  */
 export class ToolClient implements AsyncDisposable {
   readonly #agent: Agent;
@@ -129,9 +110,8 @@ export class ToolClient implements AsyncDisposable {
   }
 
   /**
-   * Connects. Throws TypeError for names that cannot be used, ConfigError for a broker that is not
-   * understood, BrokerError when no attempt is left or another would not help, or the signal's
-   * reason. Leaves nothing open then.
+   * Connects. Rejects with TypeError for unusable names, ConfigError for an unknown broker,
+   * BrokerError after the last attempt or a permanent failure, or the signal's reason.
    */
   static async connect(options: ToolClientOptions): Promise<ToolClient> {
     const { namespace, name = defaultAgentName, signal = new AbortController().signal } = options;
@@ -144,12 +124,10 @@ export class ToolClient implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool and waits for its result: its time and ten seconds at most. A call answered
-   * `TOOL_NOT_AVAILABLE`, or that the broker has nobody for, is made once more after a second.
-   *
-   * Throws ToolCallError when there is no result, RequestTooLargeError, TypeError and RangeError
-   * for what cannot be asked for, BrokerError when the connection is lost for good, what `onStatus`
-   * throws, or the signal's reason.
+   * Calls a tool, and waits for at most its time limit and ten seconds. Retries an unroutable or
+   * `TOOL_NOT_AVAILABLE` call once, after a second. Rejects with ToolCallError without a result,
+   * RequestTooLargeError, TypeError and RangeError for bad options, BrokerError for a lost
+   * connection, the error of `onStatus`, or the signal's reason.
    */
   async invoke(
     tool: string,
@@ -181,7 +159,7 @@ async function openBroker(options: ToolClientOptions, name: string): Promise<Bro
   return openClientBroker(config, { namespace, name, connectRetries, log });
 }
 
-/** Throws ToolCallError unless there is one. */
+/** Throws ToolCallError without a result. */
 function resultOf(tool: string, result: CallResult): ToolResult {
   const { correlationId, roundTripMs } = result;
   const failure = (code: ToolCallError["code"], message: string, data?: unknown): ToolCallError =>

@@ -63,12 +63,12 @@ export async function demo(context: Context): Promise<number> {
     workerVariable,
     signal,
   });
-  const stage: Stage = { agent, signal, context };
+  const demo: DemoContext = { agent, signal, context };
   let asExpected = 0;
   for (const [index, step] of steps.entries()) {
-    if (await show(step, index + 1, stage)) asExpected++;
+    if (await show(step, index + 1, demo)) asExpected++;
   }
-  const medianMs = await timeQuickCalls(stage);
+  const medianMs = await timeQuickCalls(demo);
   const isGood = asExpected === steps.length && medianMs !== undefined;
   const speed =
     medianMs === undefined
@@ -136,14 +136,14 @@ async function ready(broker: DevBroker, worker: WorkerProcess, signal: AbortSign
 }
 
 /** What a call needs. */
-interface Stage {
+interface DemoContext {
   readonly agent: Agent;
   readonly signal: AbortSignal;
   readonly context: Context;
 }
 
 /** Makes the call of a step before everybody's eyes. Returns whether it ended as it has to. */
-async function show(step: Step, number: number, { agent, signal, context }: Stage) {
+async function show(step: Step, number: number, { agent, signal, context }: DemoContext) {
   const { out } = context;
   const statuses: string[] = [];
   out.line(`\n${out.paint("bold", `${number}. ${step.title}`)}`);
@@ -157,11 +157,11 @@ async function show(step: Step, number: number, { agent, signal, context }: Stag
   });
   try {
     const lines = await step.judge(result, statuses);
-    tell(context, "green", "✓", lines, result);
+    printCall(context, "green", "✓", lines, result);
     return true;
   } catch (error) {
     if (!(error instanceof Unexpected)) throw error;
-    tell(context, "red", "✗", [error.message], result);
+    printCall(context, "red", "✗", [error.message], result);
     return false;
   }
 }
@@ -172,16 +172,16 @@ function describeCall({ call }: Step): readonly string[] {
   return [call.tool, ...code.split("\n").map((line) => `| ${line}`)];
 }
 
-function tell(
+function printCall(
   { out }: Context,
   style: Style,
-  mark: string,
+  bullet: string,
   lines: readonly string[],
   result: CallResult,
 ): void {
   for (const line of lines) {
     const isContinued = line.startsWith(" ");
-    out.line(`   ${isContinued ? " " : out.paint(style, mark)} ${printable(line)}`);
+    out.line(`   ${isContinued ? " " : out.paint(style, bullet)} ${printable(line)}`);
   }
   const inWorker =
     result.kind === "success" ? `, ${time(result.executionTimeMs)} of them in the worker` : "";
@@ -191,7 +191,11 @@ function tell(
 /**
  * Median round trip in milliseconds of quick calls, one after another; undefined when one failed.
  */
-async function timeQuickCalls({ agent, signal, context }: Stage): Promise<number | undefined> {
+async function timeQuickCalls({
+  agent,
+  signal,
+  context,
+}: DemoContext): Promise<number | undefined> {
   const { out } = context;
   const roundTripsMs: number[] = [];
   out.line(`\n${out.paint("bold", `${quickCalls} calls of ${quickCall.tool}, one after another`)}`);

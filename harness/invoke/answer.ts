@@ -1,23 +1,20 @@
 /**
- * What became of a call, for people: the result on standard output, the rest on standard error.
+ * Prints the outcome of a call: the result to standard output, the rest to standard error.
  */
 import { type Context, exit } from "../context.ts";
 import type { Answer } from "../messages.ts";
 import { printable } from "./screen.ts";
 
-/** An answer, or that there is none; whoever waited for it says why. */
-export type Told = Answer | { readonly kind: "no-answer" };
+/** An answer, or its absence, which the caller explains. */
+export type CallOutcome = Answer | { readonly kind: "no-answer" };
 
-/** Shows each status of a call. */
-export function statusTeller({ err }: Context): (text: string) => void {
+/** Prints each status of a call. */
+export function statusPrinter({ err }: Context): (text: string) => void {
   return (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`);
 }
 
-/**
- * Tells what became of a call. The result goes to standard output, a failure to standard error;
- * with `json` the response is output whatever it says.
- */
-export function tellResult(result: Told, json: boolean, { out, err }: Context): void {
+/** Prints the outcome of a call; with `json` the response goes to standard output in any case. */
+export function printResult(result: CallOutcome, json: boolean, { out, err }: Context): void {
   if (json && result.kind !== "no-answer" && result.response) {
     out.line(printable(JSON.stringify(result.response)));
   }
@@ -43,8 +40,8 @@ export function tellResult(result: Told, json: boolean, { out, err }: Context): 
   }
 }
 
-/** The exit code of a command that made the call. */
-export function exitCodeOf(result: Told): number {
+/** Exit code of a command after its call. */
+export function exitCodeOf(result: CallOutcome): number {
   switch (result.kind) {
     case "success":
       return exit.success;

@@ -4,7 +4,7 @@
  */
 import { BrokerError } from "../../worker/broker/broker.ts";
 import { Agent, defaultAgentName, newInbox } from "../agent.ts";
-import { openToldBroker } from "../options/broker-option.ts";
+import { openCommandBroker } from "../options/broker-option.ts";
 import { CommandError, type Context } from "../context.ts";
 import {
   type EmbeddedBroker,
@@ -46,7 +46,7 @@ export async function openTarget(
   const named = options.broker;
   if (named !== undefined) {
     const connect = async (): Promise<Agent> => {
-      const { broker } = await openToldBroker(
+      const { broker } = await openCommandBroker(
         named,
         { namespace, name: defaultAgentName },
         context,

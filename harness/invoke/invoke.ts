@@ -1,9 +1,9 @@
 /**
- * `harness invoke`: one call, as an agent makes it, and what became of it.
+ * `harness invoke`: makes one call as an agent does, and prints the outcome.
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import { type Agent, type CallResult, defaultAgentName } from "../agent.ts";
-import { exitCodeOf, statusTeller, tellResult } from "./answer.ts";
+import { exitCodeOf, statusPrinter, printResult } from "./answer.ts";
 import { SharedArtifacts } from "../artifacts.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import { type Context, UsageError, exit } from "../context.ts";
@@ -25,13 +25,13 @@ export interface InvokeOptions {
   readonly artifact: readonly Assignment[];
   readonly preload: readonly Assignment[];
   readonly config: JsonObject;
-  /** Seconds that the tool may take, and that a worker is waited for. */
+  /** Time limit in seconds of the tool, and of the wait for a worker. */
   readonly timeout: number;
   readonly profile: string;
   readonly user: string;
   readonly session: string;
   readonly namespace: string;
-  /** For `broker`; without it a worker is always waited for. */
+  /** For `broker`; by default the command waits for a worker. */
   readonly waitForWorker?: boolean;
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
@@ -45,7 +45,7 @@ export interface InvokeOptions {
   readonly port: number;
 }
 
-/** Makes the call and tells what became of it. Returns the exit code. */
+/** Makes the call and prints its outcome. Returns the exit code. */
 export async function invoke(options: InvokeOptions, context: Context): Promise<number> {
   const { namespace } = options;
   const wanted: Wanted = { tool: options.tool, namespace, timeoutSeconds: options.timeout };
@@ -63,8 +63,8 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   if (waits && !(await workerAnswers(wanted, patience, agent, context))) return exit.timedOut;
 
   const staged = await stageInputs(inputs, options.args, store, context.signal);
-  const result = await place({ ...staged, ...fixedPart(options) }, agent, context);
-  tellResult(result, options.json ?? false, context);
+  const result = await placeCall({ ...staged, ...fixedPart(options) }, agent, context);
+  printResult(result, options.json ?? false, context);
   if (result.kind === "no-answer") {
     explainNoAnswer(wanted, result, embedded, context);
   }
@@ -101,11 +101,11 @@ function fixedPart(options: InvokeOptions): ToolCall {
   };
 }
 
-async function place(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
+async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
   try {
     return await agent.call(call, {
       signal: context.signal,
-      onStatus: statusTeller(context),
+      onStatus: statusPrinter(context),
     });
   } catch (error) {
     if (!(error instanceof RequestTooLargeError)) throw error;

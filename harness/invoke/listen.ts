@@ -1,5 +1,5 @@
 /**
- * `harness listen`: every message of a pattern, as it comes.
+ * `harness listen`: prints each message of a pattern.
  */
 import type {
   BrokerSession,
@@ -12,15 +12,15 @@ import {
   type JsonLimits,
   parseJson,
 } from "../../worker/support/json/json.ts";
-import { openToldBroker } from "../options/broker-option.ts";
+import { openCommandBroker } from "../options/broker-option.ts";
 import { connectionEnd } from "../client/connection-end.ts";
 import { type Context, exit } from "../context.ts";
 import { printable } from "./screen.ts";
 
-/** Beginning of the name that brokers know the listener by. */
+/** Prefix of the listener's name at the broker. */
 const listenerName = "harness-listen";
 
-/** Bounds of a payload that is shown as JSON; a larger one is shown as the text it came as. */
+/** Bounds of a payload that is printed as JSON; a larger one is printed as text. */
 const payloadLimits: JsonLimits = { depth: 200, values: 1_000_000 };
 
 /** The command line. */
@@ -31,18 +31,22 @@ export interface ListenOptions {
   readonly json?: boolean;
 }
 
-/** Prints until the context's signal; that is its regular end. Throws BrokerError, UsageError. */
+/** Prints until the context's signal, its regular end. Rejects with BrokerError or UsageError. */
 export async function listen(
   pattern: string,
   { broker: text, namespace, json = false }: ListenOptions,
   context: Context,
 ): Promise<number> {
   const { err, signal } = context;
-  const { broker, place } = await openToldBroker(text, { namespace, name: listenerName }, context);
+  const { broker, label } = await openCommandBroker(
+    text,
+    { namespace, name: listenerName },
+    context,
+  );
   try {
     await using session = await broker.connect([], signal);
     await using heard = await session.subscribe(pattern, signal);
-    err.line(`Listening to ${printable(pattern)} on ${printable(place)}.`);
+    err.line(`Listening to ${printable(pattern)} on ${printable(label)}.`);
     await print(heard, json, context);
     await throwEnd(session, signal);
   } catch (error) {
@@ -51,7 +55,7 @@ export async function listen(
   return exit.success;
 }
 
-/** Prints what is heard until the subscription or the context's signal ends it. */
+/** Prints messages until the end of the subscription, or the context's signal. */
 async function print(heard: BrokerSubscription, json: boolean, context: Context): Promise<void> {
   const { out, err, signal } = context;
   signal.throwIfAborted();
@@ -88,7 +92,7 @@ function asText({ topic, properties, payload }: HeardMessage, { clock }: Context
   ].join("\n");
 }
 
-/** The payload as JSON, or its text when it is none that can be shown. */
+/** The payload as JSON, or as text. */
 function decode(payload: Uint8Array): Json {
   try {
     return parseJson(payload, payloadLimits);

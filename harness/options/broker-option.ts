@@ -1,5 +1,5 @@
 /**
- * The broker that a command was told by `--broker`.
+ * The broker of the option `--broker`.
  */
 import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
@@ -13,29 +13,26 @@ import {
 import { type Context, UsageError } from "../context.ts";
 import { type Screen, printable } from "../invoke/screen.ts";
 
-/**
- * Attempts of a command to connect, and to connect again after a loss: people are there to try once
- * more.
- */
+/** Attempts of a command per outage: a person can repeat it. */
 const connectRetries = 1;
 
-/** A broker that a command can connect to. */
-export interface ToldBroker {
+/** The broker of a command. */
+export interface CommandBroker {
   readonly broker: Broker;
-  /** Where it is, without credentials. */
-  readonly place: string;
+  /** Its address for people, without credentials. */
+  readonly label: string;
 }
 
-/** Reads the option. Throws UsageError. */
-export async function openToldBroker(
+/** Reads the option. Rejects with UsageError. */
+export async function openCommandBroker(
   text: string,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   { environment, err }: Context,
-): Promise<ToldBroker> {
-  const { config, place } = choose(text, { namespace, environment });
-  const log = lossTeller(err);
+): Promise<CommandBroker> {
+  const { config, label } = choose(text, { namespace, environment });
+  const log = lossPrinter(err);
   const broker = await openClientBroker(config, { namespace, name, connectRetries, log });
-  return { broker, place };
+  return { broker, label };
 }
 
 function choose(text: string, options: ChoiceOptions): BrokerChoice {
@@ -47,8 +44,8 @@ function choose(text: string, options: ChoiceOptions): BrokerChoice {
   }
 }
 
-/** Shows warnings: a connection that was lost, a message that could not be read. */
-function lossTeller(err: Screen): BrokerLog {
+/** Prints warnings: a lost connection, an unreadable message. */
+function lossPrinter(err: Screen): BrokerLog {
   return {
     info: () => undefined,
     warn: (facts, message) => err.line(printable([message, ...reasonIn(facts)].join(": "))),

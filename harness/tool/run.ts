@@ -13,7 +13,7 @@ import { encodeResponse } from "../../worker/protocol/response.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import { newUuid } from "../../worker/support/ids.ts";
 import { JsonError, type JsonObject, parseJson } from "../../worker/support/json/json.ts";
-import { exitCodeOf, statusTeller, tellResult } from "../invoke/answer.ts";
+import { exitCodeOf, statusPrinter, printResult } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
 import { type Context, UsageError } from "../context.ts";
 import {
@@ -124,7 +124,7 @@ async function runOnce(
     toolCall,
     context,
   );
-  tellResult(answer, options.json ?? false, context);
+  printResult(answer, options.json ?? false, context);
   // What agents are not told, and who runs the tool on this host needs.
   for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
   if (answer.kind === "success" && options.out !== undefined) {
@@ -185,7 +185,7 @@ async function call(
 ): Promise<CallEnd> {
   const { signal } = context;
   const invocation = toInvocation(toolCall, context);
-  const onStatus = statusTeller(context);
+  const onStatus = statusPrinter(context);
   const outcome = await invoker.invoke(invocation, { signal, waitSignal: signal, log, onStatus });
   // Only our own signal makes the invoker cancel a call.
   if (outcome.kind === "cancelled") throw signal.reason;

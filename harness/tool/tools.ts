@@ -19,7 +19,7 @@ import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { Agent, defaultAgentName } from "../agent.ts";
-import { openToldBroker } from "../options/broker-option.ts";
+import { openCommandBroker } from "../options/broker-option.ts";
 import { CommandError, type Context, UsageError, exit } from "../context.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../invoke/screen.ts";
@@ -132,8 +132,8 @@ async function servedThere(
     names.length > 0
       ? names.map((tool) => ({ tool, description: undefined }))
       : rowsOf(await readManifest(environment));
-  const told = await openToldBroker(broker, { namespace, name: defaultAgentName }, context);
-  await using agent = await Agent.on(told.broker, { namespace }, context.signal);
+  const opened = await openCommandBroker(broker, { namespace, name: defaultAgentName }, context);
+  await using agent = await Agent.on(opened.broker, { namespace }, context.signal);
   const over = AbortSignal.timeout(timeout * 1000);
   return await Promise.all(
     known.map(async ({ tool, description }): Promise<ToolRow> => {

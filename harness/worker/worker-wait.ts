@@ -53,13 +53,13 @@ export async function workerAnswers(
   context: Context,
 ): Promise<boolean> {
   const { tool, namespace, timeoutSeconds } = wanted;
-  let told: string | undefined;
-  const tellRefusal = (reason: string): void => {
-    if (reason !== told) context.err.line(printable(reason));
-    told = reason;
+  let printed: string | undefined;
+  const printRefusal = (reason: string): void => {
+    if (reason !== printed) context.err.line(printable(reason));
+    printed = reason;
   };
   const answered = inTime(wanted, context, async (signal) => {
-    if (patience === "served") await agent.whenServed(tool, signal, tellRefusal);
+    if (patience === "served") await agent.whenServed(tool, signal, printRefusal);
     else await agent.ask(tool, signal);
   });
   if (!(await settlesWithin(answered, quietMs, context.clock))) {

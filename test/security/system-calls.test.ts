@@ -561,7 +561,7 @@ async function bareSandbox(rig: Rig, context: Parameters<typeof openBackend>[0])
     const execution = await startBwrap(
       {
         bwrapBin: "/usr/bin/bwrap",
-        mark: "str-sandbox-of-a-test",
+        ownerTag: "str-sandbox-of-a-test",
         uid: sandboxUid,
         seccomp: undefined,
         placement: [],

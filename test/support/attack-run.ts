@@ -62,12 +62,12 @@ if (import.meta.main) {
     onRow:
       values.json === true
         ? () => undefined
-        : ({ id, profile, start, verdict, reason, evidence, durationMs, control }) => {
-            const told = control.reached ? "reached" : "not reached";
+        : ({ id, profile, start, verdict, reason, evidence, durationMs, baseline }) => {
+            const told = baseline.reached ? "reached" : "not reached";
             const what = `${id} (${profile}, ${start}, ${durationMs} ms)`;
             console.log(`${verdict}  ${what}${reason ? `: ${reason}` : ""}`);
             console.log(`  sandbox: ${evidence}`);
-            console.log(`  control: ${told}, ${control.durationMs} ms: ${control.evidence}`);
+            console.log(`  baseline: ${told}, ${baseline.durationMs} ms: ${baseline.evidence}`);
           },
   });
   if (values.json === true) console.log(attackJson(report));

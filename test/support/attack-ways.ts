@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { type AttackStart, isMade } from "../../worker/doctor/attacks/attack-starts.ts";
 import { attacks } from "../../worker/doctor/attacks/catalog.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
-import { firstPrivateDirectory } from "../../worker/sandbox/reach.ts";
+import { firstPrivateDirectory } from "../../worker/sandbox/path-permissions.ts";
 import { reachableDirectory } from "./rig.ts";
 
 const entry = new URL("../../worker/main.ts", import.meta.url).pathname;

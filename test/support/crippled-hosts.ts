@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { seccompProgram } from "../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
-import { firstPrivateDirectory } from "../../worker/sandbox/reach.ts";
+import { firstPrivateDirectory } from "../../worker/sandbox/path-permissions.ts";
 
 const run = promisify(execFile);
 

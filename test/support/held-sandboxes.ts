@@ -7,7 +7,7 @@ import { chmod, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
-import { markOptions, sandboxMark } from "../../worker/sandbox/orphans.ts";
+import { ownerTagOptions, ownerTag } from "../../worker/sandbox/orphans.ts";
 
 const run = promisify(execFile);
 
@@ -97,7 +97,7 @@ export interface SandboxProcess {
 export class SandboxWatch {
   readonly #workBase: string;
   /** What the command lines of their processes begin with, behind the program. */
-  readonly #marks = new Set<string>();
+  readonly #tags = new Set<string>();
 
   /** @param workBase `SANDBOX_WORK_DIR` of the workers, in a directory that nothing else is in */
   constructor(workBase: string) {
@@ -119,7 +119,7 @@ export class SandboxWatch {
   /** Remembers the workers that are there now. */
   async meet(): Promise<void> {
     for (const name of await readdir(this.#workBase)) {
-      this.#marks.add(markOptions(sandboxMark(name)).join("\0"));
+      this.#tags.add(ownerTagOptions(ownerTag(name)).join("\0"));
     }
   }
 
@@ -137,8 +137,8 @@ export class SandboxWatch {
     ]);
     if (/^State:\s+[ZX]/m.test(status)) return [];
     const isInside = mounts.includes(`/${basename(dirname(this.#workBase))}/`);
-    const isMarked = [...this.#marks].some((mark) => commandLine.includes(mark));
-    if (!isInside && !isMarked) return [];
+    const isTagged = [...this.#tags].some((tag) => commandLine.includes(tag));
+    if (!isInside && !isTagged) return [];
     const program = /^Name:\s+(.*)$/m.exec(status)?.[1] ?? "";
     return [{ pid: Number(pid), program, isInside }];
   }

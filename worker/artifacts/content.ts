@@ -1,15 +1,10 @@
 /**
- * Content on its way into a store: exactly as long as it was said to be.
+ * Checks the size of content during a save.
  */
 import { notSaved } from "./failures.ts";
 import type { ArtifactKey } from "./scope.ts";
 
-/**
- * A step of a pipeline that passes chunks on and counts them.
- *
- * Throws StoreError `unavailable` as soon as more than `sizeBytes` have arrived, and at the end
- * when it were fewer.
- */
+/** A pipeline step that throws StoreError `unavailable` unless its chunks have `sizeBytes`. */
 export function exactly(
   sizeBytes: number,
   key: ArtifactKey,

@@ -1,31 +1,30 @@
 /**
- * What goes wrong in any store, as StoreErrors whose messages name artifact, version and session
- * and nothing else.
+ * StoreErrors of all stores. Their messages name only artifact, version and session.
  */
 import { userLevel, userPrefix } from "./scope.ts";
 import type { ArtifactKey } from "./scope.ts";
 import { StoreError } from "./store.ts";
 
-/** How a message names an artifact, or one version of it. */
+/** Name of an artifact or version in messages. */
 export function artifactTitle(key: ArtifactKey, version?: number): string {
   const prefix = key.sessionOrUser === userLevel ? userPrefix : "";
   const suffix = version === undefined ? "" : ` version ${version}`;
   return `Artifact "${prefix}${key.name}"${suffix}`;
 }
 
-/** The artifact, or this version of it, is not there. */
+/** The artifact or version does not exist. */
 export function notFound(key: ArtifactKey, version: number | undefined): StoreError {
   const where =
     key.sessionOrUser === userLevel ? "for this user" : `in session ${key.sessionOrUser}`;
   return new StoreError("not-found", `${artifactTitle(key, version)} was not found ${where}.`);
 }
 
-/** A new version was not stored, and nothing of it is left. */
+/** The save of a new version failed without a trace. */
 export function notSaved(key: ArtifactKey, why: string): StoreError {
   return new StoreError("unavailable", `${artifactTitle(key)} could not be saved: ${why}.`);
 }
 
-/** Codes of `errno(3)` that an operator can act on. */
+/** Public reasons by code of errno(3). */
 const publicReasons: ReadonlyMap<string, string> = new Map([
   ["ENOSPC", "no space is left in the artifact store"],
   ["EDQUOT", "the quota of the artifact store is used up"],
@@ -35,11 +34,8 @@ const publicReasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Runs one operation of a store.
- *
- * Rejects with the signal's reason once that has aborted, with StoreErrors as they are, and with
- * StoreError `unavailable` for everything else: its message is `doing` and a publishable reason,
- * the error itself its `cause`.
+ * Runs one operation of a store. Rejects with the signal's reason after an abort, and with
+ * StoreErrors. Other errors become the `cause` of StoreError `unavailable`.
  */
 export async function guarded<T>(
   doing: string,
@@ -62,7 +58,7 @@ function publicReason(error: unknown): string {
   return publicReasons.get(code) ?? `the artifact store failed with ${code}`;
 }
 
-/** The code of a system error (`ENOENT`), or undefined when it has none. */
+/** The code of a system error (`ENOENT`); undefined without one. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;

@@ -1,16 +1,15 @@
 /**
- * The MIME type of an output file whose tool did not name one.
+ * Guesses the MIME type of an output file without one.
  */
 import { extname } from "node:path/posix";
 import { lookup } from "mime-types";
 
-/** What a file is when its name does not say. */
+/** MIME type of files with an unknown extension. */
 export const defaultMimeType = "application/octet-stream";
 
 /**
- * Types of what tools produce where the general table has none or another: to it `.ts` is a video.
- * Those of source code are the original's. Its agents show a model `text/…`, `application/json` and
- * little else, so JSON lines, which have no registered type, are `text/…` too.
+ * Types that the general table lacks or gets wrong: there `.ts` is a video. Source code has the
+ * original's types. Agents show models mostly `text/…`, so JSON lines are `text/…`, too.
  */
 const producedTypes: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -52,11 +51,7 @@ const producedTypes: ReadonlyMap<string, string> = new Map(
   }).flatMap(([type, extensions]) => extensions.map((extension) => [extension, type] as const)),
 );
 
-/**
- * The MIME type that a filename's extension stands for, in any case and without parameters.
- *
- * The original knows `.json .txt .csv .png .jpg .jpeg`; more are known here, those six agree.
- */
+/** MIME type by extension, in any case. It agrees with the original for its six extensions. */
 export function guessMimeType(filename: string): string {
   const extension = extname(filename).toLowerCase();
   return producedTypes.get(extension) ?? (lookup(extension) || defaultMimeType);

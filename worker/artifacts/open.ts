@@ -1,19 +1,16 @@
 /**
- * Configuration to store: loads the code of the one kind that is used.
+ * Opens the configured store, and loads only its code.
  */
 import type { ArtifactStore } from "./store.ts";
 
-/** Which store, and where (`ARTIFACT_SERVICE_TYPE`). */
+/** Kind and location of the store (`ARTIFACT_SERVICE_TYPE`). */
 export type StoreConfig =
-  /** Content in this process: for tests and demonstrations, since no agent can see it. */
+  /** In this process, invisible to agents: for tests and demonstrations. */
   | { readonly kind: "memory" }
-  /** Content in files below `basePath`, which agents see at a path of their own. */
+  /** Files below `basePath`, which agents may mount elsewhere. */
   | { readonly kind: "filesystem"; readonly basePath: string };
 
-/**
- * Makes the store. Nothing is reached yet; `check` does that. The caller owns the store and
- * disposes it.
- */
+/** Creates the store without access to it; `check` does that. The caller disposes it. */
 export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
   switch (config.kind) {
     case "memory": {

@@ -1,5 +1,5 @@
 /**
- * Scope and filename to key: the one place where names are checked, so that no store has to.
+ * Maps scope and filename to a key. Names are checked here only, and in no store.
  *
  * Stores are shared with agents that run the original implementation, which reduces every name to
  * its last path component. Its layout is kept where two installations have to meet; what lets two
@@ -39,67 +39,47 @@ import type { Caller } from "../protocol/invocation.ts";
 import { StoreError } from "./store.ts";
 import type { ArtifactScope } from "./store.ts";
 
-/** What separates artifacts at the first level (`ARTIFACT_SCOPE`). */
+/** First level of artifacts (`ARTIFACT_SCOPE`). */
 export type ScopeConfig =
-  /**
-   * Everybody in the namespace shares. `namespace` is spelled exactly as the agents spell it,
-   * slashes included.
-   */
+  /** Shared in the namespace, which is spelled exactly as agents spell it, with slashes. */
   | { readonly kind: "namespace"; readonly namespace: string }
-  /** Every agent has artifacts of its own. */
+  /** Each agent has its own artifacts. */
   | { readonly kind: "app" }
-  /** A value that the operator chose. */
+  /** The operator's value. */
   | { readonly kind: "custom"; readonly value: string };
 
-/**
- * Where the versions of one artifact are, in names that are safe as path components and as parts of
- * object keys.
- */
+/** Key of an artifact; its names are safe as path components and in object keys. */
 export interface ArtifactKey {
-  /**
-   * The scope as it was spelled: may hold slashes, never a part `.` or `..`. Stores map it to
-   * levels of their own.
-   */
+  /** The scope as spelled: may hold slashes, never a part `.` or `..`. */
   readonly root: string;
   readonly userId: string;
-  /**
-   * The session, or `userLevel` for an artifact that the user has in every session. No session has
-   * that id.
-   */
+  /** The session, or `userLevel` for artifacts of all sessions. No session has that id. */
   readonly sessionOrUser: string;
   /** The normalised filename without its `user:`. */
   readonly name: string;
 }
 
-/** Takes the place of the session in keys of artifacts that a user has in every session. */
+/** Replaces the session in keys of a user's artifacts. */
 export const userLevel = "user";
 
-/** Where the filesystem store keeps marks: beside the scopes, and never one itself. */
+/** Directory of marks in the filesystem store, beside the scopes; no scope has this name. */
 export const marksLevel = ".str-claims";
 
-/** What a filename starts with to address the user's artifacts across sessions. */
+/** Filename prefix of a user's artifacts across sessions. */
 export const userPrefix = "user:";
 
-/**
- * Longest path component in bytes of UTF-8 (`NAME_MAX`, limits.h). Filenames are directories in a
- * filesystem store.
- */
+/** Longest path component in bytes of UTF-8 (`NAME_MAX`, limits.h). */
 export const maxNameBytes = 255;
 
-/**
- * Longest filename, in UTF-16 units, that is normalised at all: NFKC shortens at most fourfold and
- * costs time.
- */
+/** Longest filename to normalise, in UTF-16 units: NFKC shortens at most fourfold. */
 const maxFilenameUnits = 4 * maxNameBytes + userPrefix.length;
 
-/** Longest part of a refused name that an error message repeats. */
+/** Longest part of a refused name in an error message. */
 const maxQuotedUnits = 64;
 
 /**
- * The scope of a call.
- *
- * Throws StoreError `invalid-name` when the agent's name is the scope and not usable as one; user,
- * session and configured values are checked by `artifactKey`.
+ * The scope of a call. Throws StoreError `invalid-name` when the agent's name is the scope and
+ * unusable; `artifactKey` checks the other values.
  */
 export function artifactScope(config: ScopeConfig, caller: Caller): ArtifactScope {
   return { root: rootOf(config, caller), userId: caller.userId, sessionId: caller.sessionId };
@@ -118,10 +98,8 @@ function rootOf(config: ScopeConfig, caller: Caller): string {
 }
 
 /**
- * The checked key of an artifact. Two different artifacts never have one key.
- *
- * Throws StoreError `invalid-name`; the message says which of filename, user, session and scope is
- * refused, and why.
+ * The checked key of an artifact, unique in the store. Throws StoreError `invalid-name` with the
+ * refused name and the reason.
  */
 export function artifactKey(scope: ArtifactScope, filename: string): ArtifactKey {
   checkRoot(scope.root);
@@ -147,10 +125,7 @@ type Named = "filename" | "user" | "session" | "scope";
 
 const tooLong = `it is longer than ${maxNameBytes} bytes`;
 
-/**
- * Empty parts are as the original has them: slashes at the ends and doubled ones are part of the
- * spelling.
- */
+/** Allows empty parts, as the original does: outer and doubled slashes belong to the spelling. */
 function checkRoot(root: string): void {
   const parts = root.split("/").filter((part) => part !== "");
   if (parts.length === 0) throw refused("scope", root, "it is empty");
@@ -162,7 +137,7 @@ function checkName(named: Named, value: string): void {
   if (why !== undefined) throw refused(named, value, why);
 }
 
-/** Why a value cannot be one component of a path, or undefined when it can. */
+/** Why a value is no path component; undefined when it is one. */
 function objection(value: string): string | undefined {
   if (value === "") return "it is empty";
   if (value === "." || value === "..") return "it means a directory";

@@ -5,23 +5,20 @@ import type { Readable } from "node:stream";
 import type { ArtifactReference } from "../protocol/invocation.ts";
 import type { MarkStore } from "./marks.ts";
 
-/** The three levels that separate artifacts from each other. */
+/** The three levels of isolation between artifacts. */
 export interface ArtifactScope {
-  /**
-   * The configured namespace exactly as spelled, the agent's name or a fixed value
-   * (`ARTIFACT_SCOPE`).
-   */
+  /** The namespace as spelled, the agent's name, or a fixed value (`ARTIFACT_SCOPE`). */
   readonly root: string;
   readonly userId: string;
   readonly sessionId: string;
 }
 
-/** What a store remembers of a version besides its bytes. */
+/** Metadata of a version. */
 export interface ArtifactMetadata {
   readonly mimeType: string;
 }
 
-/** One version, opened for reading. The caller owns `body` and consumes or destroys it. */
+/** An open version. The caller consumes or destroys `body`. */
 export interface OpenedArtifact {
   readonly version: number;
   readonly sizeBytes: number;
@@ -30,40 +27,35 @@ export interface OpenedArtifact {
 }
 
 /**
- * Content to be saved. `open` may be called again: create-only version allocation resends after a
- * lost race. Each stream is a fresh one from the first byte on; the store owns it and consumes or
- * destroys it.
+ * Content to save. Each `open` returns a new stream from the first byte on, which the store
+ * consumes or destroys. A store opens again after a lost race for the version.
  */
 export interface ArtifactSource {
-  /** Exactly as many bytes as every stream delivers; a save that gets more or fewer is refused. */
+  /** Exact bytes of each stream; a save with more or fewer bytes fails. */
   readonly sizeBytes: number;
   open(): Readable;
 }
 
-/** A version that is now stored. */
+/** A stored version. */
 export interface SavedArtifact {
   readonly version: number;
   readonly sizeBytes: number;
-  /**
-   * Tells this version from any other that had or gets its number: an inode, an ETag, a generation.
-   * Opaque.
-   */
+  /** Distinguishes versions of the same number: an inode, an ETag, a generation. Opaque. */
   readonly etag: string;
 }
 
 /**
- * A store of artifacts. Names are checked by `artifacts/scope.ts` before any store sees them as a
- * key, and refused with `invalid-name`. Every method rejects with StoreError or, once the signal
- * has aborted, with its reason; with nothing else.
+ * A store of artifacts. `artifacts/scope.ts` checks names, and refuses them with `invalid-name`.
+ * Methods reject with StoreError or the signal's reason only.
  */
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
   readonly kind: string;
-  /** Marks beside the artifacts. Absent where no other process sees what the store keeps. */
+  /** Marks beside the artifacts. Absent in stores of one process. */
   readonly marks?: MarkStore;
   /**
-   * Opens a version, or the latest when the reference names none. Throws StoreError `not-found`.
-   * The signal is for the opening; the body lives until its owner is done with it.
+   * Opens a version, or the latest by default. Rejects with StoreError `not-found`. The signal
+   * cancels the opening, not the body.
    */
   open(
     scope: ArtifactScope,
@@ -71,9 +63,8 @@ export interface ArtifactStore extends AsyncDisposable {
     signal: AbortSignal,
   ): Promise<OpenedArtifact>;
   /**
-   * Saves a new version, numbered from 0; concurrent savers of one name all succeed with versions
-   * of their own. A save that fails or is aborted leaves no version behind, and a reader never sees
-   * one that is not finished.
+   * Saves a new version, numbered from 0. Concurrent saves of a name get different versions. A
+   * failed save leaves none, and readers see finished versions only.
    */
   save(
     scope: ArtifactScope,
@@ -83,9 +74,8 @@ export interface ArtifactStore extends AsyncDisposable {
     signal: AbortSignal,
   ): Promise<SavedArtifact>;
   /**
-   * Deletes a version that `save` returned, with its metadata; newer versions stay and keep their
-   * numbers. Resolves to false when it is gone or something else has its number. A save that
-   * follows gets the number after the highest one left.
+   * Deletes a saved version with its metadata; others keep their numbers. False when it is gone or
+   * replaced. The next save gets the number after the highest remaining one.
    */
   deleteVersion(
     scope: ArtifactScope,
@@ -93,38 +83,31 @@ export interface ArtifactStore extends AsyncDisposable {
     saved: SavedArtifact,
     signal: AbortSignal,
   ): Promise<boolean>;
-  /** Every version of a name, ascending; empty when there is none. */
+  /** All versions of a name, ascending. */
   versions(scope: ArtifactScope, filename: string, signal: AbortSignal): Promise<readonly number[]>;
-  /**
-   * Whether the store can be reached and used. Leaves nothing behind except, at most, the root of a
-   * store that is still empty. Throws StoreError.
-   */
+  /** Checks that the store is usable; creates at most its root. Rejects with StoreError. */
   check(signal: AbortSignal): Promise<void>;
   /**
-   * What owners and modes let worker and agents do, for `--check`. Absent where a store has none.
-   * Throws StoreError.
+   * Access of worker and agents by owners and modes, for `--check`. Absent in stores without them.
+   * Rejects with StoreError.
    */
   access?(signal: AbortSignal): Promise<StoreAccess>;
 }
 
-/** Facts for an operator, who may see users of the host and names of artifacts. */
+/** Facts for the operator; they may name users and artifacts. */
 export interface StoreAccess {
   readonly [fact: string]: unknown;
-  /** What will fail, and for whom, though `check` has passed. */
+  /** Expected failures of later operations, in spite of `check`. */
   readonly problems: readonly string[];
 }
 
 /**
- * Why a store refused: the artifact or version is not there; a name cannot be a key; the version
- * numbers of a name are used up; the store cannot be reached, is full, or did not get what was
- * announced.
+ * `too-many-versions`: the version numbers of a name are used up. `unavailable`: the store is
+ * unreachable or full, or the content has another size than announced.
  */
 export type StoreErrorReason = "not-found" | "invalid-name" | "too-many-versions" | "unavailable";
 
-/**
- * A failure of a store. `message` is publishable: it names artifact, version and session, never a
- * path or bucket.
- */
+/** A failure of a store. `message` is public: it names no path and no bucket. */
 export class StoreError extends Error {
   readonly reason: StoreErrorReason;
 

@@ -1,17 +1,17 @@
 /**
- * What `str-worker doctor` is asked on its command line.
+ * Parses the command line of `str-worker doctor`.
  */
 import { parseArgs } from "node:util";
 import { type StartChoice, startChoices } from "./attacks/attack-starts.ts";
 
-/** What is asked for. */
+/** Options of the doctor. */
 export interface DoctorOptions {
-  /** For machines, not for people. */
+  /** Prints JSON instead of a table. */
   readonly isJson: boolean;
   readonly isAttack: boolean;
-  /** The one profile that is attacked, or undefined for all of them. */
+  /** The attacked profile; undefined for all. */
   readonly profile: string | undefined;
-  /** By which starts. */
+  /** The attacked starts. */
   readonly start: StartChoice;
 }
 
@@ -22,12 +22,12 @@ const options = {
   start: { type: "string" },
 } as const;
 
-/** What can be asked for by name. */
+/** Values of `--start`. */
 const starts = startChoices.filter((choice) => choice !== "usual");
-/** What options need that take a value. */
+/** Values of options, in words. */
 const valued = { profile: "the name of a profile", start: `one of ${starts.join(", ")}` } as const;
 
-/** What `str-worker doctor --help` prints. */
+/** Text of `str-worker doctor --help`. */
 export const doctorUsage = `Usage: str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
 
 Says what this host allows sandboxes, and how to give what is missing. With --attack it runs
@@ -53,7 +53,7 @@ Exit codes:
 docs/doctor.md and docs/attacks.md tell how to read what it prints.
 `;
 
-/** Reads what comes after `doctor`. A string says, in a sentence, what cannot be understood. */
+/** Parses the arguments after `doctor`. Returns a sentence for an argument that is not accepted. */
 export function readDoctorOptions(argv: readonly string[]): DoctorOptions | string {
   // Not strict: its own messages are about options in general.
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true });

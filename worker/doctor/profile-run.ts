@@ -1,9 +1,9 @@
 /**
- * Attacks under one profile, in a worker that has them as tools.
+ * Runs attacks under one profile, in a worker with the attacks as tools.
  */
 import { basename } from "node:path";
 import type { StartKind } from "../protocol/execution.ts";
-import { sandboxMark } from "../sandbox/orphans.ts";
+import { ownerTag } from "../sandbox/orphans.ts";
 import type { Profile, Profiles } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { systemClock } from "../support/clock.ts";
@@ -17,7 +17,7 @@ import {
   startOfCall,
   startsToAttack,
 } from "./attacks/attack-starts.ts";
-import { type Stage, layOutTools, toolName, usefulTool } from "./attacks/attack-tools.ts";
+import { type Arena, layOutTools, toolName, usefulTool } from "./attacks/attack-tools.ts";
 import {
   endingOf,
   judge,
@@ -27,43 +27,37 @@ import {
   wrongStart,
 } from "./attacks/attack-verdict.ts";
 import type { AttackedWorker } from "./attacks/attacked-worker.ts";
-import { type ControlRun, runControl } from "./attacks/control.ts";
-import { type Neighbour, startNeighbour } from "./attacks/neighbour.ts";
-import type { Plants } from "./attacks/plants.ts";
+import { type BaselineRun, runBaseline } from "./attacks/baseline.ts";
+import { type Victim, startVictim } from "./attacks/victim.ts";
+import type { Canaries } from "./attacks/canaries.ts";
 import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./attacks/attack-options.ts";
 
-/**
- * Calls that may have another start than they were to have, since what waits is given up when
- * anything seems to change.
- */
+/** Calls until one has the intended start: idle sandboxes are disposed at each change. */
 const maxTries = 3;
 
-/** What a run is made with. */
+/** Dependencies of a run. */
 export interface ProfileRunParts {
   readonly options: AttackOptions;
   readonly known: Profiles;
-  readonly plants: Plants;
+  readonly canaries: Canaries;
   readonly store: RecordingStore;
   /** With the limits of attacks. */
   readonly profile: Profile;
 }
 
-/**
- * A worker with everything planted around it, and one profile for all its tools. Its owner disposes
- * it.
- */
+/** A worker between canaries, with one profile for all tools. Its owner disposes it. */
 export class ProfileRun implements AsyncDisposable {
   readonly #parts: ProfileRunParts;
-  readonly #stage: Stage;
+  readonly #arena: Arena;
   readonly #worker: AttackedWorker;
   readonly #call: CallParts;
   readonly #readiness: ReadinessWait;
 
-  private constructor(parts: ProfileRunParts, stage: Stage, worker: AttackedWorker) {
+  private constructor(parts: ProfileRunParts, arena: Arena, worker: AttackedWorker) {
     const { store, options } = parts;
     this.#parts = parts;
-    this.#stage = stage;
+    this.#arena = arena;
     this.#worker = worker;
     this.#readiness = new ReadinessWait(worker, systemClock);
     this.#call = { invoker: worker.invoker, store, log: options.log };
@@ -75,22 +69,21 @@ export class ProfileRun implements AsyncDisposable {
     directory: string,
     signal: AbortSignal,
   ): Promise<ProfileRun> {
-    const { options, known, plants, store, profile } = parts;
+    const { options, known, canaries, store, profile } = parts;
     const { programsDir, attacks, workDir } = options;
     const { limits } = profile;
-    const importTarget = { ...plants.target, workBase: workDir, limits, round: 1 };
+    const importTarget = { ...canaries.target, workBase: workDir, limits, round: 1 };
     const layout = { programsDir, attacks, profile: profile.name, importTarget };
-    const stage = await layOutTools(directory, layout);
-    const { manifestPath, toolsDir } = stage;
-    const environment = { [plants.variable]: plants.token };
+    const arena = await layOutTools(directory, layout);
+    const { manifestPath, toolsDir } = arena;
+    const environment = { [canaries.variable]: canaries.token };
     const attacked = { manifestPath, toolsDir, environment, store, profiles: known };
-    return new ProfileRun(parts, stage, await options.open(attacked, signal));
+    return new ProfileRun(parts, arena, await options.open(attacked, signal));
   }
 
   /**
-   * Whether a tool that does nothing wrong works, by each start of calls that is to be attacked: in
-   * a sandbox where nothing does, everything would be held. A start that this host does not give to
-   * a tool is not attacked.
+   * Calls the harmless tool by each start: a sandbox in which nothing works would block everything.
+   * A start that this host never gives to a tool is not attacked.
    */
   async examine(
     choice: StartChoice,
@@ -111,11 +104,11 @@ export class ProfileRun implements AsyncDisposable {
     return { uses, starts: starts.filter((start) => !missing.includes(startOfCall(start))) };
   }
 
-  async control(attack: Attack, signal: AbortSignal): Promise<ControlRun> {
-    const { options, plants, profile } = this.#parts;
+  async baseline(attack: Attack, signal: AbortSignal): Promise<BaselineRun> {
+    const { options, canaries, profile } = this.#parts;
     const { bwrapBin, uid } = options;
     const { backend, catalog, runners } = this.#worker;
-    // One of those that have the interpreter of all.
+    // All tools have the same interpreter.
     const tool = catalog.resolve(toolName("cold", usefulTool));
     const runner = runners.get("python");
     if (tool === undefined || runner === undefined)
@@ -123,54 +116,52 @@ export class ProfileRun implements AsyncDisposable {
     await using python = await runner.prepare(tool, profile);
     const { unenforced } = backend.facts(profile);
     const parts = {
-      ...{ bwrapBin, uid, python, stageDirectory: this.#stage.directory, limits: attackLimits },
-      mark: sandboxMark(basename(backend.scratchDir)),
+      ...{ bwrapBin, uid, python, arenaDirectory: this.#arena.directory, limits: attackLimits },
+      ownerTag: ownerTag(basename(backend.scratchDir)),
       hasProc: !unenforced.includes("fresh-proc"),
       hasHostName: !unenforced.includes("host-name"),
     };
-    return await runControl(attack, plants, parts, signal);
+    return await runBaseline(attack, canaries, parts, signal);
   }
 
   async attempt(
     attack: Attack,
     start: AttackStart,
-    control: ControlRun,
+    baseline: BaselineRun,
     signal: AbortSignal,
   ): Promise<AttackRow> {
     const { profile } = this.#parts;
     const { id, group, title, rounds = 1 } = attack;
-    await using neighbour = attack.needsNeighbour
-      ? await this.#neighbour(id, start, signal)
-      : undefined;
+    await using victim = attack.needsVictim ? await this.#victim(id, start, signal) : undefined;
     const attempt = async () => {
       const observation = await this.#observe(id, start, rounds, signal);
       const judgement =
-        neighbour?.problem === undefined
+        victim?.problem === undefined
           ? judge(attack, observation, start)
-          : { held: undefined, reason: neighbour.problem, evidence: "" };
+          : { blocked: undefined, reason: victim.problem, evidence: "" };
       return { observation, judgement };
     };
     let { observation, judgement } = await attempt();
-    // Where every processor is busy a sample of what it used may come late, but not twice.
-    if (judgement.held === false && group === "limits")
+    // On a busy host one sample of the usage may be late, but not two.
+    if (judgement.blocked === false && group === "limits")
       ({ observation, judgement } = await attempt());
     const unenforced = this.#unenforced(observation);
     const { enforcement } = this.#worker.backend.facts(profile);
     const notPromised =
       attack.notPromised?.(profile, unenforced, enforcement) ??
       (start === "import" ? attack.notPromisedAtImport : undefined);
-    const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, control);
+    const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, baseline);
     const { evidence } = judgement;
     const { durationMs } = observation;
     const what = { id, group, title, profile: profile.name, start };
-    return { ...what, verdict, reason, evidence, durationMs, control };
+    return { ...what, verdict, reason, evidence, durationMs, baseline };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#worker[Symbol.asyncDispose]();
   }
 
-  /** What a tool gets that leaves it to the worker. */
+  /** Start mode of a tool with `auto`. */
   async #autoStart(signal: AbortSignal): Promise<StartKind> {
     return (await this.#readiness.until(toolName("auto", usefulTool), signal)).startMode ?? "cold";
   }
@@ -183,25 +174,22 @@ export class ProfileRun implements AsyncDisposable {
     const ran = startSeen(observation) ?? start;
     const isThere = ran === start;
     const answer = ownAnswer(observation);
-    const said = answer?.evidence ?? endingOf(observation);
+    const seen = answer?.evidence ?? endingOf(observation);
     const use = {
       name: this.#parts.profile.name,
       start,
       works: isThere && answer?.reached === false,
-      evidence: isThere ? said : wrongStart(start, ran, observation.notReady),
+      evidence: isThere ? seen : wrongStart(start, ran, observation.notReady),
       unenforced: this.#unenforced(observation),
     };
     return { use, isThere };
   }
 
-  /**
-   * A call of the same tool; beside an import, of which there is one for all calls, of one that is
-   * not a part of it.
-   */
-  async #neighbour(id: string, start: AttackStart, signal: AbortSignal): Promise<Neighbour> {
+  /** The victim calls the same tool. Beside an import it is cold: calls share the import. */
+  async #victim(id: string, start: AttackStart, signal: AbortSignal): Promise<Victim> {
     const name = toolName(start === "import" ? "cold" : start, id);
     await this.#readiness.until(name, signal);
-    return startNeighbour(this.#call, name, this.#parts.plants.token, signal);
+    return startVictim(this.#call, name, this.#parts.canaries.token, signal);
   }
 
   #unenforced({ outcome }: Observation): readonly string[] {
@@ -209,10 +197,7 @@ export class ProfileRun implements AsyncDisposable {
     return execution?.unenforced ?? this.#worker.backend.facts(this.#parts.profile).unenforced;
   }
 
-  /**
-   * The last of as many calls as there are rounds. Rejects with the signal's reason: what was given
-   * up says nothing.
-   */
+  /** Observes the last round. Rejects with the signal's reason: a cancelled call proves nothing. */
   async #observe(
     id: string,
     start: AttackStart,
@@ -231,9 +216,9 @@ export class ProfileRun implements AsyncDisposable {
     round: number,
     signal: AbortSignal,
   ): Promise<Observation> {
-    const { plants, profile } = this.#parts;
+    const { canaries, profile } = this.#parts;
     const workBase = this.#worker.backend.scratchDir;
-    const target: Target = { ...plants.target, workBase, limits: profile.limits, round };
+    const target: Target = { ...canaries.target, workBase, limits: profile.limits, round };
     const tool = toolName(start, id);
     for (let left = maxTries - 1; ; left--) {
       const ready = await this.#readiness.until(tool, signal);

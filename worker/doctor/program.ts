@@ -1,15 +1,15 @@
 /**
- * What is said to an attack's program, and what it says.
+ * Encodes the arguments of an attack's program, and decodes its answer.
  */
 import { isJsonObject, parseJson } from "../support/json/json.ts";
 
-/** What a program says of its attempt. */
+/** The answer of a program. */
 export interface ProgramAnswer {
   readonly reached: boolean;
   readonly evidence: string;
 }
 
-/** A program's answer, or undefined when the value is none. */
+/** Decodes an answer; undefined when the value is none. */
 export function readProgramAnswer(value: unknown): ProgramAnswer | undefined {
   if (!isJsonObject(value)) return undefined;
   const { reached, evidence } = value;
@@ -17,17 +17,17 @@ export function readProgramAnswer(value: unknown): ProgramAnswer | undefined {
   return { reached, evidence };
 }
 
-/** The same from text. */
+/** Decodes an answer from JSON; undefined when the text is none. */
 export function parseProgramAnswer(text: string): ProgramAnswer | undefined {
   try {
     return readProgramAnswer(parseJson(Buffer.from(text)));
   } catch {
-    // Whatever else it printed is no answer.
+    // Other output of the program.
     return undefined;
   }
 }
 
-/** The same record with names_like_this, down to its last record. */
+/** The record with names_like_this, recursively. */
 export function withPythonNames(record: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(record).map(([name, value]: [string, unknown]) => [

@@ -1,42 +1,39 @@
 /**
- * How far a run of attacks is, in one line of a terminal that is written over and gone in the end.
+ * Shows the progress of a run in one line of the terminal, which is removed at the end.
  */
 import { type AttackRow, attackVerdicts, isFailure } from "./attacks/attack-report.ts";
 
-/** Where a program talks to people: `process.stderr`. */
+/** The screen of a person: `process.stderr`. */
 export interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;
 }
 
-/** Columns of a terminal that does not say how many it has. */
+/** Columns of a terminal that does not report them. */
 const usualColumns = 80;
 const clearLine = "\u001b[2K";
 
-/**
- * Counts what is done. It says nothing where nobody watches: on a screen that is no terminal, such
- * as a log.
- */
+/** Counts rows. Writes only to terminals, not to logs. */
 export class AttackProgress implements Disposable {
   readonly #screen: Screen;
   #total: number;
   #done = 0;
   #failed = 0;
 
-  /** @param total rows that there will be, as far as is known */
+  /** @param total estimated number of rows */
   constructor(screen: Screen, total: number) {
     this.#screen = screen;
     this.#total = total;
     this.#show("making everything ready");
   }
 
-  /** More is known of how many rows there will be. */
+  /** Updates the number of rows. */
   plan(total: number): void {
     this.#total = total;
   }
 
-  /** Takes a row that has come. */
+  /** Counts a row. */
   add(row: AttackRow): void {
     this.#done++;
     if (isFailure(row)) this.#failed++;
@@ -52,10 +49,7 @@ export class AttackProgress implements Disposable {
     this.#write(`${this.#done} of ${this.#total} attacks${failed}; ${last}`);
   }
 
-  /**
-   * The cursor stays at the beginning, so that a line of the log covers this one. A line that is
-   * too long would not go.
-   */
+  /** The cursor stays at the start, so that a line of the log covers this one. */
   #write(text: string): void {
     const { isTTY, columns = 0 } = this.#screen;
     const width = columns > 0 ? columns : usualColumns;

@@ -1,42 +1,34 @@
 /**
- * The wait for a sandbox that is made ahead of an attack's call.
+ * Waits for an idle sandbox before an attack's call.
  */
 import type { IdleStartMode } from "../sandbox/profile.ts";
 import type { Clock } from "../support/clock.ts";
 import type { AttackedWorker, Readiness } from "./attacks/attacked-worker.ts";
 
-/**
- * Milliseconds until a sandbox waits: an import that attacks takes ten seconds at most on an idle
- * host.
- */
+/** Time limit of a wait in milliseconds: an attack at import takes ten seconds on an idle host. */
 const readyTimeoutMs = 60_000;
-/** Milliseconds of each later wait, once {@link maxTimeouts} waits have run out. */
-const hurriedTimeoutMs = 2_000;
-/**
- * Waits that may run out before later ones are short: a host that makes no sandboxes would take an
- * hour to attack.
- */
+/** Time limit of each wait after {@link maxTimeouts} timeouts, in milliseconds. */
+const laterTimeoutMs = 2_000;
+/** Timeouts before waits are short: a host without idle sandboxes would take an hour. */
 const maxTimeouts = 2;
-/**
- * Failed attempts in a row after which nothing waits any more: the pauses between attempts grow.
- */
+/** Consecutive failures that end a wait: the pauses between attempts grow. */
 const maxAttempts = 4;
 /** Milliseconds between two probes. */
 const probeMs = 2;
 
-/** What a wait came to. */
+/** The result of a wait. */
 export interface Ready {
-  /** Whether a sandbox waits. */
+  /** Whether an idle sandbox is ready. */
   readonly isReady: boolean;
-  /** How sandboxes of the tool are made; undefined when none can be made ahead of a call. */
+  /** Start mode of the tool's idle sandboxes; undefined when it can have none. */
   readonly startMode: IdleStartMode | undefined;
-  /** Why none waits although there is a start mode. */
+  /** Why none is ready in spite of a start mode. */
   readonly problem: string | undefined;
 }
 
 const noStartMode: Ready = { isReady: false, startMode: undefined, problem: undefined };
 
-/** Waits for sandboxes of one worker's tools. All waits together are bounded. */
+/** Waits for idle sandboxes of one worker. All waits together are bounded. */
 export class ReadinessWait {
   readonly #worker: Pick<AttackedWorker, "catalog" | "starts" | "readinessOf">;
   readonly #clock: Pick<Clock, "monotonicMs" | "sleep">;
@@ -50,12 +42,12 @@ export class ReadinessWait {
     this.#clock = clock;
   }
 
-  /** Has a sandbox of this tool wait, and of no other. Rejects with the signal's reason. */
+  /** Waits for an idle sandbox of this tool, and drops those of others. Rejects on abort. */
   async until(toolName: string, signal: AbortSignal): Promise<Ready> {
     const tool = this.#worker.catalog.resolve(toolName);
     if (tool === undefined || tool.start === "cold") return noStartMode;
     this.#worker.starts.follow([tool]);
-    const timeoutMs = this.#timeouts < maxTimeouts ? readyTimeoutMs : hurriedTimeoutMs;
+    const timeoutMs = this.#timeouts < maxTimeouts ? readyTimeoutMs : laterTimeoutMs;
     const untilMs = this.#clock.monotonicMs() + timeoutMs;
     let last: Readiness;
     do {

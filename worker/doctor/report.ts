@@ -1,44 +1,43 @@
 /**
- * What `str-worker doctor` prints: checks of this host as a table for people, and as JSON for
- * machines.
+ * The report of `str-worker doctor`: checks of this host as a table and as JSON.
  */
 import {
   type CheckName,
   type HostCheck,
   type HostExamination,
   requiredChecks,
-  toldChecks,
+  reportedChecks,
   unmetChecks,
 } from "../sandbox/host-check.ts";
 
-/** Columns of a line; terminals have 80 at least, log viewers mostly more. */
+/** Columns of a line: terminals have at least 80, log viewers more. */
 const lineWidth = 100;
 /** Marks checks that are not required. */
 const extraMark = "*";
 
-/** What was found, and what was asked for. */
+/** Results of the checks, and the required minimum. */
 export interface Diagnosis extends HostExamination {
   readonly minimum: readonly CheckName[];
 }
 
-/** Whether a worker with this minimum starts here. */
+/** Whether a worker with this minimum starts on this host. */
 export function isFit({ checks, minimum }: Diagnosis): boolean {
   return unmetChecks(checks, minimum).length === 0;
 }
 
-/** The JSON, in the form that docs/doctor.md promises. */
+/** The diagnosis as JSON; docs/doctor.md promises its form. */
 export function diagnosisJson(diagnosis: Diagnosis): string {
   const { technology, checks, minimum } = diagnosis;
   const body = {
     ok: isFit(diagnosis),
     sandbox: technology,
     minimum: requiredChecks(minimum),
-    checks: toldChecks(checks, minimum),
+    checks: reportedChecks(checks, minimum),
   };
   return JSON.stringify(body, undefined, 2);
 }
 
-/** The table: state, check, what was found, and below it what to do about it. */
+/** The diagnosis as a table: state, check, finding, and the remedy below it. */
 export function diagnosisTable(diagnosis: Diagnosis): string {
   const { technology, checks } = diagnosis;
   const required = requiredChecks(diagnosis.minimum);
@@ -70,7 +69,7 @@ function widest(texts: readonly string[]): number {
   return Math.max(...texts.map(({ length }) => length));
 }
 
-/** Words in lines of at most `width` columns; a longer word has a line of its own. */
+/** Breaks a text into lines of at most `width` columns; a longer word gets its own line. */
 function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(/\s+/)) {

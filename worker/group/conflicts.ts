@@ -1,20 +1,20 @@
 /**
- * Which other workers make calls run twice: those of another group with the same tools, and those
- * of the same group with other marks.
+ * Detects workers that make calls run twice: another group with the same tools, or the same group
+ * with another store of marks.
  */
 import type { Announcement } from "../protocol/announcement.ts";
 import type { Clock } from "../support/clock.ts";
 
-/** Milliseconds without an announcement after which a worker counts as gone. */
+/** Milliseconds without an announcement until a worker is forgotten. */
 export const forgottenMs = 100_000;
-/** Conflicting workers that are remembered. */
+/** Largest number of remembered conflicts. */
 export const maxRemembered = 1_000;
-/** Tools that a conflict names. */
+/** Largest number of tools in a message. */
 const maxNamedTools = 5;
-/** Characters of a name that another worker sent. */
+/** Characters of another worker's name in a message. */
 const maxNameLength = 100;
 
-/** The conflicts with other workers, as they announced themselves last. */
+/** The conflicts with other workers, by their last announcements. */
 export class Conflicts {
   readonly #clock: Clock;
   /** By instance, in the order of their announcements. */
@@ -25,7 +25,7 @@ export class Conflicts {
   }
 
   /** Compares an announcement with this worker's own. */
-  hear(own: Announcement, other: Announcement): void {
+  record(own: Announcement, other: Announcement): void {
     this.#found.delete(other.instance);
     if (other.instance === own.instance) return;
     const conflict = conflictOf(own, other);
@@ -35,7 +35,7 @@ export class Conflicts {
     if (this.#found.size > maxRemembered && oldest !== undefined) this.#found.delete(oldest);
   }
 
-  /** In words for an operator, each once. */
+  /** Distinct messages for the operator. */
   get current(): readonly string[] {
     const oldestMs = this.#clock.monotonicMs() - forgottenMs;
     for (const [instance, { atMs }] of this.#found) {

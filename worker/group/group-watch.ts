@@ -1,5 +1,5 @@
 /**
- * Tells the other workers of the namespace what this one serves, and hears what they serve.
+ * Announces this worker's tools to the namespace, and compares the announcements of other workers.
  */
 import { randomUUID } from "node:crypto";
 import { type MarkStore, storeIdOf } from "../artifacts/marks.ts";
@@ -18,47 +18,47 @@ import { Conflicts } from "./conflicts.ts";
 /** Milliseconds between two announcements of a worker. */
 export const announceMs = 30_000;
 
-/** What a group watch works with. */
+/** Dependencies of a group watch. */
 export interface GroupWatchParts {
   readonly session: Pick<BrokerSession, "publish" | "subscribe">;
   readonly namespace: string;
   readonly workerId: string;
   readonly group: string;
-  /** Tools whose calls the group takes, as the manifest is now. */
+  /** Present tools of the group. */
   tools(): Iterable<string>;
   readonly marks: MarkStore | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Announces until its owner disposes it. Calls do not depend on it: what fails is logged. */
+/** Announces until its disposal. Failures are logged, and concern no call. */
 export class GroupWatch implements AsyncDisposable {
   readonly #parts: GroupWatchParts;
   readonly #instance = randomUUID();
   readonly #stopped = new AbortController();
   readonly #conflicts: Conflicts;
   readonly #ended: Promise<void>;
-  /** The id of the store of the marks, once it is known. */
+  /** Id of the store of marks; undefined until its first read. */
   #store: string | undefined;
-  #heard: BrokerSubscription | undefined;
+  #subscription: BrokerSubscription | undefined;
   #reported: readonly string[] = [];
   #isFailing = false;
 
-  /** Starts at once. */
+  /** Starts announcing. */
   constructor(parts: GroupWatchParts) {
     this.#parts = parts;
     this.#conflicts = new Conflicts(parts.clock);
     this.#ended = this.#run(this.#stopped.signal);
   }
 
-  /** What makes calls run twice, as other workers announced; in words for an operator. */
+  /** Present conflicts, as messages for the operator. */
   get conflicts(): readonly string[] {
     return this.#conflicts.current;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort();
-    await this.#heard?.[Symbol.asyncDispose]();
+    await this.#subscription?.[Symbol.asyncDispose]();
     await this.#ended;
   }
 
@@ -86,23 +86,23 @@ export class GroupWatch implements AsyncDisposable {
     const { session, namespace, marks } = this.#parts;
     if (marks !== undefined) this.#store ??= await storeIdOf(marks, signal);
     const topic = workersTopic(namespace);
-    if (this.#heard === undefined) {
-      this.#heard = await session.subscribe(topic, signal);
-      void this.#listen(this.#heard);
+    if (this.#subscription === undefined) {
+      this.#subscription = await session.subscribe(topic, signal);
+      void this.#listen(this.#subscription);
     }
     const payload = encodeAnnouncement(this.#own());
     await session.publish({ topic, payload, timeToLiveSeconds: announceMs / 1000 }, signal);
   }
 
-  async #listen(heard: BrokerSubscription): Promise<void> {
-    for await (const { payload } of heard) {
+  async #listen(subscription: BrokerSubscription): Promise<void> {
+    for await (const { payload } of subscription) {
       const other = decodeAnnouncement(payload);
       if (other !== undefined) this.#compare(other);
     }
   }
 
   #compare(other: Announcement): void {
-    this.#conflicts.hear(this.#own(), other);
+    this.#conflicts.record(this.#own(), other);
     const { conflicts } = this;
     for (const conflict of conflicts) {
       if (this.#reported.includes(conflict)) continue;

@@ -1,26 +1,19 @@
 /**
- * Which tools of a manifest this worker can serve: calls of a tool whose package or file is missing
- * are answered why.
+ * Separates the available tools of a manifest from those with a missing package or file.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { Manifest, ToolEntry } from "./manifest.ts";
 
-/**
- * Says why a tool is not served, or undefined when it is. Asked one tool at a time. A rejection
- * counts as a reason.
- */
+/** Why a tool is not served; undefined when it is. A rejection counts as a reason. */
 export type AdmitTool = (
   tool: ToolEntry,
   signal: AbortSignal,
 ) => Promise<Refusal | undefined> | undefined;
 
 /**
- * The manifest without the tools that `admit` refuses, which become unavailable with the reason.
- *
- * What `served` serves by the same entry is not asked about again; what it refused is, so that
- * calling this again with the same manifest is the second try. Rejects only with the signal's
- * reason.
+ * The manifest; tools that `admit` refuses become unavailable with the reason. Tools that `served`
+ * serves by the same entry are not checked again. Rejects only with the signal's reason.
  */
 export async function withoutRefused(
   manifest: Manifest,

@@ -1,6 +1,5 @@
 /**
- * The manifest in force: loaded once, then following its file, keeping the last good one whatever
- * happens to the file.
+ * The manifest in force: the catalog follows the file, and keeps the last usable manifest.
  */
 import type { Clock } from "../support/clock.ts";
 import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
@@ -17,77 +16,58 @@ import {
 import { type ParsedManifest, parseManifest } from "./parse.ts";
 import { type FileState, readFileState, watchFile } from "./watch.ts";
 
-/**
- * Milliseconds between two tries of tools that were refused: an installed package does not change
- * the file.
- */
+/** Milliseconds between two checks of refused tools: a new package leaves the file unchanged. */
 export const recheckMs = 60_000;
 
-/** Where the catalog tells an operator what happened; a pino logger fits. */
+/** The catalog's log; a pino logger fits. */
 export type ManifestLog = EventLog<"info" | "warn" | "error">;
 
-/** What a catalog is opened with. */
+/** Options of {@link openCatalog}. */
 export interface CatalogOptions {
   readonly path: string;
-  /** Names of the sandbox profiles that exist. */
+  /** Names of all sandbox profiles. */
   readonly profileNames: readonly string[];
-  /** Queues that this worker consumes; every queue unless given. */
+  /** Queues that this worker consumes; all by default. */
   readonly queues?: readonly string[];
-  /** Which tools can be served here; all of them when absent. */
+  /** Checks the tools of this worker; all are available by default. */
   readonly admit?: AdmitTool;
   readonly log: ManifestLog;
   readonly clock: Clock;
-  /** Bounds the opening; afterwards the catalog lives until it is disposed of. */
+  /** Cancels the opening. */
   readonly signal: AbortSignal;
-  /**
-   * Milliseconds between looks at the file, for a new content to settle, and between tries of
-   * refused tools.
-   */
+  /** Milliseconds between polls, for a content to settle, and between checks of refused tools. */
   readonly intervals?: {
     readonly pollMs?: number;
     readonly settleMs?: number;
     readonly recheckMs?: number;
   };
-  /** Whether events of the file system make it look sooner. Default: true. */
+  /** Whether file events trigger a poll. Default: true. */
   readonly hints?: boolean;
 }
 
-/**
- * The tools to serve. It follows the manifest file; a file that cannot be used changes nothing
- * here.
- */
+/** The tools to serve, by the last usable manifest. */
 export interface ToolCatalog extends AsyncDisposable {
-  /** The last manifest that could be used; replaced as a whole, never changed. */
+  /** The last usable manifest, immutable. */
   readonly manifest: Manifest;
-  /** What is odd about its file and changes nothing: one line for each, with its place. */
+  /** Warnings of its file, one line each with its position. */
   readonly warnings: readonly string[];
 
   /**
-   * What changed since the catalog was opened, until it is disposed of. Every iteration starts
-   * there.
-   *
-   * Changes coalesce: each step leads from the manifest of the step before straight to the newest
-   * one, so a slow consumer is late but never behind. A consumer makes
-   * `answeredTools(change.manifest)` its desired set; then it does not matter that the first step
-   * may tell what it knows already. The catalog swaps first and tells afterwards: a call that still
-   * arrives for a removed tool finds nothing and is answered `TOOL_NOT_AVAILABLE`.
+   * Changes since the opening, until the disposal. They coalesce: each step leads to the newest
+   * manifest, and the first may repeat known tools. The manifest is replaced before its step.
    */
   readonly changes: AsyncIterable<ManifestChange>;
 
-  /**
-   * The entry of a served tool. Reads memory only, so asking can neither wait nor consume a change.
-   */
+  /** The entry of a served tool. */
   resolve(toolName: string): ToolEntry | undefined;
 
-  /** A tool of the manifest that is not served, with the reason. Reads memory only. */
+  /** A tool of the manifest that is not served, with the reason. */
   unavailable(toolName: string): UnavailableTool | undefined;
 }
 
 /**
- * Loads the manifest and follows its file.
- *
- * Throws ManifestError when the file cannot be used now: a worker does not start on a broken
- * manifest. Later only the log tells. Rejects with the signal's reason when it aborts.
+ * Loads the manifest and follows its file. Rejects with ManifestError for an unusable file, and
+ * with the signal's reason. Later errors are logged.
  *
  * | event                                          | level | facts                                    |
  * |------------------------------------------------|-------|------------------------------------------|
@@ -116,19 +96,16 @@ class FileCatalog implements ToolCatalog {
   readonly #options: CatalogOptions;
   readonly #opened: Manifest;
   readonly #closing = new AbortController();
-  /** Fulfils when the catalog is closed, rejects when it can follow the file no longer. */
+  /** Resolves when the catalog is closed, rejects when it cannot follow the file. */
   readonly #following: Promise<void>;
-  /** Everything in the file that is now, or was last, good. */
+  /** The last usable file. */
   #parsed: ParsedManifest;
-  /** The part of it that is served. */
+  /** The served part of it. */
   #manifest: Manifest;
-  /** Whether the file as it is now can be used. */
+  /** Whether the present file is usable. */
   #isUsable = true;
   #swapped = Promise.withResolvers<void>();
-  /**
-   * The end of the work in progress: a reload and a second try of refused tools must not overtake
-   * each other.
-   */
+  /** End of the running work: reloads and checks of refused tools run in sequence. */
   #busy: Promise<void> = Promise.resolve();
 
   constructor(
@@ -142,7 +119,7 @@ class FileCatalog implements ToolCatalog {
     this.#opened = manifest;
     this.#manifest = manifest;
     this.#following = this.#follow(known);
-    // A failure is told by the log and by `changes`.
+    // The log and `changes` report a failure.
     this.#following.catch(() => {});
   }
 

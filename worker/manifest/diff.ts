@@ -1,14 +1,11 @@
 /**
- * The difference between two manifests, as whoever holds subscriptions needs it.
+ * The difference between two manifests, for subscriptions.
  */
 import { isDeepStrictEqual } from "node:util";
 
 import { type Manifest, type ManifestChange, queuesOfTools } from "./manifest.ts";
 
-/**
- * What leads from `before` to `after`, or undefined when both answer calls of the same tools in the
- * same way.
- */
+/** The change from `before` to `after`; undefined when both answer the same calls alike. */
 export function diffManifests(before: Manifest, after: Manifest): ManifestChange | undefined {
   const added = [...after.tools.keys()].filter((name) => !before.tools.has(name)).sort();
   const removed = [...before.tools.keys()].filter((name) => !after.tools.has(name)).sort();

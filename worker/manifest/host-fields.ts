@@ -1,30 +1,24 @@
 /**
- * The fields of a tool that name parts of the host: `mounts` and `devices`. Whether the operator
- * allows them is not said here.
+ * The fields `mounts` and `devices` of a tool. `sandbox/host-access.ts` checks the permission.
  */
 import { z } from "zod";
 import { accepts, acceptsKeys, whenFineSoFar } from "../support/text/expectation.ts";
 import { isRecord } from "../support/json/yaml-document.ts";
 import type { ToolMount } from "./manifest.ts";
 
-/** Mounts, and devices, of one tool. */
+/** Largest number of mounts, and of devices, of one tool. */
 export const maxHostParts = 16;
 
 /** Longest path, in characters. */
 const maxPathLength = 1024;
 
-/**
- * What every sandbox has of its own: nothing of the host is put there, in its place, or above it.
- */
+/** Directories of each sandbox: no mount may cover, contain or lie in one. */
 const ownDirectories = [
   ...["/sandbox", "/tools", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"],
   ...["/proc", "/sys", "/dev", "/etc", "/run", "/tmp"],
 ];
 
-/**
- * What is in every sandbox's /dev, and what stands for the own terminal or descriptors of a
- * process.
- */
+/** Devices of each sandbox, and those of a process's terminal or descriptors. */
 const ownDevices =
   /^\/dev\/(?:null|zero|full|random|urandom|tty|console|ptmx|stdin|stdout|stderr|core|(?:pts|shm|fd|mqueue)\/.*)$/;
 
@@ -62,12 +56,12 @@ export const mountsField = z
   .max(maxHostParts, mountList)
   .superRefine(
     (value, context) => {
-      const places = value.map(placeOf);
-      for (const [index, place] of places.entries()) {
-        if (place === undefined) continue;
-        const problem = targetProblem(place.target, places.slice(0, index));
+      const targets = value.map(targetOf);
+      for (const [index, mount] of targets.entries()) {
+        if (mount === undefined) continue;
+        const problem = targetProblem(mount.target, targets.slice(0, index));
         if (problem === undefined) continue;
-        const { field } = place;
+        const { field } = mount;
         const message = field === "target" ? problem : `${problem}; give it a "target"`;
         context.addIssue({ code: "custom", path: [index, field], message });
       }
@@ -75,16 +69,14 @@ export const mountsField = z
     { when: ({ value }) => Array.isArray(value) && value.length <= maxHostParts },
   );
 
-/** Where a mount is to be inside, and which field says so. */
-interface Place {
+/** Path of a mount inside the sandbox, and its field. */
+interface MountTarget {
   readonly target: string;
   readonly field: "source" | "target";
 }
 
-/**
- * Undefined for a mount that names no usable place; what else may be wrong with it does not matter.
- */
-function placeOf(mount: unknown): Place | undefined {
+/** Undefined for a mount without a usable path. */
+function targetOf(mount: unknown): MountTarget | undefined {
   if (!isRecord(mount)) return undefined;
   const { source, target } = mount;
   const field = target === undefined || target === null ? "source" : "target";
@@ -92,13 +84,10 @@ function placeOf(mount: unknown): Place | undefined {
   return data === undefined ? undefined : { target: data, field };
 }
 
-/**
- * What is wrong with a target beside those before it: what is mounted read-only has no room for
- * another mount.
- */
+/** The problem of a target beside earlier ones: a read-only mount cannot contain another. */
 function targetProblem(
   target: string,
-  earlier: readonly (Place | undefined)[],
+  earlier: readonly (MountTarget | undefined)[],
 ): string | undefined {
   const quoted = JSON.stringify(target);
   if (ownDirectories.some((own) => overlap(own, target)))

@@ -1,5 +1,5 @@
 /**
- * What the tool manifest says, as the rest of the worker sees it (design document, section 6).
+ * The tool manifest (design document, section 6).
  */
 import { startKinds } from "../protocol/execution.ts";
 import type { NetworkMode } from "../protocol/operator-fields.ts";
@@ -10,13 +10,13 @@ import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 /** Languages a tool can be written in. */
 export type Runtime = "python" | "node";
 
-/** What a tool's module holds: a function, or a class whose instances run calls. */
+/** A function of a tool's module, or a class whose instances run calls. */
 export interface ToolCallable {
   readonly kind: "function" | "class";
   readonly name: string;
 }
 
-/** A file or directory of the host that a tool sees read-only. */
+/** A read-only mount of a file or directory of the host. */
 export interface ToolMount {
   /** Path on the host. */
   readonly source: string;
@@ -24,14 +24,11 @@ export interface ToolMount {
   readonly target: string;
 }
 
-/**
- * How an operator wants calls of a tool to come to their sandboxes: by one way and, where that
- * cannot be gone, cold, or by the best of them (`auto`).
- */
+/** Configured start mode of a tool: one mode with `cold` as fallback, or the best (`auto`). */
 export const startModes = ["auto", ...startKinds] as const;
 export type StartMode = (typeof startModes)[number];
 
-/** How many sandboxes of a tool wait for calls. */
+/** Bounds for the number of idle sandboxes of a tool. */
 export interface WarmBounds {
   readonly min: number;
   readonly max: number;
@@ -41,78 +38,64 @@ export interface WarmBounds {
 export interface ToolEntry {
   readonly name: string;
   readonly runtime: Runtime;
-  /**
-   * Python: import path of the tool's module. Node: path of its file below the tools' directory.
-   */
+  /** Python: import path of the module. Node: path of the file below the tools' directory. */
   readonly module: string;
   readonly callable: ToolCallable;
-  /** Package the tool needs, with its version constraint. */
+  /** Required package, with its version constraint. */
   readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
   readonly description: string | undefined;
-  /** Seconds the operator grants the tool, or undefined when the manifest does not say. */
+  /** Time limit in seconds; undefined for the default. */
   readonly timeoutSeconds: number | undefined;
-  /** Name of the profile the operator chose, or undefined when the manifest does not say. */
+  /** Name of the profile; undefined for the default. */
   readonly profile: string | undefined;
-  /** Bounds that hold for this tool in place of its profile's. */
+  /** Limits that replace the profile's. */
   readonly limits: Partial<Limits>;
-  /**
-   * Network that this tool has in place of its profile's, or undefined when the manifest does not
-   * say.
-   */
+  /** Network that replaces the profile's; undefined for the profile's. */
   readonly network: NetworkMode | undefined;
-  /** Whether the tool's own module is all that it sees of the directory of tools. */
+  /** Whether the tool sees only its own module of the directory of tools. */
   readonly isolate: boolean;
   readonly mounts: readonly ToolMount[];
-  /** Device files of the host that the tool may use, by their paths below /dev. */
+  /** Allowed device files of the host, by their paths below /dev. */
   readonly devices: readonly string[];
-  /**
-   * Whether a call that has started may be handed to another worker, by one that shuts down or
-   * cannot publish the answer.
-   */
+  /** Whether another worker may run a started call again, after a shutdown or a lost answer. */
   readonly idempotent: boolean;
-  /** The queue of the worker group in which its calls wait. */
+  /** The queue of its calls in the worker group. */
   readonly queue: string;
   readonly start: StartMode;
   readonly warm: WarmBounds;
-  /** Names of the worker's environment variables that this tool may see. */
+  /** Names of the worker's environment variables that the tool receives. */
   readonly env: readonly string[];
 }
 
 /** A tool of the file that is not served. */
 export interface UnavailableTool extends Refusal {
-  /**
-   * Undefined for a tool that other workers serve: another kind of worker, or those that consume
-   * its queue.
-   */
+  /** Undefined for a tool of other workers: of another kind, or consumers of its queue. */
   readonly entry: ToolEntry | undefined;
-  /** The queue of a tool that is left to other workers since they consume it. */
+  /** The queue of a tool that only other workers consume. */
   readonly queue?: string;
 }
 
-/** A manifest that parsed. */
+/** A parsed manifest. */
 export interface Manifest {
   /** SHA-256 of the file's bytes, hex. */
   readonly revision: string;
   /** The tools to serve, by name. */
   readonly tools: ReadonlyMap<string, ToolEntry>;
-  /** Tools that are in the file and not served, by name. Never in `tools` as well. */
+  /** The other tools of the file, by name. */
   readonly unavailable: ReadonlyMap<string, UnavailableTool>;
 }
 
-/**
- * What became of the served tools from one manifest to another: names, sorted. All three are empty
- * when only tools came or went that are not served.
- */
+/** Sorted names of served tools that changed between manifests; empty when only others did. */
 export interface ManifestChange {
   /** The manifest that the change leads to. */
   readonly manifest: Manifest;
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Served before and after, by an entry that differs. */
+  /** Served before and after, by different entries. */
   readonly changed: readonly string[];
 }
 
-/** The tools whose calls the worker subscribes to: it runs them, or answers why it cannot. */
+/** Tools that the worker subscribes to: it runs their calls, or answers with the reason. */
 export function answeredTools({ tools, unavailable }: Manifest): ReadonlyMap<string, ToolEntry> {
   const refused = [...unavailable].flatMap(([name, { entry }]) =>
     entry === undefined ? [] : [[name, entry] as const],
@@ -120,16 +103,13 @@ export function answeredTools({ tools, unavailable }: Manifest): ReadonlyMap<str
   return new Map([...tools, ...refused]);
 }
 
-/** The tools whose calls the worker takes, each with its queue. */
+/** Tools that the worker consumes, each with its queue. */
 export function queuesOfTools(manifest: Manifest): ReadonlyMap<string, string> {
   const tools = answeredTools(manifest).values();
   return new Map(Array.from(tools, ({ name, queue }) => [name, queue]));
 }
 
-/**
- * A manifest that cannot be used. `message` holds one line per problem: `FILE:LINE:COLUMN: tool
- * "x": field: …`.
- */
+/** An unusable manifest; one line per problem: `FILE:LINE:COLUMN: tool "x": field: …`. */
 export class ManifestError extends Error {
   readonly problems: readonly FileProblem[];
 

@@ -1,5 +1,5 @@
 /**
- * The text of a manifest file → Manifest, or every problem in it with line and column.
+ * Parses a manifest file to a Manifest, or to all of its problems with line and column.
  */
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
@@ -38,32 +38,26 @@ import {
   versionSchema,
 } from "./schema.ts";
 
-/** What a manifest is read with. */
+/** Options of {@link parseManifest}. */
 export interface ParseOptions {
-  /** The file's path; it only appears in messages. */
+  /** The file's path, for messages only. */
   readonly path: string;
-  /** Names of the sandbox profiles that exist. */
+  /** Names of all sandbox profiles. */
   readonly profileNames: readonly string[];
-  /**
-   * Queues that this worker consumes: it leaves tools of others to other workers. Every queue
-   * unless given.
-   */
+  /** Queues that this worker consumes; all by default. Tools of others are unavailable. */
   readonly queues?: readonly string[];
 }
 
-/** A manifest with what is odd about it: keys that are not used, most of all. */
+/** A manifest with its warnings, mostly about unused keys. */
 export interface ParsedManifest {
   readonly manifest: Manifest;
   readonly warnings: readonly FileProblem[];
 }
 
 /**
- * Reads a manifest. The whole file is good or none of it.
- *
- * An explicit `tools: {}` is a manifest of no tools; an empty file, or `tools:` with nothing after
- * it, is what a half-written file looks like and is refused. An entry that describes another
- * worker's kind of tool (`executable`) is listed as unavailable. Throws ManifestError with every
- * problem at once.
+ * Parses a manifest. `tools: {}` has no tools; an empty file or `tools:` may be half-written and is
+ * refused. A tool of another kind of worker (`executable`) is unavailable. Throws ManifestError
+ * with all problems.
  */
 export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedManifest {
   const reading = readDocument(bytes);
@@ -81,7 +75,7 @@ export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedM
   };
 }
 
-/** One walk through a document, in which everything that is wrong is gathered instead of thrown. */
+/** One walk through a document, which collects all problems. */
 class ManifestWalk {
   readonly tools = new Map<string, ToolEntry>();
   readonly unavailable = new Map<string, UnavailableTool>();
@@ -149,9 +143,7 @@ class ManifestWalk {
     } else this.tools.set(name, entry);
   }
 
-  /**
-   * A key that is nearly a known one is wrong: the tool would run without what its operator wrote.
-   */
+  /** A misspelt key is a problem: the tool would run without its setting. */
   #lookAtKeys(path: Path, map: Record<string, unknown>, known: readonly string[]): void {
     for (const key of Object.keys(map)) {
       if (known.includes(key)) continue;
@@ -171,10 +163,7 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/**
- * The key that makes the entry a tool of another worker, or undefined when it is (meant to be) one
- * of ours.
- */
+/** The key of a tool of another kind of worker; undefined for tools of this kind. */
 function foreignKindOf(fields: unknown): string | undefined {
   if (!isRecord(fields)) return undefined;
   if (!isAbsent(fields["function"]) || !isAbsent(fields["class_name"])) return undefined;
@@ -204,7 +193,7 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
   };
 }
 
-/** The schema has made sure that there is one of them; a class goes before a function. */
+/** The schema guarantees one of them; a class has precedence. */
 function toCallable({ function: name, class_name: className }: ToolFields): ToolCallable {
   return typeof className === "string"
     ? { kind: "class", name: className }

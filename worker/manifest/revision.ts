@@ -1,6 +1,5 @@
 /**
- * How a manifest is told from another: by its bytes, never by time stamps, which some file systems
- * round and some tools preserve.
+ * The revision of a manifest: a hash of its bytes. Some file systems round time stamps.
  */
 import { createHash } from "node:crypto";
 

@@ -1,6 +1,5 @@
 /**
- * What a manifest file may say (design document, sections 6 and 12): one schema for checking,
- * messages and editors.
+ * The schema of manifest files (design document, sections 6 and 12), for checks and editors.
  */
 import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
@@ -18,14 +17,14 @@ import { devicesField, mountsField } from "./host-fields.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./warm-field.ts";
 
-/** Tools in one manifest. Each is a subscription on the broker. */
+/** Largest number of tools in a manifest; each is a subscription on the broker. */
 export const maxTools = 1000;
-/** Environment variables one tool may see. */
+/** Largest number of environment variables of a tool. */
 export const maxEnvNames = 64;
 /** Longest version constraint, in characters. */
 const maxVersionLength = 200;
 
-/** Keys of other workers' manifests: harmless here, so that one file can serve both. */
+/** Keys of other kinds of workers, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
   "executable",
   "parameters",
@@ -37,16 +36,12 @@ export const foreignKeys: ReadonlySet<string> = new Set([
   "schema_refresh_seconds",
 ]);
 
-/**
- * Keys that describe a tool of no module; an entry without `function` and `class_name` may stand on
- * them alone.
- */
+/** Keys of tools without a module, which need neither `function` nor `class_name`. */
 export const foreignKinds = ["executable"] as const;
 
 /**
- * Variables that the sandbox sets itself, or that would change the interpreter or the loader in it:
- * `ld.so(8)`, `python(1)`, `node(1)`, OpenSSL's configuration (it loads engines), shells that tools
- * start.
+ * Variables that the sandbox sets, or that change interpreter, loader, OpenSSL or shells in it:
+ * `ld.so(8)`, `python(1)`, `node(1)`.
  */
 const reservedEnv =
   /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
@@ -71,7 +66,7 @@ const constraint = accepts(
 const seconds = accepts(`a number of seconds above 0 and at most ${maxTimeoutSeconds}`);
 const text = accepts("text");
 const envList = accepts(`a list of at most ${maxEnvNames} names of environment variables`);
-/** Never repeats what it found: the likely mistake is `NAME=value`. */
+/** Does not repeat the value: the likely mistake is `NAME=value`. */
 const envName = {
   error: () =>
     "expected the name of an environment variable (letters, digits and _), without value",
@@ -81,7 +76,7 @@ const envReserved = {
     `${describeValue(input)} cannot be passed on: it is set by the sandbox or changes how programs load in it`,
 };
 
-/** `version:` of the file; the only one, so that a file may leave it out. */
+/** `version:` of the file, optional since there is one only. */
 export const versionSchema = z
   .preprocess(
     unquoted,
@@ -89,7 +84,7 @@ export const versionSchema = z
   )
   .nullish();
 
-/** Where a Python tool is. One of `function` and `class_name` is given. */
+/** Module of a Python tool, with `function` or `class_name`. */
 function pythonShape() {
   return {
     runtime: z
@@ -125,7 +120,7 @@ function pythonShape() {
   };
 }
 
-/** Where a Node tool is. */
+/** Module of a Node tool. */
 function nodeShape() {
   return {
     runtime: z.literal("node", runtime).describe("Language of the tool."),
@@ -146,7 +141,7 @@ function nodeShape() {
   };
 }
 
-/** What holds for a tool in any language. An empty optional value (`env:`) counts as absent. */
+/** Fields of a tool in any language. An empty optional value (`env:`) counts as absent. */
 function commonShape(profile: ProfileSchema) {
   return {
     description: z.string(text).nullish().describe("What the tool does, for people and agents."),
@@ -201,7 +196,7 @@ function commonShape(profile: ProfileSchema) {
   };
 }
 
-/** Fields of one entry under `tools:` that passed. */
+/** Valid fields of one entry under `tools:`. */
 export type ToolFields =
   z.output<ReturnType<typeof pythonSchema>> | z.output<ReturnType<typeof nodeSchema>>;
 
@@ -211,13 +206,13 @@ export interface ToolSchemas {
   readonly node: ReturnType<typeof nodeSchema>;
 }
 
-/** The schemas of an entry, where `profileNames` are the sandbox profiles that exist. */
+/** The schemas of an entry; `profileNames` are all sandbox profiles. */
 export function toolSchemas(profileNames: readonly string[]): ToolSchemas {
   const what = `one of ${profileNames.join(", ")} (own ones come from SANDBOX_PROFILES_FILE)`;
   return schemasWith(z.enum(profileNames, accepts(what)));
 }
 
-/** What is accepted as the name of a profile. */
+/** Accepted names of a profile, in words. */
 type ProfileSchema = z.ZodType<string>;
 
 function schemasWith(profile: ProfileSchema): ToolSchemas {
@@ -242,10 +237,7 @@ function nodeSchema(profile: ProfileSchema) {
   return z.object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"));
 }
 
-/**
- * When a check of several fields is made: also when another field is wrong, so that every problem
- * is told at once.
- */
+/** Checks several fields even when another one is invalid, to report all problems. */
 function isObject({ value }: { value: unknown }): boolean {
   return typeof value === "object" && value !== null;
 }
@@ -255,8 +247,8 @@ function isGiven(value: unknown): boolean {
 }
 
 /**
- * JSON Schema (draft 2020-12) of the whole file, for editors, with the names of the sandbox
- * profiles to offer. It accepts others too: a worker can have profiles of its own.
+ * JSON Schema (draft 2020-12) of the file, for editors. It offers the names of the sandbox
+ * profiles, and accepts others.
  */
 export function manifestJsonSchema(profileNames: readonly string[]): object {
   const { python, node } = schemasWith(z.union([z.enum(profileNames), entryNameSchema]));

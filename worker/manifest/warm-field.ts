@@ -1,5 +1,5 @@
 /**
- * The field `warm` of a tool: how many of its sandboxes wait for calls.
+ * The field `warm` of a tool: bounds for the number of idle sandboxes.
  */
 import { z } from "zod";
 import {
@@ -11,9 +11,9 @@ import {
 } from "../support/text/expectation.ts";
 import type { WarmBounds } from "./manifest.ts";
 
-/** Sandboxes of one tool that may wait at once. */
+/** Largest number of idle sandboxes of one tool. */
 export const maxWarm = 64;
-/** What holds where the manifest does not say. */
+/** Default bounds. */
 export const defaultWarm: WarmBounds = { min: 0, max: 16 };
 
 const count = accepts(`a whole number from 0 to ${maxWarm}`);
@@ -37,7 +37,7 @@ export const warmField = z
     context.addIssue({ code: "custom", path: ["min"], message });
   }, whenFineSoFar);
 
-/** The bounds that a field which passed stands for. */
+/** The bounds of a valid field. */
 export function toWarmBounds(field: z.output<typeof warmField> | null | undefined): WarmBounds {
   const min = field?.min ?? Math.min(defaultWarm.min, field?.max ?? maxWarm);
   return { min, max: field?.max ?? Math.max(defaultWarm.max, min) };

@@ -1,29 +1,27 @@
 /**
- * Looks at a directory tree of the host: who can read it, and whether it is still what it was.
+ * Examines a directory tree of the host: whether other users can read it, and its fingerprint.
  */
 import { createHash } from "node:crypto";
 import { lstat, readdir } from "node:fs/promises";
-import { othersPass, othersRead } from "./reach.ts";
+import { othersPass, othersRead } from "./path-permissions.ts";
 import { SandboxError } from "./sandbox.ts";
 
-/** Entries of one tree that are looked at. */
+/** Largest number of entries of a tree. */
 const maxEntries = 100_000;
-/**
- * Entries looked at at once. Node has four threads for files; the rest of them keeps these busy.
- */
+/** Concurrent lstat calls. Node has four threads for files; the others keep these busy. */
 const concurrency = 64;
 
-/** What a look at a tree found. */
+/** The result for a tree. */
 export interface Tree {
-  /** Whether another user can read all of it. */
+  /** Whether other users can read each entry. */
   readonly isReadable: boolean;
-  /** Changes whenever an entry appears, goes, or is written. */
+  /** Changes when an entry is created, removed or written. */
   readonly fingerprint: string;
 }
 
 /**
- * Looks at every entry of a tree, following no link below `directory`.
- * Throws SandboxError for a tree of more than 100,000 entries, else the system's error.
+ * Examines each entry of a tree; follows no link below `directory`.
+ * Rejects with SandboxError for more than 100,000 entries, otherwise with the system's error.
  */
 export async function examineTree(directory: string): Promise<Tree> {
   const hash = createHash("sha256");
@@ -46,9 +44,9 @@ export async function examineTree(directory: string): Promise<Tree> {
 
 interface Entry {
   readonly isReadable: boolean;
-  /** What changes with the entry. */
+  /** Changes with the entry. */
   readonly traits: string;
-  /** Paths in it when it is a directory, sorted. */
+  /** Sorted paths of a directory's entries. */
   readonly below: readonly string[];
 }
 

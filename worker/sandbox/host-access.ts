@@ -1,40 +1,36 @@
 /**
- * The parts of the host that the operator allows tools to have: which they are, and whether one
- * that a tool asks for is among them now.
+ * Grants tools the mounts and devices of the host that the operator allows.
  */
 import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Refusal } from "../protocol/refusal.ts";
-import { firstPrivateDirectory } from "./reach.ts";
+import { firstPrivateDirectory } from "./path-permissions.ts";
 import type { Device, ReadOnlyMount } from "./sandbox.ts";
 
-/** What the operator allows. */
+/** The operator's settings. */
 export interface HostAccessOptions {
-  /** Files and directories that tools may have mounted, with what lies below them. */
+  /** Files and directories that tools may mount, with their descendants. */
   readonly allowedMounts: readonly string[];
-  /** Device files, or directories of such. */
+  /** Device files, or directories of them. */
   readonly allowedDevices: readonly string[];
   /** Whether sandboxes run as another user than the worker. */
   readonly isForeign: boolean;
 }
 
-/** What a tool asks for. */
+/** The host parts that a tool requests. */
 export interface HostParts {
   readonly mounts: readonly ReadOnlyMount[];
   readonly devices: readonly string[];
 }
 
-/** The same as it is on the host now: each source is a path without links that is allowed. */
+/** Granted parts: each source is an allowed path without links. */
 export interface GrantedParts {
   readonly mounts: readonly ReadOnlyMount[];
   readonly devices: readonly Device[];
 }
 
-/**
- * Something that a tool asks for and cannot have. Its message names paths of the host: for the log
- * only.
- */
+/** A refused request. Its message names paths of the host, for the log only. */
 export class NotGrantedError extends Error {
   override readonly name = "NotGrantedError";
   readonly publicReason: string;
@@ -45,19 +41,19 @@ export class NotGrantedError extends Error {
   }
 }
 
-/** How one kind of part is allowed. */
+/** Rule for one kind of part. */
 interface Rule {
   readonly allowed: readonly string[];
-  /** Variable that holds the list. */
+  /** Variable with the list. */
   readonly variable: string;
-  /** What callers are told of it. */
+  /** Public words for the part. */
   readonly part: string;
-  /** What it has to be. */
+  /** Required type of file. */
   readonly kind: string;
   isKind(stats: Stats): boolean;
 }
 
-/** Says what of the host a tool may have. */
+/** Grants and refuses requests of tools. */
 export class HostAccess {
   readonly #mounts: Rule;
   readonly #devices: Rule;
@@ -81,10 +77,7 @@ export class HostAccess {
     this.#isForeign = isForeign;
   }
 
-  /**
-   * What a tool asks for, looked up now: a link may lead somewhere else than it did for the last
-   * call. Throws NotGrantedError.
-   */
+  /** Resolves a request for one call, since links may change. Throws NotGrantedError. */
   async grant({ mounts, devices }: HostParts): Promise<GrantedParts> {
     return {
       mounts: await Promise.all(
@@ -99,7 +92,7 @@ export class HostAccess {
     };
   }
 
-  /** Why a tool cannot have what it asks for, or undefined when it can. */
+  /** The refusal of a request; undefined when it is granted. */
   async refuse(parts: HostParts): Promise<Refusal | undefined> {
     try {
       await this.grant(parts);
@@ -112,7 +105,7 @@ export class HostAccess {
     }
   }
 
-  /** The real path of what is at `path`, when the rule allows it. */
+  /** The real path, when the rule allows it. */
   async #resolve(path: string, rule: Rule): Promise<string> {
     const { part, variable, kind } = rule;
     const real = await realPathOf(path);
@@ -145,7 +138,7 @@ async function isAllowed(real: string, allowed: readonly string[]): Promise<bool
   return false;
 }
 
-/** Undefined for what is not there, or cannot be looked at. */
+/** Undefined for a path that is absent or inaccessible. */
 function realPathOf(path: string): Promise<string | undefined> {
   return realpath(path).catch(() => undefined);
 }

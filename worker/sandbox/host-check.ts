@@ -1,9 +1,8 @@
 /**
- * What a host has to allow for sandboxes to hold, check by check, and the least that an operator
- * asks for.
+ * Checks of a host: the features that sandboxes need, and the operator's minimum.
  */
 
-/** Every check, in the order in which they are told. */
+/** All checks, in the order of reports. */
 export const checkNames = [
   "user-namespaces",
   "nested-namespaces",
@@ -35,23 +34,20 @@ export const checkNames = [
  */
 export type CheckName = (typeof checkNames)[number];
 
-/** `partly`: some of it holds; the finding says what. Only `held` meets a minimum. */
+/** `partly`: the finding names the part that holds. Only `held` meets a minimum. */
 export type CheckState = "held" | "partly" | "missing";
 
-/** What one check found. */
+/** The result of one check. */
 export interface HostCheck {
   readonly name: CheckName;
   readonly state: CheckState;
-  /** What was found, in plain words. It may name host paths. */
+  /** The finding, in plain words. It may name host paths. */
   readonly finding: string;
-  /**
-   * Which option of kernel, container or Kubernetes is missing and how to give it; undefined when
-   * it is held.
-   */
+  /** The missing option of kernel, container or Kubernetes; undefined when the check is held. */
   readonly remedy: string | undefined;
 }
 
-/** What an examination of a host found. */
+/** The result of an examination. */
 export interface HostExamination {
   /** One line: technology and version. */
   readonly technology: string;
@@ -59,26 +55,20 @@ export interface HostExamination {
   readonly checks: readonly HostCheck[];
 }
 
-/**
- * Checks that are not asked for unless by name: few containers and services give control groups or
- * a new /proc.
- */
+/** Optional checks: few containers and services have control groups or a new /proc. */
 const extras: readonly CheckName[] = ["fresh-proc", "cgroups"];
 
-/** What is asked of a host unless the operator says otherwise. */
+/** Minimum of a host by default. */
 export const defaultMinimum: readonly CheckName[] = checkNames.filter(
   (name) => !extras.includes(name),
 );
 
-/**
- * The checks that a worker with this minimum requires, in their order. It never does without user
- * namespaces.
- */
+/** Required checks for this minimum; user namespaces are always required. */
 export function requiredChecks(minimum: readonly CheckName[]): readonly CheckName[] {
   return checkNames.filter((name) => name === "user-namespaces" || minimum.includes(name));
 }
 
-/** What is required with this minimum and not held, in the order of `checks`. */
+/** Required checks that are not held, in the order of `checks`. */
 export function unmetChecks(
   checks: readonly HostCheck[],
   minimum: readonly CheckName[],
@@ -87,28 +77,25 @@ export function unmetChecks(
   return checks.filter(({ name, state }) => state !== "held" && required.includes(name));
 }
 
-/** A check as machines are told of it; docs/doctor.md documents the members. */
-export interface ToldCheck extends Omit<HostCheck, "remedy"> {
-  /** Whether a worker with this minimum does not start without. */
+/** A check in JSON; docs/doctor.md documents the members. */
+export interface ReportedCheck extends Omit<HostCheck, "remedy"> {
+  /** Whether a worker with this minimum requires it. */
   readonly required: boolean;
   readonly remedy: string | null;
 }
 
-/** Checks for machines: for the doctor, and for a worker's own findings. */
-export function toldChecks(
+/** Checks in JSON, for the doctor and for a worker's health. */
+export function reportedChecks(
   checks: readonly HostCheck[],
   minimum: readonly CheckName[],
-): readonly ToldCheck[] {
+): readonly ReportedCheck[] {
   const required = requiredChecks(minimum);
   return checks.map(({ name, state, finding, remedy = null }) => {
     return { name, state, required: required.includes(name), finding, remedy };
   });
 }
 
-/**
- * Checks that are not held as lines of text, each with its remedy; what could not be tried comes
- * last, by name.
- */
+/** Failed checks as lines of text, each with its remedy; names of untried ones come last. */
 export function describeChecks(checks: readonly HostCheck[]): string {
   const explained = checks.filter(({ remedy }) => remedy !== undefined);
   const others = checks.filter(({ remedy }) => remedy === undefined).map(({ name }) => name);

@@ -1,11 +1,10 @@
 /**
- * Ends sandboxes whose worker is dead.
+ * Ends sandboxes of dead workers.
  *
- * bubblewrap is to die with its parent, and the sandbox's first process with bubblewrap. But each
- * asks for that some milliseconds after it was born, and the kernel grants it only from then on; a
- * worker that is killed meanwhile leaves a sandbox that goes on, or a process that waits for ever
- * to be let go. So every bubblewrap bears a mark of its worker on its command line, and a small
- * process beside the worker outlives it and kills whoever bears the mark.
+ * bubblewrap dies with its parent, and the sandbox's first process with bubblewrap, but only some
+ * milliseconds after their start. A worker that is killed meanwhile leaves an orphan. So each
+ * bubblewrap has its worker's owner tag on the command line. A guard beside the worker outlives it,
+ * and kills the processes with the tag.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,50 +12,42 @@ import { once } from "node:events";
 import type { Clock } from "../support/clock.ts";
 import { SandboxError } from "./sandbox.ts";
 
-/**
- * The shell takes 2 MB, where another Node would take 45. What it needs is built in, but for
- * sleep(1).
- */
+/** The shell takes 2 MB, another Node 45. The script needs built-ins and sleep(1). */
 const shell = "/bin/sh";
 
-/** Seconds between two looks at all processes. */
-const lookSeconds = 0.05;
-/** Looks after which those that are still there are given up. */
-const maxLooks = 100;
-/**
- * Looks in a row that find nobody before a guard leaves: what its worker did last may just be
- * beginning.
- */
-const quietLooksOfGuard = 10;
-/** Least milliseconds between two starts of a guard in place of a lost one. */
+/** Seconds between two scans of all processes. */
+const scanSeconds = 0.05;
+/** Scans until the guard fails. */
+const maxScans = 100;
+/** Consecutive scans without a match before a guard ends: the worker's last start may be late. */
+const quietScansOfGuard = 10;
+/** Least milliseconds between two restarts of a lost guard. */
 const restartPauseMs = 10_000;
 
-/** An option that bubblewrap gets for its word alone: no variable is called like that. */
-const markOption = "--unsetenv";
+/** The bubblewrap option before the tag; no variable has such a name. */
+const tagOption = "--unsetenv";
 
 /**
- * What the shell does: waits for the end of its input, which comes with the worker's. Then it kills
- * whoever bears the mark until it finds nobody, so many times in a row, and exits with 1 when
- * somebody stays. It reads and kills in one breath, so that no other process can have got the
- * number meanwhile. Command lines lose their NULs as they are read. Where nothing bears a mark, who
- * works in a directory of the worker's counts as well.
+ * Waits for the end of its input, which the worker holds open. Then it scans, and kills processes
+ * with the tag $1 or a current directory directly in $3, until $2 consecutive scans find none.
+ * Reading drops the NULs of command lines.
  */
 const script = `
 exec 2> /dev/null
 trap '' HUP INT TERM
 read -r end
-looks=0
+scans=0
 quiet=0
 while [ "$quiet" -lt "$2" ]; do
-  [ "$looks" -lt ${maxLooks} ] || exit 1
-  [ "$looks" -eq 0 ] || sleep ${lookSeconds}
-  looks=$((looks + 1))
+  [ "$scans" -lt ${maxScans} ] || exit 1
+  [ "$scans" -eq 0 ] || sleep ${scanSeconds}
+  scans=$((scans + 1))
   quiet=$((quiet + 1))
   for process in /proc/[0-9]*; do
     line=
     read -r line < "$process/cmdline"
     case "$line" in
-      *"${markOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
+      *"${tagOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
     esac
     if [ -n "$3" ] && [ "$process/cwd/.." -ef "$3" ]; then
       quiet=0
@@ -66,40 +57,35 @@ while [ "$quiet" -lt "$2" ]; do
 done
 `;
 
-/**
- * The mark of a worker, by the name of its directory. Everybody on the host can read command lines,
- * so the name cannot be told from it.
- */
-export function sandboxMark(workerName: string): string {
+/** Owner tag of a worker: a hash of its directory's name, since command lines are public. */
+export function ownerTag(workerName: string): string {
   const digest = createHash("sha256").update(workerName).digest("hex");
   return `str-sandbox-${digest.slice(0, 24)}`;
 }
 
-/** The options by which a bubblewrap bears a mark, to be the first on its command line. */
-export function markOptions(mark: string): readonly string[] {
-  return [markOption, mark];
+/** The first options of a bubblewrap with this tag. */
+export function ownerTagOptions(tag: string): readonly string[] {
+  return [tagOption, tag];
 }
 
 /**
- * Starts the process that kills whoever bears the mark as soon as this process is dead, and another
- * one whenever it ends before. The caller disposes it after its last sandbox is gone. Throws
- * SandboxError when the first one cannot be started.
+ * Starts a guard that kills tagged processes after this process is dead, and restarts a lost one.
+ * The caller disposes it after the last sandbox. Rejects with SandboxError when none starts.
  *
- * @param onLost told each time that the guard has ended or another one cannot be started; it must
- *   not throw
- * @param root kill, too, whose current directory lies directly in this one
+ * @param onLost called for each lost guard and each failed restart; must not throw
+ * @param root also kill processes with a current directory directly in this one
  */
 export async function guardOrphans(
-  mark: string,
+  tag: string,
   clock: Pick<Clock, "monotonicMs" | "sleep">,
   onLost: (error: SandboxError) => void,
   root = "",
 ): Promise<AsyncDisposable> {
-  const startOne = (): Promise<ChildProcess> => start(mark, quietLooksOfGuard, root);
-  return new Guard(startOne, clock, onLost, await startOne());
+  const startOne = (): Promise<ChildProcess> => start(tag, quietScansOfGuard, root);
+  return new OrphanGuard(startOne, clock, onLost, await startOne());
 }
 
-class Guard implements AsyncDisposable {
+class OrphanGuard implements AsyncDisposable {
   readonly #startOne: () => Promise<ChildProcess>;
   readonly #clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly #onLost: (error: SandboxError) => void;
@@ -136,15 +122,12 @@ class Guard implements AsyncDisposable {
       const { signalCode, exitCode } = this.#child;
       this.#onLost(new SandboxError(`the guard ended with ${signalCode ?? exitCode}`));
       while (!(await this.#restart())) if (signal.aborted) return;
-      // It may have been asked to stop while the new one was being started.
+      // A disposal during the restart has killed the former guard only.
       if (signal.aborted) this.#child.kill("SIGKILL");
     }
   }
 
-  /**
-   * Starts another one when it is time to. False when that is not possible, or the guard is to
-   * stop.
-   */
+  /** Restarts the guard after a pause; false after a failure or the disposal. */
   async #restart(): Promise<boolean> {
     const pauseMs = this.#restartedAtMs + restartPauseMs - this.#clock.monotonicMs();
     try {
@@ -159,23 +142,23 @@ class Guard implements AsyncDisposable {
   }
 }
 
-/** Kills whoever bears the mark, now. Rejects when somebody stays. */
-export async function endOrphans(mark: string): Promise<void> {
-  const child = await start(mark, 1, "");
+/** Kills the processes with the tag. Rejects when one survives. */
+export async function endOrphans(tag: string): Promise<void> {
+  const child = await start(tag, 1, "");
   child.stdin?.end();
   if ((await exitCodeOf(child)) !== 0)
     throw new SandboxError("a sandbox of a dead worker cannot be ended");
 }
 
-/** In a session of its own, so that what a terminal sends to the worker does not reach it. */
-async function start(mark: string, quietLooks: number, root: string): Promise<ChildProcess> {
-  const child = spawn(shell, ["-c", script, "str-orphans", mark, String(quietLooks), root], {
+/** Starts the script in a new session, out of reach of a terminal's signals. */
+async function start(tag: string, quietScans: number, root: string): Promise<ChildProcess> {
+  const child = spawn(shell, ["-c", script, "str-orphans", tag, String(quietScans), root], {
     cwd: "/",
     env: {},
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // It may be killed before it is told anything.
+  // The script may die before a write.
   child.stdin?.on("error", () => undefined);
   try {
     await once(child, "spawn");

@@ -7,10 +7,7 @@
 import type { Limits } from "../protocol/resource-limits.ts";
 import type { MemoryBound } from "./sandbox.ts";
 
-/**
- * The hard limits that the worker itself runs under; `Infinity` where there is none. See
- * proc_pid_limits(5).
- */
+/** The worker's own hard limits; `Infinity` for none. See proc_pid_limits(5). */
 export type HardLimits = Readonly<Record<RlimitName | FixedLimitName, number>>;
 
 /** Our limits that are rlimits, with their prlimit(1) option and their row in /proc/self/limits. */
@@ -32,10 +29,8 @@ export function resourceOf(name: RlimitName): string {
 }
 
 /**
- * Rlimits that are the same for every profile, by prlimit(1)'s names: with those that the worker
- * has inherited a tool could hold memory that no total counts, or put itself before others. See
- * getrlimit(2), by which RLIMIT_LOCKS bounds nothing, and RLIMIT_RTTIME nothing without
- * RLIMIT_RTPRIO.
+ * Rlimits of every profile, by prlimit(1)'s names. The worker's own would let a tool hold uncounted
+ * memory, or raise its priority. RLIMIT_LOCKS bounds nothing; see getrlimit(2).
  */
 export const fixedLimits = {
   core: { bound: 0, row: "Max core file size" },
@@ -43,20 +38,14 @@ export const fixedLimits = {
   msgqueue: { bound: 0, row: "Max msgqueue size" },
   /** Queued signals and POSIX timers, of all processes of the sandbox; some hundred bytes each. */
   sigpending: { bound: 1024, row: "Max pending signals" },
-  /**
-   * Bytes of each process that stay in memory whatever happens, also of mapped files; enough for
-   * keys of ciphers.
-   */
+  /** Locked bytes of each process, also of mapped files; enough for keys of ciphers. */
   memlock: { bound: 64 * 1024, row: "Max locked memory" },
   /** Real-time priority, and 20 minus the nice value, that a process may give itself. */
   rtprio: { bound: 0, row: "Max realtime priority" },
   nice: { bound: 0, row: "Max nice priority" },
 } as const;
 
-/**
- * Seconds of processor time between the signal that says the limit is reached, which ends who does
- * not handle it, and the kill: so it can be told from other kills.
- */
+/** Seconds of processor time between SIGXCPU and the kill, which tells it from other kills. */
 const cpuGraceSeconds = 1;
 
 type FixedLimitName = keyof typeof fixedLimits;
@@ -76,7 +65,7 @@ export function parseHardLimits(procSelfLimits: string): HardLimits {
   return Object.fromEntries(facts.map(([name, fact]) => [name, hardLimit(fact)])) as HardLimits;
 }
 
-/** The limits with those that are really set: none of the worker's own is lifted. */
+/** The limits, clamped to the worker's hard limits. */
 export function clampLimits(limits: Limits, hard: HardLimits): Limits {
   const set = rlimitNames.map((name) => [name, Math.min(limits[name], hard[name])] as const);
   return { ...limits, ...(Object.fromEntries(set) as Partial<Limits>) };
@@ -91,12 +80,10 @@ export interface Rlimit {
 }
 
 /**
- * What a command is put under for `limits`, soft and hard alike but for processor time, clamped to
- * the current hard limits: a tighter limit of the worker's own stays, and never makes a call fail.
- * A limit of `Infinity` leaves the worker's own. Those of {@link fixedLimits} are set besides.
+ * Rlimits for `limits` and {@link fixedLimits}, soft and hard alike but for processor time. The
+ * worker's hard limits clamp them, so that a tighter one fails no call. `Infinity` sets none.
  *
- * @param memoryBound whether the limit of memory is one of them; without it `limits.memoryBytes` is
- *   left out
+ * @param memoryBound `limits.memoryBytes` counts only with `address-space`
  */
 export function rlimitsFor(
   limits: Limits,
@@ -121,9 +108,9 @@ export function rlimitsFor(
 }
 
 /**
- * The prefix that puts a command under {@link rlimitsFor}.
+ * The command prefix that sets {@link rlimitsFor}.
  *
- * @param kind `soft` leaves the hard limits, so that the command can lift what it was put under
+ * @param kind `soft` leaves the hard limits, so that the command can lift its limits
  */
 export function limitPrefix(
   limits: Limits,
@@ -141,33 +128,31 @@ export function limitPrefix(
 }
 
 /**
- * Those of the CPUs that the worker may use, `limits.cpus` of them, that the `turn`th sandbox is
- * placed on, so that concurrent calls spread. Empty where there are no more CPUs than that, and so
- * nothing to bound.
+ * CPUs for the sandbox of this number: `limits.cpus` of the worker's, so that concurrent calls
+ * spread. Empty where the worker has no more CPUs than that.
  */
 export function cpusFor(
   limits: Limits,
   cpuIds: readonly number[],
-  turn: number,
+  number: number,
 ): readonly number[] {
   if (cpuIds.length <= limits.cpus) return [];
   return Array.from({ length: limits.cpus }, (_, index) => {
-    const place = (turn * limits.cpus + index) % cpuIds.length;
-    return cpuIds[place] ?? 0;
+    const position = (number * limits.cpus + index) % cpuIds.length;
+    return cpuIds[position] ?? 0;
   });
 }
 
 /**
- * The prefix that places a command on {@link cpusFor}. A process can undo it, but not where the
- * system-call filter refuses `sched_setaffinity`: so it goes before the program that sets the
- * filter.
+ * The command prefix that places a command on {@link cpusFor}. It precedes the program that sets
+ * the system-call filter, which refuses `sched_setaffinity`.
  */
 export function placement(
   limits: Limits,
   cpuIds: readonly number[],
-  turn: number,
+  number: number,
 ): readonly string[] {
-  const cpus = cpusFor(limits, cpuIds, turn);
+  const cpus = cpusFor(limits, cpuIds, number);
   return cpus.length === 0 ? [] : ["/usr/bin/taskset", "--cpu-list", cpus.join(",")];
 }
 
@@ -183,7 +168,7 @@ export function parseCpuList(list: string): readonly number[] {
     });
 }
 
-/** The limits of a profile that the worker's own hard limits make tighter than the profile says. */
+/** Names of the limits that exceed the worker's hard limits. */
 export function clampedLimits(limits: Limits, hard: HardLimits): readonly RlimitName[] {
   return rlimitNames.filter((name) => hard[name] < limits[name]);
 }

@@ -1,9 +1,8 @@
 /**
- * Makes directories of the host mountable for sandboxes that run as another user than the worker.
+ * Shares directories of the host with sandboxes that run as another user than the worker.
  *
- * With a sandbox uid of its own, bubblewrap can bind only what that uid can reach; below a private
- * directory (mode 0700) that is nothing. Such directories are copied to a place it can reach, and
- * copied again when they changed.
+ * bubblewrap binds only paths that this user can pass, and so none below a private directory (mode
+ * 0700). Such a directory is copied to a passable path, again after each change.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, realpath } from "node:fs/promises";
@@ -12,21 +11,18 @@ import { promisify } from "node:util";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import { examineTree } from "./examine-tree.ts";
-import { firstPrivateDirectory } from "./reach.ts";
+import { firstPrivateDirectory } from "./path-permissions.ts";
 import { SandboxError, type SharedDirectory } from "./sandbox.ts";
 import { TreeRemover } from "./work/tree-remover.ts";
 
 const run = promisify(execFile);
 
-/** Milliseconds a copy may take; an interpreter has some hundred megabytes. */
+/** Time limit of a copy in milliseconds; an interpreter has some hundred megabytes. */
 const copyTimeoutMs = 300_000;
-/** Milliseconds for which a directory that others could read counts as one that they can. */
+/** Milliseconds until a readable directory is checked again. */
 const recheckMs = 1_000;
-/**
- * Pause after a look in the background, in lengths of that look: a large tree is looked at less
- * often.
- */
-const pausePerLook = 9;
+/** Pause after a background check, in durations of that check: large trees are checked less. */
+const pausePerCheck = 9;
 
 /** One copy, with the calls that use it. */
 interface Copy {
@@ -36,30 +32,25 @@ interface Copy {
   isCurrent: boolean;
 }
 
-/**
- * A look that has not started yet; whoever asks until then shares it, since it will see what was
- * written before.
- */
-interface WaitingLook {
-  /** Calls that will use the copy that it finds or makes. */
-  askers: number;
+/** A check that has not started; callers share it, since it sees all earlier writes. */
+interface QueuedCheck {
+  /** Calls that will use its copy. */
+  callers: number;
 }
 
-/** A directory that was asked for. */
+/** A shared directory. */
 interface Source {
   readonly directory: string;
-  /** As what sandboxes mount it; undefined until it was looked at. */
+  /** The mounted form; undefined before the first check. */
   form: Copy | "reachable" | undefined;
-  /** When a reachable directory is to be looked at again, on the monotonic clock. */
+  /** Time of the next check of a reachable directory, on the monotonic clock. */
   recheckAtMs: number;
-  /** The last look that was asked for, be it waiting, under way or done: looks take turns. */
-  lastLook: Promise<Copy | undefined>;
-  waitingLook: WaitingLook | undefined;
+  /** The last requested check, in any state; checks run in sequence. */
+  lastCheck: Promise<Copy | undefined>;
+  queuedCheck: QueuedCheck | undefined;
 }
 
-/**
- * Directories as sandboxes can mount them. Its owner disposes it after the last sandbox is gone.
- */
+/** Mountable directories. Its owner disposes it after the last sandbox. */
 export class SharedDirectories implements AsyncDisposable {
   readonly #base: string;
   readonly #isForeign: boolean;
@@ -69,9 +60,8 @@ export class SharedDirectories implements AsyncDisposable {
   readonly #sources = new Map<string, Source>();
 
   /**
-   * @param base directory for copies; the sandbox's uid can pass it
-   * @param uid host uid of sandboxes, or undefined when it is the worker's own, which reaches
-   *   everything it needs
+   * @param base directory for copies; the sandboxes' uid can pass it
+   * @param uid host uid of sandboxes, or undefined for the worker's own, which needs no copies
    */
   constructor(
     base: string,
@@ -86,10 +76,8 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   /**
-   * A source to mount for `directory`, which may also be a file, with its present content. The
-   * caller disposes it after the sandbox is gone. A directory that sandboxes could reach when it
-   * was last looked at is given without another look; when that was a while ago, one is made for
-   * the calls to come.
+   * A mount source for a directory or file with its present content. The caller disposes it after
+   * the sandbox. A reachable directory is returned as it is; a due check runs in the background.
    */
   async share(directory: string): Promise<SharedDirectory> {
     if (!this.#isForeign) return asItIs(directory);
@@ -98,8 +86,8 @@ export class SharedDirectories implements AsyncDisposable {
       this.#recheck(source);
       return asItIs(directory);
     }
-    this.#requestLook(source).askers++;
-    const copy = await source.lastLook.catch((error: unknown) => {
+    this.#requestCheck(source).callers++;
+    const copy = await source.lastCheck.catch((error: unknown) => {
       if (error instanceof SandboxError) throw error;
       throw new SandboxError(`cannot share ${directory}`, { cause: error });
     });
@@ -114,7 +102,7 @@ export class SharedDirectories implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled([...this.#sources.values()].map(({ lastLook }) => lastLook));
+    await Promise.allSettled([...this.#sources.values()].map(({ lastCheck }) => lastCheck));
     await this.#remover.remove(this.#base);
   }
 
@@ -125,55 +113,52 @@ export class SharedDirectories implements AsyncDisposable {
         directory,
         form: undefined,
         recheckAtMs: Infinity,
-        lastLook: Promise.resolve(undefined),
-        waitingLook: undefined,
+        lastCheck: Promise.resolve(undefined),
+        queuedCheck: undefined,
       };
       this.#sources.set(directory, source);
     }
     return source;
   }
 
-  /** Has a reachable directory looked at in the background when its time has come. */
+  /** Checks a reachable directory in the background when a check is due. */
   #recheck(source: Source): void {
     if (this.#clock.monotonicMs() < source.recheckAtMs) return;
-    // The end of the look sets the time of the next.
+    // The end of the check sets the time of the next.
     source.recheckAtMs = Infinity;
-    this.#requestLook(source);
-    // Calls still get the directory as it is: when it cannot be looked at, their sandboxes say why.
-    source.lastLook.catch(() => undefined);
+    this.#requestCheck(source);
+    // Calls still get the directory; their sandboxes report an error of it.
+    source.lastCheck.catch(() => undefined);
   }
 
-  /**
-   * The look that begins when the one under way is over, which may be at once; `lastLook` is its
-   * result.
-   */
-  #requestLook(source: Source): WaitingLook {
-    if (source.waitingLook !== undefined) return source.waitingLook;
-    const look: WaitingLook = { askers: 0 };
-    source.waitingLook = look;
-    source.lastLook = source.lastLook
+  /** Queues a check after the running one; `lastCheck` is its result. */
+  #requestCheck(source: Source): QueuedCheck {
+    if (source.queuedCheck !== undefined) return source.queuedCheck;
+    const check: QueuedCheck = { callers: 0 };
+    source.queuedCheck = check;
+    source.lastCheck = source.lastCheck
       .catch(() => undefined)
       .then(async () => {
-        source.waitingLook = undefined;
-        const copy = await this.#look(source);
-        if (copy !== undefined) copy.users += look.askers;
+        source.queuedCheck = undefined;
+        const copy = await this.#check(source);
+        if (copy !== undefined) copy.users += check.callers;
         return copy;
       });
-    return look;
+    return check;
   }
 
   /** The current copy; undefined when none is needed. */
-  async #look(source: Source): Promise<Copy | undefined> {
+  async #check(source: Source): Promise<Copy | undefined> {
     const beganMs = this.#clock.monotonicMs();
     try {
-      // A link is mounted, and so has to be looked at and copied, as what it leads to.
+      // A link is mounted as its target.
       const target = await realpath(source.directory);
       const tree = await examineTree(target);
       if (tree.isReadable && (await firstPrivateDirectory(target)) === undefined) {
         await this.#changeForm(source, "reachable");
         return undefined;
       }
-      // From now on calls wait for the copy.
+      // Later calls wait for the copy.
       if (source.form === "reachable") source.form = undefined;
       if (source.form?.fingerprint === tree.fingerprint) return source.form;
       const path = await this.#copy(target);
@@ -182,7 +167,7 @@ export class SharedDirectories implements AsyncDisposable {
       return copy;
     } finally {
       const nowMs = this.#clock.monotonicMs();
-      source.recheckAtMs = nowMs + Math.max(recheckMs, pausePerLook * (nowMs - beganMs));
+      source.recheckAtMs = nowMs + Math.max(recheckMs, pausePerCheck * (nowMs - beganMs));
     }
   }
 

@@ -1,10 +1,8 @@
 /**
- * How long to wait between attempts.
+ * Delays between attempts.
  */
 
-/**
- * Bounds of the delays, in milliseconds, and where chance comes from (0 inclusive to 1 exclusive).
- */
+/** Bounds of the delays in milliseconds, and the source of chance, from 0 to below 1. */
 export interface BackoffOptions {
   readonly baseMs: number;
   readonly capMs: number;
@@ -12,9 +10,8 @@ export interface BackoffOptions {
 }
 
 /**
- * Delays in milliseconds without end: exponential with full jitter and a cap. Each lies between 0
- * and a bound that doubles, so that many clients of one server that went away do not come back in
- * step.
+ * Endless delays in milliseconds: exponential with full jitter and a cap. Each lies between 0 and a
+ * doubling bound, so that clients of a lost server do not reconnect in step.
  *
  * | delay            | 1st | 2nd | 3rd | 4th | 5th  | 6th  | 7th  |
  * |------------------|-----|-----|-----|-----|------|------|------|

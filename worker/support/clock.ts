@@ -1,21 +1,21 @@
 /**
- * Time as a parameter, so that tests decide what time it is.
+ * Time as a parameter, so that tests control it.
  */
 /** A source of time. */
 export interface Clock {
   /** Epoch milliseconds; may jump. For timestamps that other machines read. */
   nowMs(): number;
-  /** Milliseconds that never go back. For durations and deadlines. */
+  /** Monotonic milliseconds, for durations and deadlines. */
   monotonicMs(): number;
-  /** Waits. Rejects with the signal's reason as soon as it aborts. */
+  /** Waits. Rejects with the signal's reason on abort. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The machine's own time. */
+/** The machine's time. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  // Not that of node:timers/promises, which makes an error of its own whenever a sleep is ended.
+  // node:timers/promises creates an error for each cancelled sleep.
   async sleep(ms, signal) {
     signal?.throwIfAborted();
     const { promise, resolve } = Promise.withResolvers<void>();

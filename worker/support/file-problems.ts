@@ -1,46 +1,40 @@
 /**
- * Everything that is wrong with a file of the operator's, each with its place, in one line for
- * people.
+ * The problems of an operator's file, one line each with its position.
  */
 import { describeValue } from "./text/expectation.ts";
 import type { Finding, Path, SourceDocument } from "./json/yaml-document.ts";
 
-/**
- * Problems told at once. A file of the wrong kind has one per line, and logs have limits of their
- * own.
- */
+/** Largest number of reported problems: a file of the wrong kind has one per line. */
 export const maxProblems = 100;
 
-/** Characters of an entry's name that a problem repeats. */
+/** Characters of an entry's name in a problem. */
 const maxNameLength = 100;
 
-/** One thing that is wrong with a file, with where and what is accepted. */
+/** One problem of a file, with its position and the accepted values. */
 export interface FileProblem {
-  /**
-   * 1-based; undefined when the problem is not at a place in the text (file missing, unreadable).
-   */
+  /** 1-based; undefined for a problem without a position, such as a missing file. */
   readonly line: number | undefined;
   readonly column: number | undefined;
-  /** The entry that it is about, such as `tool "echo"`. */
+  /** The entry, such as `tool "echo"`. */
   readonly entry: string | undefined;
   readonly field: string | undefined;
   readonly message: string;
 }
 
-/** What a schema found; an issue of zod is one. */
+/** An issue of a schema, such as zod's. */
 interface SchemaIssue {
   readonly code?: string;
   readonly path: Path;
   readonly message: string;
-  /** The keys that are not known, where the issue is about such. */
+  /** The unknown keys of an issue about keys. */
   readonly keys?: readonly string[];
 }
 
 /** One line for people: `FILE:LINE:COLUMN: tool "x": field: message`. */
 export function formatProblem(path: string, problem: FileProblem): string {
   const { line, column, entry, field, message } = problem;
-  const place = line === undefined ? path : `${path}:${line}:${column ?? 1}`;
-  return [place, ...[entry, field].filter((part) => part !== undefined), message].join(": ");
+  const location = line === undefined ? path : `${path}:${line}:${column ?? 1}`;
+  return [location, ...[entry, field].filter((part) => part !== undefined), message].join(": ");
 }
 
 /** A problem of the file as a whole. */
@@ -48,24 +42,24 @@ export function problemOfFile(message: string): FileProblem {
   return { line: undefined, column: undefined, entry: undefined, field: undefined, message };
 }
 
-/** Problems at places that belong to no entry. */
+/** Problems with a position and without an entry. */
 export function problemsAt(findings: readonly Finding[]): FileProblem[] {
   return findings.map((finding) => ({ entry: undefined, field: undefined, ...finding }));
 }
 
-/** In reading order, at most {@link maxProblems} and the number of those left out. */
+/** At most {@link maxProblems} in reading order, and the number of the others. */
 export function boundedProblems(problems: readonly FileProblem[]): readonly FileProblem[] {
   const sorted = problems.toSorted(
     (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
   );
-  const told = sorted.slice(0, maxProblems);
+  const listed = sorted.slice(0, maxProblems);
   const firstLeftOut = sorted[maxProblems];
-  if (firstLeftOut === undefined) return told;
+  if (firstLeftOut === undefined) return listed;
   const message = `and ${sorted.length - maxProblems} more from here on`;
-  return [...told, { ...firstLeftOut, entry: undefined, field: undefined, message }];
+  return [...listed, { ...firstLeftOut, entry: undefined, field: undefined, message }];
 }
 
-/** Gathers what a walk through a document finds, instead of throwing the first of it. */
+/** Collects the problems and warnings of a document. */
 export class DocumentProblems {
   readonly problems: FileProblem[] = [];
   readonly warnings: FileProblem[] = [];
@@ -75,7 +69,7 @@ export class DocumentProblems {
 
   /**
    * @param section top-level key of the map of entries
-   * @param kind what an entry of it is called
+   * @param kind word for an entry in messages
    */
   constructor(document: SourceDocument, section: string, kind: string) {
     this.#document = document;
@@ -91,27 +85,21 @@ export class DocumentProblems {
     this.warnings.push(this.#at(path, message, "key"));
   }
 
-  /**
-   * What a schema found wrong with the value at `path`; a key that is not known is told at its own
-   * place.
-   */
+  /** Adds the issues of a schema for the value at `path`; an unknown key has its own position. */
   addIssues(path: Path, error: { readonly issues: readonly SchemaIssue[] } | undefined): void {
     for (const issue of error?.issues ?? []) {
-      const place = [...path, ...issue.path];
+      const fullPath = [...path, ...issue.path];
       if (issue.code === "unrecognized_keys")
-        for (const key of issue.keys ?? []) this.add([...place, key], issue.message, "key");
-      else this.add(place, issue.message);
+        for (const key of issue.keys ?? []) this.add([...fullPath, key], issue.message, "key");
+      else this.add(fullPath, issue.message);
     }
   }
 
   #at(path: Path, message: string, part?: "key" | "value"): FileProblem {
-    return { ...this.#document.placeOf(path, part), ...this.#namesOf(path), message };
+    return { ...this.#document.positionOf(path, part), ...this.#namesOf(path), message };
   }
 
-  /**
-   * The entry and the field of a path such as `tools`, `echo`, `env`, 1: `tool "echo"` and
-   * `env[1]`.
-   */
+  /** Names of a path `tools`, `echo`, `env`, 1: the entry `tool "echo"` and the field `env[1]`. */
   #namesOf([top, name, ...inside]: Path): Pick<FileProblem, "entry" | "field"> {
     if (top === undefined) return { entry: undefined, field: undefined };
     if (top !== this.#section || name === undefined)
@@ -122,9 +110,7 @@ export class DocumentProblems {
   }
 }
 
-/**
- * `env[1]`, `limits.memory_mb`. A key that is not a plain word is quoted, and cut when it is long.
- */
+/** `env[1]`, `limits.memory_mb`. Unusual keys are quoted and cut. */
 function fieldName(path: Path): string | undefined {
   const names = path.map((step, index) => {
     if (typeof step === "number") return `[${step}]`;

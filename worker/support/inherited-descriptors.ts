@@ -1,25 +1,21 @@
 /**
- * Closes descriptors that the process was started with and does not know of.
+ * Closes inherited descriptors of this process.
  */
 import { closeSync, readFileSync, readdirSync } from "node:fs";
 
-/**
- * Flag of a descriptor that exec closes, as /proc shows it, in octal (proc_pid_fdinfo(5), open(2)).
- */
+/** O_CLOEXEC in /proc, in octal (proc_pid_fdinfo(5), open(2)). */
 const closeOnExec = 0o2000000;
 const firstUnknown = 3;
 
 /**
- * Closes every descriptor above stderr that programs started from here would inherit. Whatever
- * opened them in the process before us meant them for itself: a terminal multiplexer's socket, a CI
- * runner's pipe, however high its number. Node marks all of its own as close-on-exec. To be called
- * before anything else opens descriptors.
+ * Closes each inheritable descriptor above stderr, such as a CI runner's pipe. Node sets
+ * close-on-exec on its own. Call before any other code opens descriptors.
  */
 export function closeInheritedDescriptors(): void {
   for (const descriptor of inheritableDescriptors()) close(descriptor);
 }
 
-/** Descriptors above stderr that a program started from here would inherit. */
+/** Inheritable descriptors above stderr. */
 export function inheritableDescriptors(): readonly number[] {
   return readdirSync("/proc/self/fd")
     .map(Number)
@@ -30,8 +26,7 @@ function close(descriptor: number): void {
   try {
     closeSync(descriptor);
   } catch (error) {
-    // Whoever had it open, such as a thread of the runtime that read a file of /proc, has closed it
-    // already.
+    // Another thread of the runtime has closed it.
     if ((error as NodeJS.ErrnoException).code !== "EBADF") throw error;
   }
 }
@@ -42,7 +37,7 @@ function isInheritable(descriptor: number): boolean {
     const flags = /^flags:\s*([0-7]+)$/m.exec(info)?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0;
   } catch {
-    // The descriptor of the directory listing itself is closed already.
+    // The descriptor of the listing itself is closed.
     return false;
   }
 }

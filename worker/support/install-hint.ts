@@ -1,11 +1,9 @@
 /**
- * The command that installs a program which is missing on this host.
+ * The install command of a missing program.
  */
 import { readFile, stat } from "node:fs/promises";
 
-/**
- * What can be missing, by its name for people, with its package, which is called alike everywhere.
- */
+/** Packages by the name of their product; all systems use the same names. */
 const products = {
   bubblewrap: { words: "bubblewrap 0.8 or newer", packageName: "bubblewrap" },
   python: { words: "Python 3.9 or newer", packageName: "python3" },
@@ -24,7 +22,7 @@ const installers: Readonly<Record<string, string>> = {
 
 const osReleaseFiles = ["/etc/os-release", "/usr/lib/os-release"];
 
-/** How to install a product on a system, as a sentence without its end. */
+/** Install command of a product, as a sentence without a full stop. */
 export function installHint(product: Product, osRelease: string): string {
   const { words, packageName } = products[product];
   const installer = idsIn(osRelease)
@@ -34,10 +32,7 @@ export function installHint(product: Product, osRelease: string): string {
   return installer === undefined ? what : `${what}, as root: ${installer} ${packageName}`;
 }
 
-/**
- * An error that says how to install what should be at `path`; undefined when something is there.
- * Never rejects.
- */
+/** An error with the install command; undefined when `path` exists. Never rejects. */
 export async function missingProgram(path: string, product: Product): Promise<Error | undefined> {
   const isMissing = await stat(path).then(
     () => false,

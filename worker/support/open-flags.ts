@@ -1,6 +1,6 @@
 /**
- * Flags of open(2) that Node has no name for.
+ * Flags of open(2) that Node lacks.
  */
 
-/** A descriptor that names what is at a path without opening that. Its number is one everywhere. */
+/** O_PATH: a descriptor of a path without opening the file; the same number on all systems. */
 export const O_PATH = 0x20_0000;

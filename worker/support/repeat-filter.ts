@@ -1,35 +1,29 @@
 /**
- * Says the same thing less and less often.
+ * Suppresses repeated messages at growing intervals.
  */
 import type { Clock } from "./clock.ts";
 
-/**
- * Milliseconds between two times that the same text is news: the first interval, which doubles, and
- * the longest.
- */
+/** First and longest interval between two passes of a text, in milliseconds; it doubles. */
 const intervalMs = { first: 1_000, longest: 300_000 } as const;
 
-/** Texts that are remembered; of more, the oldest go. */
+/** Largest number of remembered texts; the oldest are dropped. */
 const maxTexts = 100;
 
-/** When a text is news again, and for how long it then is none. */
-interface Heard {
+/** Time of a text's next pass, and the interval after it. */
+interface Repeat {
   readonly dueAtMs: number;
   readonly nextMs: number;
 }
 
-/**
- * Whether a text is news: the first time, at growing intervals while it is repeated, and after it
- * was not for long.
- */
+/** Passes a text the first time, at growing intervals during its repetition, and after a pause. */
 export function createRepeatFilter(clock: Pick<Clock, "monotonicMs">): (text: string) => boolean {
-  const texts = new Map<string, Heard>();
+  const texts = new Map<string, Repeat>();
   return (text) => {
     const nowMs = clock.monotonicMs();
-    const heard = texts.get(text);
-    if (heard !== undefined && nowMs < heard.dueAtMs) return false;
-    const isRepeated = heard !== undefined && nowMs < heard.dueAtMs + intervalMs.longest;
-    const nowQuietMs = isRepeated ? heard.nextMs : intervalMs.first;
+    const last = texts.get(text);
+    if (last !== undefined && nowMs < last.dueAtMs) return false;
+    const isRepeated = last !== undefined && nowMs < last.dueAtMs + intervalMs.longest;
+    const nowQuietMs = isRepeated ? last.nextMs : intervalMs.first;
     texts.delete(text);
     texts.set(text, {
       dueAtMs: nowMs + nowQuietMs,

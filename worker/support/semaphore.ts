@@ -1,8 +1,8 @@
 /**
- * Leases with a bound: at most so many at once, at most so many waiting, in the order they asked.
+ * A fair semaphore with a bounded queue.
  */
 
-/** Every place is taken and the line is full. */
+/** All permits are taken, and the queue is full. */
 export class SemaphoreFullError extends Error {
   readonly maxWaiting: number;
 
@@ -17,7 +17,7 @@ interface Waiter {
   grant(): void;
 }
 
-/** A fair, bounded, abortable semaphore whose leases are given back by `await using`. */
+/** A fair, bounded, abortable semaphore; `await using` releases its permits. */
 export class Semaphore {
   readonly capacity: number;
   readonly maxWaiting: number;
@@ -30,25 +30,24 @@ export class Semaphore {
     this.maxWaiting = options.maxWaiting;
   }
 
-  /** Leases that are out now. */
+  /** Number of taken permits. */
   get inUse(): number {
     return this.#inUse;
   }
 
-  /** How many are in line. */
+  /** Length of the queue. */
   get waiting(): number {
     return this.#waiters.size;
   }
 
-  /** A lease if one is free now. The caller owns it, as that of {@link acquire}. */
+  /** A free permit, or undefined. The caller owns it, as that of {@link acquire}. */
   tryAcquire(): Disposable | undefined {
     return this.#inUse < this.capacity ? this.#lease() : undefined;
   }
 
   /**
-   * Waits for a lease. The caller owns it and disposes it; disposing twice is harmless. Rejects at
-   * once with SemaphoreFullError when the line is full, and with the signal's reason when it
-   * aborts.
+   * Waits for a permit. The caller disposes it; disposing twice is harmless. Rejects immediately
+   * with SemaphoreFullError when the queue is full, and with the signal's reason on abort.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();

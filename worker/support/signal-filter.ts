@@ -1,15 +1,15 @@
 /**
- * Tells a signal that was sent once, and came twice, from one that was sent again.
+ * Deduplicates signals that arrive twice.
  */
 import type { Clock } from "./clock.ts";
 
 /**
- * Milliseconds within which the same signal counts as one. A terminal sends Ctrl-C to every process
- * of its group, and npm, timeout(1) or the launcher of an older Node pass on what they got as well.
+ * Milliseconds in which repeated signals count as one. A terminal sends Ctrl-C to its process
+ * group, and npm, timeout(1) or the launcher forward it.
  */
 export const repeatMs = 500;
 
-/** Returns a function that says whether a signal is news. */
+/** Returns a function that is true for the first of repeated signals. */
 export function createSignalFilter(
   clock: Pick<Clock, "monotonicMs">,
 ): (signal: NodeJS.Signals) => boolean {
@@ -17,7 +17,7 @@ export function createSignalFilter(
   return (signal) => {
     const nowMs = clock.monotonicMs();
     const isNews = nowMs - (newsAtMs.get(signal) ?? -Infinity) >= repeatMs;
-    // A repeat does not move the window, so that a key that is held down counts again and again.
+    // A repeat does not move the window, so that a held key counts again.
     if (isNews) newsAtMs.set(signal, nowMs);
     return isNews;
   };

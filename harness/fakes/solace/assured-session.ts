@@ -29,7 +29,7 @@ const maxWindow = 255;
 const ok: Response = { code: 200, text: "OK" };
 
 /** The connection that the flows use. */
-export interface Line {
+export interface ClientLink {
   readonly clientName: string;
   readonly username: string;
   isBusy(): boolean;
@@ -45,21 +45,21 @@ interface Consumption {
 /** What a client has open; its connection closes it when it ends. */
 export class AssuredSession {
   readonly #router: Router;
-  readonly #line: Line;
+  readonly #link: ClientLink;
   readonly #receiver: Receiver;
   readonly #publishers = new Map<number, PublisherFlow>();
   readonly #consumptions = new Map<number, Consumption>();
 
-  constructor(router: Router, line: Line) {
+  constructor(router: Router, link: ClientLink) {
     this.#router = router;
-    this.#line = line;
+    this.#link = link;
     this.#receiver = {
-      clientName: line.clientName,
-      isBusy: () => line.isBusy(),
-      send: (bytes) => line.send(bytes),
+      clientName: link.clientName,
+      isBusy: () => link.isBusy(),
+      send: (bytes) => link.send(bytes),
       unbind: (flow, reason) => {
         this.#consumptions.delete(flow.id);
-        this.#tell(assured.unbind, [flowIdField(flow.id)], { response: reason });
+        this.#sendControl(assured.unbind, [flowIdField(flow.id)], { response: reason });
       },
     };
   }
@@ -99,18 +99,18 @@ export class AssuredSession {
     if (standing === "early") return;
     if (standing === "new") {
       const message = messageOf(frame);
-      const fault = this.#router.faults.publish?.(message.topic, this.#line.clientName);
+      const fault = this.#router.faults.publish?.(message.topic, this.#link.clientName);
       if (fault === "lost") return;
       const refusal = typeof fault === "object" ? fault : this.#router.publish(message);
       flow.conclude(id, refusal);
       this.#router.events.emit("published", {
-        clientName: this.#line.clientName,
+        clientName: this.#link.clientName,
         topic: message.topic,
         outcome: refusal ? "refused" : "confirmed",
       });
       if (fault === "unconfirmed") return;
     }
-    this.#tell(
+    this.#sendControl(
       assured.acknowledge,
       [
         flowIdField(flow.id),
@@ -138,7 +138,7 @@ export class AssuredSession {
 
   #openPublisher(fields: Fields, tag: number | undefined): void {
     const { publishers, faults } = this.#router;
-    const { clientName } = this.#line;
+    const { clientName } = this.#link;
     // Who has sent nothing has nothing to go on with, whatever flow it had; so a client begins anew
     // that was refused its own.
     const isFresh = (fields.number(assuredField.lastSent, 8) ?? 0) === 0;
@@ -147,12 +147,15 @@ export class AssuredSession {
     if (isFresh && former) publishers.close(former);
     const flow = isFresh ? publishers.open(this.#router.newFlowId(), clientName) : former;
     if (flow === undefined || this.#publishers.size >= maxFlowsPerClient) {
-      return this.#tell(assured.openPublisher, [], { tag, response: refusals.unknownFlowName });
+      return this.#sendControl(assured.openPublisher, [], {
+        tag,
+        response: refusals.unknownFlowName,
+      });
     }
     this.#publishers.set(flow.id, flow);
     const known = fields.number(assuredField.lastAcknowledged, 8) ?? 0;
     const window = fields.number(assuredField.window, 1) ?? maxWindow;
-    this.#tell(
+    this.#sendControl(
       assured.openPublisher,
       [
         numberField(assuredField.lastAcknowledged, flow.confirmedAfter(known), 8),
@@ -170,14 +173,14 @@ export class AssuredSession {
     const flow = this.#publishers.get(id);
     this.#publishers.delete(id);
     if (flow) this.#router.publishers.close(flow);
-    this.#tell(assured.closePublisher, [flowIdField(id)], { tag, response: ok });
+    this.#sendControl(assured.closePublisher, [flowIdField(id)], { tag, response: ok });
   }
 
   #create(fields: Fields, tag: number | undefined): void {
     const name = fields.text(assuredField.queue) ?? "";
     const fault =
       this.#router.faults.provision?.(name) ??
-      this.#router.createQueue(name, readProperties(fields, this.#line.username));
+      this.#router.createQueue(name, readProperties(fields, this.#link.username));
     this.#answer(assured.create, fields, tag, fault);
   }
 
@@ -186,7 +189,7 @@ export class AssuredSession {
     const queue = this.#router.queues.get(name);
     let fault = this.#router.faults.provision?.(name);
     if (queue === undefined) fault ??= refusals.unknownQueue;
-    else if (!allows(queue.properties, this.#line.username, "delete"))
+    else if (!allows(queue.properties, this.#link.username, "delete"))
       fault ??= refusals.permission;
     if (fault === undefined) this.#router.deleteQueue(name);
     this.#answer(assured.delete, fields, tag, fault);
@@ -194,17 +197,17 @@ export class AssuredSession {
 
   /** Repeats the request with success or a refusal; or does not. */
   #answer(type: number, fields: Fields, tag: number | undefined, fault: Fault | undefined): void {
-    if (fault !== "silence") this.#tell(type, fields, { tag, response: fault ?? ok });
+    if (fault !== "silence") this.#sendControl(type, fields, { tag, response: fault ?? ok });
   }
 
   #bind(fields: Fields, tag: number | undefined): void {
     const name = fields.text(assuredField.queue) ?? "";
-    const { username } = this.#line;
+    const { username } = this.#link;
     const queue = this.#router.queues.get(name);
     let fault = this.#router.faults.bind?.(name);
     if (queue === undefined) fault ??= refusals.unknownQueue;
     else if (!allows(queue.properties, username, "consume")) fault ??= refusals.permission;
-    else if (queue.isCrowded || this.#consumptions.size >= maxFlowsPerClient) {
+    else if (queue.isAtConsumerLimit || this.#consumptions.size >= maxFlowsPerClient) {
       fault ??= refusals.maxClientsForQueue;
     }
     if (queue === undefined || fault !== undefined) {
@@ -222,7 +225,7 @@ export class AssuredSession {
       ...encodeProperties(queue.properties, username),
       numberField(assuredField.endpointId, 1, 4),
     ];
-    const answer = (): void => this.#tell(assured.bind, reply, { tag, response: ok });
+    const answer = (): void => this.#sendControl(assured.bind, reply, { tag, response: ok });
     const late = this.#router.faults.answersBindAfter?.(name);
     if (late === undefined) answer();
     else void late.then(answer);
@@ -234,7 +237,7 @@ export class AssuredSession {
     const id = fields.number(assuredField.flowId, 4) ?? 0;
     const consumption = this.#consumptions.get(id);
     this.#consumptions.delete(id);
-    this.#tell(assured.unbind, [flowIdField(id)], { tag, response: ok });
+    this.#sendControl(assured.unbind, [flowIdField(id)], { tag, response: ok });
     consumption?.queue.unbind(consumption.flow);
   }
 
@@ -250,12 +253,12 @@ export class AssuredSession {
     queue.settle(flow, readSettled(fields));
   }
 
-  #tell(
+  #sendControl(
     type: number,
     fields: Iterable<Field>,
     { tag, response }: { tag?: number | undefined; response?: Response | undefined },
   ): void {
-    this.#line.send(
+    this.#link.send(
       encodeFrame({
         protocol: protocol.assuredControl,
         correlationTag: tag,

@@ -108,8 +108,8 @@ export class Queue {
     this.handOut();
   }
 
-  /** Whether another consumer finds a place. */
-  get isCrowded(): boolean {
+  /** Whether another consumer is refused. */
+  get isAtConsumerLimit(): boolean {
     return this.#flows.length >= this.properties.maxFlows;
   }
 
@@ -144,7 +144,7 @@ export class Queue {
     this.#lost = [...this.#lost, flow].slice(-maxLostFlows);
     const returned = [...flow.unsettled.values()];
     flow.unsettled.clear();
-    for (const spooled of returned) this.#giveBack(spooled);
+    for (const spooled of returned) this.#requeue(spooled);
     const { clientName } = flow.receiver;
     this.#around.events.emit("unbound", { clientName, queue: this.name });
     this.handOut();
@@ -230,21 +230,21 @@ export class Queue {
     const spooled = flow.unsettled.get(id);
     if (spooled === undefined) return;
     flow.unsettled.delete(id);
-    const told = outcome === "released" ? "failed" : outcome;
-    this.#settlements[told]++;
+    const settled = outcome === "released" ? "failed" : outcome;
+    this.#settlements[settled]++;
     this.#around.events.emit("settled", {
       clientName: flow.receiver.clientName,
       queue: this.name,
       topic: spooled.message.topic,
-      outcome: told,
+      outcome: settled,
     });
-    if (told === "accepted") this.#forget(spooled);
-    else if (told === "rejected") this.#remove(spooled, "rejected");
-    else this.#giveBack(spooled);
+    if (settled === "accepted") this.#forget(spooled);
+    else if (settled === "rejected") this.#remove(spooled, "rejected");
+    else this.#requeue(spooled);
   }
 
   /** Puts a message back into its place, unless it was handed out often enough. */
-  #giveBack(spooled: Spooled): void {
+  #requeue(spooled: Spooled): void {
     const { maxRedeliveries } = this.properties;
     if (maxRedeliveries > 0 && spooled.deliveries > maxRedeliveries) {
       this.#remove(spooled, "max-redeliveries");

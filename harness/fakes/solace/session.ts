@@ -3,7 +3,7 @@
  * direct messages.
  */
 import { maxTopicBytes } from "../../../worker/protocol/topics.ts";
-import { AssuredSession, type Line } from "./assured-session.ts";
+import { AssuredSession, type ClientLink } from "./assured-session.ts";
 import { type Fault, refusals } from "./faults.ts";
 import { MalformedError } from "./wire/fields.ts";
 import { type Frame, encodeFrame, protocol } from "./wire/frame.ts";
@@ -26,15 +26,15 @@ export class Session implements Client {
   readonly subscriptions = new Map<string, Subscription>();
   lastShare = 0;
   readonly #router: Router;
-  readonly #line: Line;
+  readonly #link: ClientLink;
   readonly #assured: AssuredSession;
 
-  constructor(router: Router, line: Line) {
-    this.name = line.clientName;
-    this.username = line.username;
+  constructor(router: Router, link: ClientLink) {
+    this.name = link.clientName;
+    this.username = link.username;
     this.#router = router;
-    this.#line = line;
-    this.#assured = new AssuredSession(router, line);
+    this.#link = link;
+    this.#assured = new AssuredSession(router, link);
   }
 
   /** Carries out what a frame asks for. Throws MalformedError. */
@@ -54,10 +54,10 @@ export class Session implements Client {
   }
 
   hear(topic: string, frame: Buffer): void {
-    if (this.#line.isBusy()) {
+    if (this.#link.isBusy()) {
       this.#router.events.emit("discarded", { clientName: this.name, topic });
     } else {
-      this.#line.send(frame);
+      this.#link.send(frame);
     }
   }
 
@@ -78,7 +78,7 @@ export class Session implements Client {
       this.#router.events.emit("subscribed", { clientName: this.name, topic, queue });
     }
     if (!request.wantsAnswer) return;
-    this.#line.send(
+    this.#link.send(
       encodeFrame({
         protocol: protocol.subscription,
         correlationTag: frame.correlationTag,

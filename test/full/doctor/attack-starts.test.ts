@@ -144,7 +144,7 @@ describe("an attack by a warm start", () => {
   test("is not made where tools do not get that start", async () => {
     const programsDir = join(directory, "unfit");
     await cp(programs, programsDir, { recursive: true });
-    const useful = join(programsDir, "plants", "useful_work.py");
+    const useful = join(programsDir, "harmless", "useful_work.py");
     await writeFile(useful, `${startsThread}${await readFile(useful, "utf8")}`);
     const report = await attackHere({
       attacks: fast.slice(0, 1),

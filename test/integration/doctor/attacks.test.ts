@@ -170,7 +170,7 @@ describe("a hole", () => {
 
 describe("what proves nothing", () => {
   const own = { group: "files", title: "of this test", isFast: true } as const;
-  const waitingNeighbour = "import time\n\n\ndef neighbour(token, ctx):\n    time.sleep(60)\n";
+  const waitingVictim = "import time\n\n\ndef victim(token, ctx):\n    time.sleep(60)\n";
   let directory: string;
 
   beforeAll(async () => {
@@ -215,13 +215,13 @@ describe("what proves nothing", () => {
   });
 
   test(
-    "is not promised, or has no control, where the catalog says why",
+    "is not promised, or has no baseline, where the catalog says why",
     { tags: "full" },
     async () => {
       const report = await attackHere({
         attacks: [
           { ...own, id: "always", notPromised: () => "because" },
-          { ...own, id: "never", noControl: () => "as this is a test" },
+          { ...own, id: "never", noBaseline: () => "as this is a test" },
           { ...own, id: "read_host_secret", notPromised: ({ name }) => name },
         ],
         profiles: ["restrictive"],
@@ -236,13 +236,13 @@ describe("what proves nothing", () => {
     },
   );
 
-  test("an attack that reaches counts, whatever its control does", async () => {
+  test("an attack that reaches counts, whatever its baseline does", async () => {
     const report = await attackHere({
       attacks: [
-        { ...own, id: "always", noControl: () => "as this is a test" },
+        { ...own, id: "always", noBaseline: () => "as this is a test" },
         { ...own, id: "tells_limits" },
         { ...own, id: "inherited_environment", manifest: { env: ["STR_ATTACK_TOKEN"] } },
-        { ...own, id: "never", judge: () => ({ held: false, evidence: "the worker saw it" }) },
+        { ...own, id: "never", judge: () => ({ blocked: false, evidence: "the worker saw it" }) },
       ],
       profiles: ["restrictive"],
       programsDir: directory,
@@ -269,7 +269,7 @@ describe("what proves nothing", () => {
         { SANDBOX_BWRAP_BIN: await weakBubblewrap(weak, { first }) },
       );
       expect(report.rows).toMatchObject([
-        { verdict: "not-held", evidence: "123", control: { reached: true, evidence: "123" } },
+        { verdict: "not-held", evidence: "123", baseline: { reached: true, evidence: "123" } },
       ]);
     } finally {
       await rm(weak, { recursive: true, force: true });
@@ -300,8 +300,8 @@ describe("what proves nothing", () => {
     const next: Attack = {
       ...own,
       id: "always",
-      // Asked when its control begins.
-      get control() {
+      // Asked when its baseline begins.
+      get baseline() {
         hasBegun = true;
         return "naive-worker" as const;
       },
@@ -324,15 +324,15 @@ describe("what proves nothing", () => {
     expect(hasBegun).toBe(false);
   });
 
-  test("an attack that is given up before its neighbour is there", { tags: "full" }, async () => {
-    await writeFile(join(directory, "plants", "neighbour.py"), waitingNeighbour);
+  test("an attack that is given up before its victim is there", { tags: "full" }, async () => {
+    await writeFile(join(directory, "harmless", "victim.py"), waitingVictim);
     const stopping = new AbortController();
     let stoppedMs = NaN;
     const attack: Attack = {
       ...own,
       id: "always",
-      // Asked when the neighbour is to be started.
-      get needsNeighbour() {
+      // Asked when the victim is to be started.
+      get needsVictim() {
         stoppedMs = performance.now();
         stopping.abort(new Error("enough"));
         return true;
@@ -340,7 +340,7 @@ describe("what proves nothing", () => {
     };
     const choice = { attacks: [attack], profiles: ["restrictive"], programsDir: directory };
     await expect(attackHere(choice, {}, stopping.signal)).rejects.toThrow("enough");
-    // To wait for the neighbour would take all of that, many times what it takes to end it.
+    // To wait for the victim would take all of that, many times what it takes to end it.
     expect(performance.now() - stoppedMs).toBeLessThan(callTimeoutSeconds * 1000);
   });
 
@@ -361,9 +361,9 @@ describe("what proves nothing", () => {
 });
 
 describe("the report", () => {
-  const control = { reached: true, evidence: "reached it", durationMs: 5 };
+  const baseline = { reached: true, evidence: "reached it", durationMs: 5 };
   const where = { profile: "p", start: "template" } as const;
-  const row = { group: "files", title: "try", ...where, durationMs: 7, control } as const;
+  const row = { group: "files", title: "try", ...where, durationMs: 7, baseline } as const;
   const report: AttackReport = {
     profiles: [
       { name: "p", start: "cold", works: true, evidence: "works", unenforced: [] },

@@ -22,7 +22,7 @@ import { type Consultation, consultHere } from "../../support/consultation.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 import { patience } from "../../support/patience.ts";
 
-interface Told {
+interface Diagnosis {
   readonly ok: boolean;
   readonly sandbox: string;
   readonly minimum: readonly string[];
@@ -42,8 +42,10 @@ async function consult(
   return { code, output: worker.output };
 }
 
-function checkOf({ output }: Consultation, name: string): Told["checks"][number] {
-  const check = (JSON.parse(output) as Told).checks.find((candidate) => candidate.name === name);
+function checkOf({ output }: Consultation, name: string): Diagnosis["checks"][number] {
+  const check = (JSON.parse(output) as Diagnosis).checks.find(
+    (candidate) => candidate.name === name,
+  );
   if (check === undefined) throw new Error(output);
   return check;
 }
@@ -60,12 +62,12 @@ afterAll(() => rm(base, { recursive: true, force: true }));
 
 describe("the doctor", () => {
   test("tells machines each check of this host, in a form of its own", () => {
-    const told = JSON.parse(honest.output) as Told;
-    expect(Object.keys(told)).toEqual(["ok", "sandbox", "minimum", "checks"]);
-    expect(told.sandbox).toMatch(/^bubblewrap \d/);
-    expect(told.minimum).toEqual(defaultMinimum);
-    expect(told.checks.map(({ name }) => name)).toEqual(checkNames);
-    for (const { name, state, required, finding, remedy } of told.checks) {
+    const diagnosis = JSON.parse(honest.output) as Diagnosis;
+    expect(Object.keys(diagnosis)).toEqual(["ok", "sandbox", "minimum", "checks"]);
+    expect(diagnosis.sandbox).toMatch(/^bubblewrap \d/);
+    expect(diagnosis.minimum).toEqual(defaultMinimum);
+    expect(diagnosis.checks.map(({ name }) => name)).toEqual(checkNames);
+    for (const { name, state, required, finding, remedy } of diagnosis.checks) {
       expect(["held", "partly", "missing"]).toContain(state);
       expect(required).toBe(defaultMinimum.includes(name));
       expect(finding).not.toBe("");
@@ -73,8 +75,8 @@ describe("the doctor", () => {
       expect({ name, isExplained }).toEqual({ name, isExplained: true });
       if (state === "held") expect(remedy).toBeNull();
     }
-    const isMet = told.checks.every(({ state, required }) => state === "held" || !required);
-    expect([told.ok, honest.code]).toEqual([isMet, isMet ? 0 : 1]);
+    const isMet = diagnosis.checks.every(({ state, required }) => state === "held" || !required);
+    expect([diagnosis.ok, honest.code]).toEqual([isMet, isMet ? 0 : 1]);
   });
 
   test(
@@ -454,7 +456,7 @@ describe("what the doctor takes for held was really tried: it is not held where 
     context.skip(honest.code !== 0, "this host does not hold the usual minimum");
     const bwrap = await disloyalBubblewrap(betrayal);
     const betrayed = await consultHere({ SANDBOX_BWRAP_BIN: bwrap });
-    const lost = (JSON.parse(betrayed.output) as Told).checks
+    const lost = (JSON.parse(betrayed.output) as Diagnosis).checks
       .filter(({ name, state }) => state !== "held" && checkOf(honest, name).state === "held")
       .map(({ name }) => name);
     expect(lost).toEqual(expected);

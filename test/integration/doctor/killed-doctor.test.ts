@@ -18,7 +18,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { sandboxMark } from "../../../worker/sandbox/orphans.ts";
+import { ownerTag } from "../../../worker/sandbox/orphans.ts";
 import {
   childrenOf,
   knownChildrenOf,
@@ -33,12 +33,11 @@ const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
 const patience = { timeout: 30_000, interval: 50 };
 
 /**
- * A bubblewrap that stands still, instead of making a control, in the moment in which it has not
- * yet asked to die with its parent: real sandboxes have their options behind a descriptor, controls
- * have them on the command line.
+ * A bubblewrap that stops before a baseline, when it has not yet asked to die with its parent.
+ * Baselines have their options on the command line, real sandboxes behind a descriptor.
  */
 const standsStill = `#!/bin/bash
-[[ "$*" = *control-* ]] || exec /usr/bin/bwrap "$@"
+[[ "$*" = *baseline-* ]] || exec /usr/bin/bwrap "$@"
 read -t 600 <> <(:)
 `;
 
@@ -54,7 +53,7 @@ async function processesWith(word: string): Promise<readonly (readonly [number, 
 }
 
 test(
-  "a control of a doctor that is killed does not outlive it, however young it is",
+  "a baseline of a doctor that is killed does not outlive it, however young it is",
   { tags: "full" },
   async () => {
     const base = await reachableDirectory();
@@ -75,13 +74,13 @@ test(
     });
     onTestFinished(() => void doctor.kill("SIGKILL"));
 
-    const control = await vi.waitFor(async () => {
-      const [found] = (await processesWith(bwrap)).filter(([, line]) => line.includes("control-"));
+    const baseline = await vi.waitFor(async () => {
+      const [found] = (await processesWith(bwrap)).filter(([, line]) => line.includes("baseline-"));
       expect(found).toBeDefined();
       return found!;
     }, patience);
     // What a killed doctor has planted nobody removes.
-    const planted = /\/var\/tmp\/str-attack-\w+/.exec(control[1])![0];
+    const planted = /\/var\/tmp\/str-attack-\w+/.exec(baseline[1])![0];
     onTestFinished(() => rm(planted, { recursive: true, force: true }));
     doctor.kill("SIGKILL");
     await ended;
@@ -128,22 +127,22 @@ test(
     });
     onTestFinished(() => void doctor.kill("SIGKILL"));
     const ended = once(doctor, "exit");
-    const [scratch, mark] = await vi.waitFor(async () => {
+    const [scratch, tag] = await vi.waitFor(async () => {
       const path = await scratchOf(doctor.pid!);
       const worker = (await readdir(path)).find((name) => name.startsWith("worker-"));
       expect(worker).toBeDefined();
-      return [path, sandboxMark(worker!)] as const;
+      return [path, ownerTag(worker!)] as const;
     }, patience);
     onTestFinished(() => rm(scratch, { recursive: true, force: true }));
     onTestFinished(async () => {
-      for (const [pid] of await processesWith(mark)) signalQuietly(pid, "SIGKILL");
+      for (const [pid] of await processesWith(tag)) signalQuietly(pid, "SIGKILL");
     });
     // What bubblewrap has made, and has not let go yet.
     const born = await vi.waitFor(async () => {
-      const marked = (await processesWith(mark)).map(([pid]) => pid);
+      const tagged = (await processesWith(tag)).map(([pid]) => pid);
       // Not what ends by itself: the shell in front of bubblewrap starts others, and a process that
       // is just born runs on.
-      const children = marked.flatMap((pid) => knownChildrenOf(pid));
+      const children = tagged.flatMap((pid) => knownChildrenOf(pid));
       const found = children.filter((pid) => waitsForBubblewrap(pid));
       expect(found.length).toBeGreaterThan(0);
       return found;
@@ -158,10 +157,10 @@ test(
     await ended;
     await held.forget();
 
-    const left = (await processesWith(mark)).map(([pid]) => pid);
+    const left = (await processesWith(tag)).map(([pid]) => pid);
     expect(born.filter((pid) => left.includes(pid)).length).toBeGreaterThan(0);
     expect((await consultHere()).code).toBe(0);
-    expect(await processesWith(mark)).toEqual([]);
+    expect(await processesWith(tag)).toEqual([]);
     await expect(access(scratch)).rejects.toThrow("ENOENT");
   },
 );

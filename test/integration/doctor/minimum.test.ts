@@ -7,7 +7,7 @@ import { type TestContext, beforeEach, describe, expect, test } from "vitest";
 import { createHost } from "../../../worker/app.ts";
 import { check } from "../../../worker/check.ts";
 import { readConfig, readSandboxConfig } from "../../../worker/config/config.ts";
-import type { ToldCheck } from "../../../worker/sandbox/host-check.ts";
+import type { ReportedCheck } from "../../../worker/sandbox/host-check.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import {
   type Lack,
@@ -118,13 +118,16 @@ describe("a worker", () => {
     const doctor = await consultHere(asked);
     expect(doctor.code).toBe(0);
     const { sandboxes } = JSON.parse(text) as {
-      sandboxes: { bubblewrap: { checks: readonly ToldCheck[] } };
+      sandboxes: { bubblewrap: { checks: readonly ReportedCheck[] } };
     };
-    const told = JSON.parse(doctor.output) as { checks: readonly ToldCheck[] };
+    const reported = JSON.parse(doctor.output) as { checks: readonly ReportedCheck[] };
     // Findings may have a time in them.
-    const withoutFinding = ({ finding, ...rest }: ToldCheck) => ({ ...rest, type: typeof finding });
+    const withoutFinding = ({ finding, ...rest }: ReportedCheck) => ({
+      ...rest,
+      type: typeof finding,
+    });
     const { checks } = sandboxes.bubblewrap;
-    expect(checks.map(withoutFinding)).toEqual(told.checks.map(withoutFinding));
+    expect(checks.map(withoutFinding)).toEqual(reported.checks.map(withoutFinding));
     expect(checks.filter(({ required }) => required).map(({ name }) => name)).toEqual([
       "user-namespaces",
       "seccomp",

@@ -2,7 +2,7 @@
  * What the sandbox tests need of the host: directories that a sandbox can reach, real backends, and
  * looks at what this process and others have open.
  */
-import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
+import { firstPrivateDirectory } from "../../../worker/sandbox/path-permissions.ts";
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readFile, readdir, readlink, rm } from "node:fs/promises";
 import { basename, join } from "node:path";

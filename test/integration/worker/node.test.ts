@@ -14,7 +14,7 @@ import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ToolCall } from "../../../harness/messages.ts";
 import { Agent } from "../../../harness/agent.ts";
 import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
-import { firstPrivateDirectory } from "../../../worker/sandbox/reach.ts";
+import { firstPrivateDirectory } from "../../../worker/sandbox/path-permissions.ts";
 import { testPerProfile } from "../../support/per-profile.ts";
 import {
   type Rig,

@@ -35,7 +35,7 @@ describe("the starts to be attacked", () => {
 });
 
 describe("a run", () => {
-  const control = { reached: true };
+  const baseline = { reached: true };
   const ran = (start: StartKind, toolResult = { reached: false, evidence: "ENOENT" }) =>
     ({
       outcome: {
@@ -47,7 +47,7 @@ describe("a run", () => {
       },
     }) as unknown as Observation;
   const verdict = (observation: Observation, start: AttackStart) =>
-    verdictOn({}, undefined, [], judge({}, observation, start), control);
+    verdictOn({}, undefined, [], judge({}, observation, start), baseline);
 
   test.each(["cold", "pool", "template"] as const)("by the start %s counts for it", (start) => {
     expect(verdict(ran(start), start)).toMatchObject({ verdict: "held" });
@@ -73,8 +73,8 @@ describe("a run", () => {
   });
 
   test("of an import is judged by what it said, since nobody saw it happen", () => {
-    const attack = { judge: () => ({ held: false, evidence: "the worker saw it" }) };
-    expect(judge(attack, ran("template"), "import")).toEqual({ held: true, evidence: "ENOENT" });
-    expect(judge(attack, ran("template"), "template")).toMatchObject({ held: false });
+    const attack = { judge: () => ({ blocked: false, evidence: "the worker saw it" }) };
+    expect(judge(attack, ran("template"), "import")).toEqual({ blocked: true, evidence: "ENOENT" });
+    expect(judge(attack, ran("template"), "template")).toMatchObject({ blocked: false });
   });
 });

@@ -47,13 +47,13 @@ describe("the catalog of attacks", () => {
 
 test("docs/attacks.md shows the JSON as it is", () => {
   const shown = JSON.parse(/^```json\n(.*?)^```$/ms.exec(page)?.[1] ?? "") as object;
-  const control = { reached: true, evidence: "", durationMs: 1 };
+  const baseline = { reached: true, evidence: "", durationMs: 1 };
   const what = { id: "a", group: "files", title: "", profile: "p", start: "cold" } as const;
   const row = { ...what, verdict: "held", reason: undefined, evidence: "", durationMs: 1 } as const;
   const made = JSON.parse(
     attackJson({
       profiles: [{ name: "p", start: "cold", works: true, evidence: "", unenforced: [] }],
-      rows: [{ ...row, control }],
+      rows: [{ ...row, baseline }],
     }),
   ) as object;
   expect(keysOf(shown)).toEqual(keysOf(made));

@@ -46,23 +46,23 @@ describe("an attack on a limit", () => {
   const ended = (limit: "diskBytes" | "memoryBytes" | "files", peak: number | undefined = 40e6) =>
     failure("EXECUTION_ERROR", "Tool needs more", { limit: { limit, bound: 100, peak } });
 
-  test("is held when it was refused more, by its own words", () => {
+  test("is blocked when it was refused more, by its own words", () => {
     const evidence = "held 90 bytes";
     expect(verdict("disk_in_files", success({ reached: false, evidence }))).toEqual({
-      held: true,
+      blocked: true,
       evidence,
     });
-    expect(verdict("disk_in_files", success({ reached: true, evidence })).held).toBe(false);
+    expect(verdict("disk_in_files", success({ reached: true, evidence })).blocked).toBe(false);
   });
 
-  test("is held when the call was ended for that limit, or for the one that stands in for it", () => {
+  test("is blocked when the call was ended for that limit, or for the one that stands in for it", () => {
     const verdictOn = (outcome: InvocationOutcome) => verdict("disk_in_files", outcome, { target });
     expect(verdictOn(ended("diskBytes"))).toEqual({
-      held: true,
+      blocked: true,
       evidence: "ended for disk: 40,000,000 bytes seen, bound 33,554,432",
     });
     expect(verdictOn(ended("files", 1_204.6))).toEqual({
-      held: true,
+      blocked: true,
       evidence: "ended for files: 1,205 seen, bound 1,000",
     });
     const unmeasured = { limit: { limit: "diskBytes", bound: 100, peak: undefined } } as const;
@@ -76,17 +76,17 @@ describe("an attack on a limit", () => {
     ["and nobody says for which limit", failure("SANDBOX_FAILED", "was ended by SIGKILL")],
     ["in an answer that is not its own", success({ status: "fine" })],
     ["by its time limit", timeout],
-  ])("is not held when it ended %s", (_how, outcome) => {
-    expect(verdict("disk_in_files", outcome).held).toBe(false);
+  ])("is not blocked when it ended %s", (_how, outcome) => {
+    expect(verdict("disk_in_files", outcome).blocked).toBe(false);
   });
 });
 
 describe("an attack on the worker", () => {
   const noResult = failure("INTERNAL_ERROR", "The tool ended without a result");
 
-  test("is held when it was answered by the right code, in time, and nothing was published", () => {
+  test("is blocked when it was answered by the right code, in time, and nothing was published", () => {
     expect(verdict("result_link", noResult)).toEqual({
-      held: true,
+      blocked: true,
       evidence: "INTERNAL_ERROR after 50 ms, at most 5 ms held up",
     });
   });
@@ -104,23 +104,23 @@ describe("an attack on the worker", () => {
     ["a status is half a character", noResult, { statuses: ["\ud800"] }],
     ["a status is too long", noResult, { statuses: ["x".repeat(4_097)] }],
     ["an artifact's name breaks lines", noResult, { artifacts: new Map([["a\nb", Buffer.of()]]) }],
-  ])("is not held when %s", (_what, outcome, seen) => {
-    expect(verdict("result_link", outcome, seen).held).toBe(false);
+  ])("is not blocked when %s", (_what, outcome, seen) => {
+    expect(verdict("result_link", outcome, seen).blocked).toBe(false);
   });
 
-  test("is not held when its result has the secret", () => {
-    expect(verdict("output_link", success()).held).toBe(true);
-    expect(verdict("output_link", success({ text: token })).held).toBe(false);
+  test("is not blocked when its result has the secret", () => {
+    expect(verdict("output_link", success()).blocked).toBe(true);
+    expect(verdict("output_link", success({ text: token })).blocked).toBe(false);
   });
 });
 
 describe("the attacks on limits and on the worker", () => {
-  test("are programs, and all that have an unprotected worker as control harm it in a way that is known", async () => {
+  test("are programs, and all that have an unprotected worker as baseline harm it in a way that is known", async () => {
     const names = await readdir(programs);
-    const harms = await readFile(new URL("control/naive_worker.py", programs), "utf8");
-    for (const { id, control } of attacks.values()) {
+    const harms = await readFile(new URL("baseline/naive_worker.py", programs), "utf8");
+    for (const { id, baseline } of attacks.values()) {
       expect(names).toContain(`${id}.py`);
-      expect(harms.includes(`    "${id}": (`)).toBe(control === "naive-worker");
+      expect(harms.includes(`    "${id}": (`)).toBe(baseline === "naive-worker");
     }
   });
 });

@@ -6,10 +6,10 @@ import type { AttackRow, AttackVerdict } from "../../../worker/doctor/attacks/at
 import { AttackProgress } from "../../../worker/doctor/progress.ts";
 
 function row(verdict: AttackVerdict): AttackRow {
-  const control = { reached: true, evidence: "reached it", durationMs: 5 };
+  const baseline = { reached: true, evidence: "reached it", durationMs: 5 };
   const what = { id: "some_attack", group: "files", title: "try" } as const;
   const where = { profile: "standard", start: "cold" } as const;
-  return { ...what, ...where, verdict, reason: undefined, evidence: "e", durationMs: 7, control };
+  return { ...what, ...where, verdict, reason: undefined, evidence: "e", durationMs: 7, baseline };
 }
 
 function run(screen: { isTTY?: boolean; columns?: number }): readonly string[] {

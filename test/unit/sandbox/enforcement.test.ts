@@ -7,7 +7,7 @@ import {
   enforcementOf,
   unkeptLimits,
 } from "../../../worker/sandbox/bubblewrap/enforcement.ts";
-import { look } from "./trial-look.ts";
+import { observation } from "./trial-observation.ts";
 
 const everything: Keepers = {
   group: { memory: true, processes: true, cpu: true },
@@ -61,7 +61,7 @@ describe("of a sandbox", () => {
 
 describe("of limits of the kernel's, a trial", () => {
   test("that was held everywhere takes none away", () => {
-    expect(unkeptLimits([look(), look({ profile: "standard" })])).toEqual([]);
+    expect(unkeptLimits([observation(), observation({ profile: "standard" })])).toEqual([]);
   });
 
   test.each([
@@ -70,6 +70,6 @@ describe("of limits of the kernel's, a trial", () => {
     ["was refused no process", { startedProcesses: undefined }, "processes"],
     ["filled memory beyond its size", { endless: ["/dev/shm"] }, "tmpBytes"],
   ] as const)("that %s in one sandbox takes that one away", (_, shown, limit) => {
-    expect(unkeptLimits([look(), look(shown)])).toEqual([limit]);
+    expect(unkeptLimits([observation(), observation(shown)])).toEqual([limit]);
   });
 });

@@ -2,7 +2,7 @@
  * What follows from trial sandboxes for each check, and which minimum it meets.
  */
 import { describe, expect, test } from "vitest";
-import type { Look } from "../../../worker/sandbox/bubblewrap/probe/inside.ts";
+import type { TrialObservation } from "../../../worker/sandbox/bubblewrap/probe/probe-script.ts";
 import { type Evidence, judge } from "../../../worker/sandbox/bubblewrap/probe/probes.ts";
 import type { Cgroups } from "../../../worker/sandbox/cgroup/cgroup.ts";
 import {
@@ -13,7 +13,7 @@ import {
   describeChecks,
   unmetChecks,
 } from "../../../worker/sandbox/host-check.ts";
-import { circumstances, look, workerNetwork } from "./trial-look.ts";
+import { settings, observation, workerNetwork } from "./trial-observation.ts";
 
 const open = { profile: "standard", network: "host", networkNamespace: undefined } as const;
 
@@ -37,14 +37,14 @@ function cgroups(controls: Partial<Cgroups["controls"]> = {}): NonNullable<Evide
 function evidence(changes: Partial<Evidence> = {}): Evidence {
   return {
     refusals: {},
-    looks: [look(), look(open)],
+    observations: [observation(), observation(open)],
     nestedWithoutFilter: "unshare: unshare failed: No space left on device",
     workerFilters: 0,
     workerNetwork,
     arch: "x64",
     isFilteredArch: true,
     cgroups: cgroups(),
-    circumstances: circumstances(),
+    settings: settings(),
     ...changes,
   };
 }
@@ -54,8 +54,8 @@ function checkOf(name: CheckName, changes: Partial<Evidence> = {}): HostCheck {
 }
 
 /** Every sandbox with the same change. */
-const all = (changes: Partial<Look>): Pick<Evidence, "looks"> => ({
-  looks: [look(changes), look({ ...open, ...changes })],
+const all = (changes: Partial<TrialObservation>): Pick<Evidence, "observations"> => ({
+  observations: [observation(changes), observation({ ...open, ...changes })],
 });
 
 describe("of a host that allows everything", () => {
@@ -71,7 +71,11 @@ describe("of a host that allows everything", () => {
 describe("without user namespaces", () => {
   const words = "bwrap: No permissions to create new namespace";
   const checks = judge(
-    evidence({ looks: [], refusals: { userNamespaces: words }, nestedWithoutFilter: undefined }),
+    evidence({
+      observations: [],
+      refusals: { userNamespaces: words },
+      nestedWithoutFilter: undefined,
+    }),
   );
 
   test("that check is missing in bubblewrap's words, and no other one that needs a sandbox is held", () => {
@@ -102,7 +106,7 @@ describe("a check is not held when", () => {
       "one tool does",
       "nested-namespaces",
       "missing",
-      { looks: [look(), look({ nested: "made" })] },
+      { observations: [observation(), observation({ nested: "made" })] },
     ],
     ["/proc is of another namespace", "proc", "missing", all({ proc: "other" })],
     [
@@ -121,13 +125,13 @@ describe("a check is not held when", () => {
       "a sandbox without a network has the worker's",
       "network-namespace",
       "missing",
-      { looks: [look({ networkNamespace: workerNetwork })] },
+      { observations: [observation({ networkNamespace: workerNetwork })] },
     ],
     [
       "no network namespace was made for it",
       "network-namespace",
       "missing",
-      { looks: [look({ networkNamespace: undefined })] },
+      { observations: [observation({ networkNamespace: undefined })] },
     ],
     ["no filter is on", "seccomp", "missing", all({ filters: 0 })],
     [
@@ -187,7 +191,7 @@ describe("a check is not held when", () => {
 
 describe("a check is held also when", () => {
   test("the host hands core dumps to a program, and says so: rlimits", () => {
-    const piped = { circumstances: circumstances({ pipesCoreDumps: true }) };
+    const piped = { settings: settings({ pipesCoreDumps: true }) };
     expect(checkOf("rlimits", piped)).toMatchObject({
       state: "held",
       finding: expect.stringContaining("kernel.core_pattern") as unknown,

@@ -2,7 +2,7 @@
  * The remedy that is named for each refusal: exactly the option of this kind of host.
  */
 import { describe, expect, test } from "vitest";
-import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/circumstances.ts";
+import type { HostSettings } from "../../../worker/sandbox/bubblewrap/probe/host-settings.ts";
 import {
   freshProcRemedy,
   guardRemedy,
@@ -11,12 +11,12 @@ import {
   rlimitsRemedy,
   userNamespacesRemedy,
 } from "../../../worker/sandbox/bubblewrap/probe/remedies.ts";
-import { circumstances as host } from "./trial-look.ts";
+import { settings as host } from "./trial-observation.ts";
 
 describe("bubblewrap that makes no sandbox because of", () => {
   const eperm = "bwrap: No permissions to create new namespace, likely because the kernel does not";
   const uidMap = "bwrap: setting up uid map: Permission denied";
-  const cases: readonly (readonly [string, string, Partial<Circumstances>, RegExp])[] = [
+  const cases: readonly (readonly [string, string, Partial<HostSettings>, RegExp])[] = [
     [
       "an added capability",
       "bwrap: Unexpected capabilities but not setuid, old file caps config?",
@@ -75,7 +75,7 @@ describe("bubblewrap that makes no sandbox because of", () => {
 });
 
 describe("a network namespace that is refused because of", () => {
-  const cases: readonly (readonly [string, string, Partial<Circumstances>, RegExp])[] = [
+  const cases: readonly (readonly [string, string, Partial<HostSettings>, RegExp])[] = [
     [
       "Ubuntu's restriction",
       "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted",

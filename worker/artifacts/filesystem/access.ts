@@ -1,5 +1,5 @@
 /**
- * Who may save where in a store that the worker shares with agents, which may run as other users.
+ * Examines the permissions of a store that the worker shares with agents of other users.
  */
 import type { Stats } from "node:fs";
 import { access, constants, lstat, opendir } from "node:fs/promises";
@@ -8,13 +8,13 @@ import { marksLevel } from "../scope.ts";
 import type { StoreAccess } from "../store.ts";
 import type { Base } from "./directories.ts";
 
-/** Directories of a store that are looked at, nearest to the base first. */
+/** Examined directories of a store, nearest to the base first. */
 const maxExamined = 10_000;
 
-/** Levels below the base on which somebody saves: scope, user, session, name. */
+/** Levels below the base for saves: scope, user, session, name. */
 const savingLevels = 4;
 
-/** Who a process is to the file system. */
+/** User and groups of a process. */
 interface Identity {
   readonly uid: number;
   readonly gids: ReadonlySet<number>;
@@ -30,10 +30,7 @@ function ownIdentity(): Identity {
   return { uid: process.geteuid?.() ?? 0, gids: new Set(gids) };
 }
 
-/**
- * Compares owner and mode of what is in the store with this process's. Rejects with what the system
- * says.
- */
+/** Compares owners and modes in the store with this process. Rejects with the system's error. */
 export async function examineAccess(base: Base, signal: AbortSignal): Promise<StoreAccess> {
   const worker = ownIdentity();
   const directories = await directoriesOf(base, signal);
@@ -51,7 +48,7 @@ export async function examineAccess(base: Base, signal: AbortSignal): Promise<St
   };
 }
 
-/** The base and what is below it, level by level. Links are not followed. */
+/** The base and its descendants, level by level, without links. */
 async function directoriesOf(base: Base, signal: AbortSignal): Promise<readonly Directory[]> {
   const found: Directory[] = [{ path: base.path, status: base.status }];
   let level: readonly Directory[] = found;
@@ -70,7 +67,7 @@ async function childrenOf(
   const found: Directory[] = [];
   for (const { path } of parents) {
     signal.throwIfAborted();
-    // One that the worker may not look into is closed to it, and reported as such.
+    // A directory that the worker cannot list is reported as closed.
     for await (const entry of await opendir(path).catch(() => [])) {
       if (found.length >= max) return found;
       if (!entry.isDirectory() || entry.name === marksLevel) continue;
@@ -103,10 +100,7 @@ async function closedToWorker(
   ];
 }
 
-/**
- * Other users are those that own something in the store. Their groups are not known: that of the
- * base counts as theirs.
- */
+/** Other users are owners in the store. Their groups are unknown; the base's counts as theirs. */
 function closedToOthers(
   base: Base,
   directories: readonly Directory[],
@@ -126,9 +120,7 @@ function closedToOthers(
   });
 }
 
-/**
- * A process that is no member of a directory's group cannot set the bit that hands that group down.
- */
+/** Only members of a directory's group can set its setgid bit. */
 function lostGroup(base: Base, { uid, gids }: Identity): readonly string[] {
   const { gid, mode } = base.status;
   if (!base.isShared || uid === 0 || gids.has(gid) || (mode & 0o002) !== 0) return [];

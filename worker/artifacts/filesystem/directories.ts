@@ -1,6 +1,5 @@
 /**
- * Keys as directories: which levels a key has on disk, and how they are walked without following
- * links.
+ * Directories of a key: their names, and a walk that follows no link.
  */
 import { constants, type Stats } from "node:fs";
 import { chmod, chown, type FileHandle, lstat, mkdir, open, rmdir, stat } from "node:fs/promises";
@@ -10,26 +9,20 @@ import { errorCode } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 
-/**
- * Members of the owner's group may write, as far as the umask allows. Under a base that a group
- * shares, see `share`.
- */
+/** Group-writable, as far as the umask allows; see `share` for a shared base. */
 export const directoryMode = 0o775;
 
-/** Needs no right to read the directory, which savers below it do not need either. */
+/** Needs no permission to read the directory. */
 const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const groupWrites = 0o020;
-/**
- * What a directory has of its base: the permissions, the group for what is made in it, and who may
- * remove there.
- */
+/** Mode bits that a directory has from its base: permissions, setgid, sticky. */
 const sharedBits = 0o3777;
 
-/** The base directory as it is now. */
+/** The present state of the base directory. */
 export interface Base {
   readonly path: string;
   readonly status: Stats;
-  /** Whether members of its group may write: agents that run as another user than the worker. */
+  /** Whether its group may write, for agents of another user than the worker. */
   readonly isShared: boolean;
 }
 
@@ -46,9 +39,8 @@ export function directoryLevels(key: ArtifactKey): readonly string[] {
 }
 
 /**
- * The path of `levels` below `base`, or undefined when a level is missing or is not a directory: a
- * link, for example. Throws StoreError `unavailable` when the base itself is missing, so that a
- * lost mount is not taken for an empty store.
+ * The path of `levels` below `base`; undefined when a level is no directory, such as a link.
+ * Rejects with StoreError `unavailable` without the base: a lost mount is no empty store.
  */
 export async function findDirectory(
   basePath: string,
@@ -63,9 +55,8 @@ export async function findDirectory(
 }
 
 /**
- * The path of `levels` below `base`, whose missing levels are made. Throws StoreError `unavailable`
- * when a level is taken by something else: a link, for example. Nothing outside the base is made or
- * changed, also while others exchange directories of the base for links.
+ * Creates missing `levels` below `base`, and nothing outside, even when others exchange directories
+ * for links meanwhile. Rejects with StoreError `unavailable` when a level is no directory.
  */
 export async function ensureDirectory(base: Base, levels: readonly string[]): Promise<string> {
   await using held = new AsyncDisposableStack();
@@ -74,15 +65,14 @@ export async function ensureDirectory(base: Base, levels: readonly string[]): Pr
     const path = join(parent, level);
     await makeDirectory(path);
     const directory = held.use(await openLevel(path, level));
-    // The kernel resolves it from the descriptor: whoever exchanges the name of the directory
-    // exchanges nothing here.
+    // The kernel resolves it from the descriptor, independent of the directory's name.
     parent = `/proc/self/fd/${directory.fd}`;
     await share(parent, await directory.stat(), base);
   }
   return join(base.path, ...levels);
 }
 
-/** Rejects with ENOENT when another saver has just deleted the only version of the artifact. */
+/** Rejects with ENOENT when another process has just deleted the artifact's only version. */
 async function openLevel(path: string, level: string): Promise<FileHandle> {
   try {
     return await open(path, enter);
@@ -95,9 +85,8 @@ async function openLevel(path: string, level: string): Promise<FileHandle> {
 }
 
 /**
- * Gives a directory of the worker's group and mode of a base that a group shares, whatever the
- * umask is: others of the group save there too. Also one from before the base was shared. `path`
- * follows links, so it has to be that of a descriptor.
+ * Sets group and mode of a shared base on a worker's directory, under any umask. `path` follows
+ * links, so it must be that of a descriptor.
  */
 async function share(path: string, status: Stats, base: Base): Promise<void> {
   if (!base.isShared || status.uid !== process.geteuid?.()) return;
@@ -105,15 +94,13 @@ async function share(path: string, status: Stats, base: Base): Promise<void> {
   try {
     if (status.gid !== gid) await chown(path, status.uid, gid);
   } catch (error) {
-    // The worker is no member of that group. `--check` says so where it matters.
+    // The worker is no member of that group; `--check` reports it.
     if (errorCode(error) !== "EPERM") throw error;
   }
   if ((status.mode & sharedBits) !== (mode & sharedBits)) await chmod(path, mode & sharedBits);
 }
 
-/**
- * Makes one directory unless there is something by its name. Rejects when its parent is missing.
- */
+/** Creates a directory unless its name is taken. Rejects when its parent is missing. */
 export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: directoryMode });
@@ -122,10 +109,7 @@ export async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/**
- * Removes an artifact's directory if nothing is in it: to peers of the original an empty one is an
- * artifact too.
- */
+/** Removes an artifact's empty directory, which peers of the original take for an artifact. */
 export async function removeEmptyDirectory(path: string): Promise<void> {
   try {
     await rmdir(path);
@@ -134,10 +118,7 @@ export async function removeEmptyDirectory(path: string): Promise<void> {
   }
 }
 
-/**
- * Looks at the base. Throws StoreError `unavailable` unless it is a directory. It may be a link:
- * where it leads is the operator's choice.
- */
+/** Opens the base, which may be a link. Rejects with StoreError `unavailable` for no directory. */
 export async function openBase(path: string): Promise<Base> {
   const status = await stat(path).catch((error: unknown) => {
     throw new StoreError("unavailable", "The artifact store's directory is missing.", {
@@ -159,7 +140,7 @@ async function isDirectory(path: string): Promise<boolean> {
   }
 }
 
-/** Until then a crash of the machine may take the names away, though not the content. */
+/** Makes the names in a directory survive a crash of the machine. */
 export async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path);
   try {

@@ -5,7 +5,7 @@ import { parseJson, isJsonObject } from "../../support/json/json.ts";
 import { defaultMimeType } from "../mime.ts";
 import type { ArtifactMetadata } from "../store.ts";
 
-/** Largest `.meta` file that is written or read: a MIME type and some room. */
+/** Largest `.meta` file in bytes: a MIME type needs far less. */
 export const maxMetaBytes = 64 * 1024;
 
 /**
@@ -20,10 +20,7 @@ export function encodeMeta(metadata: ArtifactMetadata): string {
   return `{"mime_type": ${text}}`;
 }
 
-/**
- * Reads what any peer wrote. Throws JsonError for what is not JSON; a missing or null MIME type is
- * the default one.
- */
+/** Decodes any peer's metadata, with a default MIME type. Throws JsonError for no JSON. */
 export function decodeMeta(bytes: Uint8Array): ArtifactMetadata {
   const meta = parseJson(bytes);
   const mimeType = isJsonObject(meta) ? meta["mime_type"] : undefined;

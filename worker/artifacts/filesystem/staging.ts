@@ -1,5 +1,5 @@
 /**
- * Files that are written in full before they appear under a name that readers look for.
+ * Staged files: complete before they get the name that readers open.
  */
 import { lstat, open, readdir, rm, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
@@ -7,27 +7,18 @@ import { join } from "node:path";
 import type { Base } from "./directories.ts";
 import { newId } from "../../support/ids.ts";
 
-/**
- * Everybody may read, as the original's files can be read; nobody but the owner ever changes a
- * version.
- */
+/** Readable for all users, as in the original; only the owner changes a version. */
 export const fileMode = 0o644;
-/** Under a base that a group shares, whatever the umask is. */
+/** Mode below a shared base, under any umask. */
 export const sharedFileMode = 0o664;
 
-/**
- * Age of a staged file that no living saver still writes to: a save is bounded by its call, which
- * is hours at most.
- */
+/** Age of an abandoned staged file in milliseconds: a call, and its saves, last hours at most. */
 export const leftoverAgeMs = 24 * 60 * 60 * 1000;
 
-/** Never all digits, which is what versions are called. */
+/** Never all digits, like the names of versions. */
 const stagedName = /^\.str-[0-9a-f]{24}\.tmp$/;
 
-/**
- * A file under a name of its own. Whoever wants it to stay links it; disposing removes this name
- * only.
- */
+/** A file under a temporary name. A link keeps the file; disposing removes the name. */
 export class StagedFile implements AsyncDisposable {
   readonly path: string;
 
@@ -36,18 +27,15 @@ export class StagedFile implements AsyncDisposable {
     this.path = join(directory, `.str-${newId()}.tmp`);
   }
 
-  /**
-   * A name that cannot be removed now is left to `removeLeftovers`: by then the file may be a saved
-   * version.
-   */
+  /** After a failure the name stays for `removeLeftovers`: the file may be a saved version. */
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.path, { force: true }).catch(() => undefined);
   }
 }
 
 /**
- * Creates a file in `directory`, has it filled and waits until its content is on the disk. The
- * caller disposes it. When anything fails, nothing is left.
+ * Creates and fills a file in `directory`, and waits for fsync(2). The caller disposes it. After a
+ * failure no file is left.
  */
 export async function stageFile(
   directory: string,
@@ -67,10 +55,7 @@ export async function stageFile(
   return staged;
 }
 
-/**
- * Removes what savers that were killed left in `directory`. What cannot be removed now stays for
- * the next time.
- */
+/** Removes staged files of killed processes in `directory`, as far as possible. */
 export async function removeLeftovers(directory: string): Promise<void> {
   const names = (await readdir(directory)).filter((name) => stagedName.test(name));
   const oldestMs = Date.now() - leftoverAgeMs;

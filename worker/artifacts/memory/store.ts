@@ -1,6 +1,5 @@
 /**
- * Artifacts in this process's memory: for tests and demonstrations. No agent sees them, and they
- * end with the process.
+ * Artifacts in this process's memory, for tests and demonstrations.
  */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -18,13 +17,13 @@ import type {
   SavedArtifact,
 } from "../store.ts";
 
-/** Bytes that all versions of a store may take together unless it is told otherwise. */
+/** Default capacity of a store in bytes. */
 export const defaultTotalBytes = 256 * 1024 * 1024;
 
-/** Bytes that a version counts for besides its content, so that empty ones are not free. */
+/** Overhead of a version in bytes, so that empty ones are not free. */
 export const versionOverheadBytes = 1024;
 
-/** Bytes of content handed to a reader at a time. */
+/** Bytes of a reader's chunk. */
 const chunkBytes = 64 * 1024;
 
 interface StoredVersion {
@@ -34,8 +33,8 @@ interface StoredVersion {
 }
 
 /**
- * Makes an empty store that holds up to `totalBytes`, `versionOverheadBytes` for each version
- * included. A save beyond that is refused with StoreError `unavailable`; nothing is ever evicted.
+ * Creates an empty store of `totalBytes`, including `versionOverheadBytes` per version. A larger
+ * save rejects with StoreError `unavailable`; the store evicts nothing.
  */
 export function createMemoryStore(options: { totalBytes?: number } = {}): ArtifactStore {
   return new MemoryStore(options.totalBytes ?? defaultTotalBytes);
@@ -44,9 +43,9 @@ export function createMemoryStore(options: { totalBytes?: number } = {}): Artifa
 class MemoryStore implements ArtifactStore {
   readonly kind = "memory";
   readonly #totalBytes: number;
-  /** Bytes of stored versions and of those that are arriving. */
+  /** Bytes of stored and arriving versions. */
   #usedBytes = 0;
-  /** By `place`; a version's number is its index, the last is never a deleted one. */
+  /** By `storageKey`; a version's number is its index, and the last is never deleted. */
   readonly #artifacts = new Map<string, (StoredVersion | undefined)[]>();
   #saves = 0;
 
@@ -61,7 +60,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<OpenedArtifact> {
     const key = artifactKey(scope, reference.filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(place(key)) ?? [];
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
     const version = reference.version ?? stored.length - 1;
     const found = stored[version];
     if (found === undefined) throw notFound(key, reference.version);
@@ -107,7 +106,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(place(key)) ?? [];
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
     const found = stored[version];
     if (found?.etag !== etag) return false;
     stored[version] = undefined;
@@ -123,7 +122,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<readonly number[]> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(place(key)) ?? [];
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
     return [...stored.keys()].filter((version) => stored[version] !== undefined);
   }
 
@@ -136,13 +135,13 @@ class MemoryStore implements ArtifactStore {
   }
 
   #append(key: ArtifactKey, version: StoredVersion): number {
-    const stored = this.#artifacts.get(place(key)) ?? [];
-    this.#artifacts.set(place(key), stored);
+    const stored = this.#artifacts.get(storageKey(key)) ?? [];
+    this.#artifacts.set(storageKey(key), stored);
     return stored.push(version) - 1;
   }
 }
 
-function place(key: ArtifactKey): string {
+function storageKey(key: ArtifactKey): string {
   return JSON.stringify([key.root, key.userId, key.sessionOrUser, key.name]);
 }
 
@@ -167,7 +166,7 @@ async function collect(
   return content;
 }
 
-/** Copies, so that a reader that writes into its chunks changes nothing here. */
+/** Copies the content, since readers may write into their chunks. */
 function* chunksOf(content: Buffer): Generator<Buffer> {
   for (let start = 0; start < content.byteLength; start += chunkBytes) {
     yield Buffer.from(content.subarray(start, start + chunkBytes));

@@ -1,6 +1,5 @@
 /**
- * One call of a hostile tool, on the very path of a production call, and everything that is seen of
- * it.
+ * Calls a hostile tool by the path of a production call, and records the observation.
  */
 import { buffer } from "node:stream/consumers";
 import type { ArtifactStore } from "../../artifacts/store.ts";
@@ -14,18 +13,12 @@ import type { Observation, Target } from "./attack.ts";
 import { withPythonNames } from "../program.ts";
 import { StallWatch } from "./stall-watch.ts";
 
-/**
- * Seconds that one call may take; attacks end by themselves within ten where nobody else wants the
- * processors.
- */
+/** Time limit of one call, in seconds; attacks end by themselves within ten on an idle host. */
 export const callTimeoutSeconds = 60;
-/** Statuses of one call that are kept. */
+/** Recorded statuses of one call. */
 const maxStatuses = 10_000;
 
-/**
- * A store that also remembers what was saved to it. Its owner disposes it, and with it the store
- * below.
- */
+/** Records each saved artifact. Disposing it disposes the store below. */
 export class RecordingStore implements ArtifactStore {
   readonly kind: string;
   readonly open: ArtifactStore["open"];
@@ -52,7 +45,7 @@ export class RecordingStore implements ArtifactStore {
     };
   }
 
-  /** What was saved since the last call of this method, by name. */
+  /** Artifacts saved since the last call of this method, by name. */
   take(): ReadonlyMap<string, Uint8Array> {
     const saved = this.#saved;
     this.#saved = new Map();
@@ -64,14 +57,14 @@ export class RecordingStore implements ArtifactStore {
   }
 }
 
-/** What calls are made with. */
+/** Dependencies of {@link callAttack}. */
 export interface CallParts {
   readonly invoker: Invoker;
   readonly store: RecordingStore;
   readonly log: Logger;
 }
 
-/** Calls a tool with a target. */
+/** Calls a tool with a target, and observes the call. */
 export async function callAttack(
   { invoker, store, log }: CallParts,
   toolName: string,

@@ -1,5 +1,5 @@
 /**
- * What attacks are run with.
+ * Options of `runAttacks`.
  */
 import type { Profiles } from "../../sandbox/profile.ts";
 import type { Logger } from "../../telemetry/logger.ts";
@@ -8,28 +8,28 @@ import type { AttackRow } from "./attack-report.ts";
 import type { StartChoice } from "./attack-starts.ts";
 import type { AttackedOptions, AttackedWorker } from "./attacked-worker.ts";
 
-/** The choice of attacks and what they need. */
+/** The chosen attacks, and the host that runs them. */
 export interface AttackOptions {
   readonly attacks: readonly Attack[];
-  /** Names of profiles, at least one. */
+  /** Names of the attacked profiles, at least one. */
   readonly profiles: readonly string[];
-  /** All profiles that there are. */
+  /** All profiles of the worker. */
   readonly known: Profiles;
   readonly start: StartChoice;
   /** The project's `attacks/`. */
   readonly programsDir: string;
-  /** Directories for what is planted, of which the first that can be used is: see `plant`. */
-  readonly plantsDirs: readonly string[];
+  /** Directories for canaries; `plantCanaries` takes the first that is usable. */
+  readonly canaryDirs: readonly string[];
   readonly bwrapBin: string;
-  /** Where workers have the directories of their sandboxes. */
+  /** Base of the workers' scratch directories. */
   readonly workDir: string;
   /** Host uid of the sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly log: Logger;
   /** Opens the worker that is attacked; `runAttacks` disposes it. */
   open(options: AttackedOptions, signal: AbortSignal): Promise<AttackedWorker>;
-  /** Told how many rows there will be, as soon as that is known and whenever it changes. */
+  /** Receives the number of rows to come, again at each change. */
   onPlan?(rows: number): void;
-  /** Told of each row as it comes. */
+  /** Receives each row when it is ready. */
   onRow?(row: AttackRow): void;
 }

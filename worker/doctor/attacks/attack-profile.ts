@@ -1,6 +1,5 @@
 /**
- * Profiles as attacks meet them: with every limit so low that an attack that is not held hurts
- * nobody.
+ * Attacked profiles: their limits are low, so that an attack that is not blocked does no harm.
  */
 import { type Limits, limitNames } from "../../protocol/resource-limits.ts";
 import type { Profile, Profiles } from "../../sandbox/profile.ts";
@@ -11,9 +10,8 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 /**
- * The most that a limit is while attacks run. Enough for an interpreter; twice as much does no harm
- * to a host, and takes little of the other limits: on some file systems a new file costs a
- * millisecond of processor time.
+ * Upper bounds of all limits during attacks. An interpreter runs within them, and twice as much
+ * does no harm. A new file can cost a millisecond of processor time, so `files` is low, too.
  */
 export const attackLimits: Limits = {
   memoryBytes: 128 * MiB,
@@ -28,7 +26,7 @@ export const attackLimits: Limits = {
   statusBytes: 64 * KiB,
 };
 
-/** The same profile with limits of at most {@link attackLimits}. */
+/** The profile with limits of at most {@link attackLimits}. */
 export function lowered(profile: Profile): Profile {
   const limits = Object.fromEntries(
     limitNames.map((name) => [name, Math.min(profile.limits[name], attackLimits[name])]),
@@ -36,17 +34,17 @@ export function lowered(profile: Profile): Profile {
   return { ...profile, limits };
 }
 
-/** The same for all of them. */
+/** {@link lowered} for each profile. */
 export function loweredProfiles(profiles: Profiles): Profiles {
   return new Map([...profiles].map(([name, profile]) => [name, lowered(profile)]));
 }
 
-/** Names of those that can be attacked: attacks never run on the bare host. */
+/** Names of the profiles with a sandbox: attacks never run on the bare host. */
 export function attackableNames(profiles: Profiles): readonly string[] {
   return [...profiles.values()].filter(isolates).map(({ name }) => name);
 }
 
-/** One that is attacked, by its name. Throws SandboxError for what cannot be, with what can. */
+/** An attackable profile by name. Throws SandboxError, with the attackable names, for others. */
 export function attackable(profiles: Profiles, name: string): Profile {
   const profile = profiles.get(name);
   if (profile !== undefined && isolates(profile)) return profile;

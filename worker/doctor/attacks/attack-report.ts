@@ -1,34 +1,27 @@
 /**
- * What came of attacks, for people and for machines. docs/attacks.md documents both.
+ * The report of a run, as table and as JSON. docs/attacks.md promises both, and with them the names
+ * `held` and `control`, which the code calls blocked and baseline.
  */
 import type { StartKind } from "../../protocol/execution.ts";
 import type { AttackGroup } from "./attack.ts";
 import type { AttackStart } from "./attack-starts.ts";
-import type { ControlRun } from "./control.ts";
+import type { BaselineRun } from "./baseline.ts";
 
-/**
- * What can be said of one attack under one profile by one start: the words of the JSON, with those
- * of the table.
- */
+/** Verdicts on one attack under one profile by one start: names in the JSON, and in the table. */
 export const attackVerdicts = {
-  /** It did not reach what it is after, and does where nothing holds it. */
+  /** The attack missed its target, and its baseline reached it. */
   held: "held",
-  /** It reached what it is after. */
+  /** The attack reached its target. */
   "not-held": "NOT HELD",
   /** The profile allows it on purpose. */
   "not-promised": "not promised",
-  /**
-   * It did not reach what it is after, and cannot do so on this host even where nothing holds it.
-   */
+  /** The attack missed its target, and its baseline cannot reach it on this host. */
   "no-control": "no control",
-  /**
-   * It does not even reach what it is after where nothing holds it, or did not run, or not by its
-   * start.
-   */
+  /** The baseline missed the target, or the attack did not run, or not by its start. */
   broken: "BROKEN",
 } as const;
 
-/** What is said of one attack under one profile by one start. */
+/** Verdict on one attack under one profile by one start. */
 export type AttackVerdict = keyof typeof attackVerdicts;
 
 /** One attack under one profile by one start. */
@@ -39,56 +32,56 @@ export interface AttackRow {
   readonly profile: string;
   readonly start: AttackStart;
   readonly verdict: AttackVerdict;
-  /** Why it is not promised, has no control or is broken. */
+  /** The cause of `not-promised`, `no-control` and `broken`. */
   readonly reason: string | undefined;
-  /** What the attack, or who judges it, saw. */
+  /** The observation of the attack, or of its judge. */
   readonly evidence: string;
   readonly durationMs: number;
-  readonly control: ControlRun;
+  readonly baseline: BaselineRun;
 }
 
-/** A profile that was attacked, by one start of calls. */
+/** An attacked profile, by one start of calls. */
 export interface AttackedProfile {
   readonly name: string;
   readonly start: StartKind;
-  /** Whether a tool that does nothing wrong gets that start and works. */
+  /** Whether the harmless tool gets that start and works. */
   readonly works: boolean;
   readonly evidence: string;
-  /** Protections that this host does not allow. */
+  /** Protections that this host denies. */
   readonly unenforced: readonly string[];
 }
 
-/** Everything that came of a run. */
+/** The results of a run. */
 export interface AttackReport {
   readonly profiles: readonly AttackedProfile[];
   readonly rows: readonly AttackRow[];
 }
 
-/** Characters of evidence in a line of the table; the JSON has all of it. */
+/** Characters of evidence in a row of the table; the JSON has the whole text. */
 const maxEvidence = 90;
 
-/** Whether everything holds that should: no attack reached, none is broken, and tools work. */
+/** Whether no promised attack reached its target, none is broken, and tools work. */
 export function allHeld({ profiles, rows }: AttackReport): boolean {
   return !rows.some(isFailure) && profiles.every(({ works }) => works);
 }
 
-/** The JSON, as docs/attacks.md documents it. */
+/** The report as JSON. */
 export function attackJson(report: AttackReport): string {
   const body = {
     ok: allHeld(report),
     profiles: report.profiles.map(({ name, start, works, evidence, unenforced }) => {
       return { profile: name, start, works, evidence, unenforced };
     }),
-    attacks: report.rows.map(({ durationMs, control, ...row }) => ({
+    attacks: report.rows.map(({ durationMs, baseline, ...row }) => ({
       ...row,
       ms: durationMs,
-      control: { reached: control.reached, evidence: control.evidence, ms: control.durationMs },
+      control: { reached: baseline.reached, evidence: baseline.evidence, ms: baseline.durationMs },
     })),
   };
   return JSON.stringify(body, undefined, 2);
 }
 
-/** The table, with a summary below it and everything that is known of what failed. */
+/** The report as a table, with the details of each failure and a summary below it. */
 export function attackTable(report: AttackReport): string {
   const { profiles, rows } = report;
   const widths = [
@@ -106,7 +99,7 @@ export function attackTable(report: AttackReport): string {
   return [...lines, "", ...rows.filter(isFailure).flatMap(details), ...summaries].join("\n");
 }
 
-/** A line for the calls of a start, and one for the imports that go with it. */
+/** A line for the calls of a start, and one for its imports. */
 function summary(
   { name, start, works, evidence, unenforced }: AttackedProfile,
   rows: readonly AttackRow[],
@@ -138,12 +131,12 @@ export function isFailure({ verdict }: AttackRow): boolean {
 }
 
 function details(row: AttackRow): string[] {
-  const { verdict, profile, start, id, title, reason, evidence, control } = row;
+  const { verdict, profile, start, id, title, reason, evidence, baseline } = row;
   return [
     `${attackVerdicts[verdict]}: ${id} under ${profile}, ${start} (${title})`,
     ...(reason === undefined ? [] : [`  ${reason}`]),
     `  in the sandbox: ${evidence}`,
-    `  where nothing holds it: ${control.reached ? "" : "not reached: "}${control.evidence}`,
+    `  where nothing holds it: ${baseline.reached ? "" : "not reached: "}${baseline.evidence}`,
     "",
   ];
 }

@@ -1,28 +1,18 @@
 /**
- * How attacks come to their sandboxes: by each start that calls have, and by the import of a tool's
- * module.
+ * The starts of attacks: the start modes of calls, and the import of a tool's module.
  */
 import { type StartKind, startKinds } from "../../protocol/execution.ts";
 import type { Attack, AttackGroup } from "./attack.ts";
 
-/**
- * `import`: the attack is made by the import of its module, in a template; its call tells what came
- * of that.
- */
+/** `import`: the attack runs when a template imports its module; its call returns the answer. */
 export const attackStarts = [...startKinds, "import"] as const;
 export type AttackStart = (typeof attackStarts)[number];
 
-/**
- * What can be asked for: one start, all of them, or the usual ones, which are `cold` and what tools
- * get by `auto`.
- */
+/** Values of `--start`; `usual`, the default, is `cold` and the start mode of `auto`. */
 export const startChoices = [...startKinds, "all", "usual"] as const;
 export type StartChoice = (typeof startChoices)[number];
 
-/**
- * What imports are made to attack. The others are after what only a call has: its work directory,
- * its answer, its limits, and calls that come later.
- */
+/** Groups that run at import. The others target a call's files, answer, limits or successors. */
 const groupsAtImport: readonly AttackGroup[] = [
   "files",
   "processes",
@@ -31,18 +21,18 @@ const groupsAtImport: readonly AttackGroup[] = [
   "network",
 ];
 
-/** The start of the call. */
+/** Start mode of the call. */
 export function startOfCall(start: AttackStart): StartKind {
   return start === "import" ? "template" : start;
 }
 
-/** The starts to be attacked, in the order of the report. */
+/** The starts to attack, in the order of the report. */
 export function startsToAttack(choice: StartChoice, auto: StartKind): readonly AttackStart[] {
   const kinds = kindsOf(choice, auto);
   return attackStarts.filter((start) => kinds.includes(startOfCall(start)));
 }
 
-/** Whether an attack is made by a start. */
+/** Whether an attack runs by a start. */
 export function isMade({ group }: Pick<Attack, "group">, start: AttackStart): boolean {
   return start !== "import" || groupsAtImport.includes(group);
 }

@@ -1,6 +1,5 @@
 /**
- * The attacks as tools of a worker: programs, and a manifest with each of them once for every
- * start.
+ * Lays the attacks out as tools of a worker: programs, and a manifest with an entry for each start.
  */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,56 +8,53 @@ import type { Attack, Target } from "./attack.ts";
 import { type AttackStart, attackStarts, isMade, startOfCall } from "./attack-starts.ts";
 import { withPythonNames } from "../program.ts";
 
-/** A tool that is no attack, below `attacks/plants/`: it does nothing wrong. */
+/** The harmless tool, below `attacks/harmless/`. */
 export const usefulTool = "useful_work";
-/**
- * A function for calls that others look for, below `attacks/plants/`. It is in the module of who
- * looks.
- */
-const neighbourProgram = "neighbour";
+/** The victim's program below `attacks/harmless/`; it is copied into the module of its attack. */
+const victimProgram = "victim";
 
-/** What to lay out. */
+/** Options of {@link layOutTools}. */
 export interface Layout {
   /** The project's `attacks/`. */
   readonly programsDir: string;
   readonly attacks: readonly Attack[];
   /** The profile of every tool. */
   readonly profile: string;
-  /** What attacks that are made by an import are told. */
+  /** Target of attacks that run at import. */
   readonly importTarget: Target;
 }
 
-/** Where the programs of one run lie. */
-export interface Stage {
-  /** What controls see: `tools/` and `control/`. */
+/** The programs of one run. */
+export interface Arena {
+  /** Mounted in baselines: `tools/` and `baseline/`. */
   readonly directory: string;
   readonly toolsDir: string;
   readonly manifestPath: string;
 }
 
-/** Lays the programs out in a new directory. */
-export async function layOutTools(directory: string, layout: Layout): Promise<Stage> {
+/** Copies the programs and writes the manifest into a new directory. */
+export async function layOutTools(directory: string, layout: Layout): Promise<Arena> {
   const { programsDir, attacks, profile, importTarget } = layout;
   const toolsDir = join(directory, "tools");
   const manifestPath = join(directory, "manifest.yaml");
   const recursive = { recursive: true };
   await mkdir(toolsDir, recursive);
-  await cp(join(programsDir, "control"), join(directory, "control"), recursive);
+  await cp(join(programsDir, "baseline"), join(directory, "baseline"), recursive);
   await cp(join(programsDir, "support"), join(toolsDir, "support"), recursive);
   const program = (name: string): Promise<string> => readFile(join(programsDir, name), "utf8");
   const lay = (module: string, ...texts: readonly string[]): Promise<void> =>
     writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
 
-  await lay(usefulTool, await program(`plants/${usefulTool}.py`));
-  // The source of a tool that only itself may read.
-  await lay("neighbours_secret", `TOKEN = "${importTarget.token}"\n`);
+  await lay(usefulTool, await program(`harmless/${usefulTool}.py`));
+  // The source of an isolated tool.
+  await lay("victims_secret", `TOKEN = "${importTarget.token}"\n`);
   for (const attack of attacks) {
     const source = await program(`${attack.id}.py`);
     await lay(attack.id, source);
-    if (attack.needsNeighbour)
+    if (attack.needsVictim)
       await lay(
         ...([moduleOf(attack, "cold"), source] as const),
-        await program(`plants/${neighbourProgram}.py`),
+        await program(`harmless/${victimProgram}.py`),
         eitherFunction,
       );
     if (isMade(attack, "import"))
@@ -69,21 +65,18 @@ export async function layOutTools(directory: string, layout: Layout): Promise<St
   return { directory, toolsDir, manifestPath };
 }
 
-/** What a program is called in the manifest. `auto` is there for the useful tool only. */
+/** Name of a program in the manifest. Only the useful tool has an entry for `auto`. */
 export function toolName(start: AttackStart | "auto", id: string): string {
   return `${start}.${id}`;
 }
 
-/**
- * One tool for both, so that the neighbour's sandbox comes from where that of who looks for it
- * comes from.
- */
-const either = "attack_or_neighbour";
+/** One tool for both calls, so that attacker and victim share a template. */
+const either = "attack_or_victim";
 const eitherFunction = `def ${either}(ctx, target=None, token=None):
-    return ${neighbourProgram}(token, ctx) if target is None else attack(target)
+    return ${victimProgram}(token, ctx) if target is None else attack(target)
 `;
 
-/** The attack is over when its module is imported. */
+/** Source that runs the attack at import; its call returns the answer. */
 function madeByImport(target: Target): string {
   const asText = JSON.stringify(JSON.stringify(withPythonNames(target)));
   return `import json
@@ -96,9 +89,9 @@ def attack(target):
 `;
 }
 
-function moduleOf({ id, needsNeighbour }: Attack, start: AttackStart): string {
+function moduleOf({ id, needsVictim }: Attack, start: AttackStart): string {
   if (start === "import") return `import_${id}`;
-  return needsNeighbour ? `${id}_or_neighbour` : id;
+  return needsVictim ? `${id}_or_victim` : id;
 }
 
 function manifestOf(attacks: readonly Attack[], profile: string): object {
@@ -111,7 +104,7 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
     attacks
       .filter((attack) => isMade(attack, start))
       .map((attack) => {
-        const name = attack.needsNeighbour && start !== "import" ? either : "attack";
+        const name = attack.needsVictim && start !== "import" ? either : "attack";
         const callable = { module: moduleOf(attack, start), function: name };
         const entry = {
           ...common,
@@ -125,7 +118,7 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
   return { version: 1, tools: Object.fromEntries([...useful, ...tools]) };
 }
 
-/** A sandbox waits for the call, and another can while it runs. */
+/** One idle sandbox for the call, and one for the victim's. */
 function startModesOf(start: StartKind | "auto"): object {
   return start === "cold" ? { start } : { start, warm: { min: 1, max: 2 } };
 }

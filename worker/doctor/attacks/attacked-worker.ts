@@ -1,6 +1,5 @@
 /**
- * The worker that is attacked, as the wiring opens it: everything that calls go through in
- * production, with tools, store and bounds of the attacks.
+ * The attacked worker: the path of a production call, with the attacks' tools, store and limits.
  */
 import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Invoker } from "../../invocation/invoker.ts";
@@ -11,12 +10,12 @@ import type { IdleStartMode, Profiles } from "../../sandbox/profile.ts";
 import type { SandboxBackend } from "../../sandbox/sandbox.ts";
 import type { Starts, IdleFailure } from "../../pool/starts.ts";
 
-/** What a worker has to be opened with to be attacked. */
+/** Options that replace those of the configuration. */
 export interface AttackedOptions {
   readonly manifestPath: string;
   /** In place of TOOLS_PYTHON_DIR. */
   readonly toolsDir: string;
-  /** Variables that the worker has besides its own. */
+  /** Further variables of the worker. */
   readonly environment: Readonly<Record<string, string>>;
   /** In place of the artifact store. */
   readonly store: ArtifactStore;
@@ -24,26 +23,23 @@ export interface AttackedOptions {
   readonly profiles: Profiles;
 }
 
-/** What is ready before the calls of a tool. */
+/** Idle sandboxes of a tool. */
 export interface Readiness {
-  /** How many sandboxes are idle. */
+  /** Number of idle sandboxes. */
   readonly idle: number;
-  /** How they are made; undefined when there can be none, such as for code unfit for each mode. */
+  /** Their start mode; undefined when the tool can have none, such as for unfit code. */
   readonly startMode: IdleStartMode | undefined;
-  /** Failed attempts to make one, in a row; undefined when the last one succeeded. */
+  /** Consecutive failures to make one; undefined after a success. */
   readonly failure: IdleFailure | undefined;
 }
 
-/**
- * The parts of a worker that attacks need. At least two calls run at once. Nothing waits for calls
- * until it follows tools.
- */
+/** Parts of a worker for attacks. At least two calls run concurrently. */
 export interface AttackedWorker extends AsyncDisposable {
   readonly invoker: Invoker;
   readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "prepare">>;
   readonly catalog: Pick<ToolCatalog, "resolve">;
   readonly starts: Pick<Starts, "follow">;
-  /** What is known of a tool that `starts` follows. */
+  /** State of a tool that `starts` follows. */
   readinessOf(toolName: string): Readiness;
 }

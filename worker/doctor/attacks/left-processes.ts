@@ -1,21 +1,18 @@
 /**
- * What attacks left running on this host.
+ * Finds processes that attacks left on this host.
  */
 import { readFileSync, readdirSync } from "node:fs";
 
-/**
- * What a program's command line says of itself that it should be gone after the call; the token
- * follows.
- */
-const mark = "str-left-";
+/** Prefix of an argument of processes that must end with their call; the token follows. */
+const leftPrefix = "str-left-";
 
-/** Processes of this host that an attack with this token left. See proc_pid_cmdline(5). */
+/** Ids of the processes that attacks with this token left. See proc_pid_cmdline(5). */
 export function leftProcesses(token: string): readonly number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) =>
-      commandLine(pid).some((word) => word.startsWith(mark) && word.endsWith(token)),
+      commandLine(pid).some((word) => word.startsWith(leftPrefix) && word.endsWith(token)),
     );
 }
 

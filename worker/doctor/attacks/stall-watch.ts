@@ -1,13 +1,12 @@
 /**
- * How long the event loop of this thread was held up, without the time for which others had the
- * processors.
+ * Measures stalls of this thread's event loop, without the time of waiting for a processor.
  */
 import { readFileSync } from "node:fs";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two samples. */
 const resolutionMs = 10;
 
-/** Measures from its making to its disposal. */
+/** Measures until its disposal. */
 export class StallWatch implements Disposable {
   readonly #timer: NodeJS.Timeout;
   #atMs = performance.now();
@@ -37,8 +36,8 @@ export class StallWatch implements Disposable {
 }
 
 /**
- * Milliseconds for which this thread could run and had no processor; 0 where the kernel does not
- * count them. See Documentation/scheduler/sched-stats.rst of Linux.
+ * Milliseconds that this thread has waited for a processor; 0 where the kernel does not count them.
+ * See Documentation/scheduler/sched-stats.rst of Linux.
  */
 function runDelayMs(): number {
   try {

@@ -70,9 +70,9 @@ export async function openBubblewrap(
   const { root } = workDirs;
   const { uid, newId, clock, bwrapBin } = options;
   const shared = opened.use(new SharedDirectories(join(root, "shared"), uid, newId, clock));
-  const mark = workDirs.sandboxMark;
+  const { ownerTag } = workDirs;
   const monitor = new ResourceMonitor();
-  const parts = { bwrapBin, uid, clock, host, mark, monitor, cgroups: found?.cgroups };
+  const parts = { bwrapBin, uid, clock, host, ownerTag, monitor, cgroups: found?.cgroups };
   const { checks } = report;
   return new Backend(parts, checks, found, workDirs, shared, newId, opened.move());
 }
@@ -110,7 +110,7 @@ async function prepare(
   const beside = options.alongside?.(workDirs.root).catch(() => undefined);
   // Whoever began it hears of its failure; nothing may write there when the directory is removed.
   opened.defer(async () => void (await beside));
-  opened.use(await guardOrphans(workDirs.sandboxMark, clock, options.onGuardLost));
+  opened.use(await guardOrphans(workDirs.ownerTag, clock, options.onGuardLost));
   const found =
     options.withoutCgroups === true
       ? undefined

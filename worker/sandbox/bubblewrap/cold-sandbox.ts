@@ -31,7 +31,7 @@ export interface ColdSandboxParts {
   readonly clock: Clock;
   readonly host: HostFacts;
   /** What tells this worker's sandboxes from others'. */
-  readonly mark: string;
+  readonly ownerTag: string;
   readonly monitor: ResourceMonitor;
   readonly cgroups: Cgroups | undefined;
 }
@@ -112,7 +112,7 @@ export class ColdSandbox implements Sandbox {
   ): Promise<BwrapExecution> {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
-    const { bwrapBin, uid, clock, host, mark } = this.#parts;
+    const { bwrapBin, uid, clock, host, ownerTag } = this.#parts;
     const { profile, memoryBound, mounts, devices, environment } = this.#request;
     const { limits } = this;
     const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds } = host;
@@ -122,7 +122,7 @@ export class ColdSandbox implements Sandbox {
     this.#execution = await startBwrap(
       {
         bwrapBin,
-        mark,
+        ownerTag,
         uid,
         seccomp: isTemplate ? templateFilter() : host.seccomp,
         hasChannel: kind === "wait",

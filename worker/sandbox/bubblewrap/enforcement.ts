@@ -4,7 +4,7 @@
 import type { LimitName, Mechanism } from "../../protocol/resource-limits.ts";
 import type { CgroupControl } from "../cgroup/cgroup.ts";
 import type { Enforcement } from "../sandbox.ts";
-import type { Look } from "./probe/inside.ts";
+import type { TrialObservation } from "./probe/probe-script.ts";
 
 /** What decides it; each was tried. */
 export interface Keepers {
@@ -22,8 +22,8 @@ export interface Keepers {
  * Limits that trial sandboxes got past, or did not have, though the kernel should have kept them
  * without a group.
  */
-export function unkeptLimits(looks: readonly Look[]): readonly LimitName[] {
-  return looks.flatMap(({ wrongLimits, startedProcesses, endless }) => [
+export function unkeptLimits(observations: readonly TrialObservation[]): readonly LimitName[] {
+  return observations.flatMap(({ wrongLimits, startedProcesses, endless }) => [
     ...wrongLimits,
     ...(startedProcesses === undefined ? (["processes"] as const) : []),
     ...(endless.length > 0 ? (["tmpBytes"] as const) : []),

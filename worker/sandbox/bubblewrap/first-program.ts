@@ -8,7 +8,7 @@
  * bubblewrap is no process's program, and `/proc/1/map_files`, where its libraries are, is for
  * privileged processes of the host only (proc_pid_map_files(5)).
  */
-import { firstChangeableBy, type HostUser } from "../reach.ts";
+import { firstChangeableBy, type HostUser } from "../path-permissions.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /**

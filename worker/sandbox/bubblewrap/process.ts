@@ -8,7 +8,7 @@ import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";
 import { limitOfSignal } from "../exit-reason.ts";
-import { markOptions } from "../orphans.ts";
+import { ownerTagOptions } from "../orphans.ts";
 import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
@@ -22,8 +22,8 @@ const beginTimeoutMs = 5_000;
 /** What to start. */
 export interface BwrapCommand {
   readonly bwrapBin: string;
-  /** What tells this worker's sandboxes from others'; see `sandboxMark`. */
-  readonly mark: string;
+  /** What tells this worker's sandboxes from others'; see `ownerTag`. */
+  readonly ownerTag: string;
   /** Options for `--args`. */
   readonly options: readonly string[];
   readonly argv: readonly string[];
@@ -59,7 +59,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       file,
       argv: [
         ...argv,
-        ...markOptions(command.mark),
+        ...ownerTagOptions(command.ownerTag),
         ...(seccomp === undefined
           ? ["--args", "3", "--json-status-fd", "4"]
           : ["--args", "3", "--seccomp", "4", "--json-status-fd", "5"]),

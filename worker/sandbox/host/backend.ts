@@ -72,8 +72,8 @@ export async function openHost(options: BackendOptions): Promise<SandboxBackend>
       onRemoveFailed: options.onRemoveFailed,
     }),
   );
-  const { sandboxMark, root } = workDirs;
-  opened.use(await guardOrphans(sandboxMark, options.clock, options.onGuardLost, root));
+  const { ownerTag, root } = workDirs;
+  opened.use(await guardOrphans(ownerTag, options.clock, options.onGuardLost, root));
   const { uid, newId, clock } = options;
   const shared = opened.use(new SharedDirectories(join(root, "shared"), uid, newId, clock));
   const hardLimits = parseHardLimits(await readFile("/proc/self/limits", "utf8"));

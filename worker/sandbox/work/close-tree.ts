@@ -1,18 +1,17 @@
 /**
- * Takes a tree away from those who filled it, so that nobody adds to it while it is removed,
- * whatever descriptors they have.
+ * Closes a tree to the processes that fill it, in spite of their descriptors, before its removal.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir, rename } from "node:fs/promises";
 
 const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** What is left to the new owner, who is this process's user, and to nobody else. */
+/** Mode of a closed directory. */
 const ownersAlone = 0o700;
 
 /**
- * Makes every directory of a tree this process's own, and has them all lie directly in the top one:
- * each is closed before its names are read, so that none is missed, and none is too deep. Needs the
- * rights of root. Rejects with the system's error.
+ * Changes the owner of each directory of a tree to this process's user, and moves it into the top
+ * directory. Each is closed before it is listed, so that none is missed or too deep. Needs root;
+ * rejects with the system's error.
  */
 export async function closeTree(path: string): Promise<void> {
   await using top = await close(Buffer.from(path));
@@ -42,9 +41,7 @@ async function close(path: Buffer): Promise<FileHandle> {
   }
 }
 
-/**
- * The names of directories, by a character for each byte: they may be text of any kind, or none.
- */
+/** Names of directories in latin1, one character per byte: they may be no UTF-8. */
 async function directoriesIn(directory: FileHandle): Promise<string[]> {
   const names: string[] = [];
   const entries = await opendir(below(directory, ".").toString("latin1"), { encoding: "latin1" });
@@ -52,10 +49,7 @@ async function directoriesIn(directory: FileHandle): Promise<string[]> {
   return names;
 }
 
-/**
- * A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See
- * proc_pid_fd(5).
- */
+/** A path from a descriptor, of which no part can be exchanged. See proc_pid_fd(5). */
 function below(directory: FileHandle, name: string): Buffer {
   return Buffer.from(`/proc/self/fd/${directory.fd}/${name}`, "latin1");
 }

@@ -1,7 +1,6 @@
 /**
- * Tells a directory that somebody uses from one that a dead process has left: by a listening socket
- * in it, which the kernel closes with the process, whatever ended that, and also across containers
- * that share the volume.
+ * Liveness sockets: a process listens on a socket in each of its directories. The kernel closes the
+ * socket with the process, so that a sweep finds dead owners, across containers too.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
@@ -9,25 +8,19 @@ import { createConnection, createServer } from "node:net";
 
 /** Name of the socket. */
 const aliveName = "alive";
-/**
- * Age in milliseconds under which a directory without a socket belongs to a process that is just
- * starting.
- */
+/** A younger directory without a socket belongs to a starting process; milliseconds. */
 const startingMs = 60_000;
 
-/** Whether the process that made a directory lives, or has only just made it. */
+/** Whether the owner of a directory is alive, or has just created it. */
 export async function isInUse(path: string): Promise<boolean> {
-  const answer = await knock(path).catch(answerOf);
+  const answer = await probe(path).catch(stateAfter);
   if (answer !== "absent") return answer === "alive";
   const stats = await stat(path).catch(() => undefined);
   return stats !== undefined && Date.now() - stats.mtimeMs < startingMs;
 }
 
-/**
- * What a failure says. Anything but a clear no, such as a full backlog or a permission, is a live
- * worker.
- */
-function answerOf(error: unknown): "alive" | "dead" | "absent" {
+/** The state after a failed probe. An unclear error, such as a full backlog, means alive. */
+function stateAfter(error: unknown): "alive" | "dead" | "absent" {
   switch ((error as NodeJS.ErrnoException).code) {
     case "ECONNREFUSED":
       return "dead";
@@ -39,11 +32,8 @@ function answerOf(error: unknown): "alive" | "dead" | "absent" {
   }
 }
 
-/**
- * Asks the socket of a worker's directory whether somebody listens; rejects when nobody can be
- * asked.
- */
-async function knock(directory: string): Promise<"alive"> {
+/** Connects to the socket in a directory. Rejects with the system's error. */
+async function probe(directory: string): Promise<"alive"> {
   await using handle = await openDirectory(directory);
   return await new Promise((resolve, reject) => {
     const socket = createConnection(socketIn(handle));
@@ -55,16 +45,12 @@ async function knock(directory: string): Promise<"alive"> {
   });
 }
 
-/** A listening socket in a directory. Disposing it says that nobody uses the directory any more. */
-export type Liveness = AsyncDisposable;
+/** A listening socket in a directory. Disposing releases the directory. */
+export type LivenessSocket = AsyncDisposable;
 
-/**
- * Shows in a directory that this process lives, until that ends or disposes it. Rejects with the
- * system's error.
- */
-export async function showAlive(root: string): Promise<Liveness> {
-  // The descriptor stays open as long as the server: closing the server unlinks the path that goes
-  // through it.
+/** Listens in a directory until this process ends. Rejects with the system's error. */
+export async function openLivenessSocket(root: string): Promise<LivenessSocket> {
+  // Stays open as long as the server: closing the server unlinks a path through the descriptor.
   const handle = await openDirectory(root);
   const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
@@ -84,9 +70,7 @@ async function openDirectory(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_DIRECTORY);
 }
 
-/**
- * The path of a socket may have 107 bytes only (unix(7)); through a descriptor any directory fits.
- */
+/** A socket's path has at most 107 bytes (unix(7)); through a descriptor any directory fits. */
 function socketIn(directory: FileHandle): string {
   return `/proc/self/fd/${directory.fd}/${aliveName}`;
 }

@@ -1,30 +1,27 @@
 /**
- * When those who flood may go on, so that no number of them takes more than a part of one event
- * loop.
+ * Throttles reads of flooding tools, so that together they use a part of the event loop only.
  */
 
-/** Milliseconds that each waits at least, and between the turns of any two. */
+/** Least pause of each reader, and least time between two reads, in milliseconds. */
 export interface FloodPause {
   readonly leastMs: number;
   readonly betweenMs: number;
 }
 
-/** Gives one turn after the other. */
+/** Schedules one read after the other. */
 export class ReadThrottle {
   readonly #pause: FloodPause;
-  /** When the last turn that was given out begins. */
-  #lastTurnMs = -Infinity;
+  /** Start of the last scheduled read. */
+  #lastReadMs = -Infinity;
 
   constructor(pause: FloodPause) {
     this.#pause = pause;
   }
 
-  /**
-   * Milliseconds from `nowMs`, of a monotonic clock, until the next turn, which is the caller's.
-   */
+  /** Reserves the next read; milliseconds until then from `nowMs` of a monotonic clock. */
   pauseMs(nowMs: number): number {
     const { leastMs, betweenMs } = this.#pause;
-    this.#lastTurnMs = Math.max(nowMs + leastMs, this.#lastTurnMs + betweenMs);
-    return this.#lastTurnMs - nowMs;
+    this.#lastReadMs = Math.max(nowMs + leastMs, this.#lastReadMs + betweenMs);
+    return this.#lastReadMs - nowMs;
   }
 }

@@ -1,39 +1,36 @@
 /**
- * Directories of the doctor in places that all users share. A doctor that is killed leaves its own,
- * and whatever starts next removes it, with the sandboxes of the worker in it.
+ * Scratch directories of the doctor below shared bases. The next worker or doctor removes those of
+ * a killed doctor, with their sandboxes.
  */
 import { chmod, lstat, mkdtemp, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Liveness, isInUse, showAlive } from "./liveness.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { sweepWorkers } from "./work-dirs.ts";
 
-/**
- * Where scratch directories are made unless the operator names a work directory; every user can
- * pass both.
- */
-export const scratchBases = { work: "/tmp", plants: "/var/tmp" } as const;
+/** Default bases of scratch directories; every user can pass both. */
+export const scratchBases = { work: "/tmp", canaries: "/var/tmp" } as const;
 
-/** The kinds, by the beginnings of their names. */
-const prefixes = { work: "str-doctor-", plants: "str-attack-" } as const;
+/** Prefixes of their names. */
+const prefixes = { work: "str-doctor-", canaries: "str-attack-" } as const;
 const scratchName = /^str-(doctor|attack)-[A-Za-z0-9]{6}$/;
 
-/** A directory of this process. Disposing it removes it; rejects when something remains. */
+/** A directory of this process. Disposing removes it, and rejects when something remains. */
 export class ScratchDir implements AsyncDisposable {
   readonly path: string;
   readonly #remover: TreeRemover;
-  readonly #alive: Liveness;
+  readonly #liveness: LivenessSocket;
 
-  private constructor(path: string, remover: TreeRemover, alive: Liveness) {
+  private constructor(path: string, remover: TreeRemover, liveness: LivenessSocket) {
     this.path = path;
     this.#remover = remover;
-    this.#alive = alive;
+    this.#liveness = liveness;
   }
 
   /**
-   * Makes one in `base`. Rejects with the system's error.
+   * Creates one in `base`. Rejects with the system's error.
    *
-   * @param ownerId host uid of the sandboxes that write below it, or undefined for the worker's own
+   * @param ownerId host uid of sandboxes that write below it, or undefined for the worker's own
    */
   static async make(
     kind: keyof typeof prefixes,
@@ -45,7 +42,7 @@ export class ScratchDir implements AsyncDisposable {
     const path = await mkdtemp(join(base, prefixes[kind]));
     try {
       await chmod(path, mode);
-      return new ScratchDir(path, remover, await showAlive(path));
+      return new ScratchDir(path, remover, await openLivenessSocket(path));
     } catch (error) {
       await remover.remove(path);
       throw error;
@@ -53,14 +50,14 @@ export class ScratchDir implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#alive[Symbol.asyncDispose]();
+    await this.#liveness[Symbol.asyncDispose]();
     await this.#remover.remove(this.path);
   }
 }
 
 /**
- * Removes the scratch directories in `bases` that processes of this user have left, and ends the
- * sandboxes of their workers. Never rejects: `onRemoveFailed` is told of what remains.
+ * Removes scratch directories of dead processes of this user in `bases`, and ends their sandboxes.
+ * Never rejects: `onRemoveFailed` receives each failure.
  */
 export async function sweepScratch(
   bases: readonly string[],
@@ -80,12 +77,12 @@ async function leftIn(base: string): Promise<readonly string[]> {
   try {
     for await (const entry of await opendir(base)) {
       const path = join(base, entry.name);
-      // In a directory that others write to, what is not this user's may be a trap.
+      // In a shared directory another user's entry may be a trap.
       if (entry.isDirectory() && scratchName.test(entry.name) && (await isOwn(path)))
         if (!(await isInUse(path))) left.push(path);
     }
   } catch {
-    // A host may have no such place, or hide it from this user.
+    // A host may lack this base, or hide it from this user.
   }
   return left;
 }

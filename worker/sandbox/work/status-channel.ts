@@ -1,9 +1,8 @@
 /**
  * Reads the status lines that a tool writes into its named pipe.
  *
- * The pipe is a stream of bytes from inside the sandbox: whatever is in it, at most `maxLineBytes`
- * of one line are kept, reading is slowed when the tool floods, and a line is identified by the
- * pipe it came through, never by its content.
+ * The bytes are untrusted: the channel keeps at most `maxLineBytes` of a line, throttles a flood,
+ * and identifies a line by its pipe, never by its content.
  */
 import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
@@ -11,47 +10,37 @@ import { promisify } from "node:util";
 import { ReadThrottle } from "./read-throttle.ts";
 import { StatusLines } from "./status-lines.ts";
 
-/**
- * Bytes read in one go before the tool has to wait, so that a flood costs the tool's time and not
- * the worker's.
- */
+/** Bytes of one read; then the tool waits, so that a flood costs its own time. */
 const maxBytesPerTurn = 16 * 1024;
-/**
- * Milliseconds the tool waits then, at least; and those between the turns of two tools, however
- * many flood at once.
- */
+/** Least pause of a flooding tool, and least time between the reads of two tools. */
 const floodPause = { leastMs: 12, betweenMs: 4 };
 
-/** What the tools of this process wait for who flood: they all hold up one event loop. */
-const gate = new ReadThrottle(floodPause);
+/** Shared by all tools of this process: they load one event loop. */
+const throttle = new ReadThrottle(floodPause);
 
-/** Where every pipe is read into: what is in it is taken in the same turn. */
+/** Buffer of all pipes: each chunk is parsed in the turn of its read. */
 const sharedChunk = Buffer.alloc(maxBytesPerTurn);
 
 const openDescriptor = promisify(open);
 const closeDescriptor = promisify(close);
 
-/** The reading side of a status pipe. Disposing it closes the pipe. */
+/** The reading end of a status pipe. Disposing closes the pipe. */
 export interface StatusChannel extends Disposable {
-  /** Lines so far that were too long or not a status. */
+  /** Number of dropped lines: too long, or no status. */
   readonly droppedLines: number;
   /**
-   * Bounds what is read in all, whatever it is. Beyond, nothing more is, the tool waits for a
-   * reader, and `onExceeded` is told once, with the bytes that were read. It must not throw. To be
-   * called before anything can be read.
+   * Bounds the bytes of all reads. Beyond, reading stops, and `onExceeded` receives the number of
+   * read bytes once. It must not throw. Call before the first read.
    */
   bound(maxBytes: number, onExceeded: (readBytes: number) => void): void;
-  /** Reads what is left in the pipe. To be called when no process that could write is alive. */
+  /** Reads the rest of the pipe. Call when no writer is alive. */
   finish(): void;
 }
 
-/** A pipe that nobody reads yet. Disposing it closes it. */
+/** An open pipe without a reader. Disposing closes it. */
 export class StatusPipe implements Disposable {
   readonly #descriptor: number;
-  /**
-   * Owns the descriptor. A socket polls the pipe; fs would hold a pool thread in a read that never
-   * ends.
-   */
+  /** Owns the descriptor. A socket polls; fs would block a thread of the pool. */
   readonly #socket: Socket;
   #onChunk: (chunk: Buffer) => void = () => undefined;
 
@@ -63,15 +52,14 @@ export class StatusPipe implements Disposable {
     };
     const onread = { buffer: sharedChunk, callback };
     this.#socket = new Socket({ fd: descriptor, readable: true, writable: false, onread });
-    // It would begin to read in the next turn.
+    // Otherwise it reads in the next turn of the event loop.
     this.#socket.pause();
     this.#socket.on("error", () => this.#socket.destroy());
   }
 
   /**
-   * Opens a pipe that no tool has touched yet; the caller owns it. It is for reading and writing:
-   * with a read-only end the reading would finish at the first writer's close, and the next writer
-   * would wait for ever (fifo(7)). Rejects with the system's error, also for what is no pipe.
+   * Opens a pipe before the tool runs; the caller owns it. It is open for reading and writing, so
+   * that a writer's close is no end of file (fifo(7)). Rejects with the system's error.
    */
   static async open(path: string): Promise<StatusPipe> {
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
@@ -85,8 +73,8 @@ export class StatusPipe implements Disposable {
   }
 
   /**
-   * Starts to read; `onStatus` gets each text, cleaned of control characters. May be called once.
-   * The caller owns the channel, and the pipe goes with it.
+   * Starts reading; `onStatus` receives each text, without control characters. Call once. The
+   * caller owns the channel, and with it the pipe.
    */
   read(onStatus: (text: string) => void): StatusChannel {
     const channel = new PipeStatusChannel(this.#descriptor, this.#socket, onStatus);
@@ -125,7 +113,7 @@ class PipeStatusChannel implements StatusChannel {
     this.#onExceeded = onExceeded;
   }
 
-  /** Takes what was read; the bytes are another pipe's afterwards. */
+  /** Parses a chunk; another pipe overwrites it afterwards. */
   take(chunk: Buffer): void {
     if (this.#isExceeded) return;
     this.#count(chunk);
@@ -134,7 +122,10 @@ class PipeStatusChannel implements StatusChannel {
     this.#bytesThisTurn = 0;
     this.#socket.pause();
     if (!this.#isExceeded) {
-      this.#floodPause = setTimeout(() => this.#socket.resume(), gate.pauseMs(performance.now()));
+      this.#floodPause = setTimeout(
+        () => this.#socket.resume(),
+        throttle.pauseMs(performance.now()),
+      );
     }
   }
 
@@ -158,7 +149,7 @@ class PipeStatusChannel implements StatusChannel {
     return this.#readBytes > this.#maxBytes;
   }
 
-  /** Takes of a chunk what is within the bound. */
+  /** Parses the bytes within the bound. */
   #count(chunk: Buffer): void {
     const leftBytes = this.#maxBytes - this.#readBytes;
     this.#readBytes += chunk.byteLength;

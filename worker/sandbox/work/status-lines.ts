@@ -1,38 +1,35 @@
 /**
- * Statuses in a stream of bytes: one to a line, `{"status": "…"}`.
+ * Parses statuses from a stream of bytes: one in each line, `{"status": "…"}`.
  */
 import { withoutDeceptive } from "../../support/text/deceptive.ts";
 import { isJsonObject } from "../../support/json/json.ts";
 
-/**
- * Bytes of one line; longer lines are dropped whole. POSIX writes up to this size atomically
- * (pipe(7), PIPE_BUF).
- */
+/** Bytes of a line; longer ones are dropped. Such writes are atomic (PIPE_BUF, pipe(7)). */
 export const maxLineBytes = 4096;
-/** Bytes of `{"status":""}`: what is shorter is not worth a parser's exception. */
+/** Bytes of `{"status":""}`: a shorter line saves the parser's exception. */
 const minLineBytes = 13;
 
 const newline = 0x0a;
 
-/** Cuts a stream into lines and tells the text of each that is a status. */
+/** Splits a stream into lines, and reports the text of each status. */
 export class StatusLines {
   readonly #onStatus: (text: string) => void;
-  /** The beginning of a line whose end is still to come; a copy. */
+  /** Copy of an unfinished line. */
   #partial: Buffer | undefined;
   #isTooLong = false;
   #dropped = 0;
 
-  /** @param onStatus gets each text, without control characters */
+  /** @param onStatus receives each text, without control characters */
   constructor(onStatus: (text: string) => void) {
     this.#onStatus = onStatus;
   }
 
-  /** Lines so far that were too long or not a status. */
+  /** Number of dropped lines: too long, or no status. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes the next bytes; keeps nothing of the buffer. */
+  /** Parses the next bytes; keeps no reference to the buffer. */
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
@@ -47,7 +44,7 @@ export class StatusLines {
     this.#partial = rest && Buffer.from(rest);
   }
 
-  /** What came before and what comes now of a line; undefined when it is too long. */
+  /** The partial line with its continuation; undefined when too long. */
   #whole(chunk: Buffer, start: number, end: number): Buffer | undefined {
     const length = (this.#partial?.byteLength ?? 0) + end - start;
     if (this.#isTooLong || length > maxLineBytes) return undefined;
@@ -62,7 +59,7 @@ export class StatusLines {
   }
 }
 
-/** The text of a line, or undefined when it is no status. */
+/** The text of a line; undefined when it is no status. */
 function readStatus(line: Buffer): string | undefined {
   if (line.byteLength < minLineBytes) return undefined;
   let parsed: unknown;

@@ -1,6 +1,5 @@
 /**
- * Removes trees whatever a tool made of them, at a cost to this process that does not grow with
- * them.
+ * Removes hostile trees, at a bounded cost for this process.
  */
 import { constants } from "node:fs";
 import { open, opendir, rmdir, unlink } from "node:fs/promises";
@@ -10,20 +9,15 @@ import { startSubprocess } from "../subprocess.ts";
 import { closeTree } from "./close-tree.ts";
 import { workDirNames } from "./work-dir.ts";
 
-/**
- * Entries up to which this process removes a tree by itself, one after the other; more are quicker
- * for a program.
- */
+/** Largest number of entries that this process removes itself; rm(1) is quicker for more. */
 export const maxEntriesForNode = 100;
-/** Levels up to which it does: each is a descriptor. */
+/** Largest number of levels that it removes itself: each is a descriptor. */
 const maxLevelsForNode = 5;
-/** Processes of one remover at once; trees that are small do not wait for them. */
+/** Concurrent processes of one remover; small trees do not wait for them. */
 export const maxRemovalProcesses = 4;
-/** Milliseconds one of them may take: some millions of files on a slow disk. */
+/** Time limit of a process in milliseconds: some millions of files on a slow disk. */
 const processTimeoutMs = 300_000;
-/**
- * The same before it is made sure that nobody fills the tree meanwhile: two hundred thousand files.
- */
+/** Time limit in milliseconds before the tree is closed: two hundred thousand files. */
 const trustingTimeoutMs = 1_000;
 
 const neverAborted = new AbortController().signal;
@@ -36,9 +30,8 @@ export class TreeRemover {
   readonly #ownerId: number | undefined;
 
   /**
-   * @param ownerId host uid and gid of those who fill the trees, unless that is this process's own
-   * @param processes for large trees; removals are not refused: their number is for those to bound
-   *   who make the trees
+   * @param ownerId host uid and gid of the trees' owner, or undefined for this process's own
+   * @param processes for large trees; callers bound the number of waiting removals
    */
   constructor(
     ownerId?: number,
@@ -49,9 +42,8 @@ export class TreeRemover {
   }
 
   /**
-   * Removes what is at `path`, if anything. Follows no link below it, also when somebody exchanges
-   * directories for links meanwhile: a tool may have sent a descriptor to another one. Rejects when
-   * something remains.
+   * Removes the tree at `path`, if any. Follows no link, even when a tool exchanges directories for
+   * links meanwhile. Rejects when something remains.
    */
   async remove(path: string): Promise<void> {
     if (await removePlain(path)) return;
@@ -62,9 +54,8 @@ export class TreeRemover {
   }
 
   /**
-   * rm(1) walks by descriptor, so that no depth is too great. Where it was not enough, what is
-   * locked is opened, and who may still be filling the tree is shut out where this process is
-   * another user.
+   * Runs rm(1), which walks any depth by descriptor. After a failure it unlocks the directories,
+   * and closes the tree where its owner is another user.
    */
   async #removeWithProcess(path: string): Promise<void> {
     const remove = async (timeoutMs: number) =>
@@ -79,7 +70,7 @@ export class TreeRemover {
   }
 }
 
-/** Whether nobody fills a tree any more. */
+/** Closes a tree; false after a failure. */
 async function isClosed(path: string): Promise<boolean> {
   return closeTree(path).then(
     () => true,
@@ -88,9 +79,8 @@ async function isClosed(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a directory in which there is nothing but what every work directory has, as most calls
- * leave it. Says false when that was not all; then some of it may be gone. Names directly in a
- * directory that nobody can exchange lead nowhere else.
+ * Removes a work directory without further entries, as most calls leave it. False when entries
+ * remain. The names lie directly in a directory that no tool can exchange.
  */
 async function removePlain(path: string): Promise<boolean> {
   const { input, output, args, result, status } = workDirNames;
@@ -105,10 +95,7 @@ async function removePlain(path: string): Promise<boolean> {
   );
 }
 
-/**
- * Removes a tree from descriptor to descriptor. Rejects, or says false, when it is not one for this
- * process; then some of it may be gone.
- */
+/** Removes a small tree by descriptors. Rejects, or returns false, when entries remain. */
 async function removeSmall(
   path: string,
   budget: { entries: number },
@@ -138,7 +125,7 @@ async function removeSmall(
   return true;
 }
 
-/** Runs a command to its end; what it said last when it failed. */
+/** Runs a command to its end; returns its last line of output after a failure. */
 async function run(
   file: string,
   argv: readonly string[],

@@ -1,30 +1,26 @@
 /**
- * The directory that holds the work directories of every worker on this host (`SANDBOX_WORK_DIR`).
+ * Prepares `SANDBOX_WORK_DIR`, the base of the work directories of all workers on this host.
  */
 import { chmod, mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { firstPrivateDirectory } from "../reach.ts";
+import { firstPrivateDirectory } from "../path-permissions.ts";
 
-/** Mode of a directory that the sandbox's uid has to pass. */
+/** Mode of directories that the sandboxes' uid passes. */
 export const passable = 0o711;
 
 /**
- * Makes the base and what is missing above it, open for other users to pass whatever the umask
- * says. Nothing is made where `ownerId`, the uid of the sandboxes if it is not the worker's own,
- * could not get to it. Rejects with an error that names the directory at fault.
+ * Creates the base and missing parents, passable for other users under any umask. Rejects with an
+ * error that names the directory, and creates nothing where the uid `ownerId` cannot pass.
  */
 export async function prepareWorkBase(base: string, ownerId: number | undefined): Promise<void> {
   const { existing, missing } = await levelsOf(base);
-  if (ownerId !== undefined) await requireReach(existing, ownerId);
+  if (ownerId !== undefined) await requirePassable(existing, ownerId);
   // Not by Node's recursive mkdir, which never ends where no directory can be made, such as below
   // /proc.
   for (const level of missing) if (await makeDirectory(level)) await chmod(level, passable);
 }
 
-/**
- * The nearest directory on the way to `path` that is there, and what is missing from it on,
- * uppermost first.
- */
+/** The nearest existing directory of `path`, and the missing levels, uppermost first. */
 async function levelsOf(path: string): Promise<{ existing: string; missing: readonly string[] }> {
   const missing: string[] = [];
   for (let level = path; ; level = dirname(level)) {
@@ -38,7 +34,7 @@ async function levelsOf(path: string): Promise<{ existing: string; missing: read
   }
 }
 
-/** Makes one directory; false when another worker was quicker. */
+/** Creates one directory; false when another worker has. */
 async function makeDirectory(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: passable });
@@ -55,8 +51,8 @@ function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return codes.includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** bubblewrap can bind only what the sandbox's uid can get to. */
-async function requireReach(directory: string, ownerId: number): Promise<void> {
+/** bubblewrap can bind only paths that the sandboxes' uid can pass. */
+async function requirePassable(directory: string, ownerId: number): Promise<void> {
   const barrier = await firstPrivateDirectory(directory);
   if (barrier === undefined) return;
   throw new Error(

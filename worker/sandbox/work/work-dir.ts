@@ -1,10 +1,9 @@
 /**
- * One call's work directory: filled before the tool runs, read afterwards without following
- * anything the tool made.
+ * The work directory of one call: filled before the tool runs, read afterwards without following
+ * a tool's links.
  *
- * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and
- * `result.json` when the tool side wrote one. Everything is opened relative to descriptors that
- * were taken before the tool ran.
+ * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and the
+ * tool's `result.json`. Each open is relative to a descriptor from before the tool's start.
  */
 import { constants, lstatSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
@@ -20,78 +19,54 @@ export const workDirNames = {
   status: "status.pipe",
 } as const;
 
-/** Never follow a link, never wait for a writer of a FIFO that stands where a file should. */
+/** Follows no link, and does not wait for the writer of a FIFO. */
 const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** The least that a file takes which is not empty. */
+/** Least bytes on the disk of a file that is not empty. */
 const pageBytes = 4096;
 
-/**
- * Failures to open that say nothing about the file: reporting it as absent would lose a tool's work
- * silently.
- */
+/** Errors that do not concern the file: treating it as absent would lose a tool's output. */
 const shortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
 
-/**
- * Entries of `output/` that are not files before the rest is not looked at: a tool may make
- * millions.
- */
+/** Skipped entries of `output/` that end its reading: a tool may create millions. */
 const maxSkipped = 1_000;
 
-/** Entries on two levels of `output/` that are looked at, for the same reason. */
+/** Entries on two levels of `output/` that end its reading. */
 const maxNested = 10_000;
 
-/** A file that a tool left, opened safely. The receiver owns `handle` and closes it. */
+/** A tool's file, opened safely. The receiver closes `handle`. */
 export interface LeftFile {
   readonly name: string;
   readonly handle: FileHandle;
   readonly sizeBytes: number;
 }
 
-/** What stands in `output/`. The receiver owns the handles. */
+/** The files in `output/`. The receiver owns the handles. */
 export interface LeftOutputs {
   readonly files: readonly LeftFile[];
-  /**
-   * Names of entries that are no regular files with one link under a name that is text, at most
-   * `maxSkipped` of them.
-   */
+  /** Names of at most `maxSkipped` other entries: no regular file, further links, or no UTF-8. */
   readonly skipped: readonly string[];
 }
 
-/**
- * A work directory on the host. Its owner disposes it; that closes descriptors and hands the tree
- * to removal.
- */
+/** A work directory on the host. Disposing closes its descriptors and starts its removal. */
 export interface WorkDir extends AsyncDisposable {
   /** The directory on the host. */
   readonly path: string;
-  /**
-   * Starts to read `status.pipe`, which is open since before the tool ran. May be called once; the
-   * caller owns the channel.
-   */
+  /** Starts reading `status.pipe`. Call once; the caller owns the channel. */
   readStatuses(onStatus: (text: string) => void): StatusChannel;
-  /** Fills `runner_args.json`. May be called once. */
+  /** Writes `runner_args.json`. Call once. */
   writeArguments(text: string): Promise<void>;
   /** Creates a file in `input/`. The caller closes the handle. */
   create(name: string): Promise<FileHandle>;
-  /**
-   * What the files take that were made by `create` and `writeArguments`; whatever else is there
-   * does not count.
-   */
+  /** Bytes on the disk, and number, of the files of `create` and `writeArguments`. */
   staged(): Amount;
-  /** Opens a regular file with one link in the top directory; undefined when there is none such. */
+  /** Opens a regular file with one link in the top directory; undefined for anything else. */
   openLeft(name: string): Promise<LeftFile | undefined>;
-  /**
-   * Opens the regular files with one link directly in `output/`, the first `maxFiles` that are met,
-   * by name.
-   */
+  /** Opens at most `maxFiles` regular files with one link in `output/`, sorted by name. */
   leftOutputs(maxFiles: number): Promise<LeftOutputs>;
-  /**
-   * Opens the regular files with one link in the directories directly in `output/`, one after the
-   * other.
-   */
+  /** Opens the regular files with one link one level below `output/`, in sequence. */
   leftNested(): AsyncIterable<LeftFile & { readonly directory: string }>;
 }
 
@@ -107,10 +82,9 @@ export interface WorkDirHandles {
 }
 
 /**
- * Opens the descriptors of a directory that no tool has touched yet, and makes `runner_args.json`
- * in it.
+ * Opens the descriptors of a new directory, and creates `runner_args.json` in it.
  *
- * @param ownerId host uid and gid that it shall belong to, or undefined for the worker's own
+ * @param ownerId host uid and gid of the file's owner, or undefined for the worker's own
  */
 export async function openWorkDirHandles(
   path: string,
@@ -125,7 +99,7 @@ export async function openWorkDirHandles(
     take(workDirNames.output, openDirectory),
     take(workDirNames.args, createNew),
   ] as const;
-  // Of all that is opened, nothing is left behind when something cannot be.
+  // After a failure the stack closes each opened handle.
   await Promise.allSettled(opening);
   const [top, input, output, args] = await Promise.all(opening);
   if (ownerId !== undefined) await args.chown(ownerId, ownerId);
@@ -135,8 +109,8 @@ export async function openWorkDirHandles(
 }
 
 /**
- * A work directory over open descriptors. `remove` gets the path when the directory is disposed,
- * and a promise for that its descriptors are closed: an answer does not wait for it.
+ * A work directory over open descriptors. Its disposal calls `remove` with the path and a promise
+ * for the closed descriptors, and does not wait for either.
  */
 export class OpenWorkDir implements WorkDir {
   readonly path: string;
@@ -147,10 +121,7 @@ export class OpenWorkDir implements WorkDir {
   #argsBytes = 0;
   #isRead = false;
 
-  /**
-   * @param ownerId host uid and gid that created files shall belong to, or undefined for the
-   *   worker's own.
-   */
+  /** @param ownerId host uid and gid of created files, or undefined for the worker's own */
   constructor(
     path: string,
     handles: WorkDirHandles,
@@ -232,45 +203,34 @@ export class OpenWorkDir implements WorkDir {
   }
 }
 
-/**
- * A path that the kernel resolves from a descriptor: nothing on the way can be exchanged. See
- * proc_pid_fd(5).
- */
+/** A path from a descriptor, of which no part can be exchanged. See proc_pid_fd(5). */
 function below(directory: FileHandle, name: string): string {
   return `/proc/self/fd/${directory.fd}/${name}`;
 }
 
-/**
- * What a file takes on the disk, or 0 when it is gone: the tool's module may have had its hands on
- * it.
- */
+/** Bytes of a file on the disk; 0 when the tool's module has removed it. */
 function bytesOf(path: string): number {
   return (lstatSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * blockBytes;
 }
 
-/** What so many bytes take on the disk, whatever the file system. */
+/** Estimated bytes on the disk of a file of this size. */
 function onDisk(bytes: number): number {
   return Math.ceil(bytes / pageBytes) * pageBytes;
 }
 
-/**
- * Bytes of a name that are no UTF-8 all become one character, so that they would be the name of
- * another file.
- */
+/** Whether a name is UTF-8: other bytes become U+FFFD, the name of another file. */
 function isText(name: string): boolean {
   return !name.includes("\ufffd");
 }
 
-/**
- * Opens `name` if it is a regular file with one link: a second link may be somebody else's file.
- */
+/** Opens a regular file with one link: a second link may be another user's file. */
 async function openRegular(directory: FileHandle, name: string): Promise<LeftFile | undefined> {
   let handle: FileHandle;
   try {
     handle = await open(below(directory, name), readUntrusted);
   } catch (error) {
     if (shortages.has((error as NodeJS.ErrnoException).code)) throw error;
-    // Absent, a link, a socket, or made unreadable: in every case there is no file to take.
+    // Absent, a link, a socket, or unreadable.
     return undefined;
   }
   const stats = await handle.stat();

@@ -1,6 +1,6 @@
 /**
- * Makes work directories ahead of need, removes used ones in the background, and sweeps what dead
- * workers left: directories and processes.
+ * Creates work directories in batches, removes used ones in the background, and sweeps directories
+ * and sandboxes of dead workers.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, opendir, rename } from "node:fs/promises";
@@ -9,26 +9,26 @@ import { promisify } from "node:util";
 import { backoffDelays } from "../../support/backoff.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
-import { endOrphans, sandboxMark } from "../orphans.ts";
+import { endOrphans, ownerTag } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
-import { type Liveness, isInUse, showAlive } from "./liveness.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "./liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
 
 const run = promisify(execFile);
 
-/** Directories made at once: to start a process costs as much as some dozen of them. */
+/** Directories of a batch: starting a process costs as much as some dozen of them. */
 const batchSize = 32;
-/** Removals that may be under way before a new call waits for one of them. */
+/** Running removals until a new call waits for one of them. */
 const maxRemovals = 64;
-/** Milliseconds between two attempts to remove a tree that somebody still fills: they double. */
+/** Milliseconds between two attempts to remove a tree that a process still fills. */
 const retryMs = { baseMs: 100, capMs: 60_000, random: () => 1 } as const;
-/** Milliseconds that a batch may take. */
+/** Time limit of a batch in milliseconds. */
 const batchTimeoutMs = 60_000;
 /**
- * Makes a batch: directory of the worker, owner or nothing, names. Node has no mkfifo(3), and every
- * other of these calls would cost its event loop more than it costs this program.
+ * Creates a batch. Arguments: the worker's directory, the owner or nothing, names. Node has no
+ * mkfifo(3), and the other calls would cost its event loop more.
  */
 const makeBatch = `
 set -e
@@ -44,46 +44,37 @@ mkdir -- "$@" $inner
 mkfifo -- $pipes
 [ -z "$owner" ] || chown -R -- "$owner:$owner" "$@"
 `;
-/**
- * Names of workers' own directories; a sweep touches nothing else in a directory that may be
- * shared.
- */
+/** Names of workers' directories; a sweep of a shared base touches no others. */
 const workerPrefix = "worker-";
 const workerName = /^worker-[0-9a-f]{24}$/;
 
 /** Options of WorkDirs. */
 export interface WorkDirsOptions {
-  /**
-   * Directory that holds the work directories of every worker on this host (`SANDBOX_WORK_DIR`).
-   */
+  /** Base of the work directories of all workers on this host (`SANDBOX_WORK_DIR`). */
   readonly base: string;
   /** Host uid and gid of the sandboxes, or undefined when they run as the worker's own. */
   readonly ownerId: number | undefined;
   readonly newId: NewId;
   readonly clock: Pick<Clock, "sleep">;
-  /** Told once of a tree that could not be removed at once; nothing else fails because of it. */
+  /** Receives the first failure to remove a tree; its removal is retried. */
   onRemoveFailed(error: unknown): void;
 }
 
-/** A directory that work directories lie in; see `WorkDirs.openParent`. */
+/** A parent of work directories; see `WorkDirs.openParent`. */
 export interface WorkDirParent extends Disposable {
   readonly path: string;
 }
 
-/**
- * The work directories of one worker, below `base/<own id>/`. A listening socket in that directory
- * marks it as in use: the kernel closes it with the process, whatever ended that, and also across
- * containers that share the volume.
- */
+/** The work directories of one worker, below `base/worker-<id>/` with its liveness socket. */
 export class WorkDirs implements AsyncDisposable {
   readonly #options: WorkDirsOptions;
-  /** The worker's own directory, on the host; the sandbox's uid can pass it. */
+  /** The worker's directory on the host; the sandboxes' uid can pass it. */
   readonly root: string;
-  readonly #alive: Liveness;
+  readonly #liveness: LivenessSocket;
   readonly #remover: TreeRemover;
   readonly #ready: string[] = [];
   readonly #removals = new Set<Promise<void>>();
-  /** Removals that have failed and are tried again, for which no call waits. */
+  /** Retried removals, for which no call waits. */
   readonly #retries = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #making: Promise<void> | undefined;
@@ -91,24 +82,21 @@ export class WorkDirs implements AsyncDisposable {
   private constructor(
     options: WorkDirsOptions,
     root: string,
-    alive: Liveness,
+    liveness: LivenessSocket,
     remover: TreeRemover,
   ) {
     this.#options = options;
     this.root = root;
-    this.#alive = alive;
+    this.#liveness = liveness;
     this.#remover = remover;
   }
 
-  /** What every process of this worker's sandboxes has to bear, for the sweep of a later worker. */
-  get sandboxMark(): string {
-    return sandboxMark(basename(this.root));
+  /** Owner tag of this worker's sandboxes, for the sweep of a later worker. */
+  get ownerTag(): string {
+    return ownerTag(basename(this.root));
   }
 
-  /**
-   * Creates the worker's own directory, sweeps those of dead workers and makes the first batch.
-   * Throws SandboxError.
-   */
+  /** Sweeps dead workers, and creates this one's directory and a batch. Throws SandboxError. */
   static async open(options: WorkDirsOptions): Promise<WorkDirs> {
     const remover = new TreeRemover(options.ownerId);
     try {
@@ -130,7 +118,7 @@ export class WorkDirs implements AsyncDisposable {
     try {
       // mkdir's mode is subject to the umask.
       await chmod(root, passable);
-      workDirs = new WorkDirs(options, root, await showAlive(root), remover);
+      workDirs = new WorkDirs(options, root, await openLivenessSocket(root), remover);
       await workDirs.#make();
       return workDirs;
     } catch (error) {
@@ -139,10 +127,7 @@ export class WorkDirs implements AsyncDisposable {
     }
   }
 
-  /**
-   * A directory of the worker's that sandboxes can pass, for work directories of some kind. Its
-   * owner disposes them first.
-   */
+  /** Creates a parent that sandboxes can pass. Its owner disposes the work directories first. */
   async openParent(): Promise<WorkDirParent> {
     const path = join(this.root, this.#options.newId());
     try {
@@ -152,14 +137,14 @@ export class WorkDirs implements AsyncDisposable {
     } catch (error) {
       throw new SandboxError(`cannot make the directory ${path}`, { cause: error });
     }
-    // What lay in it may still be on its way out.
+    // Its work directories may still be under removal.
     return { path, [Symbol.dispose]: () => this.#removeLater(path, Promise.all(this.#removals)) };
   }
 
   /**
    * A new, empty work directory. The caller owns it. Throws SandboxError.
    *
-   * @param parent where it shall lie, or undefined for the worker's own directory
+   * @param parent undefined for the worker's own directory
    */
   async take(parent?: WorkDirParent): Promise<WorkDir> {
     if (this.#removals.size >= maxRemovals) await Promise.race(this.#removals);
@@ -182,19 +167,19 @@ export class WorkDirs implements AsyncDisposable {
     }
   }
 
-  /** Waits for removals under way, then removes the worker's own directory. */
+  /** Waits for running removals, then removes the worker's directory. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#making?.catch(() => undefined);
     await Promise.all(this.#removals);
     this.#closing.abort();
     await Promise.all(this.#retries);
-    await this.#alive[Symbol.asyncDispose]();
+    await this.#liveness[Symbol.asyncDispose]();
     await this.#remover
       .remove(this.root)
       .catch((error: unknown) => this.#options.onRemoveFailed(error));
   }
 
-  /** One batch at a time, whoever asks. */
+  /** Creates one batch at a time. */
   #make(): Promise<void> {
     this.#making ??= this.#makeBatch().finally(() => (this.#making = undefined));
     return this.#making;
@@ -226,9 +211,8 @@ export class WorkDirs implements AsyncDisposable {
   }
 
   /**
-   * Tries until it is gone: who got a descriptor of a directory may fill it as long as he lives.
-   * What is still there when the worker's own directory is removed goes with that, or by the sweep
-   * of a later worker.
+   * Retries until the tree is gone: a process with a descriptor may keep filling it. The worker's
+   * own removal, or a later sweep, removes the rest.
    */
   #removeInTheEnd(path: string): void {
     const retry = this.#retry(path).finally(() => this.#retries.delete(retry));
@@ -249,10 +233,7 @@ export class WorkDirs implements AsyncDisposable {
   }
 }
 
-/**
- * Ends the sandboxes of workers that are gone, and removes their directories in `base`. Rejects
- * when it cannot be listed.
- */
+/** Ends sandboxes of dead workers, and removes their directories in `base`. */
 export async function sweepWorkers(
   base: string,
   remover: TreeRemover,
@@ -262,7 +243,7 @@ export async function sweepWorkers(
     if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
     const path = join(base, entry.name);
     if (await isInUse(path)) continue;
-    await endOrphans(sandboxMark(entry.name))
+    await endOrphans(ownerTag(entry.name))
       .then(() => remover.remove(path))
       .catch(onRemoveFailed);
   }

@@ -1,25 +1,21 @@
 /**
- * Decodes JSON of any accepted size without holding up the event loop.
+ * Decodes JSON of any accepted size without blocking the event loop.
  */
 import { Worker } from "node:worker_threads";
 import { extname } from "node:path";
 import { type Json, JsonError, type JsonLimits, defaultJsonLimits, parseJson } from "./json.ts";
 
-/**
- * Documents above this size are parsed by a thread of their own; parsing below it takes a few
- * milliseconds.
- */
+/** A thread parses larger documents; smaller ones take a few milliseconds. */
 export const offThreadAboveBytes = 1024 * 1024;
 
-/** What the thread sends back. */
+/** The thread's answer. */
 export type DecodedMessage =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly reason: JsonError["reason"]; readonly message: string };
 
 /**
- * Like `parseJson`, but a document above `offThreadAboveBytes` is parsed in a worker thread that
- * ends with the call. Throws JsonError, or the signal's reason when it aborts. How many run at once
- * is the caller's bound.
+ * `parseJson`, in a worker thread for documents above `offThreadAboveBytes`. Rejects with JsonError
+ * or the signal's reason. Callers bound the concurrency.
  */
 export async function decodeJson(
   bytes: Uint8Array,

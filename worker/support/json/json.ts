@@ -1,6 +1,5 @@
 /**
- * JSON as a type, and decoding of JSON that somebody else wrote: bounded in depth and number of
- * values.
+ * JSON types, and decoding of untrusted JSON with bounds for depth and number of values.
  */
 
 /** Any JSON value. */
@@ -11,10 +10,7 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/**
- * Bounds of a document. They cap what parsing costs: 30 MB of `[{},{},…]` blocks Node for 10 s and
- * takes 2 GB.
- */
+/** Bounds of a document: 30 MB of `[{},{},…]` block Node for 10 s and take 2 GB. */
 export interface JsonLimits {
   /** Levels of nesting; `1` is a flat array or object. */
   readonly depth: number;
@@ -22,10 +18,10 @@ export interface JsonLimits {
   readonly values: number;
 }
 
-/** The bounds for everything that crosses the worker's edge. */
+/** Bounds for all input of the worker. */
 export const defaultJsonLimits: JsonLimits = { depth: 100, values: 250_000 };
 
-/** Why a text was refused. `message` is publishable. */
+/** A refused text. `message` is public. */
 export class JsonError extends Error {
   readonly reason: "syntax" | "too-deep" | "too-many-values" | "encoding";
 
@@ -42,10 +38,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Decodes UTF-8 JSON on this thread.
- *
- * Python's bare `NaN`, `Infinity` and `-Infinity`, which its `json` writes by default, are read as
- * null. Throws JsonError for bad UTF-8, bad syntax, or a document beyond `limits`.
+ * Decodes UTF-8 JSON on this thread, with Python's `NaN`, `Infinity` and `-Infinity` as null.
+ * Throws JsonError for bad UTF-8, bad syntax, or a document beyond `limits`.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLimits): Json {
   const text = decodeUtf8(bytes);
@@ -58,16 +52,15 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = defaultJsonLim
       try {
         return JSON.parse(repaired) as Json;
       } catch {
-        // The first error names the position in the text as it came.
+        // The first error has the position in the original text.
       }
     }
-    // Without the parser's error as cause: it quotes the text, which may hold secrets, and causes
-    // are logged.
+    // Not as cause, which is logged: the parser's error quotes the text with its secrets.
     throw new JsonError("syntax", syntaxMessage(error));
   }
 }
 
-/** V8 quotes the text around the error; the position alone is publishable. */
+/** The position only: V8 quotes the text around the error. */
 function syntaxMessage(error: unknown): string {
   const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
   return position === undefined ? "not valid JSON" : `not valid JSON at character ${position}`;
@@ -92,8 +85,8 @@ const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 
 /**
- * Counts depth and values before a parser allocates anything. Every value but the first of its
- * container follows a comma, so commas plus containers bound the number of values from above.
+ * Checks depth and number of values before the parser allocates. Commas plus containers bound the
+ * number of values from above.
  */
 function checkBounds(text: string, limits: JsonLimits): void {
   let depth = 0;
@@ -119,9 +112,7 @@ function checkBounds(text: string, limits: JsonLimits): void {
   }
 }
 
-/**
- * Index of the quote that closes the string opened at `start`, or the text's length when none does.
- */
+/** Index of the closing quote of the string at `start`, or the text's length. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1) {
@@ -134,9 +125,8 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * The text with Python's non-finite numbers outside strings as null, or undefined when there are
- * none. Strings are skipped by hand: an expression that matches them overflows its stack on a long
- * one, and takes quadratic time over the escaped quotes of one that is never closed.
+ * The text with Python's non-finite numbers as null; undefined without any. A loop skips strings: a
+ * regular expression overflows its stack, or takes quadratic time.
  */
 function replaceNonFinite(text: string): string | undefined {
   if (!/NaN|Infinity/.test(text)) return undefined;

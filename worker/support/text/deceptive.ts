@@ -1,11 +1,10 @@
 /**
- * Characters that make a text look like another one: on a terminal, in a log, in a list of names.
+ * Deceptive characters: they make a text look like another on a terminal, in a log or in a list.
  */
 
 /**
- * Control characters, ends of lines, those that turn the direction of others, and those that nobody
- * sees. Joiners and variation selectors are none of them: words of many scripts, and emoji, are
- * spelt with them.
+ * Control characters, line ends, direction marks and invisible characters. Joiners and variation
+ * selectors are allowed: many scripts and emoji need them.
  */
 const deceptive =
   /[[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\u200c\u200d\p{Variation_Selector}]]/v;
@@ -15,7 +14,7 @@ export function isDeceptive(text: string): boolean {
   return deceptive.test(text);
 }
 
-/** The text with a space in the place of each such character. */
+/** The text with spaces instead of deceptive characters. */
 export function withoutDeceptive(text: string): string {
   return text.replace(everyDeceptive, " ");
 }

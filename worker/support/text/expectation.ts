@@ -1,13 +1,11 @@
 /**
- * What a check of a file says: what is accepted and what was found.
+ * Messages of file checks: the accepted values, and the value found.
  */
 
-/** Characters of a wrong text that a message repeats. */
+/** Characters of a wrong text in a message. */
 const maxQuotedLength = 60;
 
-/**
- * Names a value in a message without giving away what may be secret: a URL can carry a password.
- */
+/** Describes a value in a message without its secrets, such as a URL's password. */
 export function describeValue(value: unknown): string {
   switch (typeof value) {
     case "string":
@@ -26,44 +24,40 @@ function quote(text: string): string {
   return `${JSON.stringify(text.slice(0, maxQuotedLength))}${isCut ? "…" : ""}`;
 }
 
-/** The message of every check. */
+/** The message of a check. */
 export function expectation(what: string, value: unknown): string {
   if (value === undefined) return `required: ${what}`;
   return `expected ${what}, found ${describeValue(value)}`;
 }
 
-/** What a schema's check is told: the value it refused, or that there are keys it does not know. */
+/** Issue of a schema: a refused value, or unknown keys. */
 interface Refused {
   readonly input?: unknown;
   readonly code?: string | undefined;
 }
 
-/** The message of a schema's check, as the option that schemas take. */
+/** The message of a check, as an option of schemas. */
 export function accepts(what: string): { error: (refused: Refused) => string } {
   return { error: ({ input }) => expectation(what, input) };
 }
 
 /**
- * For a check that comes after others of the same value: it is made when these found nothing. They
- * need not abort then, which would also keep checks of whatever the value is a part of from being
- * made, and so from being told at once.
+ * Runs a check only when earlier checks of the value found no issue. Without `abort` in these, the
+ * schema still checks the enclosing value.
  */
 export const whenFineSoFar = {
   when: ({ issues }: { readonly issues: readonly unknown[] }): boolean => issues.length === 0,
 } as const;
 
-/** A number as people write it in text. */
+/** A decimal number without an exponent. */
 const plainNumber = /^-?\d+(?:\.\d+)?$/;
 
-/**
- * The number that a text in quotes holds; any other value as it is. For fields whose quotes nobody
- * means.
- */
+/** Converts a quoted number; returns other values unchanged. */
 export function unquoted(value: unknown): unknown {
   return typeof value === "string" && plainNumber.test(value) ? Number(value) : value;
 }
 
-/** The message for a map that has no other keys than `keys`. */
+/** The message for a map with keys outside of `keys`. */
 export function acceptsKeys(
   what: string,
   keys: readonly string[],

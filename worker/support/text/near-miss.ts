@@ -4,15 +4,12 @@
 
 /** Most edits between a misspelt name and the name it means. */
 const maxEdits = 2;
-/** Characters of the shorter name that one edit needs: "mode" is not a misspelt "module". */
+/** Characters of the shorter name per edit: "mode" is not a misspelt "module". */
 const charactersPerEdit = 3;
 
 /**
- * The name of `known` that `name` is a misspelling of: the fewest edits, the first of equals.
- * Undefined without one.
- *
- * An edit inserts, drops or replaces one character or swaps two neighbours. Case, `_` and `-` do
- * not count.
+ * The known name with the fewest edits from `name`, or undefined. An edit inserts, drops, replaces
+ * or swaps characters; case, `_` and `-` do not count.
  */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const misspelt = fold(name);

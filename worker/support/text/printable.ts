@@ -1,11 +1,10 @@
 /**
- * Text of others, for people to read.
+ * Untrusted text for people.
  */
 
 /**
- * Text of others with its control characters spelled out: a tool's message must not move the
- * cursor, change colours or reverse the reading direction of what stands beside it. Newlines and
- * tabs stay; JSON stays the same JSON.
+ * Escapes control characters: a tool's message must not move the cursor, change colours or reverse
+ * the direction. Newlines and tabs stay; JSON keeps its value.
  */
 export function printable(text: string): string {
   return text.replace(

@@ -1,17 +1,17 @@
 /**
- * Text that comes in pieces, line by line.
+ * Splits a stream of text into lines.
  */
 import { StringDecoder } from "node:string_decoder";
 
-/** Characters of a line that are handed on in one piece; a longer one comes in several. */
+/** Largest characters of one piece; longer lines are split. */
 const maxLineCharacters = 8_192;
 
-/** The lines of one stream of UTF-8. */
+/** The lines of a stream of UTF-8. */
 export class TextLines {
   readonly #decoder = new StringDecoder("utf8");
   #text = "";
 
-  /** The lines that a chunk completes, and those that are too long to wait for. */
+  /** The lines that a chunk completes, and pieces of long lines. */
   take(chunk: Uint8Array): readonly string[] {
     const lines = (this.#text + this.#decoder.write(chunk)).split("\n");
     this.#text = lines.pop() ?? "";
@@ -22,7 +22,7 @@ export class TextLines {
     return lines.map((line) => line.replace(/\r$/, ""));
   }
 
-  /** What has no newline after it; undefined when there is nothing. */
+  /** The rest without a newline; undefined when empty. */
   rest(): string | undefined {
     const rest = this.#text + this.#decoder.end();
     this.#text = "";

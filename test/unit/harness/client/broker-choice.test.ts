@@ -20,7 +20,7 @@ describe("the address of a DevBroker", () => {
     ["dev://localhost:1234", "localhost", 1234],
     ["dev://[::1]", "::1", 55555],
   ] as const)("%s is understood", ([text, host, port]) => {
-    expect(choose(text)).toMatchObject({ config: { kind: "dev", host, port }, place: text });
+    expect(choose(text)).toMatchObject({ config: { kind: "dev", host, port }, label: text });
   });
 
   test.for([
@@ -43,9 +43,9 @@ describe("a URL of RabbitMQ", () => {
   const url = "amqps://user:s%2Fcret@h:5/v%2F";
 
   test("is the worker's AMQP_URL, and is shown without user and password", () => {
-    const { config, place } = choose(url);
+    const { config, label } = choose(url);
     expect(config).toMatchObject({ kind: "amqp", url });
-    expect(place).toBe("amqps://h:5/v%2F");
+    expect(label).toBe("amqps://h:5/v%2F");
   });
 
   test("leaves to the environment what it does not say, and which broker to nobody", () => {
@@ -83,7 +83,7 @@ describe("the name of a kind", () => {
     };
     const amqp = choose("amqp", environment);
     expect(amqp.config).toMatchObject({ kind: "amqp", url: "amqp://u:s3cret@h" });
-    expect(amqp.place).toBe("the broker of AMQP_URL");
+    expect(amqp.label).toBe("the broker of AMQP_URL");
     expect(choose("dev", environment).config).toMatchObject({ kind: "dev", host: "d", port: 7 });
   });
 
@@ -106,7 +106,7 @@ describe("a secret in a file", () => {
     writeFileSync(file, "amqp://user:s3cret@h/mesh\n");
     expect(choose("amqp", { AMQP_URL_FILE: file })).toMatchObject({
       config: { kind: "amqp", url: "amqp://user:s3cret@h/mesh" },
-      place: "the broker of AMQP_URL",
+      label: "the broker of AMQP_URL",
     });
     const missing = join(directory, "missing");
     expect(() => choose("amqp", { AMQP_URL_FILE: missing })).toThrow(

@@ -1,14 +1,10 @@
 /**
- * Why attacks are not promised to be held when an import in a template makes them, for several of
- * them.
+ * Shared reasons for attacks that are not promised to be blocked at import, in a template.
  */
 
-/** What is made inside has to be made by somebody who may make it. */
+/** A template needs the privileges to make its sandboxes. */
 export const makesSandboxes = "a template makes its sandboxes, and so namespaces and mounts";
 
-/**
- * The kernel gives nobody a /proc who has none already over which nothing lies
- * (mount_namespaces(7)).
- */
+/** The kernel mounts a new /proc only beside one without overmounts (mount_namespaces(7)). */
 export const hasWholeProc =
   "a template has a whole /proc that it can write to, or its sandboxes could have none of their own";

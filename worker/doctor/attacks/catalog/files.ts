@@ -2,7 +2,7 @@
  * Attacks on files of the host and of other tools.
  */
 import type { Attack } from "../attack.ts";
-import { needsProc } from "./no-control.ts";
+import { needsProc } from "./no-baseline.ts";
 
 export const filesAttacks: readonly Attack[] = [
   {
@@ -48,8 +48,8 @@ export const filesAttacks: readonly Attack[] = [
     group: "files",
     title: "reach the work directory of the template that its sandbox comes from",
     isFast: false,
-    control: "naive-template",
-    noControl: needsProc,
+    baseline: "naive-template",
+    noBaseline: needsProc,
   },
   {
     id: "read_other_tools",
@@ -63,6 +63,6 @@ export const filesAttacks: readonly Attack[] = [
     group: "files",
     title: "read files of a call that runs at the same time",
     isFast: true,
-    needsNeighbour: true,
+    needsVictim: true,
   },
 ];

@@ -1,12 +1,12 @@
 /**
- * Attacks on the kernel: calls and interfaces that no tool needs.
+ * Attacks on the kernel: system calls and interfaces that no tool needs.
  */
 import { readFileSync } from "node:fs";
 import type { Attack } from "../attack.ts";
 import { makesSandboxes } from "./at-import.ts";
-import { anyOf, unlessFiltered } from "./no-control.ts";
+import { anyOf, unlessFiltered } from "./no-baseline.ts";
 
-/** Says so when a setting of this kernel keeps something from everybody. */
+/** The reason when a setting of this kernel closes an interface to all users. */
 function unlessSet(setting: string, isClosed: (value: number) => boolean) {
   return (): string | undefined => {
     const value = readSetting(setting);
@@ -39,21 +39,21 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "call by the tables for x32 and 32-bit programs",
     isFast: true,
-    noControl: anyOf(onlyX64("second table"), unlessFiltered),
+    noBaseline: anyOf(onlyX64("second table"), unlessFiltered),
   },
   {
     id: "trace_sibling",
     group: "kernel",
     title: "trace another process and take what it has open",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "io_uring",
     group: "kernel",
     title: "make a ring of io_uring",
     isFast: false,
-    noControl: anyOf(
+    noBaseline: anyOf(
       unlessSet("kernel.io_uring_disabled", (value) => value > 0),
       unlessFiltered,
     ),
@@ -63,7 +63,7 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "handle page faults by userfaultfd",
     isFast: false,
-    noControl: anyOf(
+    noBaseline: anyOf(
       unlessSet("vm.unprivileged_userfaultfd", () => false),
       unlessFiltered,
     ),
@@ -73,14 +73,14 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "talk to bpf",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "performance_events",
     group: "kernel",
     title: "open a counter of perf",
     isFast: false,
-    noControl: anyOf(
+    noBaseline: anyOf(
       unlessSet("kernel.perf_event_paranoid", (value) => value > 2),
       unlessFiltered,
     ),
@@ -90,7 +90,7 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "watch files by fanotify",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "inotify_instances",
@@ -115,7 +115,7 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "take huge pages of the host",
     isFast: false,
-    noControl: unlessSet("vm.nr_hugepages", () => false),
+    noBaseline: unlessSet("vm.nr_hugepages", () => false),
   },
   {
     id: "separate_descriptors",
@@ -136,21 +136,21 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "open files by handle, past the mounts",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "local_descriptor_table",
     group: "kernel",
     title: "write the local descriptor table",
     isFast: false,
-    noControl: anyOf(onlyX64("such table"), unlessFiltered),
+    noBaseline: anyOf(onlyX64("such table"), unlessFiltered),
   },
   {
     id: "fixed_addresses",
     group: "kernel",
     title: "switch random addresses off",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "program_in_memory",
@@ -163,14 +163,14 @@ export const kernelAttacks: readonly Attack[] = [
     group: "kernel",
     title: "read the kernel's log, addresses and memory",
     isFast: false,
-    noControl: unlessSet("kernel.dmesg_restrict", (value) => value > 0),
+    noBaseline: unlessSet("kernel.dmesg_restrict", (value) => value > 0),
   },
   {
     id: "terminal_input",
     group: "kernel",
     title: "type into a terminal",
     isFast: true,
-    noControl: unlessSet("dev.tty.legacy_tiocsti", (value) => value === 0),
+    noBaseline: unlessSet("dev.tty.legacy_tiocsti", (value) => value === 0),
   },
   {
     id: "line_disciplines",

@@ -1,6 +1,6 @@
 /**
- * Attacks on the limits of a sandbox: each takes up to twice a bound, piece by piece, and holds it
- * for a moment.
+ * Attacks on the limits of a sandbox: each takes up to twice a limit, in steps, and holds it for a
+ * moment.
  */
 import {
   type LimitFacts,
@@ -12,10 +12,7 @@ import type { Enforcement } from "../../../sandbox/sandbox.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { readProgramAnswer } from "../../program.ts";
 
-/**
- * What each takes more of than it may. The sandbox may also end for a limit that stands behind
- * another one.
- */
+/** Each attack with the limit that it exceeds. The sandbox may also end for a stand-in. */
 const attacked: readonly (readonly [string, LimitName, string])[] = [
   ["fork_bomb", "processes", "start more processes than there may be"],
   ["thread_bomb", "processes", "start more threads than there may be"],
@@ -72,7 +69,7 @@ const attacked: readonly (readonly [string, LimitName, string])[] = [
   ["status_flood", "statusBytes", "write more statuses"],
 ];
 
-/** Limits that end a sandbox in the place of another: files that cannot be counted are too many. */
+/** Limits that end a sandbox instead of another: files that cannot be counted are too many. */
 const standIns: Partial<Record<LimitName, LimitName>> = { diskBytes: "files" };
 
 const fast: ReadonlySet<string> = new Set([
@@ -83,10 +80,7 @@ const fast: ReadonlySet<string> = new Set([
   "many_files_in_memory",
 ]);
 
-/**
- * What nobody sees who looks now and then, by the attack that makes it; without a control group
- * where that would.
- */
+/** Attacks that sampling misses, and whether a control group counts them. */
 const unseen: Readonly<Record<string, { readonly why: string; readonly groupSees: boolean }>> = {
   memory_cut_off: {
     why: "only privileged workers see how large shared memory is that is mapped in part",
@@ -104,7 +98,7 @@ const unseen: Readonly<Record<string, { readonly why: string; readonly groupSees
   },
 };
 
-/** The kernel keeps memory by a control group, which also counts processor time, or not at all. */
+/** Memory is kept by the kernel only where a control group counts memory and processor time. */
 function notPromised(id: string, { memoryBytes }: Enforcement): string | undefined {
   const gap = unseen[id];
   return gap === undefined || (gap.groupSees && memoryBytes === "kernel") ? undefined : gap.why;
@@ -118,27 +112,27 @@ export const limitsAttacks: readonly Attack[] = attacked.map(([id, limit, title]
   isFast: fast.has(id),
   notPromised: (_profile, _unenforced, enforcement) => notPromised(id, enforcement),
   judge: (observation) => judge(observation, limit),
-  ...(id === "status_flood" && { control: "naive-worker" }),
+  ...(id === "status_flood" && { baseline: "naive-worker" }),
 }));
 
-/** It was refused more, or ended for the limit by its name. */
+/** Blocked when the kernel refused more, or the call ended for the limit. */
 function judge({ outcome, target }: Observation, limit: LimitName): Verdict {
   if (outcome.kind === "success") {
     const answer = readProgramAnswer(outcome.toolResult);
     return answer === undefined
-      ? { held: false, evidence: "it ended with an answer that is not its own" }
-      : { held: !answer.reached, evidence: answer.evidence };
+      ? { blocked: false, evidence: "it ended with an answer that is not its own" }
+      : { blocked: !answer.reached, evidence: answer.evidence };
   }
   if (outcome.kind !== "error")
-    return { held: false, evidence: `the call ended as ${outcome.kind}` };
+    return { blocked: false, evidence: `the call ended as ${outcome.kind}` };
   const { error } = outcome;
   const ended = error.limit;
   if (ended === undefined || (ended.limit !== limit && ended.limit !== standIns[limit]))
-    return { held: false, evidence: `no word of the limit: ${error.code}: ${error.message}` };
-  return { held: true, evidence: endedFor(ended, target.limits[ended.limit]) };
+    return { blocked: false, evidence: `no word of the limit: ${error.code}: ${error.message}` };
+  return { blocked: true, evidence: endedFor(ended, target.limits[ended.limit]) };
 }
 
-/** What was seen and what the bound is, in the form of programs that say what they held. */
+/** Peak and limit, in the words of the attack programs. */
 function endedFor({ limit, peak }: LimitReached, bound: number): string {
   const { word, unit }: LimitFacts = limitFacts[limit];
   const ofUnit = unit === "count" ? "" : ` ${unit}`;

@@ -4,7 +4,7 @@
 import type { Profile } from "../../../sandbox/profile.ts";
 import type { Attack } from "../attack.ts";
 
-/** A profile with the host's network has all of it. */
+/** The reason when a profile has the host's network. */
 function sharesNetwork({ name, network }: Profile): string | undefined {
   return network === "host" ? `the profile ${name} has the host's network` : undefined;
 }
@@ -48,7 +48,7 @@ export const networkAttacks: readonly Attack[] = [
     group: "network",
     title: "talk to the host of this virtual machine",
     isFast: false,
-    noControl: () => "the kernel may have no vsock",
+    noBaseline: () => "the kernel may have no vsock",
   },
   {
     id: "listen_on_host",

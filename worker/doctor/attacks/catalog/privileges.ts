@@ -1,14 +1,14 @@
 /**
- * Attacks on what a sandbox may do: capabilities, users, namespaces, mounts, devices, limits.
+ * Attacks on privileges: capabilities, users, namespaces, mounts, devices, limits.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fixedLimitNames, fixedLimits, parseHardLimits } from "../../../sandbox/rlimits.ts";
 import type { Attack } from "../attack.ts";
 import { hasWholeProc, makesSandboxes } from "./at-import.ts";
-import { needsProc, unlessFiltered } from "./no-control.ts";
+import { needsProc, unlessFiltered } from "./no-baseline.ts";
 
-/** The kernel grants this to no user namespace, and the control's capabilities are in one. */
+/** For privileges outside of user namespaces; a baseline's capabilities are in one. */
 const onlyOutside = (what: string) => () =>
   `the kernel lets nobody ${what} by a capability of a user namespace`;
 
@@ -37,7 +37,7 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "gain something by programs such as su",
     isFast: false,
-    noControl: () => "bubblewrap lets no program gain anything, also in the control",
+    noBaseline: () => "bubblewrap lets no program gain anything, also in the baseline",
   },
   {
     id: "remount_writable",
@@ -56,14 +56,14 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "mount something by fsopen and open_tree",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "change_root",
     group: "privileges",
     title: "leave through another root directory",
     isFast: false,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "unshare_namespaces",
@@ -90,7 +90,7 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "make a sandbox of its own",
     isFast: false,
-    noControl: (unenforced) =>
+    noBaseline: (unenforced) =>
       existsSync("/usr/bin/bwrap")
         ? needsProc(unenforced)
         : "there is no /usr/bin/bwrap to make one with",
@@ -100,14 +100,14 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "enter namespaces of the worker and of others",
     isFast: true,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "share_namespaces",
     group: "privileges",
     title: "be in a namespace of the worker or of its template",
     isFast: false,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
   {
     id: "devices",
@@ -120,7 +120,7 @@ export const privilegesAttacks: readonly Attack[] = [
     group: "privileges",
     title: "make a device file for a disk or for memory",
     isFast: false,
-    noControl: onlyOutside("make devices"),
+    noBaseline: onlyOutside("make devices"),
   },
   {
     id: "kernel_settings",
@@ -128,7 +128,7 @@ export const privilegesAttacks: readonly Attack[] = [
     title: "open core_pattern and other settings for writing",
     isFast: false,
     notPromisedAtImport: hasWholeProc,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
   {
     id: "raise_limits",
@@ -143,7 +143,7 @@ export const privilegesAttacks: readonly Attack[] = [
     title: "have limits as high as the worker's",
     isFast: false,
     notPromisedAtImport: goesByOwnLimits,
-    noControl: () =>
+    noBaseline: () =>
       hasTightLimits() ? "the worker's own limits are as tight as a sandbox's" : undefined,
   },
   {
@@ -152,7 +152,7 @@ export const privilegesAttacks: readonly Attack[] = [
     title: "use more processors than it was given",
     isFast: false,
     notPromisedAtImport: "a template places its sandboxes on processors",
-    noControl: () => (availableParallelism() === 1 ? "this host has one processor" : undefined),
+    noBaseline: () => (availableParallelism() === 1 ? "this host has one processor" : undefined),
   },
   {
     id: "priority",
@@ -160,14 +160,14 @@ export const privilegesAttacks: readonly Attack[] = [
     title: "be served before other processes",
     isFast: false,
     notPromisedAtImport: hasWholeProc,
-    noControl: onlyOutside("be served first"),
+    noBaseline: onlyOutside("be served first"),
   },
   {
     id: "first_process_program",
     group: "privileges",
     title: "change the host's bubblewrap through the first process",
     isFast: true,
-    noControl: () => "bubblewrap does not belong to the sandboxes' user, as it should",
+    noBaseline: () => "bubblewrap does not belong to the sandboxes' user, as it should",
   },
   {
     id: "signal_everything",

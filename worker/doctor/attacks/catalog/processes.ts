@@ -2,7 +2,7 @@
  * Attacks on other processes of the host.
  */
 import type { Attack } from "../attack.ts";
-import { needsProc } from "./no-control.ts";
+import { needsProc } from "./no-baseline.ts";
 
 export const processesAttacks: readonly Attack[] = [
   {
@@ -23,21 +23,21 @@ export const processesAttacks: readonly Attack[] = [
     group: "processes",
     title: "read what variables the sandbox was started with",
     isFast: true,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
   {
     id: "first_process_arguments",
     group: "processes",
     title: "read host paths on the sandbox's command line",
     isFast: false,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
   {
     id: "worker_environment",
     group: "processes",
     title: "read variables of the worker and of others in /proc",
     isFast: true,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
   {
     id: "list_host_processes",
@@ -50,21 +50,21 @@ export const processesAttacks: readonly Attack[] = [
     group: "processes",
     title: "see the processes of the template that its sandbox comes from",
     isFast: false,
-    control: "naive-template",
-    noControl: needsProc,
+    baseline: "naive-template",
+    noBaseline: needsProc,
   },
   {
     id: "read_sibling_memory",
     group: "processes",
     title: "read the memory of another process through /proc",
     isFast: true,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
   {
     id: "enter_sibling_root",
     group: "processes",
     title: "reach files and descriptors of another process",
     isFast: false,
-    noControl: needsProc,
+    noBaseline: needsProc,
   },
 ];

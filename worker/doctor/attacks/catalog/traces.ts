@@ -1,23 +1,16 @@
 /**
- * Attacks on later calls: what a call leaves for them.
+ * Attacks on later calls: traces and processes that a call leaves.
  */
 import type { Attack, Observation, Verdict } from "../attack.ts";
 import { leftProcesses } from "../left-processes.ts";
 import { readProgramAnswer } from "../../program.ts";
-import { unlessFiltered } from "./no-control.ts";
+import { unlessFiltered } from "./no-baseline.ts";
 
-/**
- * Milliseconds after which an answer waited for something that the program left: it stays for
- * thirty seconds.
- */
+/** An answer after more milliseconds waited for a left process, which stays thirty seconds. */
 const promptlyMs = 25_000;
-/**
- * Milliseconds within which a call that ignores its time limit of one second is over all the same.
- */
+/** Milliseconds until the end of a call that ignores its time limit of one second. */
 const stoppedMs = 12_000;
-/**
- * What a program says that nobody has ended when its limit and the grace after it were long over.
- */
+/** Status of a program that runs long after its time limit and the grace. */
 const wentOnStatus = "str-went-on";
 
 export const tracesAttacks: readonly Attack[] = [
@@ -34,7 +27,7 @@ export const tracesAttacks: readonly Attack[] = [
     title: "leave a key in the kernel's keyrings",
     isFast: false,
     rounds: 2,
-    noControl: unlessFiltered,
+    noBaseline: unlessFiltered,
   },
   {
     id: "leave_ipc_objects",
@@ -63,10 +56,10 @@ export const tracesAttacks: readonly Attack[] = [
 
 function judgeLeftProcesses({ outcome, durationMs, target }: Observation): Verdict {
   const left = leftProcesses(target.token);
-  const said = outcome.kind === "success" ? readProgramAnswer(outcome.toolResult) : undefined;
-  const held = said?.reached === false && durationMs < promptlyMs && left.length === 0;
-  const evidence = said?.evidence ?? `the call ended as ${outcome.kind}`;
-  return { held, evidence: `${evidence}; answered after ${durationMs} ms, ${described(left)}` };
+  const answer = outcome.kind === "success" ? readProgramAnswer(outcome.toolResult) : undefined;
+  const blocked = answer?.reached === false && durationMs < promptlyMs && left.length === 0;
+  const evidence = answer?.evidence ?? `the call ended as ${outcome.kind}`;
+  return { blocked, evidence: `${evidence}; answered after ${durationMs} ms, ${described(left)}` };
 }
 
 function judgeTimeLimit({ outcome, statuses, durationMs, target }: Observation): Verdict {
@@ -76,7 +69,7 @@ function judgeTimeLimit({ outcome, statuses, durationMs, target }: Observation):
   const ending = `the call ended as ${outcome.kind} after ${durationMs} ms`;
   const evidence = `${ending}, ${wentOn ? "its process went on to its end" : "its process was ended"}`;
   return {
-    held: isOver && !wentOn && left.length === 0,
+    blocked: isOver && !wentOn && left.length === 0,
     evidence: `${evidence}, ${described(left)}`,
   };
 }

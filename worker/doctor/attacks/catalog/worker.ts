@@ -1,25 +1,22 @@
 /**
- * Attacks on the worker itself, by what a tool leaves for it to read and remove.
+ * Attacks on the worker, by files that it reads and removes after a call.
  */
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import { isDeceptive } from "../../../support/text/deceptive.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 
-/**
- * Milliseconds that the event loop may stand still on a busy machine; worse than this and other
- * calls feel it.
- */
+/** Longest acceptable stall of the event loop on a busy machine, in milliseconds. */
 const maxStallMs = 1_000;
-/** Milliseconds that an answer may take: attacks themselves take some, more on a busy machine. */
+/** Longest acceptable time of an answer, in milliseconds, on a busy machine. */
 const maxDurationMs = 30_000;
 /** Characters of a published status: a line of the pipe is no longer. */
 const maxStatusLength = 4_096;
 
-/** How a call may end. */
-type Ending = "success" | ErrorCode;
+/** End of a call. */
+type CallEnd = "success" | ErrorCode;
 
-/** What each leaves, and how its call has to end. */
-const attacked: readonly (readonly [string, readonly Ending[], string])[] = [
+/** Each attack with the ends that its call may have. */
+const attacked: readonly (readonly [string, readonly CallEnd[], string])[] = [
   ["status_endless_line", ["success"], "write a status without an end"],
   ["status_never_opened", ["success"], "never open the status pipe"],
   ["status_pipe_replaced", ["success"], "put a link in place of the status pipe"],
@@ -84,38 +81,35 @@ const fast: ReadonlySet<string> = new Set([
 ]);
 
 /** The attacks. */
-export const workerAttacks: readonly Attack[] = attacked.map(([id, endings, title]) => ({
+export const workerAttacks: readonly Attack[] = attacked.map(([id, allowed, title]) => ({
   id,
   group: "worker",
   title,
   isFast: fast.has(id),
-  control: "naive-worker",
-  judge: (observation) => judge(observation, endings),
+  baseline: "naive-worker",
+  judge: (observation) => judge(observation, allowed),
 }));
 
-/**
- * The worker has published nothing that it must not, was never held up, and has answered by the
- * right code.
- */
-function judge(observation: Observation, endings: readonly Ending[]): Verdict {
+/** Blocked when the worker answered by the right code, in time, and published no secret. */
+function judge(observation: Observation, allowed: readonly CallEnd[]): Verdict {
   const { longestStallMs, durationMs } = observation;
-  const ending = endingOf(observation);
+  const callEnd = callEndOf(observation);
   const faults = [
-    ...(endings.some((allowed) => allowed === ending) ? [] : [`the call ended as ${ending}`]),
+    ...(allowed.some((end) => end === callEnd) ? [] : [`the call ended as ${callEnd}`]),
     ...unclean(observation),
     ...(longestStallMs > maxStallMs ? ["the worker stood still"] : []),
     ...(durationMs > maxDurationMs ? ["the answer was late"] : []),
     ...("polluted" in {} ? ["objects have inherited a member of the result"] : []),
   ];
-  const seen = `${ending} after ${durationMs} ms, at most ${Math.round(longestStallMs)} ms held up`;
-  return { held: faults.length === 0, evidence: [...faults, seen].join("; ") };
+  const seen = `${callEnd} after ${durationMs} ms, at most ${Math.round(longestStallMs)} ms held up`;
+  return { blocked: faults.length === 0, evidence: [...faults, seen].join("; ") };
 }
 
-function endingOf({ outcome }: Observation): string {
+function callEndOf({ outcome }: Observation): string {
   return outcome.kind === "error" ? outcome.error.code : outcome.kind;
 }
 
-/** What is wrong with what would have been published. */
+/** Faults of the messages to publish. */
 function unclean({ outcome, statuses, artifacts, target }: Observation): readonly string[] {
   const answer =
     outcome.kind === "error" ? outcome.error.message : JSON.stringify({ ...outcome, error: null });

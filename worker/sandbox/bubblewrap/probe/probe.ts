@@ -1,6 +1,5 @@
 /**
- * Finds out by trying what bubblewrap can do on this host, and takes the strongest of its ways that
- * works.
+ * Probes bubblewrap on this host by trials, and takes the strongest variant that works.
  */
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import type { LimitName } from "../../../protocol/resource-limits.ts";
@@ -13,10 +12,10 @@ import { SandboxError, type Unenforced } from "../../sandbox.ts";
 import { startSubprocess } from "../../subprocess.ts";
 import type { WorkDirs } from "../../work/work-dirs.ts";
 import type { ProcVariant, SystemDirectory } from "../argv.ts";
-import { readCircumstances } from "./circumstances.ts";
+import { readHostSettings } from "./host-settings.ts";
 import { unkeptLimits } from "../enforcement.ts";
 import { requireSafeProgram } from "../first-program.ts";
-import { type Look, filtersIn, readStatus } from "./inside.ts";
+import { type TrialObservation, filtersIn, readStatus } from "./probe-script.ts";
 import { type Refusals, judge } from "./probes.ts";
 import { otherUserRemedy } from "./remedies.ts";
 import { signalQuietly } from "../../proc/processes.ts";
@@ -24,71 +23,62 @@ import { isFilteredArch, seccompProgram } from "../seccomp/seccomp.ts";
 import type { Refusal, TrialHost } from "./trial.ts";
 import { type Shown, Trials, type Variant } from "./trials.ts";
 
-/** What the host allows, measured once at start. */
+/** Features of the host, probed once at start. */
 export interface HostFacts {
   /**
    * `fresh` where a new /proc can be mounted; `empty` where the container masks its own (`/proc`
    * stays empty inside).
    */
   readonly proc: ProcVariant;
-  /** Whether bubblewrap can set the limit of further user namespaces inside to zero. */
+  /** Whether bubblewrap limits user namespaces inside to zero. */
   readonly limitsNested: boolean;
-  /** Whether sandboxes get a host name of their own. */
+  /** Whether sandboxes have their own host name. */
   readonly namesHost: boolean;
   readonly systemDirectories: readonly SystemDirectory[];
   readonly hardLimits: HardLimits;
   readonly cpuIds: readonly number[];
-  /**
-   * The system-call filter; undefined where there is none for this architecture, or the kernel
-   * takes none.
-   */
+  /** The system-call filter; undefined where architecture or kernel have none. */
   readonly seccomp: Uint8Array | undefined;
   /** First line of `bwrap --version`. */
   readonly version: string;
   /** Whether the worker sees the usage of a sandbox's tmpfs. */
   readonly seesInside: boolean;
-  /** Limits that the kernel does not keep here. */
+  /** Limits that the kernel does not enforce here. */
   readonly unkept: readonly LimitName[];
-  /** What this host does not allow, for the operator and for every call. */
+  /** Protections that this host denies, for the operator and for every call. */
   readonly unenforced: readonly Unenforced[];
 }
 
-/** What the probe found. */
+/** The result of the probe. */
 export interface HostReport {
   /** First line of `bwrap --version`. */
   readonly version: string;
-  /** Every check, in their order. */
+  /** All checks, in the order of reports. */
   readonly checks: readonly HostCheck[];
-  /** What sandboxes are made with; undefined where none can be made. */
+  /** Features for sandboxes; undefined where none can be made. */
   readonly facts: HostFacts | undefined;
 }
 
 /** Options of {@link probeHost}. */
-export interface ProbeOptions extends Omit<TrialHost, "mark"> {
+export interface ProbeOptions extends Omit<TrialHost, "ownerTag"> {
   /** See {@link identify}. */
   readonly version: string;
-  /** Undefined when they are to be left alone. */
+  /** Undefined when the worker does not use them. */
   readonly cgroups: CgroupsFound | undefined;
 }
 
-/** Milliseconds that bubblewrap may take to say its version, on a host that is busy starting. */
+/** Time limit of `bwrap --version` in milliseconds, on a host that is busy starting. */
 const versionTimeoutMs = 20_000;
 const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
- * Runs real sandboxes of every built-in profile. Where the strongest way of making them is refused,
- * finds out what exactly is, and takes the strongest way that is left. Throws SandboxError when
- * bubblewrap cannot be started, when a tool could change it, or when nothing explains why it makes
- * no sandbox. Rejects with the signal's reason.
- *
- * A profile of the operator's combines what built-in ones have, and nothing that a host can refuse
- * depends on another part: with and without a network namespace, with three entries of /etc and
- * with all, with /var and without, with pseudo terminals and without were tried. Where a
- * combination is refused all the same, its calls fail.
+ * Runs sandboxes of each built-in profile, and takes the strongest variant that this host allows.
+ * Rejects with SandboxError when bubblewrap does not start, a tool could change it, or its refusal
+ * is unexplained, and with the signal's reason. Other profiles combine the features of these.
  */
 export async function probeHost(
   options: ProbeOptions,
-  workDirs: Pick<WorkDirs, "take" | "sandboxMark">,
+  workDirs: Pick<WorkDirs, "take" | "ownerTag">,
 ): Promise<HostReport> {
   const base = {
     systemDirectories: await systemDirectories(),
@@ -96,7 +86,7 @@ export async function probeHost(
   };
   await using workDir = await workDirs.take();
   const trials = new Trials(
-    { ...options, mark: workDirs.sandboxMark },
+    { ...options, ownerTag: workDirs.ownerTag },
     { ...base, workDir: workDir.path },
   );
   const program = isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined;
@@ -105,8 +95,8 @@ export async function probeHost(
     throw new SandboxError(`${options.bwrapBin} cannot make a sandbox here: ${tried.refusal}`, {
       setting: "bwrapBin",
     });
-  const { variant, looks } = tried;
-  for (const program of new Set(looks.map((look) => look.program ?? options.bwrapBin)))
+  const { variant, observations } = tried;
+  for (const program of new Set(observations.map(({ program }) => program ?? options.bwrapBin)))
     await requireSafeProgram(program, options.uid);
   const checks = judge({
     ...tried,
@@ -115,27 +105,27 @@ export async function probeHost(
     arch: process.arch,
     isFilteredArch: program !== undefined,
     cgroups: options.cgroups,
-    circumstances: await readCircumstances(),
+    settings: await readHostSettings(),
   });
   const facts = variant && {
     version: options.version,
     cpuIds: await allowedCpus(),
     ...base,
     ...variant,
-    seesInside: looks.every(({ seesFiles }) => seesFiles),
-    unkept: unkeptLimits(looks),
-    unenforced: unenforced(checks, looks, variant),
+    seesInside: observations.every(({ seesFiles }) => seesFiles),
+    unkept: unkeptLimits(observations),
+    unenforced: unenforced(checks, observations, variant),
   };
   return { version: options.version, checks, facts };
 }
 
-/** What came of trying; without a variant there is no sandbox at all. */
+/** The result of the trials; without a variant the host allows no sandbox. */
 interface Tried extends Shown {
   readonly variant: Variant | undefined;
   readonly refusals: Refusals;
 }
 
-/** The strongest variant that this host takes. A refusal is one that nothing explains. */
+/** The strongest variant of this host. Returns a refusal that is unexplained. */
 async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<Tried | Refusal> {
   const best = {
     proc: "fresh",
@@ -148,7 +138,7 @@ async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<T
   if (!("refusal" in shown)) return { variant: best, refusals: {}, ...shown };
   const refusals = await trials.refusals(seccomp);
   if (refusals.userNamespaces !== undefined)
-    return { variant: undefined, refusals, looks: [], nestedWithoutFilter: undefined };
+    return { variant: undefined, refusals, observations: [], nestedWithoutFilter: undefined };
   const variant: Variant = {
     proc: refusals.freshProc === undefined ? "fresh" : "empty",
     limitsNested: refusals.nestedLimit === undefined,
@@ -160,10 +150,10 @@ async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<T
   return "refusal" in second ? second : { variant, refusals, ...second };
 }
 
-/** What calls are told that a check did not find. */
+/** Failed protections, for the report of every call. */
 function unenforced(
   checks: readonly HostCheck[],
-  looks: readonly Look[],
+  observations: readonly TrialObservation[],
   { namesHost }: Variant,
 ): readonly Unenforced[] {
   const lacks = (name: HostCheck["name"]): boolean =>
@@ -171,7 +161,7 @@ function unenforced(
   const gaps: Unenforced[] = [];
   if (lacks("fresh-proc")) gaps.push("fresh-proc");
   if (lacks("seccomp")) gaps.push("seccomp");
-  if (looks.some(({ seesProcesses }) => !seesProcesses)) gaps.push("resident-memory");
+  if (observations.some(({ seesProcesses }) => !seesProcesses)) gaps.push("resident-memory");
   if (!namesHost) gaps.push("host-name");
   return gaps;
 }
@@ -185,8 +175,8 @@ async function networkOfWorker(): Promise<number | undefined> {
 }
 
 /**
- * What bubblewrap says of its version, to the user that sandboxes run as. Throws SandboxError where
- * that user cannot run it, and where it is something else. Rejects with the signal's reason.
+ * The version line of bubblewrap, run as the sandboxes' user. Rejects with SandboxError when that
+ * user cannot run it or it is another program, and with the signal's reason.
  */
 export async function identify(
   { bwrapBin, uid, clock }: Pick<TrialHost, "bwrapBin" | "uid" | "clock">,
@@ -196,7 +186,7 @@ export async function identify(
   try {
     const child = await startSubprocess({ file: bwrapBin, argv: ["--version"], env: {}, uid });
     const isClosed = await settlesWithin(child.closed, versionTimeoutMs, clock, signal);
-    // A script is ended with the programs that it waits for.
+    // Kills a script with its programs.
     if (!isClosed) signalQuietly(-child.pid, "SIGKILL");
     child.close();
     signal.throwIfAborted();
@@ -208,7 +198,7 @@ export async function identify(
     signal.throwIfAborted();
     if (uid !== undefined && (error as NodeJS.ErrnoException).code === "EPERM")
       throw new SandboxError(
-        `this root may not run programs as user ${uid}; ${otherUserRemedy(await readCircumstances())}`,
+        `this root may not run programs as user ${uid}; ${otherUserRemedy(await readHostSettings())}`,
         { cause: error },
       );
     throw new SandboxError(`cannot use ${bwrapBin} as bubblewrap`, {

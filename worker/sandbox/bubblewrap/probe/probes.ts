@@ -1,11 +1,11 @@
 /**
- * What follows from trial sandboxes for each check, as a pure function.
+ * Judges each check by the observations of trial sandboxes; a pure function.
  */
 import type { CgroupsFound } from "../../cgroup/cgroup.ts";
 import { type CheckName, type HostCheck, checkNames } from "../../host-check.ts";
 import { resourceOf } from "../../rlimits.ts";
-import type { Circumstances } from "./circumstances.ts";
-import { type Look, tightLimits } from "./inside.ts";
+import type { HostSettings } from "./host-settings.ts";
+import { type TrialObservation, tightLimits } from "./probe-script.ts";
 import {
   freshProcRemedy,
   guardRemedy,
@@ -17,39 +17,33 @@ import {
   userNamespacesRemedy,
 } from "./remedies.ts";
 
-/**
- * Why each of the abilities that a host can lack was refused, in bubblewrap's words; undefined for
- * those it has.
- */
+/** Refusal of each feature in bubblewrap's words; undefined for those the host has. */
 export interface Refusals {
   readonly userNamespaces?: string | undefined;
-  /** Setting the limit of further user namespaces to zero. */
+  /** Limit of zero for user namespaces inside. */
   readonly nestedLimit?: string | undefined;
   readonly freshProc?: string | undefined;
   readonly network?: string | undefined;
-  /** A host name of the sandbox's own. */
+  /** The sandbox's own host name. */
   readonly hostName?: string | undefined;
   readonly seccomp?: string | undefined;
 }
 
-/** What the trials of one host showed. */
+/** The evidence of all trials of one host. */
 export interface Evidence {
   readonly refusals: Refusals;
-  /** One trial of each profile, all alive at once; none where there are no user namespaces. */
-  readonly looks: readonly Look[];
-  /**
-   * What became of a user namespace inside a sandbox without the filter of system calls; undefined
-   * when not tried.
-   */
+  /** One concurrent trial of each profile; none without user namespaces. */
+  readonly observations: readonly TrialObservation[];
+  /** The refusal of a user namespace inside by the limit alone, or `made`; undefined untried. */
   readonly nestedWithoutFilter: string | undefined;
-  /** The worker's own filters and network namespace, to be compared with. */
+  /** The worker's own filters and network namespace, for comparison. */
   readonly workerFilters: number | undefined;
   readonly workerNetwork: number | undefined;
   readonly arch: string;
   readonly isFilteredArch: boolean;
   /** Undefined when they are left alone. */
   readonly cgroups: CgroupsFound | undefined;
-  readonly circumstances: Circumstances;
+  readonly settings: HostSettings;
 }
 
 type Finding = Omit<HostCheck, "name">;
@@ -66,9 +60,9 @@ const pipedCoreDumps =
 
 const foreignProc = "it shows processes that are not of the sandbox";
 
-/** Every check, in their order. */
+/** All checks, in the order of reports. */
 export function judge(evidence: Evidence): readonly HostCheck[] {
-  const noSandbox = evidence.looks.length === 0;
+  const noSandbox = evidence.observations.length === 0;
   return checkNames.map((name) => {
     const needsSandbox = name !== "user-namespaces" && name !== "cgroups";
     return {
@@ -81,31 +75,33 @@ export function judge(evidence: Evidence): readonly HostCheck[] {
 }
 
 const judges: Readonly<Record<CheckName, (evidence: Evidence) => Finding>> = {
-  "user-namespaces": ({ refusals, looks, circumstances }) =>
+  "user-namespaces": ({ refusals, observations, settings }) =>
     refusals.userNamespaces === undefined
       ? held(
-          `sandboxes were made with the profiles ${looks.map(({ profile }) => profile).join(", ")}`,
+          `sandboxes were made with the profiles ${observations.map(({ profile }) => profile).join(", ")}`,
         )
       : missing(
           `bubblewrap says: ${refusals.userNamespaces}`,
-          userNamespacesRemedy(refusals.userNamespaces, circumstances),
+          userNamespacesRemedy(refusals.userNamespaces, settings),
         ),
   "nested-namespaces": judgeNested,
-  proc: ({ looks, circumstances }) =>
-    looks.some(({ proc }) => proc === "other")
-      ? missing(foreignProc, freshProcRemedy(circumstances))
-      : held(looks.every(({ proc }) => proc === "own") ? "the sandbox's own" : "empty inside"),
-  "fresh-proc": ({ looks, refusals, circumstances }) => {
-    if (looks.every(({ proc }) => proc === "own")) return held("the sandbox's own");
+  proc: ({ observations, settings }) =>
+    observations.some(({ proc }) => proc === "other")
+      ? missing(foreignProc, freshProcRemedy(settings))
+      : held(
+          observations.every(({ proc }) => proc === "own") ? "the sandbox's own" : "empty inside",
+        ),
+  "fresh-proc": ({ observations, refusals, settings }) => {
+    if (observations.every(({ proc }) => proc === "own")) return held("the sandbox's own");
     const empty = `empty inside; bubblewrap says: ${refusals.freshProc}`;
-    const isForeign = looks.some(({ proc }) => proc === "other");
-    return missing(isForeign ? foreignProc : empty, freshProcRemedy(circumstances));
+    const isForeign = observations.some(({ proc }) => proc === "other");
+    return missing(isForeign ? foreignProc : empty, freshProcRemedy(settings));
   },
   "network-namespace": judgeNetwork,
   seccomp: judgeSeccomp,
   rlimits: judgeRlimits,
-  tmpfs: ({ looks }) => {
-    const endless = new Set(looks.flatMap((look) => look.endless));
+  tmpfs: ({ observations }) => {
+    const endless = new Set(observations.flatMap(({ endless }) => endless));
     return endless.size === 0
       ? held("writing ends with ENOSPC at the size")
       : missing(`no end at the size of ${[...endless].join(" and ")}`, tmpfsRemedy());
@@ -115,12 +111,12 @@ const judges: Readonly<Record<CheckName, (evidence: Evidence) => Finding>> = {
 };
 
 function judgeNested(evidence: Evidence): Finding {
-  const { looks, nestedWithoutFilter, refusals, circumstances } = evidence;
-  if (looks.some(({ nested }) => nested === "made")) {
+  const { observations, nestedWithoutFilter, refusals, settings } = evidence;
+  if (observations.some(({ nested }) => nested === "made")) {
     const why = refusals.nestedLimit ?? "it says nothing";
     return missing(
       `a tool can make a user namespace; bubblewrap says of its limit: ${why}`,
-      nestedRemedy(circumstances),
+      nestedRemedy(settings),
     );
   }
   const byLimit = nestedWithoutFilter !== undefined && nestedWithoutFilter !== "made";
@@ -132,27 +128,24 @@ function judgeNested(evidence: Evidence): Finding {
   );
 }
 
-function judgeNetwork({ looks, refusals, workerNetwork, circumstances }: Evidence): Finding {
+function judgeNetwork({ observations, refusals, workerNetwork, settings }: Evidence): Finding {
   if (refusals.network !== undefined) {
     return missing(
       `bubblewrap says: ${refusals.network}`,
-      networkRemedy(refusals.network, circumstances),
+      networkRemedy(refusals.network, settings),
     );
   }
-  const isOwn = looks
+  const isOwn = observations
     .filter(({ network }) => network === "none")
     .every(({ networkNamespace: own }) => own !== undefined && own !== workerNetwork);
   return isOwn
     ? held("profiles without a network have a namespace of their own")
-    : missing("a sandbox without a network is in the worker's", networkRemedy("", circumstances));
+    : missing("a sandbox without a network is in the worker's", networkRemedy("", settings));
 }
 
-/**
- * The filter is on, and a call that it refuses is refused by it: without it the same call has
- * another error, or works.
- */
-function isFilterOn({ looks, workerFilters }: Evidence): boolean {
-  return looks.every(({ nested, filters }) => {
+/** Whether each sandbox has a filter, and its refusal has the filter's error. */
+function isFilterOn({ observations, workerFilters }: Evidence): boolean {
+  return observations.every(({ nested, filters }) => {
     const isCounted = filters === undefined || filters > (workerFilters ?? 0);
     return isCounted && nested.includes("Operation not permitted");
   });
@@ -169,29 +162,29 @@ function judgeSeccomp(evidence: Evidence): Finding {
     : missing("the filter is not on in every sandbox", remedy);
 }
 
-function judgeRlimits({ looks, circumstances }: Evidence): Finding {
-  const remedy = rlimitsRemedy(circumstances);
-  const wrong = new Set(looks.flatMap(({ wrongLimits }) => wrongLimits));
+function judgeRlimits({ observations, settings }: Evidence): Finding {
+  const remedy = rlimitsRemedy(settings);
+  const wrong = new Set(observations.flatMap(({ wrongLimits }) => wrongLimits));
   const names = [...wrong].map((name) => `RLIMIT_${resourceOf(name)}`);
   if (names.length > 0) return missing(`not in force: ${names.join(", ")}`, remedy);
-  const started = looks.map(({ startedProcesses }) => startedProcesses);
+  const started = observations.map(({ startedProcesses }) => startedProcesses);
   const finding = (what: string): Finding => ({ state: "partly", finding: what, remedy });
   if (started.includes(undefined)) return finding("all but the number of processes");
   const sum = started.reduce<number>((total, count) => total + (count ?? 0), 0);
-  // They are alive together, so that a count over all of them would have stopped them earlier.
-  return looks.length === 1 || sum > tightLimits.processes
+  // The sandboxes run together, so that a common count would have stopped them earlier.
+  return observations.length === 1 || sum > tightLimits.processes
     ? held(
-        `in force, and processes are counted for each sandbox${circumstances.pipesCoreDumps ? pipedCoreDumps : ""}`,
+        `in force, and processes are counted for each sandbox${settings.pipesCoreDumps ? pipedCoreDumps : ""}`,
       )
     : finding("in force, but processes of all sandboxes are counted together");
 }
 
-function judgeGuard({ looks, circumstances }: Evidence): Finding {
-  const seesProcesses = looks.every((look) => look.seesProcesses);
-  const seesFiles = looks.every((look) => look.seesFiles);
+function judgeGuard({ observations, settings }: Evidence): Finding {
+  const seesProcesses = observations.every(({ seesProcesses }) => seesProcesses);
+  const seesFiles = observations.every(({ seesFiles }) => seesFiles);
   if (seesProcesses && seesFiles)
     return held("the worker sees the processes of a sandbox, their memory and their tmpfs usage");
-  const remedy = guardRemedy(seesProcesses, circumstances);
+  const remedy = guardRemedy(seesProcesses, settings);
   if (!seesProcesses) return missing("the worker does not see what processes hold", remedy);
   const finding = "the worker sees processes and their memory, but not the usage of their tmpfs";
   return { state: "partly", finding, remedy };

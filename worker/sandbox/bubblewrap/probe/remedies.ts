@@ -1,10 +1,9 @@
 /**
- * What an operator has to give a host or a container for a check to hold, as a pure function of
- * what was refused and of what is known of the host.
+ * Remedies for failed checks, for the operator: pure functions of refusal and host settings.
  */
-import type { Circumstances, ContainerKind } from "./circumstances.ts";
+import type { HostSettings, ContainerKind } from "./host-settings.ts";
 
-/** An option, spelled for each way in which workers are run. */
+/** An option in the syntax of each container engine. */
 type Spelling = Readonly<Record<ContainerKind, string>>;
 
 const spellings = {
@@ -42,20 +41,14 @@ const spellings = {
 
 type Option = keyof typeof spellings;
 
-/**
- * Rules of Ubuntu 23.10 and later: a program without a profile makes user namespaces that are good
- * for nothing.
- */
+/** Ubuntu 23.10 and later remove all rights in user namespaces of programs without a profile. */
 const appArmorOfUbuntu =
   "on the host: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or better an AppArmor profile for the bubblewrap program with `flags=(unconfined)` and `userns,` (docs/doctor.md has one)";
 
-/**
- * What a refusal of namespaces can come from: what tells of it, and what to do. The first that
- * applies is the one.
- */
+/** Causes of refused namespaces, with their remedies; the first that applies counts. */
 const causes: readonly {
-  applies(refusal: string, found: Circumstances): boolean;
-  remedy(found: Circumstances): string;
+  applies(refusal: string, found: HostSettings): boolean;
+  remedy(found: HostSettings): string;
 }[] = [
   {
     applies: (refusal) => /Unexpected capabilities/.test(refusal),
@@ -95,21 +88,21 @@ const causes: readonly {
   },
 ];
 
-/** How to let bubblewrap make a sandbox at all, by what it said when it could not. */
-export function userNamespacesRemedy(refusal: string, found: Circumstances): string {
+/** How to allow bubblewrap its sandboxes, by its refusal. */
+export function userNamespacesRemedy(refusal: string, found: HostSettings): string {
   return (
     causes.find(({ applies }) => applies(refusal, found))?.remedy(found) ??
     "a kernel with user namespaces (CONFIG_USER_NS), sysctl user.max_user_namespaces above 0, and no security module or seccomp profile that refuses them to ordinary users"
   );
 }
 
-/** How to do without a root that has none of root's capabilities. */
-export function otherUserRemedy(found: Circumstances): string {
+/** How to avoid a root user without root's capabilities. */
+export function otherUserRemedy(found: HostSettings): string {
   return `run the worker as an ordinary user, which needs no capability: ${option("user", found)}`;
 }
 
-/** How to let a sandbox have a network namespace. */
-export function networkRemedy(refusal: string, found: Circumstances): string {
+/** How to allow network namespaces. */
+export function networkRemedy(refusal: string, found: HostSettings): string {
   if (/RTM_NEWADDR|RTM_NEWLINK/.test(refusal)) {
     return found.appArmorRestrictsUserns === 1
       ? `AppArmor takes the rights in user namespaces away, so that the loopback device cannot be set up; ${appArmorOfUbuntu}`
@@ -120,27 +113,27 @@ export function networkRemedy(refusal: string, found: Circumstances): string {
   return `a kernel with network namespaces (CONFIG_NET_NS), and a seccomp profile that allows CLONE_NEWNET and netlink sockets: ${option("seccomp", found)}`;
 }
 
-/** How to let sandboxes have a new /proc. */
-export function freshProcRemedy(found: Circumstances): string {
+/** How to allow a new /proc. */
+export function freshProcRemedy(found: HostSettings): string {
   const how = option("freshProc", found);
   return `let the worker have a /proc over which nothing is mounted: ${how}`;
 }
 
-/** How to have nested user namespaces refused. */
-export function nestedRemedy(found: Circumstances): string {
+/** How to refuse nested user namespaces. */
+export function nestedRemedy(found: HostSettings): string {
   const how = option("freshProc", found);
   return `let bubblewrap write /proc/sys/user/max_user_namespaces of its own namespace, which is read-only here: ${how}`;
 }
 
-/** How to have the filter of system calls. */
+/** How to enable the system-call filter. */
 export function seccompRemedy(isFilteredArch: boolean, arch: string): string {
   return isFilteredArch
     ? "a kernel with CONFIG_SECCOMP_FILTER, and a seccomp profile around the worker that allows prctl(PR_SET_SECCOMP)"
     : `there is no filter for ${arch}; run the worker on x64 or arm64, or leave seccomp out of SANDBOX_MINIMUM`;
 }
 
-/** How to have processes counted for each sandbox. */
-export function rlimitsRemedy(found: Circumstances): string {
+/** How to count processes per sandbox. */
+export function rlimitsRemedy(found: HostSettings): string {
   return found.uid === 0
     ? `run the worker as an ordinary user (${option("user", found)}), or set SANDBOX_UID: the kernel counts no processes of root`
     : "no security module or seccomp profile that refuses setrlimit or prlimit to the worker's user";
@@ -151,8 +144,8 @@ export function tmpfsRemedy(): string {
   return "bubblewrap 0.8 or newer, whose --size is kept by the kernel's tmpfs";
 }
 
-/** How to let the worker see what a sandbox uses. */
-export function guardRemedy(seesProcesses: boolean, found: Circumstances): string {
+/** How to show the worker a sandbox's usage. */
+export function guardRemedy(seesProcesses: boolean, found: HostSettings): string {
   if (!seesProcesses) {
     return "a kernel that has /proc/PID/task/TID/children and RssAnon in /proc/PID/status (CONFIG_PROC_CHILDREN, Linux 4.5), and a /proc that is mounted without hidepid";
   }
@@ -161,8 +154,8 @@ export function guardRemedy(seesProcesses: boolean, found: Circumstances): strin
     : "no security module that keeps the worker from looking at processes of its own user (ptrace access)";
 }
 
-/** An option as it is spelled where the worker runs, or everywhere when that does not show. */
-function option(name: Option, { container }: Circumstances): string {
+/** An option in the syntax of the worker's engine, or of all when that is unknown. */
+function option(name: Option, { container }: HostSettings): string {
   const spelling = spellings[name];
   if (container !== undefined) return spelling[container];
   const { docker, podman, kubernetes } = spelling;

@@ -1,31 +1,31 @@
 /**
- * Sandboxes that are made to find out what this host allows.
+ * Trial sandboxes, which show the features that this host allows.
  */
 import type { Clock } from "../../../support/clock.ts";
 import { settlesWithin } from "../../../support/within.ts";
 import { type ExitReport, SandboxError } from "../../sandbox.ts";
 import { type BwrapExecution, startBwrap } from "../process.ts";
 
-/** Milliseconds that a trial may take to say everything, on a host that is busy starting. */
+/** Time limit of a trial's answers in milliseconds, on a host that is busy starting. */
 const trialTimeoutMs = 20_000;
-/** Characters that are kept of what a trial says; it is about twenty short lines. */
-const maxSaidLength = 16 * 1024;
-/** What a script says last; then it waits to be looked at. */
+/** Characters of a trial's output; the answers are about twenty short lines. */
+const maxOutputLength = 16 * 1024;
+/** Last line of a script, which then waits for the observation. */
 const lastLine = "ready\n";
 
-/** What every trial is started with. */
+/** Settings of all trials. */
 export interface TrialHost {
   readonly bwrapBin: string;
-  /** See `sandboxMark`. */
-  readonly mark: string;
+  /** See `ownerTag()`. */
+  readonly ownerTag: string;
   /** Host uid of sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly clock: Clock;
-  /** Ends trials early: their refusals say nothing then. */
+  /** Cancels trials; their refusals then prove nothing. */
   readonly signal: AbortSignal;
 }
 
-/** What one trial runs. */
+/** The command of one trial. */
 export interface TrialCommand {
   /** bubblewrap's options. */
   readonly options: readonly string[];
@@ -33,25 +33,22 @@ export interface TrialCommand {
   readonly seccomp: Uint8Array | undefined;
 }
 
-/** Why a trial came to nothing, in bubblewrap's words or in those of what it ran. */
+/** Why a trial failed, in the words of bubblewrap or of its command. */
 export interface Refusal {
   readonly refusal: string;
 }
 
-/** A sandbox whose script has said everything, and waits. Disposing it ends it. */
+/** A sandbox whose script has answered, and waits. Disposing ends it. */
 export interface OpenTrial extends AsyncDisposable {
-  /** Lines of the form `name: value`, by name. */
-  readonly said: ReadonlyMap<string, string>;
-  /** The sandbox's first process, as this host numbers it. */
+  /** The script's lines `name: value`, by name. */
+  readonly answers: ReadonlyMap<string, string>;
+  /** The sandbox's first process, by its id on this host. */
   readonly firstPid: number;
-  /**
-   * Number of the network namespace that was made for it; undefined when none was. See
-   * namespaces(7).
-   */
+  /** Number of its own network namespace, or undefined. See namespaces(7). */
   readonly networkNamespace: number | undefined;
 }
 
-/** Runs a trial to its end; undefined when that is exit code 0. */
+/** Runs a trial to its end; undefined for exit code 0. */
 export async function refusalOf(
   host: TrialHost,
   command: TrialCommand,
@@ -63,7 +60,7 @@ export async function refusalOf(
   return report.exitCode === 0 ? undefined : wordsOf(report);
 }
 
-/** Starts a trial whose script says `ready` when it has said everything. The caller owns it. */
+/** Starts a trial, and waits for its answers. The caller owns it. */
 export async function openTrial(
   host: TrialHost,
   command: TrialCommand,
@@ -73,16 +70,16 @@ export async function openTrial(
   const ready = Promise.withResolvers<void>();
   let text = "";
   execution.stdout.on("data", (chunk: Buffer) => {
-    text = (text + chunk.toString("utf8")).slice(0, maxSaidLength);
+    text = (text + chunk.toString("utf8")).slice(0, maxOutputLength);
     if (text.endsWith(lastLine)) ready.resolve();
   });
-  const said = Promise.race([ready.promise, execution.exited]);
-  await settlesWithin(said, trialTimeoutMs, host.clock, host.signal);
+  const ended = Promise.race([ready.promise, execution.exited]);
+  await settlesWithin(ended, trialTimeoutMs, host.clock, host.signal);
   const { firstPid, networkNamespace } = execution;
   if (!text.endsWith(lastLine) || firstPid === undefined)
     return { refusal: wordsOf(await execution.stop(0)) };
   return {
-    said: readLines(text),
+    answers: readLines(text),
     firstPid,
     networkNamespace,
     [Symbol.asyncDispose]: async () => void (await execution.stop(0)),
@@ -90,10 +87,10 @@ export async function openTrial(
 }
 
 async function start(host: TrialHost, command: TrialCommand): Promise<BwrapExecution | Refusal> {
-  const { bwrapBin, mark, uid, clock } = host;
+  const { bwrapBin, ownerTag, uid, clock } = host;
   try {
     const free = { placement: [], openUsage: undefined };
-    return await startBwrap({ bwrapBin, mark, uid, ...free, ...command }, clock);
+    return await startBwrap({ bwrapBin, ownerTag, uid, ...free, ...command }, clock);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const { message, cause } = error;

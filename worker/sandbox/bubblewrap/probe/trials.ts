@@ -1,5 +1,5 @@
 /**
- * The ways of making sandboxes that a host can refuse: each is tried with real ones.
+ * Tries the variants of sandboxes that a host can refuse, with real sandboxes.
  */
 import { type Profile, builtInProfiles } from "../../profile.ts";
 import { type HardLimits, clampLimits, limitPrefix } from "../../rlimits.ts";
@@ -10,36 +10,33 @@ import {
   hostName,
   trialOptions,
 } from "../argv.ts";
-import { type Look, lookAt, trialProfile, trialScript } from "./inside.ts";
+import { type TrialObservation, observe, trialProfile, trialScript } from "./probe-script.ts";
 import type { Refusals } from "./probes.ts";
 import { type OpenTrial, type Refusal, type TrialHost, openTrial, refusalOf } from "./trial.ts";
 
-/** One way of making sandboxes. */
+/** One variant of sandboxes. */
 export interface Variant {
   readonly proc: ProcVariant;
-  /** Whether bubblewrap sets the limit of further user namespaces inside to zero. */
+  /** Whether bubblewrap limits user namespaces inside to zero. */
   readonly limitsNested: boolean;
   readonly hasNetworkNamespace: boolean;
-  /** Whether sandboxes get a host name of their own. */
+  /** Whether sandboxes have their own host name. */
   readonly namesHost: boolean;
   readonly seccomp: Uint8Array | undefined;
 }
 
-/** What holds whatever is refused. */
+/** Settings of all variants. */
 export interface TrialBase {
   readonly systemDirectories: readonly SystemDirectory[];
   readonly hardLimits: HardLimits;
   readonly workDir: string;
 }
 
-/** What sandboxes of a variant showed. */
+/** The observations of a variant. */
 export interface Shown {
   /** One of each profile. */
-  readonly looks: readonly Look[];
-  /**
-   * What became of a user namespace inside where the limit alone is against it: the words of the
-   * refusal, or `made`.
-   */
+  readonly observations: readonly TrialObservation[];
+  /** The refusal of a user namespace inside by the limit alone, or `made`. */
   readonly nestedWithoutFilter: string | undefined;
 }
 
@@ -54,8 +51,8 @@ export class Trials {
   }
 
   /**
-   * Sandboxes of all profiles that the variant has a network for, alive at once, and what they
-   * show. Rejects with the signal's reason.
+   * Runs concurrent sandboxes of all profiles that the variant has a network for, and observes
+   * them. Rejects with the signal's reason.
    */
   async show(variant: Variant): Promise<Shown | Refusal> {
     await using open = new AsyncDisposableStack();
@@ -79,9 +76,9 @@ export class Trials {
     }
     this.#host.signal.throwIfAborted();
     if (refusal !== undefined) return { refusal };
-    const looks = await Promise.all(
+    const observations = await Promise.all(
       ready.map(({ profile, trial }) =>
-        lookAt(
+        observe(
           trial,
           profile,
           clampLimits(profile.limits, this.#base.hardLimits),
@@ -89,13 +86,10 @@ export class Trials {
         ),
       ),
     );
-    return { looks, nestedWithoutFilter };
+    return { observations, nestedWithoutFilter };
   }
 
-  /**
-   * Asks for one ability after the other, each beside the least that a sandbox is. Rejects with the
-   * signal's reason.
-   */
+  /** Tries each feature in a minimal sandbox. Rejects with the signal's reason. */
   async refusals(seccomp: Variant["seccomp"]): Promise<Refusals> {
     const ask = (more: readonly string[], filter?: Uint8Array): Promise<string | undefined> =>
       refusalOf(this.#host, {
@@ -125,7 +119,7 @@ export class Trials {
     });
   }
 
-  /** What becomes of a user namespace inside where the limit alone is against it. */
+  /** The refusal of a user namespace inside by the limit alone, or `made`. */
   async #nestInside(variant: Variant): Promise<string> {
     const [profile] = [...builtInProfiles.values()].filter(({ network }) => network === "host");
     if (profile === undefined) throw new Error("no built-in profile has the host's network");
@@ -157,7 +151,7 @@ export class Trials {
   }
 }
 
-/** As Promise.all, but after all have ended: what goes on when one has failed would be nobody's. */
+/** Promise.all after all have settled, so that a failure leaves no running work. */
 async function allEnded<const Work extends readonly unknown[]>(
   work: Work,
 ): Promise<{ -readonly [Index in keyof Work]: Awaited<Work[Index]> }> {

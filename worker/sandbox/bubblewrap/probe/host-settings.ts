@@ -1,16 +1,16 @@
 /**
- * Facts about this host that tell why bubblewrap was refused something, or that an operator should
- * know. What is allowed is never concluded from them: that is tried.
+ * Settings of this host that explain refusals, for remedies. Trials decide what the host allows,
+ * never these settings.
  */
 import { access, readFile } from "node:fs/promises";
 
-/** What can be behind a refusal. A member is undefined where this host does not tell. */
-export interface Circumstances {
-  /** What the worker runs in, as far as it shows. */
+/** Causes of refusals. A member is undefined where this host hides it. */
+export interface HostSettings {
+  /** The worker's container, if it shows. */
   readonly container: ContainerKind | undefined;
   /** User id of the worker. */
   readonly uid: number | undefined;
-  /** Whether somebody put a filter of system calls around the worker. */
+  /** Whether the worker runs under a system-call filter. */
   readonly isFiltered: boolean;
   /** `user.max_user_namespaces` of the worker's user namespace. */
   readonly maxUserNamespaces: number | undefined;
@@ -18,25 +18,22 @@ export interface Circumstances {
   readonly unprivilegedUsernsClone: number | undefined;
   /** `kernel.apparmor_restrict_unprivileged_userns`, of Ubuntu 23.10 and later. */
   readonly appArmorRestrictsUserns: number | undefined;
-  /**
-   * Whether `kernel.core_pattern` is a program, which gets core dumps whatever RLIMIT_CORE is:
-   * core(5).
-   */
+  /** Whether `kernel.core_pattern` is a program, which ignores RLIMIT_CORE: core(5). */
   readonly pipesCoreDumps: boolean;
 }
 
-/** What a container was started by. */
+/** Engine of a container. */
 export type ContainerKind = "kubernetes" | "docker" | "podman";
 
-/** Files that only such a container has. */
+/** Files of one engine only. */
 const signs: readonly (readonly [ContainerKind, string])[] = [
   ["kubernetes", "/var/run/secrets/kubernetes.io"],
   ["docker", "/.dockerenv"],
   ["podman", "/run/.containerenv"],
 ];
 
-/** Reads them. Never rejects: what cannot be read is not known. */
-export async function readCircumstances(): Promise<Circumstances> {
+/** Reads the settings. Never rejects. */
+export async function readHostSettings(): Promise<HostSettings> {
   const [status, maxUserNamespaces, unprivilegedUsernsClone, restricts, corePattern, container] =
     await Promise.all([
       text("/proc/self/status"),

@@ -1,10 +1,9 @@
 """
-Plants what attacks look for in a scratch system, and runs one attack there, with nothing that would
-hold it.
+Plants canaries in a scratch system, and runs one attack there without protection.
 
-Started by worker/doctor/attacks/control.ts in a sandbox with namespaces of its own and all
-capabilities in them. Reads its order, one JSON object, from descriptor 3. The last line that it
-prints is what came of the attack.
+worker/doctor/attacks/baseline.ts starts it in a sandbox with its own namespaces and all capabilities
+in them. It reads its order, one JSON object, from descriptor 3. Its last line is the attack's
+answer.
 """
 
 import ctypes
@@ -19,19 +18,19 @@ import struct
 import sys
 import traceback
 
-TOOLS = "/stage/tools"
+TOOLS = "/arena/tools"
 SCRATCH = "/scratch"
 WORK_BASE = SCRATCH + "/work"
 WORK_DIR = WORK_BASE + "/call"
 TEMPLATE_DIR = WORK_BASE + "/template"
 SECRET = SCRATCH + "/secret"
 SOCKET = SCRATCH + "/socket"
-ABSTRACT = "str-attack-control"
+ABSTRACT = "str-attack-baseline"
 
 # Seconds that one call of an attack may take, on a host that is busy with other things.
 PATIENCE_SECONDS = 60
-# What an attack's processes get of each limit; attacks take at most twice as much.
-ROOM = 4
+# Multiple of each limit that an attack's processes get; attacks take at most twice a limit.
+HEADROOM = 4
 # As much as a pipe holds, so that writing an answer never waits.
 MAX_ANSWER_BYTES = 60_000
 # Flags of unshare(2).
@@ -45,20 +44,20 @@ def main():
         order = json.load(file)
     target = plant(order)
     answer = None
-    for turn in range(1, order["rounds"] + 1):
-        answer = perform(order, {**target, "round": turn})
+    for number in range(1, order["rounds"] + 1):
+        answer = perform(order, {**target, "round": number})
     print(json.dumps(answer), flush=True)
     # The sandbox's first command ends, and with it everything that the attack left.
     os._exit(0)
 
 
 def perform(order, target):
-    """One call: what the program answered, or what the naive worker says of it."""
+    """One call: the answer of the program, or of the naive worker."""
 
     def run(stdout=None):
-        return run_program(order["id"], target, stdout, order.get("control") == "naive-template")
+        return run_program(order["id"], target, stdout, order.get("baseline") == "naive-template")
 
-    if order.get("control") == "naive-worker":
+    if order.get("baseline") == "naive-worker":
         sys.path.insert(0, os.path.dirname(__file__))
         import naive_worker
 
@@ -72,9 +71,9 @@ def perform(order, target):
 
 def run_program(attack, target, stdout=None, by_template=False):
     """
-    Runs the program in a process of its own, with its standard output at a descriptor or nowhere.
-    By a template, that process imports the program, and a child calls it.
-    Its answer, or None, and its exit status, negative for a signal.
+    Runs the program in a child, with its standard output at a descriptor or nowhere.
+    By a template, that child imports the program, and a child of it calls it.
+    Returns its answer, or None, and its exit status, negative for a signal.
     """
     reading, writing = os.pipe()
     pid = os.fork()
@@ -105,7 +104,7 @@ def run_program(attack, target, stdout=None, by_template=False):
 
 def become_naive_child():
     """
-    Goes on in a child with namespaces of its own, in which everything of its parent is mounted.
+    Continues in a child with its own namespaces, in which everything of its parent is mounted.
     """
     if ctypes.CDLL(None).unshare(NEW_MOUNTS | NEW_PIDS) != 0:
         raise OSError("no namespaces for a child")
@@ -128,12 +127,12 @@ def become_tool(limits, stdout):
         (resource.RLIMIT_NPROC, limits["processes"]),
     ):
         # Beyond the soft limit there is room, for what tries to raise it.
-        resource.setrlimit(kind, (ROOM * most, 2 * ROOM * most))
+        resource.setrlimit(kind, (HEADROOM * most, 2 * HEADROOM * most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def end_of(pid):
-    """Waits for a process, kills it when it takes too long, and tells its exit status."""
+    """Exit status of a process, which is killed after PATIENCE_SECONDS."""
     process = os.pidfd_open(pid)
     if not select.select([process], [], [], PATIENCE_SECONDS)[0]:
         signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -155,9 +154,9 @@ def plant(order):
         "/etc/machine-id",
     ):
         put(path, token)
-    for path in (WORK_BASE + "/neighbour/data", "/tmp/neighbour", "/dev/shm/neighbour"):
-        put(path, "neighbour " + token)
-    # Left open, as by a program that starts others without closing what is its own.
+    for path in (WORK_BASE + "/victim/data", "/tmp/victim", "/dev/shm/victim"):
+        put(path, "victim " + token)
+    # Left open, as by a program that does not close its files before it starts others.
     os.open(SECRET, os.O_RDONLY)
     add_address("lo", metadata)
     loopback = listen(socket.AF_INET, ("127.0.0.1", 0))
@@ -210,7 +209,7 @@ def listen(family, address):
 
 
 def serve(token, streams):
-    """A process that says the token to who connects, and "no such name" to who asks for a name."""
+    """A process that answers connections with the token, and queries with "no such name"."""
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     names.bind(("127.0.0.1", DNS_PORT))
     if os.fork() == 0:

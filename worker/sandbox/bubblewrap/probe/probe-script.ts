@@ -1,6 +1,5 @@
 /**
- * What a trial sandbox runs to show what holds in it, and what is seen of it from outside
- * meanwhile.
+ * The probe script of trial sandboxes, and its observation from inside and outside.
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../../protocol/resource-limits.ts";
@@ -14,106 +13,97 @@ import type { OpenTrial } from "./trial.ts";
 
 const KiB = 1024;
 
-/** Limits of a trial: so tight that reaching them takes milliseconds. */
+/** Limits of a trial, tight enough to be reached in milliseconds. */
 export const tightLimits = {
   processes: 8,
   openFiles: 64,
   fileSizeBytes: 256 * KiB,
   tmpBytes: 64 * KiB,
 } as const satisfies Partial<Limits>;
-/** Processes that a trial starts at most where no limit stops it. */
+/** Largest number of processes that a trial starts without a limit. */
 const maxProcesses = 2 * tightLimits.processes;
-/** Seconds after which a trial that nobody ends is over. */
+/** Lifetime of an abandoned trial in seconds. */
 const waitSeconds = 60;
-/** Private file systems, and by which word the script tells of each. */
+/** Private file systems, by their names in the script's answers. */
 const privateDirectories = { tmp: "/tmp", shm: "/dev/shm" } as const;
 
 /**
- * Every command that this uses is one of coreutils or util-linux, which sandboxes need anyway. It
- * starts processes until it is refused one by `setsid`, which forks, so that the shell itself is
- * never refused.
+ * The script needs only coreutils and util-linux, as sandboxes do. It starts processes by `setsid`,
+ * which forks, so that the limit never refuses the shell itself.
  */
 const script = `
-say() { printf '%s: %s\\n' "$1" "$2"; }
+report() { printf '%s: %s\\n' "$1" "$2"; }
 work=$1
-say nested "$(unshare --user true 2>&1 && echo made)"
-say tmp "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.tmp}/fill)"
-say shm "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.shm}/fill)"
+report nested "$(unshare --user true 2>&1 && echo made)"
+report tmp "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.tmp}/fill)"
+report shm "$(head -c ${2 * tightLimits.tmpBytes} /dev/zero 2>&1 > ${privateDirectories.shm}/fill)"
 head -c ${2 * tightLimits.fileSizeBytes} /dev/zero > "$work" 2> /dev/null
-say file-size $?
+report file-size $?
 prlimit --noheadings --raw --output RESOURCE,SOFT,HARD | while read -r name soft hard; do
-  say "limit-$name" "$soft $hard"
+  report "limit-$name" "$soft $hard"
 done
 set -- /proc/*
 if [ -e "$1" ]; then
-  say proc shown
+  report proc shown
   while read -r name value; do
-    case "$name" in NSpid:) say process-ids "$value" ;; esac
+    case "$name" in NSpid:) report process-ids "$value" ;; esac
   done < /proc/self/status
 else
-  say proc empty
+  report proc empty
 fi
 started=0
 while [ "$started" -lt ${maxProcesses} ] && setsid --fork sleep ${waitSeconds} > /dev/null 2>&1; do
   started=$((started + 1))
 done
-say started "$started"
+report started "$started"
 echo ready
 exec sleep ${waitSeconds}
 `;
 
-/** The profile of a trial: as tools get it, but for limits that are tight. */
+/** The profile of a trial: a tool's with tight limits. */
 export function trialProfile(profile: Profile): Profile {
   return { ...profile, limits: { ...profile.limits, ...tightLimits } };
 }
 
-/** The command of a trial, with a file of its own in the work directory. */
+/** The command of a trial; `name` is its file in the work directory. */
 export function trialScript(name: string): readonly string[] {
   return ["/bin/sh", "-c", script, "sh", `${workDirInside}/${name}`];
 }
 
-/** What one trial showed. */
-export interface Look {
+/** The observation of one trial. */
+export interface TrialObservation {
   readonly profile: string;
-  /**
-   * The program of its first process, which is bubblewrap itself also where a script starts it;
-   * undefined when hidden.
-   */
+  /** Program of its first process: bubblewrap, even behind a script; undefined when hidden. */
   readonly program: string | undefined;
   readonly network: NetworkMode;
-  /** The number of a network namespace of its own, or undefined. */
+  /** Number of its own network namespace, or undefined. */
   readonly networkNamespace: number | undefined;
-  /** What became of a user namespace inside the sandbox: the words of the refusal, or `made`. */
+  /** The refusal of a user namespace inside the sandbox, or `made`. */
   readonly nested: string;
-  /**
-   * `own` where /proc knows a process by one number only, so that it is of the innermost namespace.
-   */
+  /** `own` where /proc knows a process by one number only, that of the innermost namespace. */
   readonly proc: "own" | "empty" | "other";
-  /**
-   * Filters of system calls that are on, as the host counts them; undefined where the kernel does
-   * not tell.
-   */
+  /** Number of system-call filters in force; undefined where the kernel hides it. */
   readonly filters: number | undefined;
-  /** Rlimits that are not as they were set, or do not bound what they should. */
+  /** Rlimits that have another value, or bound nothing. */
   readonly wrongLimits: readonly RlimitName[];
-  /** Processes that could be started until one was refused, or undefined when none was. */
+  /** Started processes until a refusal; undefined without one. */
   readonly startedProcesses: number | undefined;
-  /** Private file systems that took more than their size. */
+  /** Private file systems without an end at their size. */
   readonly endless: readonly string[];
   /** What the resource monitor sees of the sandbox. */
   readonly seesProcesses: boolean;
   readonly seesFiles: boolean;
 }
 
-/** Looks at a trial that is ready. */
-export async function lookAt(
+/** Observes a ready trial. */
+export async function observe(
   trial: OpenTrial,
   profile: Profile,
   expected: Limits,
   workDir: string,
-): Promise<Look> {
-  const { said, firstPid } = trial;
-  const started = Number(said.get("started"));
+): Promise<TrialObservation> {
+  const { answers, firstPid } = trial;
+  const started = Number(answers.get("started"));
   const place = {
     directories: Object.values(privateDirectories),
     workDirInside,
@@ -125,13 +115,13 @@ export async function lookAt(
     program: await readlink(`/proc/${firstPid}/exe`).catch(() => undefined),
     network: profile.network,
     networkNamespace: trial.networkNamespace,
-    nested: said.get("nested") ?? "made",
-    proc: procOf(said),
+    nested: answers.get("nested") ?? "made",
+    proc: procOf(answers),
     filters: filtersIn(await readStatus(firstPid)),
-    wrongLimits: wrongLimits(said, expected),
+    wrongLimits: wrongLimits(answers, expected),
     startedProcesses: started < maxProcesses ? started : undefined,
     endless: Object.entries(privateDirectories).flatMap(([word, directory]) =>
-      said.get(word)?.includes("No space left") ? [] : [directory],
+      answers.get(word)?.includes("No space left") ? [] : [directory],
     ),
     seesProcesses:
       processes.length > tightLimits.processes / 2 &&
@@ -140,17 +130,20 @@ export async function lookAt(
   };
 }
 
-function procOf(said: OpenTrial["said"]): Look["proc"] {
-  if (said.get("proc") === "empty") return "empty";
-  return /^\d+$/.test(said.get("process-ids") ?? "") ? "own" : "other";
+function procOf(answers: OpenTrial["answers"]): TrialObservation["proc"] {
+  if (answers.get("proc") === "empty") return "empty";
+  return /^\d+$/.test(answers.get("process-ids") ?? "") ? "own" : "other";
 }
 
-function wrongLimits(said: OpenTrial["said"], expected: Limits): Look["wrongLimits"] {
+function wrongLimits(
+  answers: OpenTrial["answers"],
+  expected: Limits,
+): TrialObservation["wrongLimits"] {
   return rlimitNames.filter((name) => {
     const value = String(expected[name]);
-    const [soft, hard] = (said.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
+    const [soft, hard] = (answers.get(`limit-${resourceOf(name)}`) ?? "").split(" ");
     const isSet = soft === value && (hard === value || name === "cpuSeconds");
-    return !isSet || (name === "fileSizeBytes" && said.get("file-size") === "0");
+    return !isSet || (name === "fileSizeBytes" && answers.get("file-size") === "0");
   });
 }
 
@@ -159,7 +152,7 @@ export function readStatus(pid: number | "self"): Promise<string> {
   return readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
 }
 
-/** How many filters of system calls a process has, by its status: see proc_pid_status(5). */
+/** Number of system-call filters in a process's status; see proc_pid_status(5). */
 export function filtersIn(status: string): number | undefined {
   const count = /^Seccomp_filters:\s*(\d+)$/m.exec(status)?.[1];
   return count === undefined ? undefined : Number(count);

@@ -4,7 +4,7 @@
 import { chmod, chown, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type HostUser, firstChangeableBy } from "../../../worker/sandbox/reach.ts";
+import { type HostUser, firstChangeableBy } from "../../../worker/sandbox/path-permissions.ts";
 
 const own = process.getuid?.() ?? 0;
 const group = process.getgid?.() ?? 0;

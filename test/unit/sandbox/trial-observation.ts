@@ -1,14 +1,14 @@
 /**
  * A host where everything holds: what is known of it, and what a trial sandbox shows there.
  */
-import type { Circumstances } from "../../../worker/sandbox/bubblewrap/probe/circumstances.ts";
-import type { Look } from "../../../worker/sandbox/bubblewrap/probe/inside.ts";
+import type { HostSettings } from "../../../worker/sandbox/bubblewrap/probe/host-settings.ts";
+import type { TrialObservation } from "../../../worker/sandbox/bubblewrap/probe/probe-script.ts";
 
 /** The number of the worker's network namespace. */
 export const workerNetwork = 4_026_531_840;
 
 /** One of profile `restrictive`, with changes. */
-export function look(changes: Partial<Look> = {}): Look {
+export function observation(changes: Partial<TrialObservation> = {}): TrialObservation {
   return {
     profile: "restrictive",
     program: "/usr/bin/bwrap",
@@ -27,7 +27,7 @@ export function look(changes: Partial<Look> = {}): Look {
 }
 
 /** What is known of the host, with changes. */
-export function circumstances(changes: Partial<Circumstances> = {}): Circumstances {
+export function settings(changes: Partial<HostSettings> = {}): HostSettings {
   return {
     container: undefined,
     uid: 1000,

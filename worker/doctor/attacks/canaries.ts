@@ -1,6 +1,5 @@
 /**
- * What attacks find on this host if a sandbox does not hold: everything of it made for them, and
- * removed afterwards.
+ * Canaries on this host: the targets of attacks, made for one run and removed after it.
  */
 import { randomBytes } from "node:crypto";
 import { getServers } from "node:dns";
@@ -12,13 +11,13 @@ import { type Subprocess, startSubprocess } from "../../sandbox/subprocess.ts";
 import { ScratchDir } from "../../sandbox/work/scratch-dirs.ts";
 import type { Target } from "./attack.ts";
 
-/** Where clouds tell machines about themselves. */
+/** Address of the cloud's metadata service. */
 const metadataAddress = "169.254.169.254";
-/** What the planted variable is called. */
+/** Name of the planted variable. */
 const variable = "STR_ATTACK_TOKEN";
 
-/** What is planted on this host. Disposing it removes everything. */
-export interface Plants extends AsyncDisposable {
+/** The canaries of one run. Disposing removes them. */
+export interface Canaries extends AsyncDisposable {
   readonly token: string;
   readonly variable: string;
   /** A directory that every user of the host can read. */
@@ -27,14 +26,16 @@ export interface Plants extends AsyncDisposable {
 }
 
 /**
- * Plants everything.
+ * Plants all canaries.
  *
- * @param bases directories to plant in, of which the first that can be written to is taken: such as
- *   every user of the host can pass, and not `/tmp`, of which every sandbox has its own, so that it
- *   would hide a leak
+ * @param bases directories to plant in; the first writable one is taken. Every user can pass them.
+ *   Not `/tmp`: each sandbox has its own, which would hide a leak.
  * @param uid host uid of the sandboxes, or undefined for the worker's own
  */
-export async function plant(bases: readonly string[], uid: number | undefined): Promise<Plants> {
+export async function plantCanaries(
+  bases: readonly string[],
+  uid: number | undefined,
+): Promise<Canaries> {
   await using planted = new AsyncDisposableStack();
   const token = randomBytes(16).toString("hex");
   const { path: directory } = planted.use(await makeDirectory(bases, uid));
@@ -82,7 +83,7 @@ export async function plant(bases: readonly string[], uid: number | undefined): 
   };
 }
 
-/** Those that every sandbox has of its own, whatever its profile says of the network. */
+/** The worker's namespaces of the kinds that no sandbox shares. */
 async function ownNamespaces(): Promise<Readonly<Record<string, string>>> {
   const kinds = ["user", "mnt", "pid", "ipc", "uts", "cgroup"];
   const names = await Promise.all(
@@ -104,7 +105,7 @@ async function makeDirectory(
   const failures: unknown[] = [];
   for (const base of bases) {
     try {
-      return await ScratchDir.make("plants", base, 0o755, uid);
+      return await ScratchDir.make("canaries", base, 0o755, uid);
     } catch (error) {
       failures.push(error);
     }
@@ -114,10 +115,7 @@ async function makeDirectory(
   });
 }
 
-/**
- * A shell that waits until the other end of its descriptor 3 is closed, which happens with this
- * process at the latest.
- */
+/** A shell that holds the token until the other end of its descriptor 3 is closed. */
 function startSibling(token: string, uid: number | undefined): Promise<Subprocess> {
   return startSubprocess({
     file: "/bin/sh",
@@ -128,7 +126,7 @@ function startSibling(token: string, uid: number | undefined): Promise<Subproces
   });
 }
 
-/** A service that says the token to everybody. */
+/** A service that answers each connection with the token. */
 async function answer(token: string, where: ListenOptions): Promise<Server> {
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());

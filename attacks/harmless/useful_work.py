@@ -1,6 +1,6 @@
 """
-A tool that does nothing wrong: what it needs has to work, or a sandbox in which nothing works would
-hold everything.
+A tool that does nothing wrong, and has to work: a sandbox in which nothing works would block
+every attack.
 """
 
 import os

@@ -1,25 +1,25 @@
 /**
- * Which parts of the host a user can get to, and change.
+ * Path permissions of the host: which paths a user can pass, and change.
  */
 import { lstat, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** The permission bits of a file's mode that hold for everybody. */
+/** Permission bits of a file's mode for other users. */
 export const othersRead = 0o004;
 export const othersPass = 0o001;
 const [othersWrite, groupWrites] = [0o002, 0o020];
-/** Who may write to such a directory may not take away what belongs to others; see inode(7). */
+/** In such a directory a user cannot replace the files of others; see inode(7). */
 const sticky = 0o1000;
 
-/** A user of this host, and all groups that processes of his have. */
+/** A user of this host, with all groups. */
 export interface HostUser {
   readonly uid: number;
   readonly groups: readonly number[];
 }
 
 /**
- * The first directory on the way to `path`, itself included, that other users cannot pass;
- * undefined when all can. Links on the way are followed: what they lead to has to be passed.
+ * The first directory of `path`, itself included, that other users cannot pass; undefined when all
+ * can. Follows links.
  */
 export async function firstPrivateDirectory(path: string): Promise<string | undefined> {
   let first: string | undefined;
@@ -31,10 +31,9 @@ export async function firstPrivateDirectory(path: string): Promise<string | unde
 }
 
 /**
- * The file at `path`, or the first directory above it, that lets a user change the file or put
- * another in its place; undefined when none does. An owner does, whatever the mode is, since he can
- * change that. Links on the way are followed: what they lead to counts. Access control lists count
- * as far as they show in the mode.
+ * The file at `path`, or the nearest directory above it, that lets a user change or replace the
+ * file; undefined when none does. An owner always can. Follows links, and reads only modes, not
+ * access control lists.
  */
 export async function firstChangeableBy(
   path: string,

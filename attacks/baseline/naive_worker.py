@@ -1,9 +1,8 @@
 """
-A worker that trusts its tools: reads what an attack leaves as if there were none, and tells what
-came of it.
+A worker that trusts its tools: reads an attack's files without a check, and reports the harm.
 
-Each step is a process of its own in the work directory, so that one that is stuck can be told, and
-hands on by `say` what came of it. It has no capabilities: workers need none.
+Each step is a separate process in the work directory, without capabilities, and reports its harms.
+A step that is stuck is killed and reported.
 """
 
 import contextlib
@@ -17,14 +16,14 @@ import threading
 import time
 import unicodedata
 
-# A step that takes longer is stuck, or holds a worker up that has other calls to answer.
+# A step that takes longer is stuck, and would delay other calls.
 PATIENCE_SECONDS = 1.5
-# For one that is not stuck but has to share the processor: until it is known what it costs.
+# For a step that uses a processor: until its cost is known.
 BUSY_PATIENCE_SECONDS = 20
-# Processor time, and memory in bytes, that are too much for one step.
+# More processor time, or memory, than one step may use.
 SLOW_SECONDS = 0.7
 LARGE_BYTES = 192 << 20
-# What passes between the end of a tool and the reading of what it left.
+# Between the end of a tool and the reading of its files.
 BUSY_SECONDS = 0.3
 MAX_MESSAGE_BYTES = 10_000_000
 MAX_LINE_BYTES = 4096
@@ -40,7 +39,7 @@ OUTPUTS = "the outputs"
 PRINTED = "what it printed"
 TREE = "the removal of its tree"
 
-# By attack what it does to such a worker, and where. Whatever else comes of it does not count.
+# The harm of each attack, and where it shows. Other harms do not count.
 HARMS = {
     "status_flood": ("excess", STATUSES),
     "status_endless_line": ("excess", STATUSES),
@@ -73,15 +72,15 @@ HARMS = {
 
 def serve(attack, work_dir, target, run):
     """
-    Has the attack run and does all that a worker does with what it left. What came of it is the
-    attack's answer.
+    Runs the attack, and reads and removes its files as a worker does. The harm is the attack's
+    answer.
     """
     worker = NaiveWorker(work_dir, target)
     worker.serve(run)
-    told = worker.told.get(HARMS[attack])
-    if told is not None:
-        return {"reached": True, "evidence": told}
-    others = [f"{where}: {harm}: {text}" for (harm, where), text in worker.told.items()]
+    evidence = worker.harms.get(HARMS[attack])
+    if evidence is not None:
+        return {"reached": True, "evidence": evidence}
+    others = [f"{where}: {harm}: {text}" for (harm, where), text in worker.harms.items()]
     return {"reached": False, "evidence": "; ".join(others) or "no harm was done"}
 
 
@@ -90,8 +89,8 @@ class NaiveWorker:
         self.work_dir = work_dir
         self.target = target
         self.limits = target["limits"]
-        # By harm and place, what was seen first.
-        self.told = {}
+        # First evidence by harm and place.
+        self.harms = {}
         self.lines = []
         self.sizes = {}
 
@@ -108,85 +107,85 @@ class NaiveWorker:
         printing.join(PATIENCE_SECONDS)
         reading_statuses.join(BUSY_SECONDS)
         if reading_statuses.is_alive():
-            self.tell("stuck", STATUSES, f"nobody has opened the pipe {BUSY_SECONDS} s after the end")
-        self.look(PRINTED, printed[0] if printed else b"", MAX_PRINTED_BYTES)
+            self.record("stuck", STATUSES, f"nobody has opened the pipe {BUSY_SECONDS} s after the end")
+        self.inspect(PRINTED, printed[0] if printed else b"", MAX_PRINTED_BYTES)
         self.step(STATUSES, self.publish_statuses)
         self.step(STATUSES, self.publish_late_statuses)
         if os.path.lexists(f"{self.work_dir}/{RESULT}"):
             self.step(RESULT, self.publish_result)
         self.step(OUTPUTS, self.publish_outputs)
-        self.step(TREE, lambda _say: shutil.rmtree(self.work_dir))
+        self.step(TREE, lambda _report: shutil.rmtree(self.work_dir))
 
-    def tell(self, harm, where, text):
-        self.told.setdefault((harm, where), text)
+    def record(self, harm, where, text):
+        self.harms.setdefault((harm, where), text)
 
-    def look(self, where, content, most):
-        """At what is about to be published, as somebody who knows what must not be."""
+    def inspect(self, where, content, most):
+        """Checks content that is about to be published."""
         if self.target["token"].encode() in content:
-            self.tell("secret", where, f"published {self.target['token']}")
+            self.record("secret", where, f"published {self.target['token']}")
         if len(content) > most:
-            self.tell("excess", where, f"{len(content):,} bytes, of {most:,}")
+            self.record("excess", where, f"{len(content):,} bytes, of {most:,}")
 
     def read_statuses(self):
         with open(f"{self.work_dir}/status.pipe") as pipe:
             self.lines.extend(pipe)
 
-    def publish_statuses(self, say):
+    def publish_statuses(self, report):
         size = sum(len(line) for line in self.lines)
         if size > self.limits["status_bytes"]:
-            say("excess", f"{size:,} bytes, of {self.limits['status_bytes']:,}")
+            report("excess", f"{size:,} bytes, of {self.limits['status_bytes']:,}")
         for line in self.lines:
             text = json.loads(line)["status"]
             if len(text) > MAX_LINE_BYTES:
-                say("excess", f"a text of {len(text):,} characters")
-            say_what_is_unclean(say, text)
+                report("excess", f"a text of {len(text):,} characters")
+            report_unclean(report, text)
 
-    def publish_late_statuses(self, say):
+    def publish_late_statuses(self, report):
         descriptor = os.open("status.pipe", os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor) as pipe:
             for line in pipe:
-                say("publish", line)
+                report("publish", line)
 
-    def publish_result(self, say):
+    def publish_result(self, report):
         with open(RESULT) as file:
             text = file.read()
         if len(text) > MAX_MESSAGE_BYTES:
-            say("excess", f"{len(text):,} bytes, of {MAX_MESSAGE_BYTES:,}")
-        say("publish", text[:MAX_LINE_BYTES])
+            report("excess", f"{len(text):,} bytes, of {MAX_MESSAGE_BYTES:,}")
+        report("publish", text[:MAX_LINE_BYTES])
         answer = json.dumps(json.loads(text)["result"])
         try:
             json.loads(answer, parse_constant=refuse)
         except ValueError as error:
-            say("unclean", f"the answer is no JSON: {error}")
+            report("unclean", f"the answer is no JSON: {error}")
 
-    def publish_outputs(self, say):
+    def publish_outputs(self, report):
         most = MAX_OUTPUTS_SIZES * self.limits["file_size_bytes"]
         total = 0
         for name in os.listdir("output"):
-            say_what_is_unclean(say, name)
+            report_unclean(report, name)
             try:
                 with open(f"output/{name}", "rb") as file:
                     content = file.read(most + 1)
             except OSError as error:
-                say("crash", f"{name}: {error.strerror}")
+                report("crash", f"{name}: {error.strerror}")
                 continue
-            say("publish", content[:MAX_LINE_BYTES].decode(errors="replace"))
+            report("publish", content[:MAX_LINE_BYTES].decode(errors="replace"))
             size = self.sizes.get(name, 0)
             if len(content) > size:
-                say("excess", f"{name} had {size:,} bytes and has {len(content):,}")
+                report("excess", f"{name} had {size:,} bytes and has {len(content):,}")
             total += len(content)
             if total > most:
-                say("excess", f"more than {most:,} bytes")
+                report("excess", f"more than {most:,} bytes")
                 return
 
     def step(self, where, go):
-        """Goes one step and tells what came of it."""
+        """Runs one step in a child, and records its harms."""
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(reading)
-            with os.fdopen(writing, "w") as report:
-                self.go(go, report)
+            with os.fdopen(writing, "w") as reports:
+                self.go(go, reports)
             os._exit(0)
         os.close(writing)
         reported = []
@@ -198,43 +197,43 @@ class NaiveWorker:
             reader.join(PATIENCE_SECONDS)
             last, spent = spent, processor_seconds(pid)
         if reader.is_alive():
-            self.tell("stuck", where, f"not done after {PATIENCE_SECONDS} s")
+            self.record("stuck", where, f"not done after {PATIENCE_SECONDS} s")
             os.kill(pid, signal.SIGKILL)
             reader.join()
         usage = os.wait4(pid, 0)[2]
         seconds = usage.ru_utime + usage.ru_stime
         if seconds > SLOW_SECONDS or usage.ru_maxrss * 1024 > LARGE_BYTES:
             cost = f"{seconds:.1f} s of processor time and {usage.ru_maxrss >> 10} MiB of memory"
-            self.tell("slow", where, cost)
+            self.record("slow", where, cost)
         for line in reported[0].splitlines():
             harm, text = json.loads(line)
             if harm == "publish":
-                self.look(where, text.encode(errors="replace"), MAX_MESSAGE_BYTES)
+                self.inspect(where, text.encode(errors="replace"), MAX_MESSAGE_BYTES)
             else:
-                self.tell(harm, where, text)
+                self.record(harm, where, text)
 
-    def go(self, go, report):
-        def say(harm, text):
-            print(json.dumps([harm, text]), file=report, flush=True)
+    def go(self, go, reports):
+        def report(harm, text):
+            print(json.dumps([harm, text]), file=reports, flush=True)
 
         os.chdir(self.work_dir)
         drop_capabilities()
         try:
-            go(say)
+            go(report)
         except Exception as error:
-            say("crash", f"{type(error).__name__}: {str(error)[:200]}")
+            report("crash", f"{type(error).__name__}: {str(error)[:200]}")
 
 
 def processor_seconds(pid):
-    """What it has taken of a processor; clock_getcpuclockid(3), as not every stage has a /proc."""
+    """Processor time of a process; clock_getcpuclockid(3), as not every arena has a /proc."""
     cpuclock_sched = 2
     return time.clock_gettime(~pid << 3 | cpuclock_sched)
 
 
-def say_what_is_unclean(say, text):
+def report_unclean(report, text):
     for character in text:
         if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in TURNING:
-            say("unclean", f"the character U+{ord(character):04X}")
+            report("unclean", f"the character U+{ord(character):04X}")
             return
 
 

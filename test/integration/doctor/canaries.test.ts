@@ -6,7 +6,7 @@ import { type NetConnectOpts, connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Plants, plant } from "../../../worker/doctor/attacks/plants.ts";
+import { type Canaries, plantCanaries } from "../../../worker/doctor/attacks/canaries.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 
 const uid = process.getuid?.() === 0 ? 60_001 : undefined;
@@ -21,7 +21,7 @@ function say(where: NetConnectOpts): Promise<string> {
   return text(connect(where));
 }
 
-function services({ target }: Plants): readonly NetConnectOpts[] {
+function services({ target }: Canaries): readonly NetConnectOpts[] {
   return [
     { host: "127.0.0.1", port: target.loopbackPort },
     { path: target.socketPath },
@@ -31,12 +31,12 @@ function services({ target }: Plants): readonly NetConnectOpts[] {
 
 describe("what is planted", () => {
   test("says the token to everybody", async () => {
-    await using plants = await plant([await base()], uid);
-    const { target, token } = plants;
+    await using canaries = await plantCanaries([await base()], uid);
+    const { target, token } = canaries;
     expect(await readFile(target.secretFile, "utf8")).toBe(token);
     expect((await stat(target.secretFile)).mode & 0o777).toBe(0o644);
     expect((await stat(target.openDirectory)).mode & 0o777).toBe(0o777);
-    for (const service of services(plants)) expect(await say(service)).toBe(token);
+    for (const service of services(canaries)) expect(await say(service)).toBe(token);
     for (const file of ["environ", "cmdline"])
       expect(await readFile(`/proc/${target.siblingPid}/${file}`, "utf8")).toContain(token);
     expect((await stat(`/proc/${target.siblingPid}`)).uid).toBe(uid ?? process.getuid?.());
@@ -44,13 +44,13 @@ describe("what is planted", () => {
 
   test("is gone when it is disposed of, with a token that is not used again", async () => {
     const directory = await base();
-    const plants = await plant([directory], uid);
-    await plants[Symbol.asyncDispose]();
+    const canaries = await plantCanaries([directory], uid);
+    await canaries[Symbol.asyncDispose]();
     expect(await readdir(directory)).toEqual([]);
-    await expect(stat(`/proc/${plants.target.siblingPid}`)).rejects.toThrow(/ENOENT/);
-    for (const service of services(plants)) await expect(say(service)).rejects.toThrow();
-    await using other = await plant([directory], uid);
-    expect(other.token).not.toBe(plants.token);
+    await expect(stat(`/proc/${canaries.target.siblingPid}`)).rejects.toThrow(/ENOENT/);
+    for (const service of services(canaries)) await expect(say(service)).rejects.toThrow();
+    await using other = await plantCanaries([directory], uid);
+    expect(other.token).not.toBe(canaries.token);
   });
 
   test("lies in the first directory that can be written to", async () => {
@@ -58,8 +58,8 @@ describe("what is planted", () => {
     const file = join(directory, "file");
     await writeFile(file, "");
     const usable = await base();
-    await using plants = await plant([file, usable, directory], uid);
-    expect(plants.directory.startsWith(usable)).toBe(true);
-    await expect(plant([file], uid)).rejects.toThrow(/no directory/);
+    await using canaries = await plantCanaries([file, usable, directory], uid);
+    expect(canaries.directory.startsWith(usable)).toBe(true);
+    await expect(plantCanaries([file], uid)).rejects.toThrow(/no directory/);
   });
 });

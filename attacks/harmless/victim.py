@@ -1,0 +1,13 @@
+"""
+The call that attacks look for: writes a secret everywhere it can, sends a status, and sleeps.
+"""
+
+import time
+
+
+async def victim(token, ctx):
+    for path in ("data", "output/data", "/tmp/victim", "/dev/shm/victim"):
+        with open(path, "w") as file:
+            file.write("victim " + token)
+    ctx.send_status("ready")
+    time.sleep(600)
