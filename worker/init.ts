@@ -9,8 +9,8 @@ const shell = "/bin/sh";
 const initPid = 1;
 
 /**
- * Runs the command as a child, forwards signals, and exits with its code. `wait` returns early at a
- * signal, and 127 after it has reported the command's exit. A signal before the start ends the shell.
+ * Runs the command as a child, forwards signals, and exits with its code. `wait` returns early at
+ * a signal, and 127 after it has reported the exit. A signal before the start ends the shell.
  */
 const script = `
 command=

@@ -191,7 +191,7 @@ async function publish(
   { parts, delivery, address, signals, claim }: NewCall,
   { response, isFinal, isPoison = false, isRepeated = false }: CallResult,
 ): Promise<HandlerResult> {
-  // An operator who puts a poison call back into its queue wants it tried again.
+  // An operator requeues a poison call to have it tried again.
   const isKept = isFinal && !isPoison && !isRepeated;
   // After a stall another worker may have answered the call; then that answer stands.
   const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? response.payload : undefined));

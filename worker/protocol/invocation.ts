@@ -104,7 +104,7 @@ interface AnswerFacts {
 /** `elsewhere`: another worker has the call, or receives it from the broker. */
 export type CancelReason = "shutdown" | "elsewhere";
 
-/** A call without an answer of its own: requeued or refused. A timeout is an answer. */
+/** A call that ended without an answer: requeued or refused. A timeout is an answer. */
 export interface Cancelled {
   readonly kind: "cancelled";
   readonly reason: CancelReason;
