@@ -1,5 +1,5 @@
 /**
- * The agent's half of the wire: requests as agents write them, answers as agents read them.
+ * The agent's side of the wire: encodes requests, decodes answers.
  */
 import { z } from "zod";
 import type {
@@ -24,7 +24,7 @@ import {
   defaultUserId,
 } from "./options/defaults.ts";
 
-/** Bounds of an answer: a message of 10 MB can hold many small values. */
+/** Bounds of an answer: a message of 10 MB may have many small values. */
 const answerLimits: JsonLimits = { depth: 200, values: 5_000_000 };
 
 /** A call of a tool, as an agent makes it. */
@@ -37,25 +37,22 @@ export interface ToolCall {
   readonly sessionId?: string;
   /** Artifacts in the store, by parameter name; list parameters use `param[0]`, `param[1]`. */
   readonly references?: ReadonlyMap<string, ArtifactReference>;
-  /** Artifacts whose content is sent along, by parameter name. */
+  /** Artifacts with their content, by parameter name. */
   readonly preloaded?: ReadonlyMap<string, PreloadedArtifact>;
-  /** What the tool may take; `defaultTimeoutSeconds` unless given. */
+  /** Time limit; `defaultTimeoutSeconds` by default. */
   readonly timeoutSeconds?: number;
-  /** `defaultProfile` unless given. */
+  /** `defaultProfile` by default. */
   readonly profile?: string;
 }
 
-/**
- * What an agent subscribes to: the pattern of the answers and of the statuses of all its calls. It
- * is one, since only the messages of one subscription come in the order in which they were sent.
- */
+/** Pattern of all answers and statuses of an agent; only one subscription keeps their order. */
 export function inboxPattern(namespace: string, agent: string): string {
   const statuses = statusTopic(namespace, agent, ">").split("/");
   const answers = responseTopic(namespace, agent, ">").split("/");
   return answers.map((level, index) => (level === statuses[index] ? level : "*")).join("/");
 }
 
-/** A request that no agent would publish, because it is too large. */
+/** A request above the agents' size limit. */
 export class RequestTooLargeError extends Error {
   readonly sizeBytes: number;
 
@@ -104,10 +101,7 @@ export function encodeRequest(id: string, appName: string, call: ToolCall): Uint
   return bytes;
 }
 
-/**
- * Encodes a request that no worker can carry out, so that every answer to it says: somebody serves
- * this tool.
- */
+/** Encodes a request that no worker can run, so that each answer shows a worker of the tool. */
 export function encodeProbe(id: string): Uint8Array {
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, method: invokeMethod, params: {} }));
 }
@@ -120,7 +114,7 @@ function members<T>(
   return Object.fromEntries(entries);
 }
 
-/** What an answer says. `response` is the whole of it. */
+/** A decoded answer. `response` is the whole message. */
 export type Answer =
   | {
       readonly kind: "success";
@@ -138,7 +132,7 @@ export type Answer =
   /** The worker stopped the tool. */
   | {
       readonly kind: "timed-out";
-      /** What the worker says of it, for people. */
+      /** The worker's message for people. */
       readonly message: string;
       readonly executionTimeMs: number;
       readonly response: JsonObject;
@@ -184,7 +178,7 @@ const answerSchema = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullish(),
 });
 
-/** Reads an answer. Never throws. */
+/** Decodes an answer. Never throws. */
 export function decodeAnswer(payload: Uint8Array): Answer {
   const response = decodeObject(payload);
   if (typeof response === "string") {
@@ -212,9 +206,7 @@ export function decodeAnswer(payload: Uint8Array): Answer {
   };
 }
 
-/**
- * Reads the text of a status notification; undefined when it has none. Peers have it at two places.
- */
+/** Decodes the text of a status, from either of its two fields; undefined without one. */
 export function decodeStatusText(payload: Uint8Array): string | undefined {
   const notification = decodeObject(payload);
   if (typeof notification === "string") return undefined;

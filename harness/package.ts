@@ -1,6 +1,5 @@
 /**
- * Where the files of this package are: in a checkout beside the sources, in an installed package
- * below `dist/`.
+ * Paths of this package's files: in a checkout beside the sources, otherwise below `dist/`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
@@ -16,7 +15,7 @@ const root = dirname(import.meta.dirname);
  */
 const packageRoot = extension === ".ts" ? root : dirname(root);
 
-/** Whether this is a checkout, with the sources, and not what npm installs. */
+/** Whether this is a checkout, with the sources. */
 export const isCheckout = extension === ".ts";
 
 /** The worker's program; the Node that runs us runs it too. */
@@ -28,10 +27,10 @@ export const workerCommandPath = join(packageRoot, "bin", "str-worker.mjs");
 /** Our own command, for people. */
 export const harnessCommandPath = join(packageRoot, "bin", "harness.mjs");
 
-/** What runs inside sandboxes, a directory for each language. */
+/** The tool runners, in a directory for each language. */
 const toolRunnerDir = join(packageRoot, "tool-runner");
 
-/** What Python tools import. */
+/** The package that Python tools import. */
 export const pythonToolPath = join(toolRunnerDir, "python");
 
 /** What authors of Node tools install, for its types and their tests. */
@@ -55,7 +54,7 @@ export const examplePythonDir = join(packageRoot, "examples", "tools", "python")
 /** The Node modules of the example tools. */
 export const exampleNodeDir = join(packageRoot, "examples", "tools", "node");
 
-/** A text that everybody who has this package has. */
+/** A text file of each installation. */
 export function exampleText(): string {
   const readme = join(packageRoot, "README.md");
   return existsSync(readme) ? readme : join(packageRoot, "LICENSE");

@@ -1,12 +1,12 @@
 /**
- * The programs of the host that a worker cannot do without, or what to install.
+ * Finds the programs that a worker needs, or their packages.
  */
 import { access, constants } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import type { Environment } from "../worker/config/config.ts";
 import { CommandError } from "./context.ts";
 
-/** Where the programs are that a worker can be told the place of. */
+/** Paths of the programs that a worker has a variable for. */
 export interface Programs {
   readonly bwrapBin: string;
   readonly pythonBin: string;
@@ -42,10 +42,7 @@ const prlimit: Need = {
   packages: { apt: "util-linux", dnf: "util-linux", apk: "util-linux-misc" },
 };
 
-/**
- * Finds the programs. Throws CommandError that names everything that is missing and the command
- * that installs it.
- */
+/** Finds the programs. Rejects with CommandError, which names all missing ones. */
 export async function findPrograms(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,

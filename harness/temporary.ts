@@ -1,6 +1,5 @@
 /**
- * A place for work directories that the uid of sandboxes can reach: a private temporary directory
- * is none.
+ * Temporary directories that the sandboxes' uid can pass, unlike a private one.
  */
 import { chmod, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,10 +16,7 @@ export async function passableTemporaryDirectory(): Promise<string | undefined> 
   return undefined;
 }
 
-/**
- * A new directory that others can pass and not list. Its owner disposes it, with all that is in it.
- * Throws CommandError.
- */
+/** Creates a directory that others can pass and not list. Disposing removes it. */
 export async function createPassableDirectory(
   prefix: string,
 ): Promise<AsyncDisposable & { readonly path: string }> {

@@ -1,5 +1,5 @@
 /**
- * Where the tools of a manifest are: in `python/` and `node/` beside it, or all beside it.
+ * Directories of a manifest's tools: `python/` and `node/` beside it, or its own.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -30,7 +30,7 @@ export async function makeLanguageDirs({ pythonDir, nodeDir }: ToolsLayout): Pro
   for (const path of [pythonDir, nodeDir]) await mkdir(path, { recursive: true });
 }
 
-/** Where tools are unless one says: here, if there is a manifest, else in `tools`. */
+/** Default directory of tools: the current one with a manifest, otherwise `tools`. */
 export async function usualToolsDir(): Promise<string> {
   return (await isThere("manifest.yaml")) ? "." : "tools";
 }

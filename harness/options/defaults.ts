@@ -1,22 +1,21 @@
 /**
- * What holds unless one says otherwise, apart from the parts that use it: help shows it, and loads
- * none of them.
+ * Default values of options, in a file of their own, so that help loads no other code.
  */
 
-/** The port of a DevBroker that nobody said the port of. */
+/** Default port of a DevBroker. */
 export const defaultPort = 55_555;
 
-/** What agents grant a tool that their configuration does not say otherwise of. */
+/** Agents' default time limit of a tool. */
 export const defaultTimeoutSeconds = 300;
 
-/** The profile that agents ask for when their configuration names none. */
+/** Agents' default profile. */
 export const defaultProfile = "standard";
 
-/** Who calls when the call does not say. */
+/** Default caller. */
 export const defaultUserId = "harness";
 export const defaultSessionId = "harness";
 
-/** What names a broker, for help and errors. */
+/** Accepted brokers, for help and errors. */
 export const acceptedBrokers =
   "HOST:PORT of a DevBroker, dev://HOST:PORT, amqp[s]://USER:PASSWORD@HOST:PORT/VHOST, " +
   "tcp[s]:// or ws[s]://USER:PASSWORD@HOST:PORT/VPN for Solace, or dev, amqp or solace by the worker's variables";

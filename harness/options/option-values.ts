@@ -1,5 +1,5 @@
 /**
- * Values of command line options: text becomes typed, or a message says what would be accepted.
+ * Parses values of command line options; errors name the accepted values.
  */
 import { readFileSync } from "node:fs";
 import { InvalidArgumentError } from "commander";

@@ -15,7 +15,7 @@ import {
   parseSeconds,
 } from "./option-values.ts";
 
-/** Where own brokers listen, and running ones are looked for. */
+/** Address of the harness's DevBroker, and of a running one. */
 export const loopback = "127.0.0.1";
 
 /** The namespace when neither option nor environment has one. */
@@ -46,7 +46,7 @@ export function timeoutOption(description: string): Option {
     .default(defaultTimeoutSeconds);
 }
 
-/** Operators have profiles of their own: whoever knows them says which there are. */
+/** Accepts any name: operators have profiles of their own. */
 export function profileOption(description: string): Option {
   return new Option("--profile <name>", description)
     .argParser(parseNonEmpty)

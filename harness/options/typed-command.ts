@@ -1,5 +1,5 @@
 /**
- * What people type: the commands of this package, and the words and paths of a command line.
+ * Formats command lines for people: this package's commands, words and paths.
  */
 import { realpathSync } from "node:fs";
 import { delimiter, dirname, join, relative, resolve, sep } from "node:path";
@@ -46,7 +46,7 @@ export function quote(text: string): string {
   return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** A path as one types it in the current directory: relative where it lies below, else absolute. */
+/** A path to type in the current directory: relative below it, otherwise absolute. */
 export function shortPath(path: string): string {
   const short = relative("", path);
   return short === "" || short.startsWith(`..${sep}`) || short === ".." ? path : short;

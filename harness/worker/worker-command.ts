@@ -1,5 +1,5 @@
 /**
- * The command line that starts a worker for a broker of ours, to be pasted.
+ * Formats the command line of a worker for the harness's broker.
  */
 import { join } from "node:path";
 import type { Environment } from "../../worker/config/config.ts";
@@ -12,7 +12,7 @@ import {
 import { passableTemporaryDirectory } from "../temporary.ts";
 import { quote, typedCommand } from "../options/typed-command.ts";
 
-/** What a worker must have in common with us. */
+/** Settings that worker and harness share. */
 export interface WorkerMatch {
   readonly namespace: string;
   readonly host: string;

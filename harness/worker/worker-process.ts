@@ -1,5 +1,5 @@
 /**
- * A real worker as a child process, with an environment of its own.
+ * Runs a real worker as a child process, with its own environment.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -9,25 +9,24 @@ import { workerProgram } from "../package.ts";
 
 /** Milliseconds from SIGTERM to SIGKILL beyond the time that the worker gives to running calls. */
 const stopGraceMs = 10_000;
-/** Lines of its output that are kept for the case that it fails, and characters of each. */
+/** Last lines of its output for errors, and characters of each. */
 const maxKeptLines = 20;
 const maxKeptCharacters = 2_000;
 
 /**
- * What keeps a worker's process small, as in the image: each program that it starts holds it up for
- * as long as its memory is large. Less room for young objects, and fewer heaps for as many threads,
- * halve it.
+ * Options for a small process, as in the image: starting a program takes longer with more memory.
+ * Less space for young objects and fewer malloc arenas halve it.
  */
 export const leanMemory: Environment = {
   NODE_OPTIONS: "--max-semi-space-size=2",
   MALLOC_ARENA_MAX: "2",
 };
 
-/** How a worker is run. */
+/** Options of a worker's process. */
 export interface WorkerProcessOptions {
-  /** Told each line of its output, as it comes. */
+  /** Receives each line of its output. */
   readonly onLine?: (line: string) => void;
-  /** Told how it ended when nobody had asked it to: `exit code 1`, `SIGKILL`. */
+  /** Receives the cause of an unexpected end: `exit code 1`, `SIGKILL`. */
   readonly onEnd?: (how: string) => void;
   /**
    * Milliseconds that the worker itself gives to running calls when it is stopped
@@ -36,12 +35,9 @@ export interface WorkerProcessOptions {
   readonly drainMs?: number;
 }
 
-/** A running worker. Its owner disposes it, which drains and stops it. */
+/** A running worker. Disposing drains and stops it. */
 export class WorkerProcess implements AsyncDisposable {
-  /**
-   * Aborts with a CommandError, which quotes the worker's last words, when the worker ended without
-   * being asked.
-   */
+  /** Aborts after an unexpected end, with a CommandError that quotes the worker's last lines. */
   readonly ended: AbortSignal;
   readonly #child: ChildProcess;
   readonly #closed: Promise<void>;
@@ -82,7 +78,7 @@ export class WorkerProcess implements AsyncDisposable {
     });
   }
 
-  /** An error that says what is wrong and what the worker said last. */
+  /** An error with a problem and the worker's last lines. */
   failure(problem: string): CommandError {
     const words = this.#lastLines.map((line) => `  ${line}`);
     return new CommandError([`${problem}; its last words:`, ...words].join("\n"));

@@ -1,5 +1,5 @@
 /**
- * Waiting for a worker that serves a tool, and what to say when none does.
+ * Waits for a worker that serves a tool, and explains a missing one.
  */
 import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { settlesWithin } from "../../worker/support/within.ts";
@@ -10,20 +10,17 @@ import { inboxPattern } from "../messages.ts";
 import { printable } from "../invoke/screen.ts";
 import { workerCommand } from "./worker-command.ts";
 
-/** Milliseconds of waiting of which nothing is said: a worker that is there answers sooner. */
+/** Milliseconds of a silent wait: a running worker answers sooner. */
 const quietMs = 500;
 
-/** Who is waited for, and how long. */
+/** The worker to wait for, and the time limit. */
 export interface Wanted {
   readonly tool: string;
   readonly namespace: string;
   readonly timeoutSeconds: number;
 }
 
-/**
- * Waits at our own broker until somebody subscribes to the tool's calls; false when nobody did in
- * time.
- */
+/** Waits at the embedded broker for a subscription to the tool's calls; false when none came. */
 export async function workerSubscribes(
   wanted: Wanted,
   { broker, seen }: EmbeddedBroker,
@@ -43,8 +40,8 @@ export async function workerSubscribes(
 }
 
 /**
- * Waits at a running broker until a worker answers for the tool, or until one serves it, with the
- * reasons of those that do not; false when none did in time. Says so when that takes a moment.
+ * Waits at a running broker until a worker answers for the tool, or serves it; false after the time
+ * limit. Prints a long wait, and the refusals of other workers.
  */
 export async function workerAnswers(
   wanted: Wanted,
@@ -73,7 +70,7 @@ export async function workerAnswers(
   return false;
 }
 
-/** Says why a call may have got no answer. `embedded` is the broker, if it is ours. */
+/** Prints the likely cause of a missing answer. */
 export function explainNoAnswer(
   { namespace, tool }: Wanted,
   { isUnroutable, waitedSeconds }: NoAnswer,
@@ -98,7 +95,7 @@ export function explainNoAnswer(
 const compareTopics =
   "A running broker does not tell who subscribes to what: compare this topic with SAM_NAMESPACE and manifest of the worker.";
 
-/** Whether `wait` was over in time; its own failures pass. */
+/** Whether `wait` ended in time. Rejects with its errors. */
 async function inTime(
   { timeoutSeconds }: Wanted,
   context: Context,

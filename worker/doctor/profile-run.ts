@@ -63,7 +63,7 @@ export class ProfileRun implements AsyncDisposable {
     this.#call = { invoker: worker.invoker, store, log: options.log };
   }
 
-  /** Throws what opening a worker throws. Rejects with the signal's reason. */
+  /** Rejects with the errors of opening a worker, or with the signal's reason. */
   static async open(
     parts: ProfileRunParts,
     directory: string,

@@ -1,7 +1,6 @@
 /**
- * Artifacts as files, in the layout of the original, so that agents find what tools save and the
- * other way round: `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta` (design document
- * §8).
+ * Artifacts as files in the layout that agents share (design document §8):
+ * `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta`.
  */
 import { link } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -45,19 +44,13 @@ import {
   removeVersion,
 } from "./versions.ts";
 
-/**
- * Times that one save stages its content: again whenever others have written into it or removed it.
- */
+/** Attempts of one save: a peer may have written into its content, or removed it. */
 const maxStagings = 10;
 
 /**
- * Makes a store below `basePath`, an absolute path or one relative to the working directory.
- * Nothing is touched yet.
- *
- * Every file system will do that has link(2): local ones, NFS, CephFS; not SMB, and not FUSE over
- * an object store. `check` says so. Only peers that are trusted with everybody's artifacts write
- * there: links that somebody planted are not followed, but who exchanges directories during a call
- * may have it save elsewhere.
+ * Creates a store below `basePath`, without access to it. The file system needs link(2): local
+ * ones, NFS and CephFS have it, SMB and FUSE over object storage do not. Writers are trusted: the
+ * store follows no link, but a writer could redirect a save by exchanging directories.
  */
 export function createFilesystemStore(options: { basePath: string }): ArtifactStore {
   return new FilesystemStore(resolve(options.basePath));
@@ -82,8 +75,7 @@ class FilesystemStore implements ArtifactStore {
     return guarded(`${artifactTitle(key)} could not be opened`, signal, async () => {
       const directory = await findDirectory(this.#base, directoryLevels(key));
       if (directory === undefined) throw notFound(key, reference.version);
-      // The latest may vanish, or turn out to be unfinished, after it was listed; then the one
-      // before it counts.
+      // The latest may vanish after the listing, or be unfinished; then the one before it counts.
       const candidates =
         reference.version === undefined
           ? (await listVersions(directory)).reverse()
@@ -145,11 +137,7 @@ class FilesystemStore implements ArtifactStore {
     });
   }
 
-  /**
-   * Makes the base directory when it is missing and its parent is there. It makes no parents: a
-   * path of which more than the last part is missing is a volume that was not mounted, and
-   * artifacts written there would be lost.
-   */
+  /** Creates a missing base, but no parents: without them the volume is not mounted. */
   async check(signal: AbortSignal): Promise<void> {
     await guarded("The artifact store cannot be used", signal, async () => {
       const base = await makeBase(this.#base);
@@ -167,13 +155,10 @@ class FilesystemStore implements ArtifactStore {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Every file is closed by the operation or the reader that opened it.
+    // Operations and readers close their own files.
   }
 
-  /**
-   * Undefined when others took the version over or removed what was staged, and the content has to
-   * be sent again.
-   */
+  /** Undefined when a peer has taken the version over or removed the staged files: try again. */
   async #saveOnce(
     key: ArtifactKey,
     source: ArtifactSource,
@@ -206,7 +191,7 @@ class FilesystemStore implements ArtifactStore {
       await keepVersion(directory, saved);
       return saved;
     } catch (error) {
-      // Somebody removed the artifact, or the whole session, and with it what was staged.
+      // A peer has removed the artifact or its session, with the staged files.
       if (errorCode(error) === "ENOENT") return undefined;
       throw error;
     }
@@ -227,7 +212,7 @@ async function makeBase(path: string): Promise<Base> {
   }
 }
 
-/** What link(2) says where there are no hard links. */
+/** Errors of link(2) without hard links. */
 const linklessCodes: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOTSUP", "ENOSYS"]);
 
 async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void> {
@@ -243,15 +228,12 @@ async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void
   }
 }
 
-/**
- * Waits until a version that was claimed is safe from a crash, or takes it back: nobody is told of
- * what was not saved.
- */
+/** Waits until a new version survives a crash, or removes it. */
 async function keepVersion(directory: string, { version, etag }: SavedArtifact): Promise<void> {
   try {
     await syncDirectory(directory);
   } catch (error) {
-    // A disk that fails may fail at this too. The first failure is the one that tells why.
+    // A failing disk may refuse the removal, too; the first error has the cause.
     await removeVersion(directory, version, etag).catch(() => false);
     await removeEmptyDirectory(directory).catch(() => undefined);
     throw error;

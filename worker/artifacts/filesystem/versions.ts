@@ -34,29 +34,26 @@ import { StoreError } from "../store.ts";
 import type { ArtifactMetadata } from "../store.ts";
 import { decodeMeta, maxMetaBytes } from "./meta.ts";
 
-/** The highest version number: what an `int32` of any peer holds. */
+/** The highest version number, an `int32` of any peer. */
 export const highestVersion = 2 ** 31 - 1;
 
-/**
- * Numbers that other savers may take from under one save. Each of them is a version that somebody
- * has saved.
- */
+/** Largest number of versions that one save may lose to other processes. */
 export const maxLostRaces = 1000;
 
-/** Names of finished files by which a version is claimed. */
+/** Names of the finished files of a new version. */
 interface StagedVersion {
   readonly contentPath: string;
   readonly metaPath: string;
 }
 
-/** One version, opened. */
+/** An open version. */
 interface OpenedVersion {
   readonly sizeBytes: number;
   readonly metadata: ArtifactMetadata;
   readonly body: Readable;
 }
 
-/** The versions that have content and metadata, ascending; none when the directory is gone. */
+/** Versions with content and metadata, ascending; none without the directory. */
 export async function listVersions(directory: string): Promise<number[]> {
   const files = await regularFiles(directory);
   return [...files]
@@ -76,7 +73,7 @@ async function regularFiles(directory: string): Promise<ReadonlySet<string>> {
   }
 }
 
-/** The number after every one of which any file exists. May be beyond `highestVersion`. */
+/** The first number above all existing files. May be beyond `highestVersion`. */
 export async function nextVersion(directory: string): Promise<number> {
   let next = 0;
   for (const name of await readdir(directory)) {
@@ -87,12 +84,9 @@ export async function nextVersion(directory: string): Promise<number> {
 }
 
 /**
- * Makes staged files the first free version from `first` on. Returns its number, or undefined when
- * a peer took it over: the staged content may then be spoilt and has to be staged anew.
- *
- * Throws StoreError `too-many-versions` when the numbers are used up, `unavailable` after
- * `maxLostRaces`, and what the file system says: `ENOENT`, for example, when a peer has removed the
- * artifact.
+ * Links staged files as the first free version from `first` on. Undefined when a peer has taken it
+ * over: stage the content again. Rejects with StoreError `too-many-versions`, with `unavailable`
+ * after `maxLostRaces`, and with the system's error.
  */
 export async function claimVersion(
   directory: string,
@@ -120,9 +114,7 @@ async function completeVersion(path: string, metaPath: string): Promise<boolean>
   }
 }
 
-/**
- * Inode and time of the last write of a regular file, or undefined when there is none by that name.
- */
+/** Inode and time of the last write of a regular file, or undefined. */
 export async function etagOf(path: string): Promise<string | undefined> {
   try {
     const status = await lstat(path, { bigint: true });
@@ -133,10 +125,7 @@ export async function etagOf(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Removes a version whose content has this `etag`, or returns false: a peer may have written into
- * it since.
- */
+/** Removes a version with this `etag`; false when a peer has written into it. */
 export async function removeVersion(
   directory: string,
   version: number,
@@ -149,10 +138,7 @@ export async function removeVersion(
   return true;
 }
 
-/**
- * link(2): gives a file a second name, or returns false when something has that name, be it a
- * dangling link.
- */
+/** link(2): false when the name is taken, even by a dangling link. */
 async function linkNew(path: string, newPath: string): Promise<boolean> {
   try {
     await link(path, newPath);
@@ -164,8 +150,8 @@ async function linkNew(path: string, newPath: string): Promise<boolean> {
 }
 
 /**
- * Opens a version, or returns undefined when it is not there or not finished. The caller owns
- * `body`. Throws StoreError `unavailable` when its metadata is damaged.
+ * Opens a finished version, or returns undefined. The caller owns `body`. Rejects with StoreError
+ * `unavailable` for damaged metadata.
  */
 export async function openVersion(
   directory: string,
@@ -180,7 +166,7 @@ export async function openVersion(
   return { metadata, sizeBytes: content.sizeBytes, body: content.file.createReadStream() };
 }
 
-/** An empty file is one that a peer of the original has created and is about to write. */
+/** An empty file: a peer of the original is about to write it. */
 async function readMeta(path: string, damaged: string): Promise<ArtifactMetadata | undefined> {
   const opened = await openFile(path);
   if (opened === undefined) return undefined;
@@ -194,10 +180,7 @@ async function readMeta(path: string, damaged: string): Promise<ArtifactMetadata
   }
 }
 
-/**
- * What open(2) says of a name that holds nothing, a link, a socket, or something that is not a
- * directory above it.
- */
+/** Errors of open(2) for an absent file, a link, a socket, and a parent that is no directory. */
 const absentCodes: ReadonlySet<string | undefined> = new Set([
   "ENOENT",
   "ELOOP",
@@ -205,7 +188,7 @@ const absentCodes: ReadonlySet<string | undefined> = new Set([
   "ENOTDIR",
 ]);
 
-/** Opens a regular file and nothing else: links are not followed, a named pipe does not block. */
+/** Opens regular files only, without following links or blocking on a named pipe. */
 async function openFile(
   path: string,
 ): Promise<{ file: FileHandle; sizeBytes: number } | undefined> {
