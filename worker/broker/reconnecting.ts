@@ -73,7 +73,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly mayReplay: boolean;
   readonly closed: Promise<SessionEnd>;
   readonly deliveries: AsyncIterable<Delivery>;
-  readonly #parts: SupervisedParts;
+  readonly #parts: Omit<SupervisedParts, "first" | "tools">;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
   readonly #desired: Set<string>;
@@ -90,8 +90,8 @@ class SupervisedSession implements ReconnectingSession {
   /** Resolves when `#live`, `#joining`, `#isPaused` or `#isEnded` changes. */
   readonly #condition = new Condition();
 
-  constructor(parts: SupervisedParts) {
-    const { options, first, tools } = parts;
+  constructor({ first, tools, ...parts }: SupervisedParts) {
+    const { options } = parts;
     this.#parts = parts;
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(this.#clock, ({ topic, payload }, error) => {

@@ -2,7 +2,7 @@
  * A change that loops wait for.
  */
 
-/** Wakes all who wait; they look themselves whether it is what they wait for. */
+/** Wakes every waiting loop, which then checks what it waits for. */
 export class Condition {
   #change = Promise.withResolvers<void>();
 

@@ -93,7 +93,7 @@ export class AmqpConnection implements AsyncDisposable {
     this.#channels.delete(channel);
   }
 
-  /** Acts on a channel of its own, which alone is lost at a refusal. Throws BrokerError. */
+  /** Acts on a new channel, which alone is lost at a refusal. Throws BrokerError. */
   async onChannel(
     doing: string,
     act: (channel: Channel) => Promise<unknown>,

@@ -97,7 +97,7 @@ export class QueueConsumer implements Consumer {
     await this.#connection.answered(endConsumers(link), doing, ended).catch(() => undefined);
   }
 
-  /** Sends both commands at once: a channel's limit is that of the consumers after it. */
+  /** Sends both commands together: a channel's limit is that of the consumers after it. */
   async #consume(link: Link, prefetch: number): Promise<void> {
     // The broker orders redeliveries of a closed channel by these.
     const consumerTag = String(link.tags.size).padStart(12, "0");

@@ -1,5 +1,5 @@
 /**
- * A subscription: a queue of its own, which the broker removes with it.
+ * A subscription: a private queue, which the broker removes with it.
  */
 import type { ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";

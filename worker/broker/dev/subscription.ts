@@ -1,5 +1,5 @@
 /**
- * A subscription: a client of its own, whose messages wait on the server.
+ * A subscription: a separate client, whose messages wait on the server.
  */
 import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";

@@ -20,7 +20,7 @@ export const maxLineBytes = 10 * 1024 * 1024;
  */
 export const maxAnswerBytes = 32 * 1024 * 1024;
 
-/** Milliseconds of a `RECEIVE` without a timeout of its own. */
+/** Milliseconds of a `RECEIVE` that gives no timeout. */
 export const defaultReceiveMs = 5_000;
 
 const propertyLimits: JsonLimits = { depth: 20, values: 1_000 };
