@@ -78,12 +78,12 @@ export class SandboxUsage implements Disposable {
   get usage(): TotalUsage {
     const sampled = this.#sampler?.usage;
     const counted = this.#group?.read();
-    const { isForked = false } = this.#options;
-    const countedProcesses = counted?.peakProcesses && counted.peakProcesses + Number(isForked);
+    const forked = Number(this.#options.isForked ?? false);
+    const peakProcesses = counted?.peakProcesses;
     return {
       cpuMs: counted?.cpuMs ?? sampled?.cpuMs,
       peakMemoryBytes: counted?.peakMemoryBytes ?? sampled?.peakMemoryBytes,
-      peakProcesses: countedProcesses ?? sampled?.peakProcesses,
+      peakProcesses: peakProcesses === undefined ? sampled?.peakProcesses : peakProcesses + forked,
       memoryKills: counted?.memoryKills ?? 0,
     };
   }
