@@ -239,7 +239,7 @@ describe("the rules themselves", () => {
     ["worker/broker/dev/session.ts", "worker/broker/dev/wire.ts"],
     ["worker/broker/dev/session.ts", "worker/broker/broker.ts"],
     ["worker/broker/open.ts", "worker/broker/dev/session.ts"],
-    ["worker/sandbox/backends.ts", "worker/sandbox/bubblewrap/backend.ts"],
+    ["worker/sandbox/registry.ts", "worker/sandbox/bubblewrap/backend.ts"],
     ["worker/runners/python.ts", "worker/sandbox/sandbox.ts"],
     ["worker/app.ts", "worker/artifacts/memory/store.ts"],
     ["worker/app.ts", "worker/config/config.ts"],

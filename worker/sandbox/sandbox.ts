@@ -162,8 +162,9 @@ export interface Sandbox extends AsyncDisposable {
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
   /**
-   * What the command has to call {@link workDirInside}, the target of a mount, or a path below one. It is the path itself wherever there are mounts. Command line and environment
-   * need not be put through this.
+   * What the command has to call {@link workDirInside}, the target of a mount, or a path below one.
+   * It is the path itself wherever there are mounts. Command line and environment need not be put
+   * through this.
    */
   locate(insidePath: string): string;
   /**

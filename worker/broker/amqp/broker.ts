@@ -7,7 +7,7 @@
  */
 import type { Broker } from "../broker.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import { isLoopback } from "../loopback.ts";
+import { isLoopback } from "../../support/loopback.ts";
 import { parseAmqpUrl } from "./address.ts";
 import { type SessionOptions, openSession } from "./session.ts";
 

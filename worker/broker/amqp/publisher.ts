@@ -91,7 +91,8 @@ export class Publisher {
           await this.#clock.sleep(delayMs, over);
         }
       }
-      // The broker may have the first copy: to it and its consumers, both are messages of their own.
+      // The broker may have the first copy: to it and its consumers, both are messages of their
+      // own.
       outgoing = { ...outgoing, properties: { ...properties, [resentProperty]: true } };
     }
   }

@@ -2,7 +2,7 @@
  * Where a Solace broker is, in the one spelling that the client library takes.
  */
 import { isIPv6 } from "node:net";
-import { isLoopback } from "../loopback.ts";
+import { isLoopback } from "../../support/loopback.ts";
 
 /** Schemes, with the spelling of other libraries. */
 const protocols: ReadonlyMap<string, Protocol> = new Map([

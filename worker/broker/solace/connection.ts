@@ -85,7 +85,9 @@ export class SolaceConnection implements AsyncDisposable {
     }
   }
 
-  /** Sends as soon as the library has room, unless the answer is expected no more. Never rejects. */
+  /**
+   * Sends as soon as the library has room, unless the answer is expected no more. Never rejects.
+   */
   async sendWithRoom(key: string, send: () => void): Promise<void> {
     while (!this.ended.aborted && this.answers.isExpected(key)) {
       try {

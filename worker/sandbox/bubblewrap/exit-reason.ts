@@ -1,9 +1,9 @@
 /**
  * Which limit a command ended at that nobody ended it for: the kernel did, and says so by a signal.
  */
-import type { LimitReached, Limits } from "../protocol/resource-limits.ts";
-import type { ExitReport } from "./sandbox.ts";
-import type { TotalUsage } from "./accounting/sandbox-usage.ts";
+import type { LimitReached, Limits } from "../../protocol/resource-limits.ts";
+import type { ExitReport } from "../sandbox.ts";
+import type { TotalUsage } from "../accounting/sandbox-usage.ts";
 
 /** The limit that a signal stands for, with what was used; undefined when it stands for none. */
 export function limitOfSignal(

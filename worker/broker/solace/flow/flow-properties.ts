@@ -2,7 +2,7 @@
  * How a consumer of the library is set up, every property of it.
  */
 import solace from "solclientjs";
-import type { Settlement } from "../broker.ts";
+import type { Settlement } from "../../broker.ts";
 
 /** Messages that the library prefetches, its least; it does so while it is stopped too. */
 const windowMessages = 1;

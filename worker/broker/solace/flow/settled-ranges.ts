@@ -5,7 +5,7 @@
  * range, from the first message on. It sends all ranges each time. An unsettled message, or another
  * outcome, splits a range. More than 64 ranges it cannot send: at worst that ends the process.
  */
-import type { Settlement } from "../broker.ts";
+import type { Settlement } from "../../broker.ts";
 
 /** Ranges of a flow at most, with one for each unsettled message. The library's most is 64. */
 export const mostRanges = 60;
