@@ -237,8 +237,8 @@ class SupervisedSession implements ReconnectingSession {
   }
 
   /**
-   * Opens a session, brings it to what is desired, and makes it the live one in the same turn.
-   * Fails for a tool that cannot be served yet: the next session starts with it.
+   * Opens a session, brings it to what is desired, and makes it live in the same turn. Fails
+   * for a tool that cannot be served yet: the next session starts with it.
    */
   async #open(signal: AbortSignal): Promise<BrokerSession> {
     const served = new Set(this.#isPaused ? [] : this.#desired);

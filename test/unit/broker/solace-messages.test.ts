@@ -1,7 +1,7 @@
 import solace from "solclientjs";
 import { describe, expect, test } from "vitest";
 import { missingCapability } from "../../../worker/broker/solace/login.ts";
-import { library } from "../../../worker/broker/solace/library.ts";
+import { library } from "../../../worker/broker/solace/library/library.ts";
 import {
   deliveryCountOf,
   payloadOf,

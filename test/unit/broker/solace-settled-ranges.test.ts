@@ -4,7 +4,7 @@
 import { fc, test } from "@fast-check/vitest";
 import { describe, expect } from "vitest";
 import type { Settlement } from "../../../worker/broker/broker.ts";
-import { SettledRanges } from "../../../worker/broker/solace/flow/settled-ranges.ts";
+import { SettledRanges } from "../../../worker/broker/solace/library/settled-ranges.ts";
 
 const outcomes: readonly Settlement[] = ["accepted", "failed", "rejected"];
 

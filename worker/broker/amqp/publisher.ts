@@ -91,8 +91,7 @@ export class Publisher {
           await this.#clock.sleep(delayMs, over);
         }
       }
-      // The broker may have the first copy: to it and its consumers, both are messages of their
-      // own.
+      // The broker may have the first copy: consumers tell them apart by this property only.
       outgoing = { ...outgoing, properties: { ...properties, [resentProperty]: true } };
     }
   }

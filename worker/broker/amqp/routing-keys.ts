@@ -48,9 +48,7 @@ export function topicOf(key: string): string {
   return key.split(".").map(unescapeLevel).join("/");
 }
 
-/**
- * The binding key of a subscription pattern. `>` is `*.#`, since `#` alone matches no level too.
- */
+/** The binding key of a pattern. `>` is `*.#`, since `#` alone matches no level too. */
 export function bindingKey(pattern: string): string {
   const words = pattern.split("/").map((level) => {
     if (level === "*") return "*";

@@ -9,9 +9,7 @@ import type { BrokerLog } from "../log.ts";
 import { type DevConnection, receive } from "./connection.ts";
 import { type DevMessage, encodeCommand, propertiesOf } from "./wire.ts";
 
-/**
- * Milliseconds of a `RECEIVE`, for which `serve`, `leave` and `pause` wait: commands are serial.
- */
+/** Milliseconds of a `RECEIVE`, for which other commands wait. */
 const receiveTimeoutMs = 1_000;
 
 /** Milliseconds of the last `RECEIVE`: a wait of no time finds nothing even if messages wait. */

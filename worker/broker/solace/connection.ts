@@ -10,9 +10,9 @@ import { ConnectionEnd, answered, connectionLost } from "../connection-end.ts";
 import type { BrokerLog } from "../log.ts";
 import { parseSolaceHosts } from "./address.ts";
 import { Answers } from "./answers.ts";
-import { nameOf } from "./credentials.ts";
+import { nameOf } from "./library/credentials.ts";
 import { type Login, connectFailure, isFull, requestFailure } from "./failures.ts";
-import { correlationKeyOf, textOf } from "./library.ts";
+import { correlationKeyOf, textOf } from "./library/library.ts";
 import {
   type ConnectionOptions,
   connectTimeoutMs,
@@ -85,9 +85,7 @@ export class SolaceConnection implements AsyncDisposable {
     }
   }
 
-  /**
-   * Sends as soon as the library has room, unless the answer is expected no more. Never rejects.
-   */
+  /** Sends as soon as there is room, unless the answer is forgotten. Never rejects. */
   async sendWithRoom(key: string, send: () => void): Promise<void> {
     while (!this.ended.aborted && this.answers.isExpected(key)) {
       try {

@@ -3,7 +3,7 @@
  */
 import solace from "solclientjs";
 import { BrokerError } from "../broker.ts";
-import { subcodeOf, textOf } from "./library.ts";
+import { subcodeOf, textOf } from "./library/library.ts";
 
 const { ErrorSubcode } = solace;
 type Subcode = solace.ErrorSubcode;

@@ -7,8 +7,8 @@ import { newId } from "../../support/ids.ts";
 import { BrokerError } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
-import { loginProperties } from "./credentials.ts";
-import { library, textOf } from "./library.ts";
+import { loginProperties } from "./library/credentials.ts";
+import { library, textOf } from "./library/library.ts";
 
 /** Milliseconds for TCP, TLS and the login on one host; the library's own limit is a day. */
 export const connectTimeoutMs = 10_000;

@@ -4,7 +4,7 @@
 import solace from "solclientjs";
 import { BrokerError, type OutboundMessage } from "../broker.ts";
 import { stamped } from "../timestamp.ts";
-import { textOf, toTopic } from "./library.ts";
+import { textOf, toTopic } from "./library/library.ts";
 
 const { SDTFieldType, SolclientFactory } = solace;
 

@@ -9,7 +9,7 @@ import { Confirmations } from "../confirmations.ts";
 import type { StatusDelivery } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { requestFailure } from "./failures.ts";
-import { subcodeOf } from "./library.ts";
+import { subcodeOf } from "./library/library.ts";
 import { toMessage } from "./messages.ts";
 
 const { DIRECT, PERSISTENT } = solace.MessageDeliveryModeType;

@@ -7,7 +7,7 @@ import { BrokerError, type Delivery } from "../broker.ts";
 import { type Consumer, type ConsumerOptions, reopen } from "../group-session.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { isReplay } from "./failures.ts";
-import type { Flow } from "./flow/flow.ts";
+import type { Flow } from "./flow.ts";
 import { deliveryCountOf, payloadOf, propertiesOf, topicOf } from "./messages.ts";
 import type { Topology } from "./topology.ts";
 

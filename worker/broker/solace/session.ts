@@ -14,7 +14,7 @@ import { GroupSession } from "../group-session.ts";
 import { Routes } from "../routes.ts";
 import type { SolaceConfig } from "./config.ts";
 import { SolaceConnection } from "./connection.ts";
-import type { Flow } from "./flow/flow.ts";
+import type { Flow } from "./flow.ts";
 import type { ConnectionOptions } from "./login.ts";
 import { Publisher } from "./publisher.ts";
 import { QueueConsumer } from "./queue-consumer.ts";

@@ -8,7 +8,7 @@ import { abortable } from "../../support/within.ts";
 import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { SolaceConnection } from "./connection.ts";
-import { toTopic } from "./library.ts";
+import { toTopic } from "./library/library.ts";
 import { requestTimeoutMs } from "./login.ts";
 import { payloadOf, propertiesOf, topicOf } from "./messages.ts";
 

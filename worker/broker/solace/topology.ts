@@ -23,8 +23,8 @@ import type { BrokerLog } from "../log.ts";
 import type { SolaceConfig } from "./config.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { isNotPermitted, isUnknownQueue } from "./failures.ts";
-import { queueDescriptor } from "./flow/flow-properties.ts";
-import { Flow, type FlowOptions } from "./flow/flow.ts";
+import { queueDescriptor } from "./library/flow-properties.ts";
+import { Flow, type FlowOptions } from "./flow.ts";
 
 const maxRedeliveries = 255;
 

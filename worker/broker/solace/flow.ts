@@ -2,10 +2,10 @@
  * The way of messages from one queue to this worker: a consumer of the library.
  */
 import solace from "solclientjs";
-import { abortable } from "../../../support/within.ts";
-import { BrokerError, type Settlement } from "../../broker.ts";
-import type { SolaceConnection } from "../connection.ts";
-import { requestFailure } from "../failures.ts";
+import { abortable } from "../../support/within.ts";
+import { BrokerError, type Settlement } from "../broker.ts";
+import type { SolaceConnection } from "./connection.ts";
+import { requestFailure } from "./failures.ts";
 import {
   type QueueFacts,
   bindTimeoutMs,
@@ -13,10 +13,10 @@ import {
   consumerProperties,
   outcomes,
   queueFacts,
-} from "./flow-properties.ts";
-import { correlationKeyOf, toTopic } from "../library.ts";
-import { requestTimeoutMs } from "../login.ts";
-import { SettledRanges, manyRanges, mostRanges } from "./settled-ranges.ts";
+} from "./library/flow-properties.ts";
+import { correlationKeyOf, toTopic } from "./library/library.ts";
+import { requestTimeoutMs } from "./login.ts";
+import { SettledRanges, manyRanges, mostRanges } from "./library/settled-ranges.ts";
 
 /**
  * Unsettled messages of one flow at most. Half of `mostRanges`: each that is settled before its

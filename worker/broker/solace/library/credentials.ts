@@ -5,9 +5,9 @@ import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type SecureContextOptions, createSecureContext } from "node:tls";
 import solace from "solclientjs";
-import { BrokerError } from "../broker.ts";
-import { isEncrypted } from "./address.ts";
-import type { SolaceConfig } from "./config.ts";
+import { BrokerError } from "../../broker.ts";
+import { isEncrypted } from "../address.ts";
+import type { SolaceConfig } from "../config.ts";
 import { textOf } from "./library.ts";
 
 const maxTrustedFiles = 1_000;

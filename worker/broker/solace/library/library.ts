@@ -2,10 +2,10 @@
  * The client library, set up once for the process, and what its types leave out.
  */
 import solace from "solclientjs";
-import { systemClock } from "../../support/clock.ts";
-import { createRepeatFilter } from "../../support/repeat-filter.ts";
-import { logEvent } from "../../telemetry/log-event.ts";
-import type { BrokerLog } from "../log.ts";
+import { systemClock } from "../../../support/clock.ts";
+import { createRepeatFilter } from "../../../support/repeat-filter.ts";
+import { logEvent } from "../../../telemetry/log-event.ts";
+import type { BrokerLog } from "../../log.ts";
 
 /** Logged characters of a library message: some quote whole lines of its code. */
 const maxLogCharacters = 1_000;
