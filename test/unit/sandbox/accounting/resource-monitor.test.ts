@@ -10,8 +10,8 @@ import { ResourceMonitor } from "../../../../worker/sandbox/accounting/resource-
 import { sandboxOf, watch } from "./sampled-process.ts";
 
 const MiB = 1024 * 1024;
-/** Rounds of samples in which a monitor sees what is already there. */
-const manyRounds = 10;
+/** Rounds of samples in which a monitor sees what is already there: a search takes several. */
+const manyRounds = 30;
 
 /** A monitor, and a wait for many rounds of samples from now on. */
 function newMonitor() {
