@@ -13,7 +13,7 @@ import { queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
-import { settlesWithin } from "./support/within.ts";
+import { settlesWithin } from "./support/timeout.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 import { logEvent } from "./telemetry/log-event.ts";
 import { wireConsumer } from "./wire-consumer.ts";

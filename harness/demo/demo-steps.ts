@@ -43,7 +43,7 @@ export interface Scene {
 /** The call that is timed. */
 export const quickCall: ToolCall = { tool: "echo_tool", args: { message: "tick" } };
 
-/** The steps in the order of the telling. */
+/** The steps in the order of the demo. */
 export async function prepareSteps(scene: Scene): Promise<readonly Step[]> {
   return [
     echo,

@@ -2,7 +2,7 @@
  * Waits for a worker that serves a tool, and explains a missing one.
  */
 import { invokeTopic } from "../../worker/protocol/topics.ts";
-import { settlesWithin } from "../../worker/support/within.ts";
+import { settlesWithin } from "../../worker/support/timeout.ts";
 import { type Agent, type NoAnswer, defaultAgentName } from "../agent.ts";
 import type { Context } from "../context.ts";
 import { type EmbeddedBroker, explainSilence } from "../dev-broker/embedded-broker.ts";

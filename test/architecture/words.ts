@@ -7,6 +7,7 @@
 export const retiredWords: Readonly<Record<string, string>> = {
   allot: "allocate",
   arrivals: "demand",
+  audience: "subscriptions",
   begun: "started",
   circumstances: "host settings",
   crowded: "exhausted",
@@ -14,16 +15,22 @@ export const retiredWords: Readonly<Record<string, string>> = {
   dialled: "connected",
   dialler: "connector",
   fading: "decay",
+  farewell: "close handshake",
+  goodbye: "close handshake",
   house: "package",
+  hurry: "shutdownNow",
   impediment: "not-ready reason",
   impediments: "not-ready reasons",
   journal: "record",
   knock: "probe",
   knocks: "probes",
   parting: "release",
+  seam: "contract",
   shelf: "pool",
   shelves: "pools",
   spine: "invoker",
+  surplus: "excess",
+  telling: "errors",
 };
 
 /** By whole identifiers, outside of comments. */
@@ -31,6 +38,7 @@ export const retiredNames: Readonly<Record<string, string>> = {
   AheadKind: "StartMode",
   Arrivals: "Demand",
   CarriedCalls: "UnsettledCalls",
+  CodeLook: "Fingerprint",
   Claim: "Request",
   Consumers: "QueueConsumer",
   ControlRun: "BaselineRun",

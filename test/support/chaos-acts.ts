@@ -170,8 +170,10 @@ async function cutWithoutSettlement(scene: ChaosScene, signal: AbortSignal): Pro
       (event) => (event.kind === "settled" && event.isLost && isMeant(event) ? event : undefined),
       signal,
     );
-    // The broker may hand it out on a connection of which it has not noticed that it is cut.
+    // The broker may hand it out on a connection of which it has not noticed that it is cut. A
+    // keeper that ends leaves it to the others.
     const next = await history.until((event) => {
+      if (event.kind === "ended" && event.worker === keeper) return "nobody";
       if (event.kind !== "delivered" || event.request !== request) return undefined;
       return heldOff.has(event.worker) ? undefined : event.worker;
     }, signal);

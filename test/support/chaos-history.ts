@@ -3,7 +3,7 @@
  * and what was done to them.
  */
 import type { Settlement } from "../../worker/broker/broker.ts";
-import { abortable } from "../../worker/support/within.ts";
+import { abortable } from "../../worker/support/timeout.ts";
 
 /** What is seen on the way between a worker and the broker. */
 export type WireEvent =

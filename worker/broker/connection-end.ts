@@ -1,7 +1,7 @@
 /**
  * The end of a connection, and answers that are awaited until then.
  */
-import { abortable } from "../support/within.ts";
+import { abortable } from "../support/timeout.ts";
 import { BrokerError, type SessionEnd } from "./broker.ts";
 import { reasonOf } from "./log.ts";
 

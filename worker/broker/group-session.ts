@@ -3,7 +3,7 @@
  */
 import { backoffDelays } from "../support/backoff.ts";
 import type { Clock } from "../support/clock.ts";
-import { abortable } from "../support/within.ts";
+import { abortable } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import {
   BrokerError,

@@ -3,7 +3,7 @@
  */
 import { resentProperty } from "../protocol/request.ts";
 import type { Clock } from "../support/clock.ts";
-import { abortable, settlesWithin } from "../support/within.ts";
+import { abortable, settlesWithin } from "../support/timeout.ts";
 import {
   BrokerError,
   type BrokerSession,

@@ -16,7 +16,7 @@
  */
 import { Condition } from "../support/condition.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
-import { abortable } from "../support/within.ts";
+import { abortable } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import {
   type Broker,
@@ -247,13 +247,13 @@ class SupervisedSession implements ReconnectingSession {
     for (const subscription of this.#subscriptions) await subscription.moveTo(session, signal);
     while (!this.#isPaused) {
       const [missing] = this.#desired.difference(served);
-      const [surplus] = served.difference(this.#desired);
+      const [excess] = served.difference(this.#desired);
       if (missing !== undefined) {
         await session.serve(missing, signal);
         served.add(missing);
-      } else if (surplus !== undefined) {
-        await session.leave(surplus, signal);
-        served.delete(surplus);
+      } else if (excess !== undefined) {
+        await session.leave(excess, signal);
+        served.delete(excess);
       } else {
         break;
       }

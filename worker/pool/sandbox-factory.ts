@@ -4,7 +4,7 @@
 import type { IdleStartMode } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { Clock } from "../support/clock.ts";
-import { withTimeout } from "../support/within.ts";
+import { withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Disposal } from "./disposal.ts";

@@ -3,7 +3,7 @@
  * over.
  */
 import type { Clock } from "../support/clock.ts";
-import { settlesWithin } from "../support/within.ts";
+import { settlesWithin } from "../support/timeout.ts";
 import type { ExitReport } from "./sandbox.ts";
 
 /** A command that can be stopped. */

@@ -6,7 +6,7 @@ import { type Duplex, PassThrough, type Readable, type Writable } from "node:str
 import type { Clock } from "../support/clock.ts";
 import { knownChildrenOf, signalQuietly } from "./proc/processes.ts";
 import { readStat } from "./proc/stat.ts";
-import { settlesWithin } from "../support/within.ts";
+import { settlesWithin } from "../support/timeout.ts";
 import type { CapturedOutput } from "./sandbox.ts";
 
 /**

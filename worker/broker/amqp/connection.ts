@@ -2,7 +2,7 @@
  * One connection to RabbitMQ, and the channels on it.
  */
 import type { Channel, ChannelModel, ConfirmChannel } from "amqplib";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { SessionEnd } from "../broker.ts";
 import { ConnectionEnd, answered, connectionLost } from "../connection-end.ts";

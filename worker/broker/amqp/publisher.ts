@@ -5,7 +5,7 @@ import type { ConfirmChannel, Message } from "amqplib";
 import { resentProperty } from "../../protocol/request.ts";
 import type { Clock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
 import { Confirmations } from "../confirmations.ts";
 import { reasonOf } from "../log.ts";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 import { newId } from "../../support/ids.ts";
 import { LineSplitter } from "../../support/text/byte-lines.ts";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError } from "../broker.ts";
 import { type BrokerLog, codeOf, reasonOf } from "../log.ts";

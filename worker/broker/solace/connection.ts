@@ -3,7 +3,7 @@
  */
 import solace from "solclientjs";
 import { Condition } from "../../support/condition.ts";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import { BrokerError, type SessionEnd } from "../broker.ts";
 import { ConnectionEnd, answered, connectionLost } from "../connection-end.ts";

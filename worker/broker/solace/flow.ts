@@ -2,7 +2,7 @@
  * The way of messages from one queue to this worker: a consumer of the library.
  */
 import solace from "solclientjs";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { BrokerError, type Settlement } from "../broker.ts";
 import type { SolaceConnection } from "./connection.ts";
 import { requestFailure } from "./failures.ts";

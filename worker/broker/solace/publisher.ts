@@ -3,7 +3,7 @@
  */
 import solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
 import { Confirmations } from "../confirmations.ts";
 import type { StatusDelivery } from "./config.ts";

@@ -4,7 +4,7 @@
  */
 import type solace from "solclientjs";
 import { topicMatches } from "../../protocol/topics.ts";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import { SubscriptionBuffer } from "../subscription-buffer.ts";
 import type { SolaceConnection } from "./connection.ts";

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../support/clock.ts";
-import { settlesWithin } from "../../support/within.ts";
+import { settlesWithin } from "../../support/timeout.ts";
 import {
   type LimitReached,
   type Limits,

@@ -2,7 +2,7 @@
  * The victim: a call that runs beside an attack, with a secret in each of its directories.
  */
 import { systemClock } from "../../support/clock.ts";
-import { settlesWithin } from "../../support/within.ts";
+import { settlesWithin } from "../../support/timeout.ts";
 import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.ts";
 import { endingOf } from "./attack-verdict.ts";
 

@@ -7,7 +7,7 @@
 import type { MarkStore } from "../../artifacts/marks.ts";
 import { StoreError } from "../../artifacts/store.ts";
 import type { BrokerSession, Delivery } from "../../broker/broker.ts";
-import { abortable } from "../../support/within.ts";
+import { abortable } from "../../support/timeout.ts";
 import { storeIdMark } from "../../artifacts/marks.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import { noteEnding } from "./call-marks.ts";

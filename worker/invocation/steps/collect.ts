@@ -15,7 +15,7 @@ import type { Limits } from "../../protocol/resource-limits.ts";
 import type { LeftFile, LeftOutputs, WorkDir } from "../../sandbox/work/work-dir.ts";
 import type { Clock } from "../../support/clock.ts";
 import { isDeceptive } from "../../support/text/deceptive.ts";
-import { settlesWithin } from "../../support/within.ts";
+import { settlesWithin } from "../../support/timeout.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { OutputNotes } from "./result.ts";

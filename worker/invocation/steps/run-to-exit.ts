@@ -39,8 +39,8 @@ export async function runToExit(
     }
     if (cause === "exited") return { cause, report: await execution.exited };
     // An abort during the grace period kills immediately.
-    const hurried = aborted.promise.then(() => execution.stop(0));
-    return { cause, report: await Promise.race([execution.stop(stopGraceMs), hurried]) };
+    const killed = aborted.promise.then(() => execution.stop(0));
+    return { cause, report: await Promise.race([execution.stop(stopGraceMs), killed]) };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);

@@ -2,7 +2,7 @@
  * Relays statuses from a tool to the agent at a bounded rate.
  */
 import type { Clock } from "../../support/clock.ts";
-import { settlesWithin } from "../../support/within.ts";
+import { settlesWithin } from "../../support/timeout.ts";
 
 /** Statuses that pass without delay. */
 export const statusBurst = 50;

@@ -3,7 +3,7 @@
  */
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { Clock } from "../../support/clock.ts";
-import { settlesWithin } from "../../support/within.ts";
+import { settlesWithin } from "../../support/timeout.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";

@@ -2,7 +2,7 @@
  * The wait for a command that loads a tool before its call.
  */
 import type { Clock } from "../../../support/clock.ts";
-import { settlesWithin } from "../../../support/within.ts";
+import { settlesWithin } from "../../../support/timeout.ts";
 import { SandboxError } from "../../sandbox.ts";
 import type { WaitingCommand } from "../cold-sandbox.ts";
 

@@ -4,7 +4,7 @@
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import type { LimitName } from "../../../protocol/resource-limits.ts";
 import { missingProgram } from "../../../support/install-hint.ts";
-import { settlesWithin } from "../../../support/within.ts";
+import { settlesWithin } from "../../../support/timeout.ts";
 import type { CgroupsFound } from "../../cgroup/cgroup.ts";
 import type { HostCheck } from "../../host-check.ts";
 import { type HardLimits, parseCpuList, parseHardLimits } from "../../rlimits.ts";

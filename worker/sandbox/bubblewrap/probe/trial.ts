@@ -2,7 +2,7 @@
  * Trial sandboxes, which show the features that this host allows.
  */
 import type { Clock } from "../../../support/clock.ts";
-import { settlesWithin } from "../../../support/within.ts";
+import { settlesWithin } from "../../../support/timeout.ts";
 import { type ExitReport, SandboxError } from "../../sandbox.ts";
 import { type BwrapExecution, startBwrap } from "../process.ts";
 

@@ -3,7 +3,7 @@
  */
 import type { Duplex } from "node:stream";
 import { isJsonObject, parseJson } from "../../../support/json/json.ts";
-import { abortable } from "../../../support/within.ts";
+import { abortable } from "../../../support/timeout.ts";
 import { SandboxError } from "../../sandbox.ts";
 import { readLine } from "../idle/read-line.ts";
 

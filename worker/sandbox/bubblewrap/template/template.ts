@@ -5,7 +5,7 @@
 import { basename } from "node:path";
 import type { Limits } from "../../../protocol/resource-limits.ts";
 import type { NewId } from "../../../support/ids.ts";
-import { abortable } from "../../../support/within.ts";
+import { abortable } from "../../../support/timeout.ts";
 import { knownChildrenOf, signalQuietly } from "../../proc/processes.ts";
 import { clampLimits, cpusFor } from "../../rlimits.ts";
 import {

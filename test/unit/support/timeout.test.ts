@@ -5,7 +5,7 @@ import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../../worker/support/clock.ts";
-import { abortable, settlesWithin } from "../../../worker/support/within.ts";
+import { abortable, settlesWithin } from "../../../worker/support/timeout.ts";
 
 const never = new Promise<never>(() => {});
 const hourMs = 3_600_000;

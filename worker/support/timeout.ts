@@ -1,20 +1,20 @@
 /**
- * Waits for something, but not for ever.
+ * Bounded waits.
  */
 import type { Clock } from "./clock.ts";
 
-/** Made once: an error costs more than everything else here. */
+/** Made once: an error with its stack costs more than the rest of a wait. */
 const settledInTime = new Error("it settled in time");
 
 /**
- * Waits for `promise`, or rejects with the signal's reason as soon as it aborts. Leaves no listener
- * behind. The work behind the promise goes on; what it comes to is then ignored.
+ * Settles as `promise`, or rejects with the signal's reason when that aborts first; then the result
+ * of `promise` is ignored. Leaves no listener behind.
  */
 export async function abortable<Value>(
   promise: Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value> {
-  // Whatever happens to the work after nobody waits for it any more is nobody's failure.
+  // A rejection after the abort is not an unhandled one.
   promise.catch(() => {});
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
@@ -54,10 +54,7 @@ export async function settlesWithin(
   }
 }
 
-/**
- * Does `work` with a signal that aborts with `signal`, or with an error after `ms`. Leaves no timer
- * behind.
- */
+/** Calls `work` with a signal that aborts with `signal`, or after `ms`. Leaves no timer behind. */
 export async function withTimeout<Result>(
   ms: number,
   clock: Pick<Clock, "sleep">,
