@@ -111,7 +111,7 @@ export class PooledStarts implements Starts {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listening[Symbol.dispose]();
     this.#notice[Symbol.dispose]();
-    for (const pool of this.#pools.values()) pool.retire("the worker is shutting down");
+    for (const pool of this.#pools.values()) pool.end("the worker is shutting down");
     await this.#scheduler[Symbol.asyncDispose]();
     await this.#disposal.settled();
     await this.#options.versions[Symbol.asyncDispose]();

@@ -161,11 +161,16 @@ export class ToolPool {
     logEvent(this.#parts.log, "sandbox.idle", { ...facts, waiting: this.#idle.size });
   }
 
-  /** Disposes everything, and drops refills under way: the code or the entry is outdated. */
+  /** Ends the pool because its code or its entry is outdated, which is logged. */
   retire(reason: string): void {
     const count = this.#idle.size;
     if (!this.isEmpty)
       logEvent(this.#parts.log, "sandbox.retired", { ...this.#names, count, reason });
+    this.end(reason);
+  }
+
+  /** Disposes everything, and drops refills under way. */
+  end(reason: string): void {
     this.#dispose(this.#idle);
     this.#factory.retire(new Error(reason));
     this.#seenBytes = { each: 0, base: 0 };
