@@ -1,6 +1,6 @@
 /**
- * Checks the structure of the code: who imports whom, which package is known where, who may touch
- * the process.
+ * Checks the structure of the code: imports between folders, the homes of packages, and the
+ * files that may touch the process.
  */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

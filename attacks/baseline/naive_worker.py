@@ -107,7 +107,7 @@ class NaiveWorker:
         printing.join(PATIENCE_SECONDS)
         reading_statuses.join(BUSY_SECONDS)
         if reading_statuses.is_alive():
-            self.record("stuck", STATUSES, f"nobody has opened the pipe {BUSY_SECONDS} s after the end")
+            self.record("stuck", STATUSES, f"the pipe has no writer {BUSY_SECONDS} s after the end")
         self.inspect(PRINTED, printed[0] if printed else b"", MAX_PRINTED_BYTES)
         self.step(STATUSES, self.publish_statuses)
         self.step(STATUSES, self.publish_late_statuses)

@@ -19,7 +19,7 @@ import { thousands } from "./numbers.ts";
 
 const { depth, values } = defaultJsonLimits;
 
-/** What is bounded, its limit, and what happens beyond. */
+/** Limits of messages, and the effect of exceeding each. */
 export const protocolLimits: readonly (readonly [string, string, string])[] = [
   ["request, response", `${thousands(maxMessageBytes)} bytes each`, "`RESOURCE_EXHAUSTED`"],
   [

@@ -67,7 +67,7 @@ export interface Subprocess {
   readonly channel: Duplex | undefined;
   /** Undefined when the child's descriptor 0 is no pipe. */
   readonly stdin: Writable | undefined;
-  /** One stream for all readers, made at the first look; see {@link OutputTail.stream}. */
+  /** One stream for all readers, made at the first access; see {@link OutputTail.stream}. */
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** What the child writes to its report descriptor, or undefined when it has none. */
@@ -237,7 +237,7 @@ export class OutputTail {
   }
 
   /**
-   * The tail so far, and all that follows; made at the first look. From then on the source waits
+   * The tail so far and all later output, made at the first access. From then on the source waits
    * for its reader. Without a reader, the source is read and dropped.
    */
   get stream(): Readable {

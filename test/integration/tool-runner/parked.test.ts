@@ -268,7 +268,7 @@ describe("a process ends without taking the interpreter apart", () => {
   test.for([
     ["a file that is written", "import tempfile; file = tempfile.TemporaryFile('w')"],
     [
-      "no /proc, which lists what is written",
+      "no /proc, which lists the open files",
       "import os\ndef gone(path): raise FileNotFoundError\nos.listdir = gone",
     ],
     ["output that is broken", "sys.stdout = None"],

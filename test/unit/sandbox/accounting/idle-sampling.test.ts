@@ -95,7 +95,7 @@ test("staged files of a call are not the tool's", async () => {
   await vi.waitFor(() => expect(reported).toMatchObject([{ limit: "diskBytes" }]), patience);
 });
 
-test("those that are gone are not sampled", async () => {
+test("a sandbox that has ended is not sampled", async () => {
   const monitor = new ResourceMonitor();
   const { sampler, end, samples } = await newSandbox(monitor);
   monitor.watchIdle(sampler);
