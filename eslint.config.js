@@ -21,6 +21,11 @@ const noDefaultExport = {
   message: "Export by name.",
 };
 
+const noUrlPathname = {
+  selector: "MemberExpression[property.name='pathname'] > NewExpression[callee.name='URL']",
+  message: "A path is fileURLToPath(url): a pathname has spaces and umlauts in percent form.",
+};
+
 /** For each folder but the topmost, the folders that it must not import. */
 const importRules = Object.keys(folderRanks)
   .map((folder) => ({ folder, forbidden: forbiddenFolders(folder) }))
@@ -49,7 +54,7 @@ export default defineConfig(
     rules: {
       eqeqeq: "error",
       "no-var": "error",
-      "no-restricted-syntax": ["error", noDefaultExport],
+      "no-restricted-syntax": ["error", noDefaultExport, noUrlPathname],
       "object-shorthand": "error",
       "prefer-const": "error",
     },

@@ -3,16 +3,16 @@
  * first.
  */
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/longest-first.ts";
 import { promisePrefix, promiseTables } from "./test/promise-tags.ts";
 import { PlainCountReporter, fullTag } from "./test/reporter.ts";
 
 // Tests start Node some hundred times, half of which is compiling: Node keeps what came of it.
-process.env["NODE_COMPILE_CACHE"] ??= new URL(
-  "node_modules/.cache/node-compile-cache",
-  import.meta.url,
-).pathname;
+process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(
+  new URL("node_modules/.cache/node-compile-cache", import.meta.url),
+);
 
 // Test processes start programs some thousand times, and a fork takes longer the larger the process
 // is.

@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 
 /** Starts /bin/true on demand. The caller disposes it. */
 export interface Floor extends AsyncDisposable {
@@ -33,9 +34,13 @@ export async function openFloor(lanes: number): Promise<Floor> {
 }
 
 function openLane(): Floor {
-  const child = spawn("/usr/bin/python3", ["-I", new URL("floor.py", import.meta.url).pathname], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    "/usr/bin/python3",
+    ["-I", fileURLToPath(new URL("floor.py", import.meta.url))],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   const answers = createInterface({ input: child.stdout });
   return {
     async run() {

@@ -4,13 +4,14 @@
  * Options: a number of rounds; `--document` to put the table and its plots into docs/.
  */
 import { parseArgs } from "node:util";
+import { fileURLToPath } from "node:url";
 import { writeIntoDocument } from "./document.ts";
 import { makeReport, saveReport } from "./report.ts";
 import { measureAll } from "./rows.ts";
 import { formatReport } from "./table.ts";
 
 const defaultRounds = "100";
-const root = new URL("../", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../", import.meta.url));
 
 const { values, positionals } = parseArgs({
   options: { document: { type: "boolean", default: false } },

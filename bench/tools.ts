@@ -1,10 +1,11 @@
 /**
  * The tools that are measured. None does anything, so that what is timed is everything around it.
  */
+import { fileURLToPath } from "node:url";
 import type { StartKind } from "../worker/protocol/execution.ts";
 
 /** Where the modules of the tools are. */
-export const toolsDir = new URL("tools/", import.meta.url).pathname;
+export const toolsDir = fileURLToPath(new URL("tools/", import.meta.url));
 
 /** What a tool's module imports; docs/benchmarks.md says what that is. */
 type Weight = "light" | "typical" | "heavy";

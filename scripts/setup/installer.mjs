@@ -33,16 +33,9 @@ export class Interrupted extends Error {
 export function runInstaller([command, ...args], options = {}) {
   const { cwd, env, input, captures = false, lock, timeoutMs } = options;
   const output = captures ? "pipe" : "inherit";
-  const child = spawn(command, args, {
-    cwd,
-    env,
-    detached: true,
-    stdio: [input === undefined ? "ignore" : "pipe", output, output].concat(lock ?? []),
-  });
   let interruptedBy;
   let killer;
   const kill = () => signalGroup(child.pid, "SIGKILL");
-  const timeout = timeoutMs === undefined ? undefined : setTimeout(kill, timeoutMs);
   const end = (signal) => {
     if (interruptedBy !== undefined) return kill();
     interruptedBy = signal;
@@ -50,7 +43,15 @@ export function runInstaller([command, ...args], options = {}) {
     signalGroup(child.pid, signal);
     killer = setTimeout(kill, graceMs);
   };
+  // Before the program starts: a signal in between would end setup and leave the program running.
   for (const signal of endingSignals) process.on(signal, end);
+  const child = spawn(command, args, {
+    cwd,
+    env,
+    detached: true,
+    stdio: [input === undefined ? "ignore" : "pipe", output, output].concat(lock ?? []),
+  });
+  const timeout = timeoutMs === undefined ? undefined : setTimeout(kill, timeoutMs);
   const text = captures ? collect(child) : () => "";
   child.stdin?.on("error", () => {}); // a program that ends without reading tells more by its status
   child.stdin?.end(input);

@@ -9,6 +9,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import { decodeAnswer, encodeRequest } from "../../harness/messages.ts";
 import { newNamespace, useOwnRabbitMQ } from "../integration/amqp/node.ts";
@@ -19,7 +20,7 @@ import { pypiPackages } from "../support/pypi-packages.ts";
 import { manifestText, reachableDirectory } from "../support/rig.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
 
-const agent = new URL("../fixtures/agents/pika_agent.py", import.meta.url).pathname;
+const agent = fileURLToPath(new URL("../fixtures/agents/pika_agent.py", import.meta.url));
 const agentName = "pika";
 /** A mark without a touch is one of a dead worker after ten seconds; calls take some more. */
 const patience = { timeout: 120_000, interval: 100 };

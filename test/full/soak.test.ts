@@ -9,6 +9,7 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { Agent, type CallResult } from "../../harness/agent.ts";
 import { DevClient } from "../support/dev-client.ts";
@@ -32,7 +33,7 @@ const warmUpCalls = 200;
  */
 const memorySlackBytes = 48 * 1024 * 1024;
 
-const fixtures = new URL("../fixtures/soak/", import.meta.url).pathname;
+const fixtures = fileURLToPath(new URL("../fixtures/soak/", import.meta.url));
 const agentName = "soak";
 const owner = { userId: "soak", sessionId: "soak" };
 const content = "0123456789".repeat(1_000);

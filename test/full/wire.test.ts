@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import type { Message } from "amqplib";
 import solace from "solclientjs";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -24,7 +25,7 @@ import { WorkerProcess } from "../support/worker-process.ts";
 const run = promisify(execFile);
 
 const page = readFileSync(new URL("../../docs/wire.md", import.meta.url), "utf8");
-const tools = new URL("../../examples/tools/python/", import.meta.url).pathname;
+const tools = fileURLToPath(new URL("../../examples/tools/python/", import.meta.url));
 
 type Environment = Readonly<Record<string, string>>;
 

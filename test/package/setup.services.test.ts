@@ -72,11 +72,22 @@ const calls = (): readonly string[] =>
 
 function setUp(uid = 0): Promise<Ending> {
   const own = ["rabbitmq", "system", "sbin", "systemctl"];
+  // Setup checks that its user can make a sandbox: root needs its capabilities for that.
+  const capabilities = uid === 0 ? ["--cap-add", "ALL"] : [];
   const binds = replaced.flatMap((path, index) => ["--bind", join(base, own[index]!), path]);
   return run(
     "bwrap",
     [
-      ...["--dev-bind", "/", "/", "--unshare-user", "--uid", String(uid), ...binds],
+      ...[
+        "--dev-bind",
+        "/",
+        "/",
+        "--unshare-user",
+        "--uid",
+        String(uid),
+        ...capabilities,
+        ...binds,
+      ],
       ...[ownNode, join(checkout(), "scripts", "setup.mjs"), "test"],
     ],
     {

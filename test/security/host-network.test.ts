@@ -9,6 +9,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { Agent } from "../../harness/agent.ts";
 import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
@@ -16,7 +17,7 @@ import { manifestText, namespace, reachableDirectory, workerEnvironment } from "
 import { WorkerProcess } from "../support/worker-process.ts";
 
 const run = promisify(execFile);
-const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));
 const hostName = "tools.str-test.example";
 
 /**

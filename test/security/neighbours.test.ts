@@ -8,6 +8,7 @@ import { chmod, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../harness/agent.ts";
 import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
@@ -23,7 +24,7 @@ import {
 import { WorkerProcess } from "../support/worker-process.ts";
 import { patience } from "../support/patience.ts";
 
-const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));
 const hostile = (name: string, more: Partial<RigTool> = {}): RigTool => ({
   module: "hostile",
   function: name,

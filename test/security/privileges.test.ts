@@ -46,7 +46,7 @@ describe("a tool", () => {
       const nobody = {
         Uid: "65534\t65534\t65534\t65534",
         Gid: "65534\t65534\t65534\t65534",
-        Groups: "",
+        Groups: expect.stringMatching(/^(65534 ?)*$/),
         CapInh: none,
         CapPrm: none,
         CapEff: none,
@@ -54,6 +54,7 @@ describe("a tool", () => {
         CapAmb: none,
         NoNewPrivs: "1",
       };
+      // The kernel lets only root drop supplementary groups: in the sandbox they are 65534.
       // bubblewrap's own process in there could be made to do what it may do, so it must not be
       // able to do more.
       expect(await result(`privileges_${profile}`)).toEqual({ self: nobody, "1": nobody });

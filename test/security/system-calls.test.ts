@@ -7,6 +7,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { Agent } from "../../harness/agent.ts";
 import { bwrapOptions } from "../../worker/sandbox/bubblewrap/argv.ts";
@@ -27,7 +28,7 @@ import { type Rig, namespace, startRig, workerEnvironment } from "../support/rig
 import { WorkerProcess } from "../support/worker-process.ts";
 
 const run = promisify(execFile);
-const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
+const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));
 
 const { arch } = process;
 const numberOf = (numbers: SyscallNumbers): number | undefined =>

@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { isFilteredArch } from "../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import {
@@ -26,7 +27,7 @@ import {
 } from "../support/template-host.ts";
 
 const openTemplateHost = templateHosts();
-const fixtures = new URL("../fixtures/template/", import.meta.url).pathname;
+const fixtures = fileURLToPath(new URL("../fixtures/template/", import.meta.url));
 const arch = isFilteredArch(process.arch) ? process.arch : "x64";
 const namespaceFlags = {
   mount: 0x0002_0000,
@@ -145,7 +146,7 @@ testPerProfile(
   async (profile, context) => {
     const { host, template } = await open(context, {
       profile,
-      toolsFrom: new URL("../fixtures/tools/", import.meta.url).pathname,
+      toolsFrom: fileURLToPath(new URL("../fixtures/tools/", import.meta.url)),
       module: "system_calls",
     });
     const numbers = { ...refusedCalls, ...unknownCalls, ...unfitCalls };

@@ -3,6 +3,7 @@
  */
 import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type AttackStart, isMade } from "../../worker/doctor/attacks/attack-starts.ts";
 import { attacks } from "../../worker/doctor/attacks/catalog.ts";
@@ -10,7 +11,7 @@ import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { firstPrivateDirectory } from "../../worker/sandbox/path-permissions.ts";
 import { reachableDirectory } from "./rig.ts";
 
-const entry = new URL("../../worker/main.ts", import.meta.url).pathname;
+const entry = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
 const isRoot = process.getuid?.() === 0;
 const privateDirectory = await firstPrivateDirectory(import.meta.dirname);
 /** Milliseconds for all attacks under all profiles by all starts on a busy machine. */

@@ -5,6 +5,7 @@
 import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { Agent, type CallResult } from "../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import type { ToolCall } from "../../harness/messages.ts";
@@ -20,8 +21,8 @@ import { patience } from "./patience.ts";
 import { quickPlace } from "./quick-place.ts";
 
 export const namespace = "rig";
-export const fixtureTools = new URL("../fixtures/tools/", import.meta.url).pathname;
-const nodeFixtureTools = new URL("../fixtures/tools-node/", import.meta.url).pathname;
+export const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));
+const nodeFixtureTools = fileURLToPath(new URL("../fixtures/tools-node/", import.meta.url));
 
 /** One tool of a rig's manifest, in the manifest's own words. */
 export interface RigTool {

@@ -4,9 +4,10 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { programEnvironment } from "./program-environment.ts";
 
-const entry = new URL("../../worker/main.ts", import.meta.url).pathname;
+const entry = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
 
 export interface WorkerExit {
   readonly code: number | null;

@@ -6,6 +6,7 @@
  */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
 import { type AttackReport, allHeld } from "../../../worker/doctor/attacks/attack-report.ts";
@@ -15,7 +16,7 @@ import { attackHere } from "../../support/attack-run.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 import { weakBubblewrap } from "../../integration/doctor/weak-bubblewrap.ts";
 
-const programs = new URL("../../../attacks", import.meta.url).pathname;
+const programs = fileURLToPath(new URL("../../../attacks", import.meta.url));
 /** At import; a process with two threads cannot be forked. */
 const startsThread =
   "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n";

@@ -7,11 +7,12 @@ import { execFile } from "node:child_process";
 import { cp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { reachableDirectory } from "../../support/rig.ts";
 import { type Edit, type PlantedWeakness, weaknesses } from "./weaknesses.ts";
 
-const project = new URL("../../../", import.meta.url).pathname;
+const project = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);
 /** What a run of attacks loads. */
 const sources = ["worker", "tool-runner", "attacks", "harness", "test/support", "package.json"];

@@ -4,6 +4,7 @@
  *
  * @module-tag full
  */
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { type Draw, type Draws, alike } from "../../support/draws.ts";
 import { pypiPackages } from "../../support/pypi-packages.ts";
@@ -20,7 +21,7 @@ const packages = [
 ];
 
 const openHost = templateHosts();
-const fixtures = new URL("../../fixtures/packages/", import.meta.url).pathname;
+const fixtures = fileURLToPath(new URL("../../fixtures/packages/", import.meta.url));
 
 // On one processor, as `restrictive` has it, numpy starts no threads.
 const profile = "restrictive";

@@ -3,6 +3,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import {
   type SyscallNumbers,
@@ -12,7 +13,7 @@ import {
   unknownCalls,
 } from "../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
 
-const programs = new URL("../../../attacks/", import.meta.url).pathname;
+const programs = fileURLToPath(new URL("../../../attacks/", import.meta.url));
 
 async function say<T>(expression: string): Promise<T> {
   const program = `import json, system_calls\nfrom support import kernel\nprint(json.dumps(${expression}))`;

@@ -4,6 +4,7 @@
  */
 import { cp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
 import { callTimeoutSeconds } from "../../../worker/doctor/attacks/attack-call.ts";
@@ -21,7 +22,7 @@ import { attackHere } from "../../support/attack-run.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
 
-const programs = new URL("../../../attacks", import.meta.url).pathname;
+const programs = fileURLToPath(new URL("../../../attacks", import.meta.url));
 /** Milliseconds that a hundred calls, one after the other, may take on a busy machine. */
 const manyCallsMs = 240_000;
 

@@ -17,6 +17,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ownerTag } from "../../../worker/sandbox/orphans.ts";
 import {
@@ -29,7 +30,7 @@ import { HeldSandboxes } from "../../support/held-sandboxes.ts";
 import { programEnvironment } from "../../support/program-environment.ts";
 import { reachableDirectory } from "../../support/rig.ts";
 
-const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
+const entry = fileURLToPath(new URL("../../../worker/main.ts", import.meta.url));
 const patience = { timeout: 30_000, interval: 50 };
 
 /**

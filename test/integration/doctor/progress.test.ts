@@ -6,10 +6,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { reachableDirectory } from "../../support/rig.ts";
 
-const entry = new URL("../../../worker/main.ts", import.meta.url).pathname;
+const entry = fileURLToPath(new URL("../../../worker/main.ts", import.meta.url));
 const interrupt = "\u0003";
 
 test(

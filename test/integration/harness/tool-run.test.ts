@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { CliProcess, type CliResult, runCli, runCliProcess } from "./cli-process.ts";
@@ -309,7 +310,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     "tells the bounds that held, also where they are tighter than the profile's",
     { tags: "full" },
     async () => {
-      const cli = new URL("../../../harness/cli.ts", import.meta.url).pathname;
+      const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
       const command = ["/usr/bin/prlimit", "--nofile=200:200", process.execPath, cli];
       const args = ["tool", "run", join(directory, "tools.py:hello"), "--json"];
       await using run = new CliProcess(args, {}, { command });

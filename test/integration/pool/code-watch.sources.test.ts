@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openNodeRunner } from "../../../worker/runners/node.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
@@ -29,7 +30,7 @@ import { createLogger } from "../../../worker/telemetry/logger.ts";
 const run = promisify(execFile);
 const never = new AbortController().signal;
 const runnerDir = (language: string): string =>
-  new URL(`../../../tool-runner/${language}`, import.meta.url).pathname;
+  fileURLToPath(new URL(`../../../tool-runner/${language}`, import.meta.url));
 
 /** Where sandboxes see the host's directories as they are. */
 const backend: Pick<SandboxBackend, "share" | "acquire"> = {

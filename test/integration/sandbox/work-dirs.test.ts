@@ -24,6 +24,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import type { LeftFile, WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
@@ -66,7 +67,7 @@ class OtherWorker {
   readonly unremovable: string[] = [];
 
   constructor(uid?: number) {
-    const program = new URL("./work-dirs-process.ts", import.meta.url).pathname;
+    const program = fileURLToPath(new URL("./work-dirs-process.ts", import.meta.url));
     const identity = uid === undefined ? {} : { uid, gid: uid };
     this.#child = spawn(process.execPath, [program], {
       ...identity,

@@ -4,6 +4,7 @@
  */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { DevClient } from "../../support/dev-client.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
@@ -22,7 +23,7 @@ import { patience } from "../../support/patience.ts";
 import { ToolRuns, announcingTool } from "../../support/announcing-tool.ts";
 
 const tools = { well: { function: "well" }, sleeps: { function: "sleeps" } };
-const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
+const fixtureTools = fileURLToPath(new URL("../../fixtures/tools/", import.meta.url));
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 
 describe("a drain", () => {

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
@@ -393,7 +394,7 @@ test(
     await writeFile(manifestPath, manifestText(tools));
     const environment = {
       ...workerEnvironment(broker, base, manifestPath, "/no/such/tools"),
-      TOOLS_NODE_DIR: new URL("../../fixtures/tools-node", import.meta.url).pathname,
+      TOOLS_NODE_DIR: fileURLToPath(new URL("../../fixtures/tools-node", import.meta.url)),
     };
     const uid = "60100";
     const prefix = ["setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "--no-new-privs"];

@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
@@ -19,7 +20,7 @@ import { WorkerProcess } from "../../support/worker-process.ts";
 
 const run = promisify(execFile);
 
-const fixtureTools = new URL("../../fixtures/tools/", import.meta.url).pathname;
+const fixtureTools = fileURLToPath(new URL("../../fixtures/tools/", import.meta.url));
 const tools = {
   ignores_term: { function: "ignores_term" },
   sleeps: { function: "sleeps" },

@@ -4,6 +4,7 @@
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import {
   ManifestError,
@@ -100,9 +101,9 @@ describe("a good manifest", () => {
   });
 
   test("is the manifest of the example tools, without a warning", async () => {
-    const file = new URL("../../../examples/tools/manifest.yaml", import.meta.url);
-    const { manifest, warnings } = parseManifest(await readFile(file), {
-      path: file.pathname,
+    const path = fileURLToPath(new URL("../../../examples/tools/manifest.yaml", import.meta.url));
+    const { manifest, warnings } = parseManifest(await readFile(path), {
+      path,
       profileNames,
     });
     expect([...manifest.tools.keys()]).toContain("echo_tool");

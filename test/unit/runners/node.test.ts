@@ -4,6 +4,7 @@
 import { chmod, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import {
@@ -27,7 +28,7 @@ import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;
 const profile = builtInProfiles.get("standard")!;
-const runnerDir = new URL("../../../tool-runner/node", import.meta.url).pathname;
+const runnerDir = fileURLToPath(new URL("../../../tool-runner/node", import.meta.url));
 
 const tool = (changes: Partial<ToolEntry> = {}): ToolEntry =>
   anyTool("tool", { runtime: "node", module: "tool.js", ...changes });

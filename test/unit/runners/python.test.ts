@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { publicRefusal } from "../../../worker/protocol/refusal.ts";
@@ -15,7 +16,7 @@ import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
-const runnerDir = new URL("../../../tool-runner/python", import.meta.url).pathname;
+const runnerDir = fileURLToPath(new URL("../../../tool-runner/python", import.meta.url));
 const profile = builtInProfiles.get("standard")!;
 const systemPython = "/usr/bin/python3";
 

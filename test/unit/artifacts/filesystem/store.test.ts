@@ -12,7 +12,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, onTestFinished } from "vitest";
 import { leftoverAgeMs } from "../../../../worker/artifacts/filesystem/staging.ts";
 import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
 import type { ArtifactStore } from "../../../../worker/artifacts/store.ts";
@@ -284,6 +284,7 @@ describe("a version that is deleted", () => {
     const { store, directory } = await newPlace();
     const saved = await save(store, "ours");
     await chmod(directory, 0o555);
+    onTestFinished(() => chmod(directory, 0o755));
 
     await expect(store.deleteVersion(scope, "report.csv", saved, never)).rejects.toMatchObject({
       reason: "unavailable",

@@ -35,9 +35,11 @@ class WorkerUser implements AsyncDisposable {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   readonly #answers: AsyncIterator<string>;
 
-  constructor(user: User) {
-    const program = [process.execPath, join(import.meta.dirname, "store-user.ts")];
-    this.#process = spawn("setpriv", as(user, ...program), { stdio: ["pipe", "pipe", "inherit"] });
+  constructor({ uid, group }: User) {
+    const program = join(import.meta.dirname, "store-user.ts");
+    const groups = group === undefined ? [uid] : [uid, group];
+    const args = [program, String(uid), groups.join()];
+    this.#process = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.#answers = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
   }
 

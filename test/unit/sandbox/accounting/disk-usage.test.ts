@@ -2,6 +2,7 @@
  * What is counted of a directory that somebody fills: files, bytes, depth, and nothing outside.
  */
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import {
   chmod,
@@ -166,7 +167,10 @@ describe("what is in a directory", () => {
       ...["-I", "-c", "import os, sys\nwhile True: os.chmod(sys.argv[1], 0)"],
       join(top, "closed"),
     ]);
-    onTestFinished(() => void closing.kill("SIGKILL"));
+    onTestFinished(async () => {
+      if (closing.kill("SIGKILL")) await once(closing, "exit");
+      await chmod(join(top, "closed"), 0o755);
+    });
     await vi.waitFor(
       () => expect(asOwner(() => found(walk))).toMatchObject({ isUncountable: true }),
       { timeout: 20_000, interval: 1 },
