@@ -78,7 +78,7 @@ class Mesh {
     const workers = await Promise.all(
       Array.from({ length: count }, () => this.#startWorker(slots)),
     );
-    await Promise.all(workers.map((worker) => worker.says("worker ready")));
+    await Promise.all(workers.map((worker) => worker.says("worker.ready")));
     return workers;
   }
 

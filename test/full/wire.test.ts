@@ -48,7 +48,7 @@ async function startWorker(broker: Environment, namespace: string): Promise<void
     await worker[Symbol.asyncDispose]();
     await rm(base, { recursive: true, force: true });
   });
-  await worker.says("worker ready");
+  await worker.says("worker.ready");
 }
 
 /** Runs the program of the page that imports `module`; returns what it prints. */

@@ -321,8 +321,10 @@ describe("the catalog", () => {
     const logged: Logged[] = [];
     const at =
       (level: keyof ManifestLog) =>
-      (facts: object, event: string): void =>
-        void logged.push({ level, event, facts: facts as Record<string, unknown> });
+      (line: object): void => {
+        const { event, ...facts } = line as { readonly event: string };
+        logged.push({ level, event, facts });
+      };
     const catalog = await openCatalog({
       path,
       profileNames,
@@ -401,14 +403,13 @@ describe("the catalog", () => {
     expect(logged).toEqual([
       {
         level: "info",
-        event: "manifest loaded",
+        event: "manifest.loaded",
         facts: expect.objectContaining({ tools: 2, added: ["a", "b"] }) as object,
       },
       {
         level: "info",
-        event: "manifest loaded",
+        event: "manifest.loaded",
         facts: {
-          event: "manifest.loaded",
           revision: catalog.manifest.revision,
           tools: 2,
           added: ["c"],
@@ -444,9 +445,8 @@ describe("the catalog", () => {
     await vi.waitFor(() => {
       expect(logged.at(-1)).toEqual({
         level: "error",
-        event: "manifest not usable, last good one kept",
+        event: "manifest.unusable",
         facts: {
-          event: "manifest.unusable",
           err: expect.any(ManifestError),
           revision: good.revision,
         },
@@ -457,10 +457,10 @@ describe("the catalog", () => {
     await replace(textOf("a", "b"));
     await vi.waitFor(() => expect(names(catalog)).toEqual(["a", "b"]), waiting);
     expect(eventsOf(logged)).toEqual([
-      "info: manifest loaded",
-      "error: manifest not usable, last good one kept",
-      "info: manifest usable again",
-      "info: manifest loaded",
+      "info: manifest.loaded",
+      "error: manifest.unusable",
+      "info: manifest.usable_again",
+      "info: manifest.loaded",
     ]);
   });
 
@@ -478,9 +478,9 @@ describe("the catalog", () => {
       await vi.waitFor(() => expect(looks.begun).toBeGreaterThan(before + 5), waiting);
     }
     expect(eventsOf(logged)).toEqual([
-      "info: manifest loaded",
-      "error: manifest not usable, last good one kept",
-      "error: manifest not usable, last good one kept",
+      "info: manifest.loaded",
+      "error: manifest.unusable",
+      "error: manifest.unusable",
     ]);
   });
 
@@ -490,8 +490,8 @@ describe("the catalog", () => {
     const warnings = [`${path}:3:1: owner: unknown key, not used; the keys are version, tools`];
     expect(logged[0]).toEqual({
       level: "warn",
-      event: "manifest has warnings",
-      facts: { event: "manifest.has_warnings", warnings },
+      event: "manifest.has_warnings",
+      facts: { warnings },
     });
     expect(catalog.warnings).toEqual(warnings);
   });
@@ -569,8 +569,8 @@ describe("the catalog", () => {
       await expect(catalog.changes[Symbol.asyncIterator]().next()).rejects.toBe(broken);
       expect(logged.at(-1)).toEqual({
         level: "error",
-        event: "manifest no longer followed",
-        facts: { event: "manifest.follow_failed", err: broken },
+        event: "manifest.follow_failed",
+        facts: { err: broken },
       });
     });
   });
@@ -593,9 +593,8 @@ describe("the catalog", () => {
       expect(asked).toEqual(["plain", "packed"]);
       expect(logged.at(-1)).toEqual({
         level: "warn",
-        event: "tool not served",
+        event: "tool.not_served",
         facts: {
-          event: "tool.not_served",
           tool: "packed",
           reason: 'package "p" is not installed',
         },
@@ -631,9 +630,9 @@ describe("the catalog", () => {
       expect((await change).added).toEqual(["packed"]);
       expect(catalog.manifest.unavailable.size).toBe(0);
       expect(eventsOf(logged)).toEqual([
-        "info: manifest loaded",
-        "warn: tool not served",
-        "info: manifest loaded",
+        "info: manifest.loaded",
+        "warn: tool.not_served",
+        "info: manifest.loaded",
       ]);
     });
 
@@ -701,7 +700,7 @@ describe("the catalog", () => {
       await asked.promise;
       await catalog[Symbol.asyncDispose]();
       expect(names(catalog)).toEqual(["a"]);
-      expect(eventsOf(logged)).toEqual(["info: manifest loaded"]);
+      expect(eventsOf(logged)).toEqual(["info: manifest.loaded"]);
     });
   });
 });

@@ -45,7 +45,7 @@ test.each(["tool", "other"])(
     await call({ replyTo: place, statusTo: place });
     const dropped = () => rig.logLines.filter((line) => line.includes("without a usable replyTo"));
     await vi.waitFor(() => expect(dropped()).toHaveLength(2), patience);
-    expect(rig.logLines.filter((line) => line.includes("invocation received"))).toHaveLength(1);
+    expect(rig.logLines.filter((line) => line.includes("call.received"))).toHaveLength(1);
   },
 );
 

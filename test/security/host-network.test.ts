@@ -82,7 +82,7 @@ test(
     const worker = owned.use(
       new WorkerProcess(workerEnvironment(broker, base, manifestPath, fixtureTools), [], prefix),
     );
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     const agent = owned.use(
       await Agent.connect(
         { host: broker.host, port: broker.port, namespace },

@@ -42,7 +42,7 @@ function newSecret(): { readonly whole: string; readonly start: string; readonly
 
 /** Whether the worker has started the tool `sleeps`. */
 function sleepHasStarted(rig: Rig): boolean {
-  return rig.logLines.some((line) => line.includes('"sleeps"') && line.includes("tool started"));
+  return rig.logLines.some((line) => line.includes('"sleeps"') && line.includes("tool.started"));
 }
 
 describe("between two calls", () => {
@@ -167,7 +167,7 @@ describe("of the host", () => {
         SANDBOX_WORK_DIR: join(base, whole),
       };
       const worker = owned.use(new WorkerProcess(environment));
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       const agent = owned.use(
         await Agent.connect(
           { host: broker.host, port: broker.port, namespace },

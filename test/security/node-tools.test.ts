@@ -113,7 +113,7 @@ describe("a Node tool", () => {
     });
     await vi.waitFor(
       () =>
-        expect(rig.logLines.filter((line) => line.includes("module compiled ahead"))).toHaveLength(
+        expect(rig.logLines.filter((line) => line.includes("module.compiled"))).toHaveLength(
           modules,
         ),
       { timeout: 30_000 },

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CallResult } from "../../harness/agent.ts";
 import { type Rig, type RigTool, nodeTool, reachableDirectory, startRig } from "../support/rig.ts";
+import { loggedFacts } from "../support/kept-log.ts";
 
 const MiB = 1024 * 1024;
 const marker = "only in the neighbour's source";
@@ -117,11 +118,9 @@ test(
   "a tool that wants of the host what the operator does not allow is not served",
   { tags: "promise-S23" },
   () => {
-    const refused = rig.logLines
-      .map((line) => JSON.parse(line) as Record<string, string>)
-      .filter(({ msg }) => msg === "tool not served")
-      .map(({ tool: name, reason }) => [name, reason]);
-    expect(Object.fromEntries(refused)).toEqual({
+    const refusals = loggedFacts(rig.logLines, "tool.not_served");
+    const reasons = new Map(refusals.map(({ tool: name, reason }) => [name, reason]));
+    expect(Object.fromEntries(reasons)).toEqual({
       kernel_log: "/dev/kmsg is not allowed by SANDBOX_ALLOWED_DEVICES",
       secret: `${join(base, "secret")} is not allowed by SANDBOX_ALLOWED_MOUNTS`,
       climbs: `${base} is not allowed by SANDBOX_ALLOWED_MOUNTS`,

@@ -525,7 +525,7 @@ async function startWorkerWithKeyring(rig: Rig) {
     SAM_NAMESPACE: other,
   };
   const worker = owned.use(new WorkerProcess(environment, [], withSessionKeyring));
-  await worker.says("worker ready");
+  await worker.says("worker.ready");
   const { host, port } = rig.broker;
   const agent = owned.use(
     await Agent.connect({ host, port, namespace: other }, AbortSignal.timeout(30_000)),

@@ -132,7 +132,7 @@ export class ChaosWorkers implements AsyncDisposable {
     if (worker === undefined || worker.withdrawn.has(tool)) return;
     this.#options.history.tell({ kind: "withdrawn", worker: id, tool });
     // Before, it may read either manifest, and does not say which.
-    await this.#untilSaid(id, "worker ready", 0, signal);
+    await this.#untilSaid(id, "worker.ready", 0, signal);
     const before = worker.process.output.length;
     worker.withdrawn.add(tool);
     await writeManifest(worker);

@@ -4,7 +4,6 @@
 import { createAmqpBroker } from "../../worker/broker/amqp/broker.ts";
 import type { SessionOptions } from "../../worker/broker/amqp/session.ts";
 import type { Broker, ToolPlacement } from "../../worker/broker/broker.ts";
-import type { BrokerLog } from "../../worker/broker/log.ts";
 
 /** No files for TLS. */
 export const noFiles = {
@@ -56,23 +55,4 @@ export function amqpOptions(all: AmqpGiven): SessionOptions {
 /** The adapter with {@link amqpOptions}. */
 export function amqpBroker(given: AmqpGiven): Broker {
   return createAmqpBroker(amqpOptions(given));
-}
-
-/** A log that keeps what it was told. */
-export interface KeptLog extends BrokerLog {
-  readonly events: string[];
-  /** What was told with the events of this name. */
-  factsOf(event: string): readonly object[];
-}
-
-export function keptLog(): KeptLog {
-  const told: { readonly facts: object; readonly event: string }[] = [];
-  const events: string[] = [];
-  const keep = (facts: object, event: string): void => {
-    told.push({ facts, event });
-    events.push(event);
-  };
-  const factsOf = (event: string): readonly object[] =>
-    told.filter((line) => line.event === event).map(({ facts }) => facts);
-  return { events, factsOf, info: keep, warn: keep };
 }

@@ -103,7 +103,7 @@ export class WorkerSteps {
   async startWorker(): Promise<WorkerProcess> {
     const worker = new WorkerProcess(this.environment);
     onTestFinished(() => worker[Symbol.asyncDispose]());
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     expect(await this.watch.processes()).toEqual([]);
     expect(await readdir(this.workBase)).toHaveLength(1);
     await this.watch.meet();
@@ -169,27 +169,27 @@ export const callSteps = {
     await steps.call("other");
     await steps.runs.haveBegun("other");
     await steps.call("call");
-    await worker.says("no slot is free");
+    await worker.says("call.no_free_slot");
   },
   "gets its inputs": async (steps, worker) => {
     await steps.call("call", { references: largeInput });
-    await worker.says("staging inputs");
+    await worker.says("call.staging_inputs");
   },
   "has its sandbox made": async (steps, worker) => {
     await steps.call("call");
-    await worker.says("tool started");
+    await worker.says("tool.started");
   },
   runs,
   "has its outputs saved": async (steps, worker) => {
     await runs(steps, worker);
     steps.runs.finish();
-    await worker.says("tool process ended");
+    await worker.says("tool.ended");
   },
   "is answered": async (steps, worker) => {
     await runs(steps, worker);
     steps.outlet.hold();
     steps.runs.finish();
-    await worker.says("invocation finished");
+    await worker.says("call.finished");
   },
 } as const satisfies Readonly<Record<string, Step>>;
 

@@ -32,7 +32,11 @@ const pausesMs = [0, 20, 120, 40, 250];
  */
 const exchangesPerRound = pausesMs.length + 2;
 
-const lineSchema = z.object({ time: z.string(), msg: z.string(), version: z.unknown().optional() });
+const lineSchema = z.object({
+  time: z.string(),
+  event: z.string(),
+  version: z.unknown().optional(),
+});
 const responseSchema = z.object({
   result: z.object({ execution: z.object({ start: z.enum(["cold", "pool", "template"]) }) }),
 });
@@ -100,8 +104,8 @@ class Numbers {
   #read(): void {
     for (const text of this.#rig.logLines.slice(this.#linesRead)) {
       this.#linesRead++;
-      const { msg, time } = lineSchema.parse(JSON.parse(text));
-      if (msg === this.#subject.saying) this.#saidMs.push(Date.parse(time));
+      const { event, time } = lineSchema.parse(JSON.parse(text));
+      if (event === this.#subject.saying) this.#saidMs.push(Date.parse(time));
     }
   }
 }
@@ -275,7 +279,7 @@ const node: Language = {
   ],
 };
 
-const saying = "tool code changed";
+const saying = "code.changed";
 const warm = { min: 2, max: 4 };
 const cases = [python, node].flatMap((language) =>
   language.starts.map((start) => ({ language, start })),
@@ -322,7 +326,7 @@ describe(
         await rig.untilWaiting("telling");
         const put = (number: number) =>
           replace(rig, rig.manifestPath, manifestText(manifest(number)));
-        await exchange(rig, { tool: "telling", saying: "manifest loaded", lines: 1, put }, start);
+        await exchange(rig, { tool: "telling", saying: "manifest.loaded", lines: 1, put }, start);
       },
     );
   },
@@ -340,7 +344,7 @@ describe("an operator who exchanges code is told when every call has it", () => 
       files: python.files,
       isWarm: true,
     });
-    const notice = "tool code changed; calls that start now run the new code";
+    const notice = "code.in_force";
     for (const number of [1, 2, 3]) {
       await Promise.all(["pool", "template"].map((name) => rig.untilWaiting(name)));
       const before = versionsIn(rig, saying).length;
@@ -361,7 +365,7 @@ describe("an operator who exchanges code is told when every call has it", () => 
 function versionsIn(rig: Rig, saying: string): readonly number[] {
   return rig.logLines
     .map((line) => lineSchema.parse(JSON.parse(line)))
-    .flatMap(({ msg, version }) =>
-      msg === saying && typeof version === "number" ? [version] : [],
+    .flatMap(({ event, version }) =>
+      event === saying && typeof version === "number" ? [version] : [],
     );
 }

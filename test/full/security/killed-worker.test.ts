@@ -183,7 +183,7 @@ describe(
       let worker = await steps.startWorker();
       for (const delayMs of [0, 2, 4, 7, 12, 20]) {
         await steps.call(`after ${delayMs} ms`);
-        await worker.says("tool started");
+        await worker.says("tool.started");
         // Spreads the kills over the making of the sandbox; nothing is waited for.
         await sleep(delayMs);
         await kill(worker);

@@ -61,7 +61,7 @@ describe("SIGTERM, with no time to finish anything, when a call", { tags: "promi
     const worker = await steps.startWorker();
     await bringTo(steps, worker);
     worker.child.kill("SIGTERM");
-    await worker.says("draining");
+    await worker.says("worker.draining");
     steps.outlet.release();
     const answers = await endOf(steps, worker, 0);
     expect(Object.keys(answers).toSorted()).toEqual(Object.keys(expected).toSorted());
@@ -79,9 +79,9 @@ test("SIGTERM with time to finish has calls at every step run to their ends", as
   await steps.runs.haveBegun("runs", "runs, too");
   await callSteps["gets its inputs"](steps, worker);
   await steps.call("waits");
-  await worker.says("no slot is free");
+  await worker.says("call.no_free_slot");
   worker.child.kill("SIGTERM");
-  await worker.says("draining");
+  await worker.says("worker.draining");
   steps.runs.finish();
   await steps.runs.haveBegun("runs", "runs, too", "call", "waits");
   steps.runs.finish();
@@ -98,7 +98,7 @@ test("a second signal ends what runs and what waits at once, and both are answer
   const worker = await steps.startWorker();
   await callSteps["waits for a slot"](steps, worker);
   worker.child.kill("SIGTERM");
-  await worker.says("draining");
+  await worker.says("worker.draining");
   worker.child.kill("SIGINT");
   expect(await endOf(steps, worker, 130)).toEqual({
     other: ["SANDBOX_FAILED"],

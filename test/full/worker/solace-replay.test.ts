@@ -25,13 +25,13 @@ test("a replayed call is answered the same again by the worker that answered it,
   await workers.answered("one", "other");
   replay();
   // After its answer, or while the worker takes note of that.
-  const again = /call was delivered again/g;
+  const again = /call\.redelivered_/g;
   await vi.waitFor(() => expect(former.said().match(again)).toHaveLength(2), patience);
   await former.worker.drain(longMs);
   const next = await workers.startWorkerOn(place.broker, 2);
   replay();
   await vi.waitFor(
-    () => expect(next.said().match(/call was answered by another worker/g)).toHaveLength(2),
+    () => expect(next.said().match(/call\.answered_elsewhere/g)).toHaveLength(2),
     patience,
   );
   await next.worker.drain(0);

@@ -8,9 +8,10 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { openCable } from "../../support/rabbitmq-proxy.ts";
 import { connectOperator, lasting, never, newNamespace, useRabbitMQ } from "./node.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const node = useRabbitMQ();
 
@@ -51,7 +52,7 @@ test("the permits of calls that outlive their connection come back one by one, a
   for (const delivery of again) await delivery.settle("accepted");
   await (await deliveries.next()).settle("accepted");
   await operator.channel.deleteQueue(queue);
-  await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+  await vi.waitFor(() => expect(log.events).toContain("queue.consume_resumed"), patience);
   for (const call of ["4", "5", "6", "7"]) await peer.publish(topic, call);
   expect((await hold(limit)).map(textOf)).toEqual(["4", "5", "6"]);
   await isWaiting(1);

@@ -10,10 +10,11 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
 import { addUser, lasting, never, newNamespace, surround, useOwnRabbitMQ } from "./node.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const node = useOwnRabbitMQ();
 
@@ -30,7 +31,7 @@ describe("a broker that refuses", () => {
     const publishing = session.publish(call, never);
     await vi.waitFor(
       () =>
-        expect(log.factsOf("broker not reached")).toContainEqual(
+        expect(log.factsOf("broker.connect_failed")).toContainEqual(
           expect.objectContaining({
             reason: expect.stringContaining("refused the login"),
           }),
@@ -69,8 +70,8 @@ describe("a channel that the broker closes", () => {
       expect(again).toMatchObject({ redelivered: true, deliveryCount: 2 });
       await again.settle("accepted");
     }
-    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
-    expect(log.factsOf("queue cannot be consumed")).toMatchObject([
+    await vi.waitFor(() => expect(log.events).toContain("queue.consume_resumed"), patience);
+    expect(log.factsOf("queue.consume_refused")).toMatchObject([
       { reason: expect.stringContaining("AMQP_CONSUMER_TIMEOUT_SECONDS") },
     ]);
     await late.settle("accepted");
@@ -86,11 +87,11 @@ test("a broker that takes no messages has publishers wait, and says so", async (
   const answer = { topic: "a/b", payload: Buffer.from("1") };
   await node().control("set_vm_memory_high_watermark", "0.000001");
   const publishing = Array.from({ length: 5 }, () => session.publish(answer, never));
-  await vi.waitFor(() => expect(log.events).toEqual(["broker takes no messages"]), patience);
+  await vi.waitFor(() => expect(log.events).toEqual(["broker.blocked"]), patience);
   const waiting = session.publish(answer, never);
   await node().control("set_vm_memory_high_watermark", "0.4");
   expect(new Set(await Promise.all([...publishing, waiting]))).toEqual(new Set(["unroutable"]));
-  expect(log.events).toEqual(["broker takes no messages", "broker takes messages again"]);
+  expect(log.events).toEqual(["broker.blocked", "broker.unblocked"]);
 });
 
 test("a broker that takes no messages still learns what became of calls, and hands out others", async () => {
@@ -108,7 +109,7 @@ test("a broker that takes no messages still learns what became of calls, and han
   stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
   const answer = { topic: `${namespace}/answers`, payload: Buffer.from("1") };
   const publishing = [session.publish(answer, never), session.publish(answer, never)];
-  await vi.waitFor(() => expect(log.events).toEqual(["broker takes no messages"]), patience);
+  await vi.waitFor(() => expect(log.events).toEqual(["broker.blocked"]), patience);
   await first.settle("accepted");
   const second = await deliveries.next();
   expect(textOf(second)).toBe("2");
@@ -122,7 +123,7 @@ test("a worker whose broker takes no messages is not ready until it does, and an
   const [port] = await freePorts(1);
   const environment = { ...(await surround(node(), namespace)), HEALTH_PORT: String(port) };
   await using worker = new WorkerProcess(environment);
-  await worker.says("worker ready");
+  await worker.says("worker.ready");
   const missing = async (): Promise<unknown> => {
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
     return ((await answer.json()) as { missing?: unknown }).missing;
@@ -130,14 +131,11 @@ test("a worker whose broker takes no messages is not ready until it does, and an
   await using client = await ToolClient.connect({ broker: node().url, namespace });
   // Longer than rabbitmqctl takes: the broker tells whoever publishes.
   const calling = client.invoke("sleeps", { seconds: 10 });
-  await worker.says("invocation received");
+  await worker.says("call.received");
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
   await node().control("set_vm_memory_high_watermark", "0.000001");
-  await vi.waitFor(
-    async () => expect(await missing()).toEqual(["broker takes no messages"]),
-    patience,
-  );
+  await vi.waitFor(async () => expect(await missing()).toEqual(["broker.blocked"]), patience);
   await stack.disposeAsync();
   expect(await calling).toBeDefined();
   await vi.waitFor(async () => expect(await missing()).toBeUndefined(), patience);

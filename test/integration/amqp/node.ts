@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from "vitest"
 import type { Broker } from "../../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../../worker/broker/log.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
-import { keptLog } from "../../support/rabbitmq-options.ts";
+
 import {
   type OwnRabbitMQ,
   type RabbitMQ,
@@ -19,6 +19,7 @@ import {
 } from "../../support/rabbitmq.ts";
 import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
 import { type SharedRabbitMQ, sharedRabbitMQ } from "../../support/shared-rabbitmq.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 /** A signal that never aborts. */
 export const never = new AbortController().signal;

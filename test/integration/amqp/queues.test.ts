@@ -7,8 +7,9 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const node = useRabbitMQ();
 
@@ -85,7 +86,7 @@ describe("the queue of a group", () => {
       patience,
     );
     await operator.channel.deleteQueue(queue);
-    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+    await vi.waitFor(() => expect(log.events).toContain("queue.consume_resumed"), patience);
     expect(textOf(await deliveries.next())).toBe("2");
     await running.settle("accepted");
   });
@@ -94,7 +95,7 @@ describe("the queue of a group", () => {
     const { session, peer, operator, queue, log, namespace } = await openQueues();
     const deliveries = pull(session);
     await operator.channel.deleteQueue(queue);
-    await vi.waitFor(() => expect(log.events).toContain("queue cannot be consumed"), patience);
+    await vi.waitFor(() => expect(log.events).toContain("queue.consume_refused"), patience);
     await peer.publish(invokeTopic(namespace, "heavy"), "1");
     const running = await deliveries.next();
     expect(running.queue).toBe("heavy");
@@ -103,8 +104,8 @@ describe("the queue of a group", () => {
     expect(await session.publish(answer, never)).toBe("confirmed");
     expect((await heard()).payload).toBe("answer");
     expect(session.notReadyReasons).toEqual([]);
-    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
-    expect(log.factsOf("queue cannot be consumed")).toMatchObject([
+    await vi.waitFor(() => expect(log.events).toContain("queue.consume_resumed"), patience);
+    expect(log.factsOf("queue.consume_refused")).toMatchObject([
       { queue, reason: expect.stringContaining("its queue was removed") },
     ]);
     await peer.publish(invokeTopic(namespace, "echo"), "2");
@@ -124,7 +125,7 @@ describe("the queue of a group", () => {
       const running = await deliveries.next();
       await operator.channel.deleteQueue(queue);
       await vi.waitFor(
-        () => expect(log.factsOf("queue is consumed again")).toHaveLength(times),
+        () => expect(log.factsOf("queue.consume_resumed")).toHaveLength(times),
         patience,
       );
       await running.settle("accepted");

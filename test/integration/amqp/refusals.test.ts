@@ -7,7 +7,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import {
   addUser,
   connectOperator,
@@ -16,10 +16,11 @@ import {
   suspendQueue,
   useRabbitMQ,
 } from "./node.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const node = useRabbitMQ();
 
-const refused = "queue cannot be consumed";
+const refused = "queue.consume_refused";
 const queues = new Map([
   ["default", 8],
   ["heavy", 8],
@@ -46,7 +47,7 @@ describe("a further queue that is there with other arguments", () => {
     });
     expect(session.notReadyReasons).toEqual([]);
     await operator.channel.deleteQueue(queue);
-    await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+    await vi.waitFor(() => expect(log.events).toContain("queue.consume_resumed"), patience);
     await peer.publish(invokeTopic(namespace, "heavy"), "2");
     expect(textOf(await deliveries.next())).toBe("2");
     await running.settle("accepted");
@@ -75,7 +76,7 @@ describe("a further queue that does not answer", () => {
         reason: expect.stringContaining("no answer within 30000 ms"),
       });
       await stuck[Symbol.asyncDispose]();
-      await vi.waitFor(() => expect(log.events).toContain("queue is consumed again"), patience);
+      await vi.waitFor(() => expect(log.events).toContain("queue.consume_resumed"), patience);
       await peer.publish(invokeTopic(namespace, "heavy"), "2");
       expect(textOf(await deliveries.next())).toBe("2");
     },

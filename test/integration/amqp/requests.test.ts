@@ -10,9 +10,10 @@ import { keyOf } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker, keptLog } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/rabbitmq-options.ts";
 import { freePorts } from "../../support/rabbitmq-ports.ts";
 import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const node = useRabbitMQ();
 
@@ -146,7 +147,7 @@ describe("what an operator removes is made again:", () => {
     await using _owned = stack;
     await operator.channel.deleteExchange(namespace);
     clock.advance(routeCheckMs);
-    await vi.waitFor(() => expect(log.events).toContain("exchange is missing"), patience);
+    await vi.waitFor(() => expect(log.events).toContain("exchange.missing"), patience);
     await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     expect(session.notReadyReasons).toEqual([]);
     const next = pull(session).next();
@@ -166,6 +167,6 @@ describe("what an operator removes is made again:", () => {
     await operator.channel.deleteExchange(namespace);
     clock.advance(routeCheckMs);
     await vi.waitFor(() => expect(session.notReadyReasons).toEqual([]), patience);
-    expect(log.events).toContain("routes cannot be restored");
+    expect(log.events).toContain("routes.restore_failed");
   });
 });

@@ -80,13 +80,13 @@ test("a call whose worker is killed is answered by the next one", { tags: "full"
   const heard = await peer.listen(responseTopic(namespace, "agent", ">"));
   {
     await using former = new WorkerProcess({ ...environment, SAM_WORKER_ID: "former" });
-    await former.says("worker ready");
+    await former.says("worker.ready");
     const request = encodeRequest("call-1", "agent", { tool: "sleeps", args: { seconds: 1 } });
     const replyTo = responseTopic(namespace, "agent", "call-1");
     await peer.publish(invokeTopic(namespace, "sleeps"), Buffer.from(request).toString(), {
       replyTo,
     });
-    await former.says("invocation received");
+    await former.says("call.received");
   }
   await using _next = new WorkerProcess({ ...environment, SAM_WORKER_ID: "next" });
   const answer = await heard();
@@ -112,7 +112,7 @@ test(
     const url = urlOf("worker:a%20long%20password");
     const environment = { ...(await surround(node(), "ed_test")), AMQP_URL: url };
     await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     const broker = urlOf("agent:another%20password");
     await using client = await ToolClient.connect({ broker, namespace: "ed_test" });
     expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
@@ -154,7 +154,7 @@ test(
       WORKER_QUEUES: "default:2,taken:1",
       AMQP_CONSUMER_TIMEOUT_SECONDS: "180",
     });
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using client = await ToolClient.connect({ broker: node().url, namespace });
     expect(await client.invoke("sleeps", { seconds: 0 })).toBeDefined();
     expect(worker.output).toMatch(/default\/taken".*rabbitmqctl delete_queue/);
@@ -173,14 +173,14 @@ test(
     const tools = { sleeps, light: { ...sleeps, queue: "light" } };
     await writeFile(environment["MANIFEST_PATH"]!, manifestText(tools));
     await using worker = new WorkerProcess({ ...environment, WORKER_QUEUES: "default:1,light:1" });
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using client = await ToolClient.connect({ broker: node().url, namespace });
     const ended: string[] = [];
     const filling = [1, 2, 3].map(async () => {
       await client.invoke("sleeps", { seconds: 1 });
       ended.push("sleeps");
     });
-    await worker.says("invocation received");
+    await worker.says("call.received");
     await client.invoke("light", { seconds: 0 });
     ended.push("light");
     await Promise.all(filling);

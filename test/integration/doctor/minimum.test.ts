@@ -77,7 +77,7 @@ describe("a worker", () => {
       expect(output).toMatch(/sysctl -w user\.max_net_namespaces=/);
 
       await using worker = await start(prefix, "user-namespaces,seccomp");
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       await callSucceeds();
       // What is not asked for is told all the same.
       expect(worker.output).toMatch(/"check":"network-namespace","state":"missing"/);
@@ -90,7 +90,7 @@ describe("a worker", () => {
     async (context) => {
       const prefix = await hostWithout("a /proc of its own", context);
       await using worker = await start(prefix);
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       await callSucceeds();
       await using refused = await start(prefix, "proc,fresh-proc");
       expect(await refusal(refused)).toMatch(
@@ -105,7 +105,7 @@ describe("a worker", () => {
     async (context) => {
       const prefix = await hostWithout("sysctls", context);
       await using worker = await start(prefix);
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       await callSucceeds();
     },
   );
@@ -144,7 +144,7 @@ describe("a worker", () => {
         asOrdinaryUser,
         "user-namespaces,nested-namespaces,fresh-proc",
       );
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
     },
   );
 });
@@ -174,7 +174,7 @@ test(
     expect(await rig.call("well")).toMatchObject({ kind: "success" });
     await writeFile(order, "");
     expect(await rig.call("well")).toMatchObject({ kind: "error", code: "SANDBOX_FAILED" });
-    const logged = rig.logLines.filter((line) => line.includes("invocation failed"));
+    const logged = rig.logLines.filter((line) => line.includes("call.failed"));
     expect(logged.join("\n")).toMatch(/bwrap: Unknown option --no-such-option/);
     await rm(base, { recursive: true, force: true });
   },

@@ -12,11 +12,11 @@ import {
   callAll,
   defaultAddress,
   dice,
-  keptLog,
   never,
   openPlace,
   queueForEach,
 } from "./place.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 /** Waits until a queue has handed out so many calls that are not settled. */
 async function whenUnsettled({ server }: Place, address: string, count: number): Promise<void> {
@@ -190,6 +190,6 @@ test(
     expect([...counts]).toEqual([1]);
     expect(dead).not.toHaveBeenCalled();
     expect(lost).toBe(0);
-    expect(log.events.filter((event) => event !== "queue created")).toEqual([]);
+    expect(log.events.filter((event) => event !== "queue.created")).toEqual([]);
   },
 );

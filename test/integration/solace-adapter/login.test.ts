@@ -14,7 +14,8 @@ import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { patience } from "../../support/patience.ts";
 import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
 import { noTlsFiles, solaceBroker } from "../../support/solace-options.ts";
-import { keptLog, namespace, never, openPlace } from "./place.ts";
+import { namespace, never, openPlace } from "./place.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 function tcpResources(): readonly string[] {
   return process.getActiveResourcesInfo().filter((name) => name.startsWith("TCP"));
@@ -117,7 +118,7 @@ describe("a login", () => {
   ])("to %s is warned about when others can read it", { tags: "promise-B3" }, (host, isWarned) => {
     const log = keptLog();
     solaceBroker({ host, namespace, log });
-    const warning = expect.stringContaining("not encrypted") as string;
+    const warning = "broker.connection_unencrypted";
     expect(log.events).toEqual(isWarned ? [warning] : []);
   });
 });
@@ -241,10 +242,10 @@ describe("TLS", () => {
     valid = "second";
     server.dropAll();
     const refused = `refused the OAuth token in ${oauthTokenFile}`;
-    await vi.waitFor(() => expect(JSON.stringify(log.told)).toContain(refused), patience);
+    await vi.waitFor(() => expect(JSON.stringify(log.lines)).toContain(refused), patience);
     await rm(oauthTokenFile);
     const missing = `Cannot use ${oauthTokenFile} as OAuth token`;
-    await vi.waitFor(() => expect(JSON.stringify(log.told)).toContain(missing), patience);
+    await vi.waitFor(() => expect(JSON.stringify(log.lines)).toContain(missing), patience);
     await writeFile(oauthTokenFile, "second");
     await vi.waitFor(() => expect(session.connected).toBe(true), patience);
   });
@@ -337,7 +338,7 @@ describe("no password, token or passphrase", () => {
         }
       }
       expect(errors).toHaveLength(15);
-      const everything = inspect([errors, log.told], { depth: Infinity, showHidden: true });
+      const everything = inspect([errors, log.lines], { depth: Infinity, showHidden: true });
       expect(everything).toContain("Unauthorized");
       expect(everything).not.toContain(secret);
       expect(everything).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));

@@ -8,7 +8,8 @@ import { readConfig } from "../../../worker/config/config.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { patience } from "../../support/patience.ts";
-import { keptLog, namespace, never } from "./place.ts";
+import { namespace, never } from "./place.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 test("is connected to with nothing but its host, and again after an outage", async () => {
   await using server = await startSmfBroker();
@@ -21,7 +22,7 @@ test("is connected to with nothing but its host, and again after an outage", asy
   const broker = await openBroker(config, { namespace, workerId: "worker", log });
   await using session = await broker.connect(["echo"], never);
   server.dropAll();
-  await vi.waitFor(() => expect(log.events).toContain("broker connection lost"), patience);
+  await vi.waitFor(() => expect(log.events).toContain("broker.connection_lost"), patience);
   await vi.waitFor(() => expect(session.connected).toBe(true), patience);
   await using peer = await connectSolacePeer({ url: server.url });
   await peer.publish(`${namespace}/a2a/v1/sam_remote_tool/invoke/echo`, "1");
@@ -53,8 +54,8 @@ test.each([
   const publishing = session.publish({ topic: "answers/1", payload: Buffer.from("1") }, never);
   await vi.waitFor(() => expect(refused).toBeGreaterThan(20), patience);
   expect(session.connected).toBe(false);
-  expect(log.told).toContainEqual({
-    event: "broker not reached",
+  expect(log.lines).toContainEqual({
+    event: "broker.connect_failed",
     facts: expect.objectContaining({
       reason: expect.stringContaining(refusal.text) as string,
     }) as object,
@@ -76,5 +77,5 @@ test("that goes for good ends the session when the attempts are used up", async 
   await using session = await broker.connect(["echo"], never);
   await server.stop();
   expect(await session.closed).toMatchObject({ reason: "lost", cause: { name: "BrokerError" } });
-  expect(log.events.filter((event) => event === "broker not reached")).toHaveLength(1);
+  expect(log.events.filter((event) => event === "broker.connect_failed")).toHaveLength(1);
 });

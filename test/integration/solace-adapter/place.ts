@@ -91,30 +91,3 @@ export const hurriedClock: Clock = {
   ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 20), signal),
 };
-
-/** What a log was told. */
-export interface Told {
-  readonly event: string;
-  readonly facts: object;
-}
-
-/** A log that keeps what it was told. */
-export function keptLog(): {
-  /** In order. */
-  readonly told: readonly Told[];
-  /** The events of `told`, in order. */
-  readonly events: readonly string[];
-  info(facts: object, event: string): void;
-  warn(facts: object, event: string): void;
-} {
-  const told: Told[] = [];
-  const keep = (facts: object, event: string): void => void told.push({ event, facts });
-  return {
-    told,
-    get events() {
-      return told.map(({ event }) => event);
-    },
-    info: keep,
-    warn: keep,
-  };
-}

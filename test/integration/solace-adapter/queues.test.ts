@@ -8,15 +8,8 @@ import { maxMessageBytes } from "../../../worker/protocol/limits.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import {
-  addressOf,
-  defaultAddress,
-  keptLog,
-  namespace,
-  never,
-  openPlace,
-  queueForEach,
-} from "./place.ts";
+import { addressOf, defaultAddress, namespace, never, openPlace, queueForEach } from "./place.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 describe("the queue of a group", () => {
   test("is made as operators were told", async () => {
@@ -60,11 +53,10 @@ describe("the queue of a group", () => {
     } as const;
     place.server.createQueue(defaultAddress, properties, [topic]);
     await using _session = await place.broker.connect(["echo"], never);
-    expect(log.told).toEqual([
+    expect(log.lines).toEqual([
       {
-        event: "queue takes smaller messages than calls may be",
+        event: "queue.message_size_too_small",
         facts: {
-          event: "queue.message_size_too_small",
           queue: defaultAddress,
           maxMessageBytes: 10_000_000,
           needed: 12_000_000,
@@ -89,10 +81,7 @@ describe("the queue of a group", () => {
       queue === undefined ? undefined : refusals.permission;
     await using session = await place.broker.connect(["echo"], never);
     expect(provision).not.toHaveBeenCalled();
-    expect(log.events).toEqual([
-      "queue has another limit of deliveries than configured",
-      "broker refuses to subscribe the queue; calls arrive if it is subscribed already",
-    ]);
+    expect(log.events).toEqual(["queue.delivery_limit_differs", "queue.subscribe_refused"]);
     await place.call("echo", "1");
     const delivery = await pull(session).next();
     expect(textOf(delivery)).toBe("1");
@@ -146,9 +135,9 @@ describe("the queue of a group", () => {
       expect(textOf(await deliveries.next())).toBe(tool);
     }
     await session.serve("a", never);
-    const alone = /^broker refuses to (subscribe|unsubscribe) the queue/;
-    const told = log.told.filter(({ event }) => alone.test(event));
-    expect(told).toHaveLength(log.told.length);
+    const alone = /^queue\.(subscribe|unsubscribe)_refused$/;
+    const told = log.lines.filter(({ event }) => alone.test(event));
+    expect(told).toHaveLength(log.lines.length);
     // Once for each topic, and once for each queue.
     expect(told).toHaveLength(4);
   });
@@ -234,7 +223,7 @@ describe("a message", () => {
       place.peer.session.send(message);
     }
     expect(textOf(await pull(session).next())).toBe('"€ 年"');
-    expect(log.events).toContain("message rejected that is neither binary nor text");
+    expect(log.events).toContain("message.unsupported_type");
     await vi.waitFor(
       () => expect(place.server.queue(defaultAddress)?.settlements.rejected).toBe(1),
       patience,

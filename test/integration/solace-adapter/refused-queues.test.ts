@@ -9,24 +9,23 @@ import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import {
   type Place,
-  type Told,
   addressOf,
   hurriedClock as clock,
   defaultAddress,
-  keptLog,
   never,
   openPlace,
   queueForEach,
 } from "./place.ts";
+import { type KeptLine, keptLog } from "../../support/kept-log.ts";
 
-const refused = "queue cannot be consumed";
-const consumed = "queue is consumed again";
+const refused = "queue.consume_refused";
+const consumed = "queue.consume_resumed";
 
 /** A worker with the queues `bad` and `good`, for the tools of these names. */
 const badAndGood = queueForEach(["bad", "good"]);
 
 /** What was told of a queue, as often as it was refused. */
-function refusalsOf(told: readonly Told[], address: string): readonly Told[] {
+function refusalsOf(told: readonly KeptLine[], address: string): readonly KeptLine[] {
   return told.filter(
     ({ event, facts }) => event === refused && "queue" in facts && facts.queue === address,
   );
@@ -104,7 +103,7 @@ describe("a queue that cannot be consumed when the session opens", () => {
       await using session = await place.broker.connect(["bad", "good"], never);
       const deliveries = pull(session);
       await expectServed(place, deliveries, "good");
-      expect(refusalsOf(log.told, addressOf("bad"))[0]?.facts).toMatchObject({
+      expect(refusalsOf(log.lines, addressOf("bad"))[0]?.facts).toMatchObject({
         delayMs: expect.any(Number) as number,
         reason: expect.stringMatching(reason) as string,
       });
@@ -114,7 +113,7 @@ describe("a queue that cannot be consumed when the session opens", () => {
       // One that an administrator made is subscribed by the worker.
       await expectServed(place, deliveries, "bad");
       await expectServed(place, deliveries, "good");
-      expect(refusalsOf(log.told, addressOf("good"))).toEqual([]);
+      expect(refusalsOf(log.lines, addressOf("good"))).toEqual([]);
     },
   );
 
@@ -143,7 +142,7 @@ describe("a queue that cannot be consumed when the session opens", () => {
     await using place = await openPlace({ clock: slow, log, ...badAndGood });
     place.server.faults.bind = refuseBad(refusals.queueShutdown);
     await using session = await place.broker.connect(["bad", "good"], never);
-    expect(refusalsOf(log.told, addressOf("bad"))).toHaveLength(1);
+    expect(refusalsOf(log.lines, addressOf("bad"))).toHaveLength(1);
     expect(delays.at(-1)?.aborted).toBe(false);
     await session.pause();
     expect(delays.at(-1)?.aborted).toBe(true);
@@ -157,7 +156,7 @@ test("one tool that its queue has no room for keeps no other from being served",
     topic.endsWith("/bad") ? refusals.maxSubscriptions : undefined;
   await using session = await place.broker.connect(["bad", "good"], never);
   await expectServed(place, pull(session), "good");
-  expect(log.told.filter(({ event }) => event === "tool could not be routed")).toMatchObject([
+  expect(log.lines.filter(({ event }) => event === "tool.route_refused")).toMatchObject([
     { facts: { tool: "bad" } },
   ]);
 });
@@ -238,7 +237,7 @@ describe("a queue that goes down while the session is up", () => {
     const isUnknown = reason === refusals.unknownQueue;
     place.server.faults.bind = refuseBad(isUnknown ? refusals.queueShutdown : reason);
     place.server.unbindAll(addressOf("bad"), reason);
-    const told = (): readonly Told[] => refusalsOf(log.told, addressOf("bad"));
+    const told = (): readonly KeptLine[] => refusalsOf(log.lines, addressOf("bad"));
     await vi.waitFor(() => expect(told().length).toBeGreaterThanOrEqual(2), patience);
     expect(told()[0]?.facts).toMatchObject({
       reason: expect.stringMatching(
@@ -250,7 +249,7 @@ describe("a queue that goes down while the session is up", () => {
     await becomesConsumed(place, addressOf("bad"));
     await expectServed(place, deliveries, "bad");
     expect(isLost).toBe(false);
-    expect(refusalsOf(log.told, addressOf("good"))).toEqual([]);
+    expect(refusalsOf(log.lines, addressOf("good"))).toEqual([]);
   });
 
   test("is a reason not to be ready while there is no other, and answers go out meanwhile", async () => {
@@ -328,7 +327,7 @@ describe("a queue that goes down while the session is up", () => {
     // What the broker sent before this confirmation has arrived with it.
     await session.publish({ topic: "t", payload: Buffer.from("1") }, never);
     place.server.unbindAll(defaultAddress);
-    await vi.waitFor(() => expect(refusalsOf(log.told, defaultAddress)).toHaveLength(1), patience);
+    await vi.waitFor(() => expect(refusalsOf(log.lines, defaultAddress)).toHaveLength(1), patience);
     expect(begun.isLost).toBe(true);
     const again = [await deliveries.next(), await deliveries.next(), await deliveries.next()];
     expect(again.map(textOf)).toEqual(["0", "1", "2"]);
@@ -364,7 +363,7 @@ test("a flow that is used up goes on until the broker lets the worker bind anoth
   };
   place.server.faults.bind = () => refusals.maxClientsForQueue;
   await run();
-  expect(refusalsOf(log.told, defaultAddress).length).toBeGreaterThanOrEqual(1);
+  expect(refusalsOf(log.lines, defaultAddress).length).toBeGreaterThanOrEqual(1);
   place.server.faults.bind = undefined;
   await run();
   await vi.waitFor(() => expect(log.events).toContain(consumed), patience);
@@ -401,10 +400,6 @@ describe("a queue that does not count deliveries", () => {
       await delivery.settle(n < 2 ? "failed" : "accepted");
     }
     expect(counts).toEqual([1, 2, 2]);
-    const event = "queue.delivery_count_missing";
-    const all = log.told.map(({ facts }) => facts);
-    expect(all.filter((facts) => "event" in facts && facts.event === event)).toEqual([
-      { event, queue: defaultAddress },
-    ]);
+    expect(log.factsOf("queue.delivery_count_missing")).toEqual([{ queue: defaultAddress }]);
   });
 });

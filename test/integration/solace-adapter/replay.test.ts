@@ -5,7 +5,8 @@ import { expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { keptLog, namespace, never, openPlace, defaultAddress } from "./place.ts";
+import { namespace, never, openPlace, defaultAddress } from "./place.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 test("replayed calls that were sent before the replay count as delivered before, later ones do not", async () => {
   const log = keptLog();
@@ -21,7 +22,7 @@ test("replayed calls that were sent before the replay count as delivered before,
   await first.settle("accepted");
   await vi.waitFor(() => expect(place.server.queue(defaultAddress)?.depth).toBe(0), patience);
   place.server.replay(defaultAddress);
-  await vi.waitFor(() => expect(log.events).toContain("broker replays calls"), patience);
+  await vi.waitFor(() => expect(log.events).toContain("queue.replayed"), patience);
   await send("after", -1_000);
   for (const [text, redelivered] of [
     ["before", true],

@@ -8,16 +8,8 @@ import type { Delivery, Settlement } from "../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import {
-  type Place,
-  callAll,
-  dice,
-  keptLog,
-  namespace,
-  never,
-  openPlace,
-  defaultAddress,
-} from "./place.ts";
+import { type Place, callAll, dice, namespace, never, openPlace, defaultAddress } from "./place.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 /**
  * How every call ended, as the broker sees it: those that it gave out again are told by their last
@@ -68,7 +60,7 @@ describe("calls that end in any order and any way", () => {
     await vi.waitFor(() => expect(place.server.queue(defaultAddress)?.depth).toBe(0), patience);
     expect(ends).toMatchObject(expected);
     expect(isLost).toBe(false);
-    expect(log.events.filter((event) => event !== "queue created")).toEqual([]);
+    expect(log.events.filter((event) => event !== "queue.created")).toEqual([]);
     await session.pause();
     await pulling;
   });
@@ -132,8 +124,6 @@ test(
       patience,
     );
     expect(isLost).toBe(false);
-    expect(new Set(log.events)).toEqual(
-      new Set(["queue created", "message rejected that is neither binary nor text"]),
-    );
+    expect(new Set(log.events)).toEqual(new Set(["queue.created", "message.unsupported_type"]));
   },
 );

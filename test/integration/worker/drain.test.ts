@@ -132,7 +132,7 @@ describe("calls that were published just before SIGTERM", () => {
         DRAIN_TIMEOUT_SECONDS: `${drainTimeoutSeconds}`,
       }),
     );
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     const answers = await answersOf(worker, broker);
     expect(answers.get(responseTopic(namespace, "raw", "0"))).toHaveProperty(member);
     expect(await worker.exited).toEqual({ code: 0, signal: null });

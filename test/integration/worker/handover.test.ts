@@ -37,7 +37,7 @@ describe("a worker that drains", () => {
     const former = await startWorker(1);
     publish("repeatable", "running", "waiting");
     await runs.haveBegun("running");
-    await vi.waitFor(() => expect(former.said()).toContain("no slot is free"), patience);
+    await vi.waitFor(() => expect(former.said()).toContain("call.no_free_slot"), patience);
     await startWorker(4);
     const drained = former.worker.drain(longMs);
     await runs.haveBegun("running", "waiting");
@@ -54,7 +54,7 @@ describe("a worker that drains", () => {
       const former = await startWorker(1);
       publish("once_only", "running", "waiting");
       await runs.haveBegun("running");
-      await vi.waitFor(() => expect(former.said()).toContain("no slot is free"), patience);
+      await vi.waitFor(() => expect(former.said()).toContain("call.no_free_slot"), patience);
       const drained = former.worker.drain(longMs);
       await startWorker(1);
       await runs.haveBegun("running", "waiting");
@@ -96,7 +96,7 @@ describe("a worker that drains", () => {
       runs.finish("call");
       await answered("call");
       expect(answers.get("call")).toMatchObject([done]);
-      expect(former.said()).toMatch(/"started":true,"msg":"invocation cancelled"/);
+      expect(former.said()).toMatch(/"event":"call.cancelled".*"started":true/);
     },
   );
 
@@ -160,7 +160,7 @@ describe("a call that its worker gives up is run by another, and answered once, 
         const bytes = new Uint8Array(5_000_000);
         const input = { filename: "in.bin", version: 0, mimeType: "text/plain", bytes };
         workers.publishCall("repeatable", "call", { preloaded: new Map([["input", input]]) });
-        await saysOf(former, "staging inputs");
+        await saysOf(former, "call.staging_inputs");
       },
     ],
     [
@@ -169,7 +169,7 @@ describe("a call that its worker gives up is run by another, and answered once, 
         workers.publishCall("repeatable", "call", { args: { saved_bytes: 50_000_000 } });
         await runs.haveBegun("call");
         runs.finish();
-        await saysOf(former, "tool process ended");
+        await saysOf(former, "tool.ended");
       },
     ],
   ];

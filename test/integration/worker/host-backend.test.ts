@@ -135,7 +135,7 @@ describe("a tool whose profile asks for the backend host", () => {
   }
 
   function warnings(): number {
-    return rig.logLines.filter((line) => line.includes("tool runs without isolation")).length;
+    return rig.logLines.filter((line) => line.includes("tool.not_isolated")).length;
   }
 
   test("runs on the host, with its inputs, outputs and statuses as ever", async () => {
@@ -221,7 +221,7 @@ describe("a tool whose profile asks for the backend host", () => {
   });
 
   test("is told at the start, with who keeps what", () => {
-    const line = rig.logLines.find((candidate) => candidate.includes('"worker ready"'));
+    const line = rig.logLines.find((candidate) => candidate.includes('"worker.ready"'));
     expect(JSON.parse(line ?? "{}")).toMatchObject({
       sandboxes: {
         bubblewrap: { technology: expect.stringMatching(/^bubblewrap \d/) as unknown },
@@ -285,7 +285,7 @@ describe("a worker whose profiles ask for the backend host", () => {
   test("leaves no tool running when it is killed", { tags: "full" }, async () => {
     const { broker, environment } = await prepare(profiles, { SANDBOX_ALLOW_UNSAFE: "1" });
     await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     const { host, port } = broker;
     await using agent = await Agent.connect({ host, port, namespace }, signal);
     const seconds = uniqueSeconds();

@@ -53,7 +53,7 @@ async function busyWorker(pause: (session: BrokerSession) => Promise<void>) {
   const started = await workers.startWorker(1, pausedBy(workers.broker, handedOut, pause));
   workers.publish("repeatable", "running", "waiting");
   await workers.runs.haveBegun("running");
-  await vi.waitFor(() => expect(started.said()).toContain("no slot is free"), patience);
+  await vi.waitFor(() => expect(started.said()).toContain("call.no_free_slot"), patience);
   return { workers, handedOut, worker: started.worker };
 }
 
@@ -123,7 +123,7 @@ describe("on RabbitMQ, a worker that is stopped at once", () => {
       await agent.publish({ topic, payload, properties: { replyTo } }, never);
     }
     await runs.haveBegun("running");
-    await vi.waitFor(() => expect(said()).toContain("no slot is free"), patience);
+    await vi.waitFor(() => expect(said()).toContain("call.no_free_slot"), patience);
     await worker[Symbol.asyncDispose]();
     await using next = await broker.connect(["repeatable"], never);
     const deliveries = pull(next);

@@ -120,7 +120,7 @@ describe("a call that waits in line", () => {
     await using rig = await startRig({ tools, environment: { SANDBOX_MAX_CONCURRENT: "1" } });
     // It is stopped with the rig.
     rig.call("sleeps", { seconds: 600 }, { timeoutSeconds: 600 }).catch(() => undefined);
-    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("tool started"), patience);
+    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("tool.started"), patience);
     expect(await rig.call("well", {}, { timeoutSeconds: 1 })).toMatchObject({ kind: "timed-out" });
   });
 });

@@ -28,17 +28,11 @@ import {
   workerEnvironment,
 } from "../../support/rig.ts";
 import { WorkerProcess } from "../../support/worker-process.ts";
+import { loggedFacts } from "../../support/kept-log.ts";
 
 const MiB = 1024 * 1024;
 const profiles = [...builtInProfiles.values()];
 const signal = new AbortController().signal;
-
-/** What a rig's log says of an event. */
-function logged(rig: Rig, event: string): readonly Record<string, unknown>[] {
-  return rig.logLines
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ msg }) => msg === event);
-}
 
 describe("a Node tool", () => {
   let rig: Rig;
@@ -190,8 +184,11 @@ describe("a Node tool", () => {
     await result("echo");
     const kept = expect.stringMatching(/^(kernel|guard)$/) as unknown;
     const enforcement = expect.objectContaining({ memoryBytes: kept }) as unknown;
-    expect(logged(rig, "tool started")[0]).toMatchObject({ backend: "bubblewrap", enforcement });
-    expect(logged(rig, "worker ready")[0]).toMatchObject({
+    expect(loggedFacts(rig.logLines, "tool.started")[0]).toMatchObject({
+      backend: "bubblewrap",
+      enforcement,
+    });
+    expect(loggedFacts(rig.logLines, "worker.ready")[0]).toMatchObject({
       runners: [expect.stringMatching(/^Python 3\./), expect.stringMatching(/^Node 2[4-9]\./)],
       sandboxes: { bubblewrap: { enforcement } },
     });
@@ -250,7 +247,8 @@ describe("memory beyond the profile's", () => {
 });
 
 describe("code that was compiled ahead", () => {
-  const modules = (rig: Rig) => logged(rig, "module compiled ahead").map(({ module }) => module);
+  const modules = (rig: Rig) =>
+    loggedFacts(rig.logLines, "module.compiled").map(({ module }) => module);
 
   test("is there for later calls of its module, and made anew when its file changes", async () => {
     await using rig = await startRig({
@@ -283,7 +281,7 @@ describe("code that was compiled ahead", () => {
     await rig.worker.drain(5_000);
     await rig[Symbol.asyncDispose]();
     // Called off, and not given its time.
-    expect(logged(rig, "module could not be compiled ahead")).toEqual([
+    expect(loggedFacts(rig.logLines, "module.compile_failed")).toEqual([
       expect.objectContaining({
         module: "waits.js",
         err: expect.objectContaining({ message: "the worker is shutting down" }),
@@ -302,7 +300,9 @@ describe("which tools are served", () => {
       },
     });
     const reasons = () =>
-      new Map(logged(rig, "tool not served").map(({ tool, reason }) => [tool, reason]));
+      new Map(
+        loggedFacts(rig.logLines, "tool.not_served").map(({ tool, reason }) => [tool, reason]),
+      );
     expect([...reasons()]).toEqual([
       ["absent", "absent.js is not there"],
       ["outside", "outside.js is not there"],
@@ -335,7 +335,7 @@ describe("which tools are served", () => {
     });
     const [served, unserved] = missing === "python" ? ["echo", "well"] : ["well", "echo"];
     expect(await rig.call(served, { message: "here" })).toMatchObject({ kind: "success" });
-    expect(logged(rig, "tool not served")).toEqual([
+    expect(loggedFacts(rig.logLines, "tool.not_served")).toEqual([
       expect.objectContaining({
         tool: unserved,
         reason: `${variable} is /no/such/tools, which was not a directory when the worker started`,
@@ -401,7 +401,7 @@ test(
     const worker = owned.use(
       new WorkerProcess(environment, [], [...prefix, "--bounding-set=-all"]),
     );
-    await worker.says('"module":"hungry.ts","msg":"module compiled ahead"');
+    await worker.says('"event":"module.compiled","module":"hungry.ts"');
     const { host, port } = broker;
     const agent = owned.use(
       await Agent.connect({ host, port, namespace }, AbortSignal.timeout(30_000)),

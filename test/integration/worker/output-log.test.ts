@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Rig, nodeTool, startRig } from "../../support/rig.ts";
+import { loggedFacts } from "../../support/kept-log.ts";
 
 const files = {
   "talking.py": `
@@ -45,14 +46,9 @@ beforeAll(async () => {
 });
 afterAll(() => cold[Symbol.asyncDispose]());
 
-function logged({ logLines }: Rig, event: string): readonly Record<string, unknown>[] {
-  const entries = logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  return entries.filter(({ msg }) => msg === event);
-}
-
 async function expectLastWords(rig: Rig): Promise<void> {
   expect(await rig.call("dies")).toMatchObject({ kind: "error", code: "SANDBOX_FAILED" });
-  const said = logged(rig, "tool output").filter(({ tool }) => tool === "dies");
+  const said = loggedFacts(rig.logLines, "tool.output").filter(({ tool }) => tool === "dies");
   expect(said).toMatchObject([
     { level: "debug", stream: "stdout", text: "on its way" },
     { level: "debug", stream: "stdout", text: "its last words" },
@@ -72,13 +68,15 @@ test("the same holds for a tool that was loaded ahead of its call", { tags: "ful
 
 test("the log takes no more of a stream than a MiB, lines of any length, and empty ones", async () => {
   expect(await cold.call("floods")).toMatchObject({ kind: "success" });
-  const texts = logged(cold, "tool output").map(({ text }) => String(text).length);
+  const texts = loggedFacts(cold.logLines, "tool.output").map(({ text }) => String(text).length);
   const bytes = texts.reduce((sum, length) => sum + length, 0);
   expect(bytes).toBeGreaterThan(1024 * 1024);
   expect(bytes).toBeLessThan(2 * 1024 * 1024);
-  expect(logged(cold, "tool prints too much for the log")).toMatchObject([{ stream: "stdout" }]);
+  expect(loggedFacts(cold.logLines, "tool.output_limit_reached")).toMatchObject([
+    { stream: "stdout" },
+  ]);
   expect(await cold.call("says")).toMatchObject({ kind: "success" });
-  const said = logged(cold, "tool output").filter(({ tool }) => tool === "says");
+  const said = loggedFacts(cold.logLines, "tool.output").filter(({ tool }) => tool === "says");
   expect(said).toMatchObject([
     { stream: "stderr", text: "from node" },
     { stream: "stderr", text: "" },
@@ -87,8 +85,8 @@ test("the log takes no more of a stream than a MiB, lines of any length, and emp
 
 test("who asks whether a tool is served leaves no warning, and a call that cannot be read does", async () => {
   await cold.agent.whenServed("dies", AbortSignal.timeout(30_000));
-  expect(logged(cold, "tool probed")).toHaveLength(1);
-  expect(logged(cold, "invocation refused")).toEqual([]);
+  expect(loggedFacts(cold.logLines, "tool.probed")).toHaveLength(1);
+  expect(loggedFacts(cold.logLines, "call.refused")).toEqual([]);
   await cold.call("dies", {}, { userId: "" });
-  expect(logged(cold, "invocation refused")).toMatchObject([{ level: "warn" }]);
+  expect(loggedFacts(cold.logLines, "call.refused")).toMatchObject([{ level: "warn" }]);
 });

@@ -15,6 +15,7 @@ import {
   reachableDirectory,
   startRig,
 } from "../../support/rig.ts";
+import { loggedFacts } from "../../support/kept-log.ts";
 
 const MiB = 1024 * 1024;
 const standard = builtInProfiles.get("standard")!;
@@ -83,10 +84,8 @@ afterAll(async () => {
 
 /** Why a tool is not served, as the log has it. */
 function refusalOf(name: string): string | undefined {
-  return rig.logLines
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .find(({ msg, tool: refused }) => msg === "tool not served" && refused === name)?.["reason"] as
-    string | undefined;
+  const refusals = loggedFacts(rig.logLines, "tool.not_served");
+  return refusals.find(({ tool }) => tool === name)?.["reason"] as string | undefined;
 }
 
 describe("limits and network of a tool", () => {
@@ -171,7 +170,7 @@ describe("a mount of a tool", () => {
     await writeFile(rig.manifestPath, manifest.replace('"version": 1', '"version":  1'));
     await vi.waitFor(
       () => {
-        const last = rig.logLines.findLast((line) => line.includes("manifest loaded"));
+        const last = rig.logLines.findLast((line) => line.includes("manifest.loaded"));
         expect(last).toContain('"added":["missing"]');
       },
       { timeout: 15_000 },
@@ -207,7 +206,7 @@ test("a manifest with a mount in the sandbox's own place is refused with the pla
   await writeFile(rig.manifestPath, manifestText(tools));
   await vi.waitFor(
     () => {
-      const last = rig.logLines.findLast((line) => line.includes("manifest not usable"));
+      const last = rig.logLines.findLast((line) => line.includes("manifest.unusable"));
       expect(last).toContain("is, holds, or lies in a directory that the sandbox has of its own");
     },
     { timeout: 15_000 },

@@ -115,7 +115,7 @@ describe("a worker that is process 1", () => {
     { tags: ["full", "promise-R5"] },
     async () => {
       await using worker = new FirstProcess(environment);
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       await using agent = await connectAgent();
       for (const _round of [1, 2]) {
         const calls = [1, 2, 3].map(() => agent.call({ tool: "ignores_term", timeoutSeconds: 1 }));
@@ -128,24 +128,24 @@ describe("a worker that is process 1", () => {
 
   test("drains on SIGTERM and exits with 0", { tags: "full" }, async () => {
     await using worker = new FirstProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using agent = await connectAgent();
     const call = agent.call({ tool: "sleeps", args: { seconds: 1 } });
-    await worker.says("tool started");
+    await worker.says("tool.started");
     await worker.signal("SIGTERM");
     expect(await call).toMatchObject({ kind: "success" });
     expect((await worker.exited).code).toBe(0);
-    expect(worker.output).toContain('"drained"');
+    expect(worker.output).toContain('"worker.drained"');
   });
 
   test("stops at once on a second signal, with its number", { tags: "full" }, async () => {
     await using worker = new FirstProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using agent = await connectAgent();
     const call = agent.call({ tool: "sleeps", args: { seconds: 20 } });
-    await worker.says("tool started");
+    await worker.says("tool.started");
     await worker.signal("SIGTERM");
-    await worker.says("draining");
+    await worker.says("worker.draining");
     await worker.signal("SIGINT");
     expect((await worker.exited).code).toBe(130);
     expect(await call).toMatchObject({ kind: "error" });
@@ -165,7 +165,7 @@ describe("a worker that is process 1", () => {
 
   test("that is killed ends its container", { tags: "full" }, async () => {
     await using worker = new FirstProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     const [command] = await worker.children();
     process.kill(command!.pid, "SIGKILL");
     expect((await worker.exited).code).toBe(137);

@@ -31,7 +31,7 @@ describe("a worker", () => {
       const problem = await crippledHostProblem(asOrdinaryUser);
       context.skip(problem !== undefined, problem);
       await using worker = new WorkerProcess(surroundings.environment, [], asOrdinaryUser);
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       const status = await readFile(`/proc/${worker.child.pid}/status`, "utf8");
       if (isRoot) expect(status).toMatch(new RegExp(`^Uid:\\t${ordinaryUid}\\t`, "m"));
       for (const set of ["CapPrm", "CapEff", "CapAmb"])
@@ -44,7 +44,7 @@ describe("a worker", () => {
           toolResult: { self: { CapEff: none, NoNewPrivs: "1" } },
         });
       }
-      expect(worker.output).not.toContain("root is not needed");
+      expect(worker.output).not.toContain("worker.root_not_needed");
     },
   );
 
@@ -54,8 +54,10 @@ describe("a worker", () => {
     async (context) => {
       context.skip(!isRoot, "needs root");
       await using worker = new WorkerProcess({ ...surroundings.environment, SANDBOX_UID: "60011" });
-      await worker.says("worker ready");
-      const said = worker.output.split("\n").filter((line) => line.includes("root is not needed"));
+      await worker.says("worker.ready");
+      const said = worker.output
+        .split("\n")
+        .filter((line) => line.includes("worker.root_not_needed"));
       expect(said.map((line) => JSON.parse(line) as object)).toEqual([
         expect.objectContaining({
           level: "info",

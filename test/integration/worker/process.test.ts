@@ -117,7 +117,7 @@ describe("the worker process", () => {
       });
       const { code, output } = await exitOf(worker);
       expect(code).toBe(69);
-      expect(output.match(/"broker not reached"/g)).toHaveLength(1);
+      expect(output.match(/"broker.connect_failed"/g)).toHaveLength(1);
       expect(output).not.toContain('"stack":"BrokerError: Cannot');
       expect(output).not.toContain("s3cret");
     },
@@ -254,10 +254,10 @@ describe("the worker process", () => {
     { tags: "full" },
     async () => {
       await using worker = new WorkerProcess({ ...environment, SOLACE_PASSWORD: "hunter2" });
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       const line = worker.output
         .split("\n")
-        .find((candidate) => candidate.includes("worker ready"))!;
+        .find((candidate) => candidate.includes("worker.ready"))!;
       expect(JSON.parse(line)).toMatchObject({
         namespace,
         store: "filesystem",
@@ -294,12 +294,12 @@ describe("the worker process", () => {
 
   test("on SIGTERM finishes what runs, takes nothing new, answers, and exits 0", async () => {
     await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using agent = await connectAgent();
     const running = agent.call({ tool: "sleeps", args: { seconds: 1 }, timeoutSeconds: 20 });
-    await worker.says("invocation received");
+    await worker.says("call.received");
     worker.child.kill("SIGTERM");
-    await worker.says("draining");
+    await worker.says("worker.draining");
     expect(await running).toMatchObject({ kind: "success", toolResult: { slept: 1 } });
     expect(await worker.exited).toEqual({ code: 0, signal: null });
     expect(await readdir(join(base, "work"))).toEqual([]);
@@ -307,28 +307,28 @@ describe("the worker process", () => {
 
   test("at the drain deadline stops what runs and answers it", { tags: "full" }, async () => {
     await using worker = new WorkerProcess({ ...environment, DRAIN_TIMEOUT_SECONDS: "1" });
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using agent = await connectAgent();
     const running = agent.call({ tool: "ignores_term", timeoutSeconds: 60 });
     // The agent tries once more, as real agents do; that second call ends with the agent.
     running.catch(() => undefined);
-    await worker.says("tool started");
+    await worker.says("tool.started");
     worker.child.kill("SIGTERM");
     expect(await worker.exited).toEqual({ code: 0, signal: null });
-    expect(worker.output).toMatch(/"code":"SANDBOX_FAILED".*"msg":"invocation failed"/);
+    expect(worker.output).toMatch(/"event":"call.failed".*"code":"SANDBOX_FAILED"/);
   });
 
   test("a second signal stops at once, and still answers", { tags: "full" }, async () => {
     await using worker = new WorkerProcess(environment);
-    await worker.says("worker ready");
+    await worker.says("worker.ready");
     await using agent = await connectAgent();
     void agent.call({ tool: "ignores_term", timeoutSeconds: 60 }).catch(() => undefined);
-    await worker.says("tool started");
+    await worker.says("tool.started");
     worker.child.kill("SIGTERM");
-    await worker.says("draining");
+    await worker.says("worker.draining");
     worker.child.kill("SIGINT");
     expect((await worker.exited).code).toBe(130);
-    expect(worker.output).toMatch(/"code":"SANDBOX_FAILED".*"msg":"invocation failed"/);
+    expect(worker.output).toMatch(/"event":"call.failed".*"code":"SANDBOX_FAILED"/);
   });
 
   test(
@@ -336,7 +336,7 @@ describe("the worker process", () => {
     { tags: ["full", "promise-E6"] },
     async () => {
       await using worker = new WorkerProcess(environment);
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       await using agent = await connectAgent();
       const listening = Promise.withResolvers<number>();
       const onStatus = (text: string) => listening.resolve(Number(text));
@@ -364,7 +364,7 @@ describe("the worker process", () => {
       );
       const prefix = ["bash", "-c", 'exec 251</etc/hostname 9</etc/hostname; exec "$@"', "bash"];
       await using worker = new WorkerProcess(environment, [], prefix);
-      await worker.says("worker ready");
+      await worker.says("worker.ready");
       await using agent = await connectAgent();
       const result = await agent.call({ tool: "looks" });
       expect(

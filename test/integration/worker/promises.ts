@@ -85,7 +85,7 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       cable.unplug();
       workers.runs.finish("call");
       await workers.answered("call");
-      await vi.waitFor(() => expect(former.said()).toContain("answered by another"), patience);
+      await vi.waitFor(() => expect(former.said()).toContain("call.answered_elsewhere"), patience);
       cable.plugIn();
       expect(await next.drain(longMs)).toMatchObject(nothingLeft);
       await workers.publish("repeatable", "later");
@@ -105,7 +105,7 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       await workers.publish("repeatable", "call");
       await workers.runs.haveBegun("call");
       workers.runs.finish("call");
-      await vi.waitFor(() => expect(said()).toContain("call was delivered again"), patience);
+      await vi.waitFor(() => expect(said()).toContain("call.redelivered_"), patience);
       expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
       await workers.answered("call");
       for (const answer of workers.answers.get("call") ?? []) expect(answer).toMatchObject(done);
@@ -133,7 +133,7 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       const { place, workers } = await prepare(openPlace);
       const { said } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
       await workers.startWorkerOn(place.brokerAt(place.port), 1, { WORKER_GROUP: "other" });
-      await vi.waitFor(() => expect(said()).toContain("makes calls run twice"), patience);
+      await vi.waitFor(() => expect(said()).toContain("group.conflict"), patience);
       expect(said()).toContain(`group \\"other\\" has tools of this group`);
     });
   });

@@ -36,10 +36,7 @@ describe("when the connection is lost", () => {
         { replyTo },
         AbortSignal.timeout(30_000),
       );
-      await vi.waitFor(
-        () => expect(rig.logLines.join("\n")).toContain("invocation received"),
-        patience,
-      );
+      await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("call.received"), patience);
       rig.broker.dropConnections();
       await before[Symbol.asyncDispose]();
 

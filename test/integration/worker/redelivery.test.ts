@@ -58,7 +58,7 @@ describe("a call that is delivered again because the connection broke", () => {
     workers.publish(tool, "call");
     await workers.runs.haveBegun("call");
     workers.broker.dropSessions();
-    await says(started, "call was delivered again while it runs");
+    await says(started, "call.redelivered_while_running");
     // A drain waits for it, and settles it before the connection closes.
     const drained = started.worker.drain(longMs);
     workers.runs.finish("call");
@@ -101,9 +101,9 @@ test(
     const full = await workers.startWorker(2);
     workers.publish("repeatable", "first", "second", "waiting");
     await workers.runs.haveBegun("first", "second");
-    await says(full, "no slot is free");
+    await says(full, "call.no_free_slot");
     workers.broker.dropSessions();
-    const again = /call was delivered again while it runs/g;
+    const again = /call\.redelivered_while_running/g;
     await vi.waitFor(() => expect(full.said().match(again)).toHaveLength(3), patience);
     workers.publish("repeatable", "rest");
     await workers.startWorker(2);
@@ -187,7 +187,7 @@ describe("a call that goes on in its worker while its connection is lost", () =>
     workers.broker.dropSessions();
     await gate.promise;
     workers.runs.finish("call");
-    await says(other, "call was answered by another worker");
+    await says(other, "call.answered_elsewhere");
     await workers.answered("call");
     expect(workers.answers.get("call")).toMatchObject([done]);
     expect(workers.runs.begun).toEqual(["call"]);
@@ -278,7 +278,7 @@ describe("a worker", () => {
       const busy = await workers.startWorker(1);
       workers.publish("repeatable", "running", "next", "other 1", "other 2");
       await workers.runs.haveBegun("running");
-      await says(busy, "no slot is free");
+      await says(busy, "call.no_free_slot");
       await workers.startWorker(2);
       await workers.runs.haveBegun("running", "other 1", "other 2");
       workers.runs.finish("other 1", "other 2");

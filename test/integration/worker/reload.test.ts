@@ -36,10 +36,7 @@ describe("the manifest is followed while the worker runs", () => {
   test("a running call keeps the entry it resolved", { tags: "full" }, async () => {
     await using rig = await startRig({ tools: { sleeps } });
     const running = rig.call("sleeps", { seconds: 3 });
-    await vi.waitFor(
-      () => expect(rig.logLines.join("\n")).toContain("invocation received"),
-      patience,
-    );
+    await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("call.received"), patience);
     await replace(rig, manifestText({ other: well }));
     await vi.waitFor(
       () => expect(topicsOf(rig)).toContain(invokeTopic(namespace, "other")),
@@ -60,7 +57,7 @@ describe("the manifest is followed while the worker runs", () => {
         await using rig = await startRig({ tools: { well } });
         await writeFile(rig.manifestPath, text);
         await vi.waitFor(
-          () => expect(rig.logLines.join("\n")).toContain("last good one kept"),
+          () => expect(rig.logLines.join("\n")).toContain("manifest.unusable"),
           patience,
         );
         expect(await rig.call("well")).toMatchObject({ kind: "success" });
@@ -77,7 +74,7 @@ describe("the manifest is followed while the worker runs", () => {
     await using rig = await startRig({ tools: { well } });
     await rm(rig.manifestPath);
     await vi.waitFor(
-      () => expect(rig.logLines.join("\n")).toContain("last good one kept"),
+      () => expect(rig.logLines.join("\n")).toContain("manifest.unusable"),
       patience,
     );
     expect(await rig.call("well")).toMatchObject({ kind: "success" });

@@ -11,8 +11,9 @@ import {
   reopen,
 } from "../../../worker/broker/group-session.ts";
 import { patience } from "../../support/patience.ts";
-import { keptLog } from "../../support/rabbitmq-options.ts";
+
 import { HandClock } from "./hand-clock.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const never = new AbortController().signal;
 const refused = new BrokerError("not now", { transient: true });
@@ -31,13 +32,13 @@ test("a queue is tried again after growing delays until it is consumed, whatever
     await vi.waitFor(() => expect(results).toHaveLength(left), patience);
   }
   await reopening;
-  const reasons = log.factsOf("queue cannot be consumed");
+  const reasons = log.factsOf("queue.consume_refused");
   expect(reasons).toMatchObject([
     { queue: "q", reason: "gone" },
     { reason: "not now" },
     { reason: "never" },
   ]);
-  expect(log.events.at(-1)).toBe("queue is consumed again");
+  expect(log.events.at(-1)).toBe("queue.consume_resumed");
   expect(clock.slept[0]).toBeLessThanOrEqual(500);
 });
 
@@ -49,7 +50,7 @@ test("an end of the session ends the attempts", async () => {
   ending.abort();
   await reopening;
   expect(open).not.toHaveBeenCalled();
-  expect(log.events).toEqual(["queue cannot be consumed"]);
+  expect(log.events).toEqual(["queue.consume_refused"]);
 });
 
 /** A consumer that the broker refuses, or not. */

@@ -9,6 +9,7 @@ import { type ReconnectingBroker, reconnecting } from "../../../worker/broker/re
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "./hand-clock.ts";
+import { eventOf } from "../../support/kept-log.ts";
 import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;
@@ -40,9 +41,9 @@ function setUp(options: { maxAttempts?: number } = {}): {
       random: () => 1 - Number.EPSILON,
       clock,
       log: {
-        info: (_, event) => events.push(event),
-        warn: (facts, event) => {
-          events.push(event);
+        info: (facts) => void events.push(eventOf(facts)),
+        warn: (facts) => {
+          events.push(eventOf(facts));
           told.push(facts);
         },
       },
@@ -88,16 +89,16 @@ describe("reconnecting", () => {
     const connecting = broker.connect([], never);
     await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
     fail(undefined);
-    await passUntil(clock, () => events.includes("broker connected"));
+    await passUntil(clock, () => events.includes("broker.connected"));
     await using session = await connecting;
     drop();
     await vi.waitFor(() => expect(session.connected).toBe(false), patience);
     await passUntil(clock, () => session.connected);
     expect(events).toEqual([
-      "broker not reached",
-      "broker connected",
-      "broker connection lost",
-      "broker connected",
+      "broker.connect_failed",
+      "broker.connected",
+      "broker.connection_lost",
+      "broker.connected",
     ]);
   });
 

@@ -5,8 +5,9 @@ import { describe, expect, test, vi } from "vitest";
 import { BrokerError, type ToolPlacement } from "../../../worker/broker/broker.ts";
 import { Routes, type RoutesParts, routeCheckMs } from "../../../worker/broker/routes.ts";
 import { patience } from "../../support/patience.ts";
-import { keptLog } from "../../support/rabbitmq-options.ts";
+
 import { HandClock } from "./hand-clock.ts";
+import { keptLog } from "../../support/kept-log.ts";
 
 const never = new AbortController().signal;
 const refusal = (tool: string): BrokerError =>
@@ -126,7 +127,7 @@ describe("a tool that other workers serve", () => {
     refused.add("moved");
     await routes.routeAll("heavy", never);
     expect(commands).toEqual(["route moved theirs"]);
-    expect(log.events).toEqual(["tool could not be routed"]);
+    expect(log.events).toEqual(["tool.route_refused"]);
     refused.clear();
     const done = (): boolean => commands.includes("unroute moved heavy");
     expect(await check(done)).toEqual(["restore", ...fromBoth]);
@@ -162,7 +163,7 @@ describe("all tools of a queue", () => {
     await routes.routeAll("default", never);
     const expected = ["route fine default", "route bad default", "unroute fine heavy"];
     expect(commands).toEqual(expected);
-    expect(log.factsOf("tool could not be routed")).toMatchObject([{ tool: "bad" }]);
+    expect(log.factsOf("tool.route_refused")).toMatchObject([{ tool: "bad" }]);
     expect(routes.areMissing).toBe(false);
   });
 
@@ -204,11 +205,11 @@ describe("the check", () => {
     const { routes, refused, log, check } = setUp();
     await routes.add("echo", never);
     refused.add("echo");
-    await check(() => log.events.includes("routes cannot be restored"));
+    await check(() => log.events.includes("routes.restore_failed"));
     expect(routes.areMissing).toBe(true);
     refused.clear();
     await check(() => !routes.areMissing);
-    expect(log.events.at(-1)).toBe("routes are restored");
+    expect(log.events.at(-1)).toBe("routes.restored");
   });
 
   test("tries routes that failed alone where a broker keeps the others", async () => {

@@ -66,7 +66,7 @@ describe("the call of an answer is settled", () => {
       level: "warn",
       topic,
       unroutable: 1,
-      msg: "answer had no receiver",
+      event: "answer.unroutable",
     });
   });
 
@@ -80,7 +80,7 @@ describe("the call of an answer is settled", () => {
     const { published, sent, logged } = await publish([error]);
     expect(published).toEqual({ settlement: "failed", response });
     expect(sent).toHaveLength(1);
-    expect(logged).toContain("answer could not be published");
+    expect(logged).toContain("answer.publish_failed");
   });
 
   test("as accepted when a short error is taken in the place of what never is", async () => {

@@ -306,7 +306,7 @@ describe("outputs of which one cannot be saved", () => {
     expect(await store.versions(scope, "b.txt", never)).toEqual([]);
     expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([
       {
-        msg: "outputs of a failed call stay in the store",
+        event: "outputs.not_deleted",
         count: 1,
         versions: ['"a.txt" version 0'],
         err: { message: "the disk is on fire" },
@@ -323,6 +323,6 @@ describe("outputs of which one cannot be saved", () => {
       collect(noNotes, { store: { ...failing(store), deleteVersion }, clock }),
     ).rejects.toThrow(refused("the store is full"));
     expect(waits).toEqual([5_000]);
-    expect(logged[0]).toContain("outputs of a failed call stay in the store");
+    expect(logged[0]).toContain("outputs.not_deleted");
   });
 });

@@ -183,7 +183,7 @@ describe("a call that the worker gives up goes back to the broker, unanswered,",
     const { told, settlement, logged } = await handle({ outcome });
     expect(told).toEqual(["failed"]);
     expect(settlement).toBe("failed");
-    expect(logged).toContain("invocation cancelled");
+    expect(logged).toContain("call.cancelled");
   });
 });
 
@@ -302,7 +302,7 @@ describe("a delivery is settled", () => {
       publish: () => Promise.reject(new Error("the broker is gone")),
     });
     expect(told).toEqual(["failed"]);
-    expect(logged).toContain("answer could not be published");
+    expect(logged).toContain("answer.publish_failed");
   });
 
   test("as accepted when its answer reached nobody", async () => {
@@ -328,7 +328,7 @@ describe("a delivery is settled", () => {
       settle: () => Promise.reject(new Error("the channel is closed")),
     });
     expect(told).toHaveLength(2);
-    expect(logged).toMatch(/"outcome":"accepted".*"msg":"delivery could not be settled"/);
+    expect(logged).toMatch(/"event":"delivery.settle_failed".*"outcome":"accepted"/);
     expect(logged).toContain("the channel is closed");
   });
 });
@@ -348,7 +348,7 @@ describe("a call that is delivered again", () => {
     expect(answerOf(told[0])).toHaveProperty("result");
     expect(told.slice(1)).toEqual(["first accepted", "second accepted"]);
     expect(runs).toHaveLength(1);
-    expect(logged()).toContain("call was delivered again while it runs");
+    expect(logged()).toContain("call.redelivered_while_running");
   });
 
   test("through another subscription, which is no redelivery, runs once as well", async () => {
@@ -381,7 +381,7 @@ describe("a call that is delivered again", () => {
     expect(await deliver(again)).toBe("accepted");
     expect(told).toEqual([expect.stringContaining("result"), "accepted", "accepted"]);
     expect(runs).toHaveLength(1);
-    expect(logged()).toContain("call was delivered again after its answer");
+    expect(logged()).toContain("call.redelivered_after_answer");
   });
 
   test.each([
@@ -581,7 +581,7 @@ describe("a call that another worker answered", () => {
     const { told, runs, logged } = await handle({ claims: other }, again);
     expect(told).toEqual(["accepted"]);
     expect(runs).toEqual([]);
-    expect(logged).toContain("call was answered by another worker");
+    expect(logged).toContain("call.answered_elsewhere");
   });
 
   test("gets that answer when its sender sent it again", async () => {
@@ -617,7 +617,7 @@ describe("a call that another worker answered", () => {
     const { told, runs, logged } = await handle({ claims: other, maxDeliveries: 6 }, nearlyLost);
     expect(told).toEqual([`${replyTo} {"kept":true}`, "accepted"]);
     expect(runs).toEqual([]);
-    expect(logged).toContain("call gets the answer that another worker kept");
+    expect(logged).toContain("call.kept_answer_sent");
     expect(await answered()).toHaveLength(1);
   });
 

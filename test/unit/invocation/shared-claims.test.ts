@@ -425,7 +425,7 @@ describe("the answer of a worker that lost the broker", () => {
     await running.begin(repeatable, never);
     await rename(base, `${base}-away`);
     await running.isAnswered(reply);
-    expect(logged.join("")).toContain("mark of a call could not be kept");
+    expect(logged.join("")).toContain("mark.write_failed");
     await rename(`${base}-away`, base);
     clock.advance(touchMs);
     await running.refresh(clock.monotonicMs());
@@ -489,7 +489,7 @@ describe("without its store", () => {
     const history = claim.history(never, false);
     await passUntil(history);
     expect(await history).toEqual({ kind: "open", runs: 0, mayHaveStarted: true });
-    expect(logged.join("")).toContain("marks of a call could not be read");
+    expect(logged.join("")).toContain("mark.read_failed");
     const begun = claim.begin(once, never);
     await passUntil(begun);
     await expect(begun).rejects.toThrow(StoreError);
@@ -502,6 +502,6 @@ describe("without its store", () => {
     await claim.begin(once, never);
     await rm(base, { recursive: true });
     await claim.answered(reply);
-    expect(logged.join("")).toContain("mark of a call could not be kept");
+    expect(logged.join("")).toContain("mark.write_failed");
   });
 });

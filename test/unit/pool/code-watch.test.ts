@@ -11,6 +11,7 @@ import type { CodeSource } from "../../../worker/runners/runner.ts";
 import { CodeWatch, pollMs, settleMs } from "../../../worker/pool/code/code-watch.ts";
 import type { Clock } from "../../../worker/support/clock.ts";
 import { patience } from "../../support/patience.ts";
+import { eventOf } from "../../support/kept-log.ts";
 
 let dir: string;
 beforeEach(async () => {
@@ -81,7 +82,7 @@ class SteppedClock implements Clock {
 interface Line {
   readonly level: string;
   readonly facts: object;
-  readonly text: string;
+  readonly event: string;
 }
 
 /** A follower of Python code, asked for the first time, and what it has logged. */
@@ -97,8 +98,8 @@ async function follow(
   // Code is as old as the clock says: an hour, or about to be written.
   const clock = new SteppedClock(() => Date.now() + (isOld ? 3_600_000 : -3_600_000));
   const lines: Line[] = [];
-  const line = (level: string) => (facts: object, text?: string) =>
-    void lines.push({ level, facts, text: text ?? "" });
+  const line = (level: string) => (facts: object) =>
+    void lines.push({ level, facts, event: eventOf(facts) });
   const log = { debug: line("debug"), warn: line("warn") };
   const runners = new Map<Runtime, { sources: readonly CodeSource[] }>([["python", { sources }]]);
   const watch = new CodeWatch({
@@ -111,7 +112,7 @@ async function follow(
   onTestFinished(() => watch[Symbol.asyncDispose]());
   expect(watch.versionOf("python")).toBe(0);
   await clock.asleep();
-  const isFirstLook = ({ text }: Line): boolean => text === "tool code is followed";
+  const isFirstLook = ({ event }: Line): boolean => event === "code.followed";
   const [followed] = lines.splice(lines.findIndex(isFirstLook), 1);
   expect(followed).toMatchObject({ level: "debug", facts: { runtime: "python" } });
   return { watch, clock, lines, followed };
@@ -190,7 +191,7 @@ describe("code that is followed", () => {
       [false, false, false, true].map((isSettled, index) => ({
         level: "debug",
         facts: { event: "code.changed", runtime: "python", version: index + 1, isSettled },
-        text: "tool code changed",
+        event: "code.changed",
       })),
     );
   });
@@ -272,7 +273,7 @@ describe("code that cannot be looked at", () => {
     const warning = {
       level: "warn",
       facts: { event: "code.unreadable", runtime: "python", path: tools, code: "ENOENT" },
-      text: "tool code not readable",
+      event: "code.unreadable",
     };
     expect(warnings()).toEqual([warning]);
     await rename(`${tools}.away`, tools);

@@ -10,7 +10,7 @@ import { run, setUp } from "./set-up.ts";
 
 const entry = tool("a");
 const warm = { min: 2, max: 4 };
-const notice = "tool code changed; calls that start now run the new code";
+const notice = "code.in_force";
 
 /** Starts with sandboxes that wait. */
 async function waiting(profile?: "pool") {
@@ -49,7 +49,7 @@ describe("when the code has changed", () => {
       { idle: 0, hasTemplate: false },
       { idle: 2, hasTemplate: true },
     ]);
-    expect(scene.lines.filter(({ msg }) => msg === "idle sandboxes retired")).toMatchObject([
+    expect(scene.lines.filter(({ event }) => event === "sandbox.retired")).toMatchObject([
       { tool: "a", count: 2, reason: "tool code changed" },
     ]);
   });
@@ -123,10 +123,10 @@ describe("when the code has changed", () => {
     const before = await scene.acquire(entry);
     scene.change();
     await scene.pass(noticeAfterMs);
-    expect(scene.messages()).not.toContain(notice);
+    expect(scene.events()).not.toContain(notice);
     expect(await run(before)).toBe("first");
     await scene.rest();
-    expect(scene.lines.find(({ msg }) => msg === notice)).toMatchObject({
+    expect(scene.lines.find(({ event }) => event === notice)).toMatchObject({
       level: "info",
       runtime: "python",
     });
@@ -140,7 +140,7 @@ describe("when the code has changed", () => {
     await scene.pass(noticeAfterMs / 2);
     scene.change();
     await scene.pass(noticeAfterMs * 2, 50);
-    expect(scene.messages().filter((message) => message === notice)).toHaveLength(1);
+    expect(scene.events().filter((event) => event === notice)).toHaveLength(1);
   });
 
   test("a call that never begins does not keep the log from saying so", async () => {
@@ -151,7 +151,7 @@ describe("when the code has changed", () => {
       scene.change();
     }
     await scene.pass(noticeAfterMs);
-    expect(scene.messages()).toContain(notice);
+    expect(scene.events()).toContain(notice);
   });
 });
 

@@ -24,7 +24,7 @@ describe("a tool that is unfit", () => {
     const scene = await tried(({ technology }) => technology.unfit.add("template"));
     await using _ = scene.starts;
     expect(await scene.call(entry)).toMatchObject({ startMode: "pool" });
-    expect(scene.lines.find(({ msg }) => msg.includes("unfit"))).toMatchObject({
+    expect(scene.lines.find(({ event }) => event === "warm_start.unfit")).toMatchObject({
       tool: "a",
       startMode: "template",
       next: "pool",
@@ -41,7 +41,7 @@ describe("a tool that is unfit", () => {
     expect(await scene.call(entry)).toMatchObject({ startMode: "cold" });
     await scene.rest();
     expect(scene.technology.begun).toMatchObject({ template: 1, pool: 1 });
-    expect(scene.messages()).not.toContain("warm start failed");
+    expect(scene.events()).not.toContain("warm_start.failed");
   });
 
   test("is tried again when its code has changed", async () => {
@@ -62,7 +62,7 @@ describe("a tool that is unfit", () => {
     scene.starts.follow([tool("a", { warm: { min: 2, max: 2 } })]);
     await scene.pass(10);
     expect(scene.technology.begun.pool).toBe(2);
-    expect(scene.messages().filter((message) => message.includes("unfit"))).toHaveLength(1);
+    expect(scene.events().filter((event) => event === "warm_start.unfit")).toHaveLength(1);
   });
 
   test("for the one way that its operator wants has no other", async () => {
@@ -87,7 +87,7 @@ describe("a tool that cannot be made ready now", () => {
     const scene = await tried(failing);
     await using _ = scene.starts;
     expect(await scene.call(entry)).toMatchObject({ startMode: "cold" });
-    expect(scene.lines.find(({ msg }) => msg === "warm start failed")).toMatchObject({
+    expect(scene.lines.find(({ event }) => event === "warm_start.failed")).toMatchObject({
       level: "warn",
       tool: "a",
       startMode: "template",
@@ -104,7 +104,7 @@ describe("a tool that cannot be made ready now", () => {
     scene.starts.follow([tool("a", { warm: { min: 2, max: 2 } })]);
     await scene.pass(10);
     expect(scene.technology.begun.pool).toBe(2);
-    expect(scene.messages().filter((message) => message === "warm start failed")).toHaveLength(1);
+    expect(scene.events().filter((event) => event === "warm_start.failed")).toHaveLength(1);
   });
 
   test("is tried again after pauses that grow, up to the longest", async () => {
@@ -143,7 +143,7 @@ describe("a template that ends", () => {
     expect(scene.pool()).toMatchObject({ idle: 0, hasTemplate: false });
     expect(scene.technology.open.size).toBe(0);
     expect(await scene.call(entry)).toMatchObject({ startMode: "cold" });
-    expect(scene.lines.find(({ msg }) => msg === "warm start failed")).toMatchObject({
+    expect(scene.lines.find(({ event }) => event === "warm_start.failed")).toMatchObject({
       err: { message: "an idle sandbox ended, or its template" },
     });
     expect(scene.technology.begun.template).toBe(1);

@@ -57,8 +57,11 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
   const clock = new HandClock();
   const technology = new MemoryTechnology(clock);
   const versions = new HandVersions();
-  const lines: { readonly level: string; readonly msg: string; readonly [key: string]: unknown }[] =
-    [];
+  const lines: {
+    readonly level: string;
+    readonly event: string;
+    readonly [key: string]: unknown;
+  }[] = [];
   const log = createLogger(
     "debug",
     new Writable({
@@ -107,7 +110,7 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
     lines,
     rest,
     acquire,
-    messages: () => lines.map(({ msg }) => msg),
+    events: () => lines.map(({ event }) => event),
     /** Lets time pass, bit by bit. */
     pass: async (ms: number, stepMs = ms): Promise<void> => {
       await rest();

@@ -106,7 +106,7 @@ describe("a call", () => {
     const calls = Promise.all([scene.call(entry), scene.call(entry)]);
     await scene.pass(forkTimeoutMs);
     expect(await calls).toMatchObject([{ startMode: "template" }, { startMode: "cold" }]);
-    expect(scene.messages()).toContain("warm start failed");
+    expect(scene.events()).toContain("warm_start.failed");
     await scene.rest();
     expect(scene.technology.count("template")).toBe(0);
   });
@@ -193,7 +193,7 @@ describe("waiting sandboxes", () => {
     expect(scene.technology.count("parked")).toBe(1);
     await scene.pass(5_000);
     expect(scene.technology.open.size).toBe(0);
-    expect(scene.messages()).toContain("idle sandboxes disposed");
+    expect(scene.events()).toContain("sandbox.idle_disposed");
     expect(scene.clock.sleeping).toBe(0);
   });
 

@@ -126,7 +126,7 @@ describe("a module's cache", () => {
     files = { "2": "new" };
     await writeFile(join(toolsDir, "a.js"), "another one");
     expect(await find("a.js")).toBe(former);
-    await ended("module compiled ahead", 2);
+    await ended("module.compiled", 2);
     const present = await made("a.js");
     expect(await readdir(present, { recursive: true })).toEqual([version, join(version, "2")]);
     expect(await readdir(scratchDir)).toEqual([basename(present)]);
@@ -139,7 +139,7 @@ describe("a module's cache", () => {
     const leases = [await caches.lease("a.js"), await caches.lease("a.js")];
     await writeFile(join(toolsDir, "a.js"), "another one");
     await caches.want("a.js");
-    await ended("module compiled ahead", 2);
+    await ended("module.compiled", 2);
     const present = await made("a.js");
     expect(present).not.toBe(former);
     for (const lease of leases) {

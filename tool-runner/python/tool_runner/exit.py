@@ -66,6 +66,15 @@ def leave(status: int, before_exit: object = None) -> None:
     os._exit(status)
 
 
+def warm_up() -> None:
+    """Runs the steps of `leave` that only look and flush."""
+    try:
+        _writes_files()
+        _flush_libraries()
+    except Exception:
+        pass  # At such an end the interpreter is finalized.
+
+
 def _flush_output() -> None:
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:

@@ -5,11 +5,12 @@ import sys
 
 from .errors import describe
 from .json_codec import encode
-from .runner import answer, fail, prepare, take
+from .runner import answer, fail, prepare, take, warm_up
 
 # Characters. With them a line has at most 4,096 bytes.
 _REASON_MAX_CHARACTERS = 500
 _CALL = b"call\n"
+_WARM_UPS = 20  # After so many runs the interpreter has specialized the code (PEP 659).
 _CO_ASYNC = 0x80 | 0x200  # Flags of code objects: CO_COROUTINE, CO_ASYNC_GENERATOR.
 
 
@@ -48,6 +49,11 @@ def load(module: str, channel: int) -> "int | None":
     if os.getpid() != runner_pid:
         return 0
     _load_what_calls_need(module)
+    try:
+        for _ in range(_WARM_UPS):
+            warm_up()
+    except Exception as error:
+        refuse(channel, f"the runner cannot work after its import: {describe(error)}")
     return None
 
 

@@ -9,6 +9,7 @@ from secure_tool_runtime import ToolContext
 from . import exit
 from .binding import bind
 from .errors import Failure, describe, failure_of, print_traceback
+from .json_codec import decode, encode
 from .protocol import Call, error_document, result_document, take_call, write_result
 
 _FAILED = 1
@@ -95,6 +96,24 @@ def answer(call: Call, before_exit: object = None) -> int:
         status = fail(f"result.json cannot be written: {error.strerror}")
     exit.leave(status, before_exit)
     return status
+
+
+def warm_up() -> None:
+    """Runs the steps of a call of nothing, but for its files, while the runner is idle.
+
+    A child of a template copies each page that it writes to for the first time. With the pages
+    copied ahead, the result of its call is there after 1.0 in place of 1.7 ms.
+    """
+    members = {"module": __name__, "function": "_nothing", "args": {"text": ""}, "output_dir": "-"}
+    call = Call(decode(encode({**members, "result_file": "-"})))
+    context = _context_of(call)
+    result = _as_object(_run_tool(call, context), context)
+    result_document(result, context.described_outputs(), call.max_result_bytes)
+    exit.warm_up()
+
+
+def _nothing(text: str) -> dict:
+    return {"text": text}
 
 
 def _context_of(call: Call) -> ToolContext:

@@ -14,6 +14,7 @@ from .descriptors import close_all_but
 from .isolation import TEMPLATE_DIRECTORY, Isolation
 from ..errors import describe
 from ..parked import report, serve
+from ..runner import warm_up
 
 # Purposes of a child's connections: the runner's descriptors, but for that of its first process.
 _ROLES = ("report", "wake", "out", "err")
@@ -97,6 +98,7 @@ class Children:
             os.dup2(source, target)
         close_all_but({0, 1, 2, wake})
         self._isolation.limit()
+        warm_up()
         try:
             return serve(wake, self._args_file, _report_done)
         finally:
