@@ -59,6 +59,7 @@ async function hasMemory(): Promise<boolean> {
 
 /**
  * The environment of a worker that serves these tools, with directories of its own below `base`.
+ * The artifact store is that of all: workers of a group share it.
  */
 export async function environmentOf(
   base: string,
@@ -81,7 +82,7 @@ export async function environmentOf(
     SANDBOX_MAX_CONCURRENT: String(inFlight),
     WARM_MAX_MEMORY_MB: String(maxWarmMb),
     ARTIFACT_SERVICE_TYPE: "filesystem",
-    ARTIFACT_BASE_PATH: join(own, "artifacts"),
+    ARTIFACT_BASE_PATH: join(base, "artifacts"),
     HEALTH_PORT: "0",
     LOG_LEVEL: "warn",
   };

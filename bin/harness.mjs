@@ -4,4 +4,4 @@
  */
 import { launch } from "./launch.mjs";
 
-launch("harness/cli", true);
+launch("harness/cli");

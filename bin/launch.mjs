@@ -36,13 +36,13 @@ const packageDirectory = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
  * Runs `entry`, a path without its extension such as "worker/main", in this process or under a
- * newer Node. Who types commands waits for each: `keepsCompiled` has Node keep what it compiles in
- * the user's cache directory.
+ * newer Node. Node keeps compiled code in the user's cache directory, if that is writable: it
+ * compiles for up to half of a program's start.
  */
-export function launch(entry, keepsCompiled) {
+export function launch(entry) {
   if (majorOf(process.versions.node) >= oldestMajor) {
     endWithLauncher();
-    if (keepsCompiled) module.enableCompileCache(compileCache());
+    module.enableCompileCache(compileCache());
     import(pathToFileURL(findEntry(entry)).href);
     return;
   }
@@ -54,7 +54,7 @@ export function launch(entry, keepsCompiled) {
   runUnder(node);
 }
 
-/** Nobody else may write there: Node runs what it finds. */
+/** A directory of the user alone: Node runs the code in it. */
 function compileCache() {
   const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   return join(caches, "secure-tool-runtime", "compiled");
