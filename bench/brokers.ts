@@ -3,7 +3,7 @@
  */
 import { startDevBroker } from "../harness/dev-broker/dev-broker.ts";
 import { startSmfBroker } from "../harness/fakes/solace/broker.ts";
-import { rabbitmqProblem, startRabbitMQ } from "../test/support/rabbitmq.ts";
+import { rabbitmqProblem, startRabbitMQ } from "../test/support/brokers/rabbitmq.ts";
 
 /** A kind, in the words of `--broker`. */
 export type BrokerKind = "dev" | "amqp" | "solace";

@@ -2,8 +2,8 @@
  * The broker contract, kept by the RabbitMQ adapter against a real RabbitMQ.
  */
 import { newNamespace, useRabbitMQ } from "../integration/amqp/node.ts";
-import { amqpBroker } from "../support/rabbitmq-options.ts";
-import { openCable } from "../support/rabbitmq-proxy.ts";
+import { amqpBroker } from "../support/brokers/rabbitmq-options.ts";
+import { openCable } from "../support/brokers/rabbitmq-proxy.ts";
 import { connectAmqpPeer } from "./amqp-peer.ts";
 import { describeBroker } from "./broker.ts";
 

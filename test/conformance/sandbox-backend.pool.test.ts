@@ -4,7 +4,7 @@
  * environment is what bubblewrap gave the runner, not what Python has added to it since, and a
  * program that does not exist is told of by the tool.
  */
-import { openParkedBackend, parkInPool } from "../support/parked-backend.ts";
+import { openParkedBackend, parkInPool } from "../support/sandboxes/parked-backend.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
 describeSandboxBackend(

@@ -1,7 +1,7 @@
 /**
  * Children of a template, held to the contract of every sandbox, as parked ones of a pool are.
  */
-import { openParkedBackend, parkInTemplate } from "../support/parked-backend.ts";
+import { openParkedBackend, parkInTemplate } from "../support/sandboxes/parked-backend.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 
 describeSandboxBackend(

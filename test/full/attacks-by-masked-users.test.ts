@@ -4,7 +4,7 @@
  *
  * @module-tag full
  */
-import { asUser, coldStart, describeAttacks } from "../support/attack-ways.ts";
+import { asUser, coldStart, describeAttacks } from "../support/doctor/attack-ways.ts";
 
 /** Parts of /proc are covered: then the kernel lets nobody mount a new one. */
 const maskingProc = [

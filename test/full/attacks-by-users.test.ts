@@ -3,7 +3,7 @@
  *
  * @module-tag full
  */
-import { asUser, coldStart, describeAttacks } from "../support/attack-ways.ts";
+import { asUser, coldStart, describeAttacks } from "../support/doctor/attack-ways.ts";
 
 describeAttacks({
   who: "an ordinary user",

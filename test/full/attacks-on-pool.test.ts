@@ -4,7 +4,7 @@
  *
  * @module-tag full
  */
-import { describeAttacks } from "../support/attack-ways.ts";
+import { describeAttacks } from "../support/doctor/attack-ways.ts";
 
 describeAttacks({
   who: "a sandbox that waits",

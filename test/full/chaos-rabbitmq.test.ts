@@ -6,10 +6,10 @@
  */
 import { describe, test } from "vitest";
 import { newNamespace, useOwnRabbitMQ } from "../integration/amqp/node.ts";
-import { chaosTimeoutMs, muchChaos } from "../support/chaos-options.ts";
-import { chaosRabbitMQ } from "../support/chaos-rabbitmq.ts";
-import { expectPromisesKept } from "../support/chaos-report.ts";
-import { makeChaos } from "../support/chaos.ts";
+import { chaosTimeoutMs, muchChaos } from "../support/chaos/options.ts";
+import { chaosRabbitMQ } from "../support/chaos/wire/rabbitmq.ts";
+import { expectPromisesKept } from "../support/chaos/report.ts";
+import { makeChaos } from "../support/chaos/chaos.ts";
 
 describe("a group of workers on RabbitMQ", () => {
   const node = useOwnRabbitMQ();

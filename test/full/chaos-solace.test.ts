@@ -6,10 +6,10 @@
  */
 import { test } from "vitest";
 import { newNamespace } from "../integration/amqp/node.ts";
-import { chaosTimeoutMs, muchChaos } from "../support/chaos-options.ts";
-import { expectPromisesKept } from "../support/chaos-report.ts";
-import { startChaosSmfBroker } from "../support/chaos-smf.ts";
-import { makeChaos } from "../support/chaos.ts";
+import { chaosTimeoutMs, muchChaos } from "../support/chaos/options.ts";
+import { expectPromisesKept } from "../support/chaos/report.ts";
+import { startChaosSmfBroker } from "../support/chaos/wire/smf.ts";
+import { makeChaos } from "../support/chaos/chaos.ts";
 
 test(
   "a group of workers on Solace answers every call, and repeats none that must not be",

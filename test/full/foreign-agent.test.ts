@@ -13,12 +13,12 @@ import { fileURLToPath } from "node:url";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import { decodeAnswer, encodeRequest } from "../../harness/messages.ts";
 import { newNamespace, useOwnRabbitMQ } from "../integration/amqp/node.ts";
-import { countEffects, effectSource } from "../support/chaos-effects.ts";
-import { ChaosHistory, eventsOf } from "../support/chaos-history.ts";
-import { programEnvironment } from "../support/program-environment.ts";
+import { countEffects, effectSource } from "../support/chaos/effects.ts";
+import { ChaosHistory, eventsOf } from "../support/chaos/history.ts";
+import { programEnvironment } from "../support/workers/program-environment.ts";
 import { pypiPackages } from "../support/pypi-packages.ts";
-import { manifestText, reachableDirectory } from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import { manifestText, reachableDirectory } from "../support/workers/rig.ts";
+import { WorkerProcess } from "../support/workers/worker-process.ts";
 
 const agent = fileURLToPath(new URL("../fixtures/agents/pika_agent.py", import.meta.url));
 const agentName = "pika";

@@ -12,14 +12,14 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { Agent, type CallResult } from "../../harness/agent.ts";
-import { DevClient } from "../support/dev-client.ts";
+import { DevClient } from "../support/brokers/dev-client.ts";
 import { type DevBroker, startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import type { ToolCall } from "../../harness/messages.ts";
 import { leanMemory } from "../../harness/worker/worker-process.ts";
 import { openStore } from "../../worker/artifacts/open.ts";
 import { responseTopic } from "../../worker/protocol/topics.ts";
-import { namespace, reachableDirectory, workerEnvironment } from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import { namespace, reachableDirectory, workerEnvironment } from "../support/workers/rig.ts";
+import { WorkerProcess } from "../support/workers/worker-process.ts";
 
 const calls = 600;
 const inFlight = 8;

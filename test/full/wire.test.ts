@@ -17,10 +17,10 @@ import { startSmfBroker } from "../../harness/fakes/solace/broker.ts";
 import { connectOperator, newNamespace, useRabbitMQ } from "../integration/amqp/node.ts";
 import { Peer } from "../integration/solace/peer.ts";
 import { patience } from "../support/patience.ts";
-import { programEnvironment } from "../support/program-environment.ts";
+import { programEnvironment } from "../support/workers/program-environment.ts";
 import { pypiPackages } from "../support/pypi-packages.ts";
-import { manifestText, reachableDirectory } from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import { manifestText, reachableDirectory } from "../support/workers/rig.ts";
+import { WorkerProcess } from "../support/workers/worker-process.ts";
 
 const run = promisify(execFile);
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../harness/messages.ts";
-import { type Rig, type RigTool, startRig } from "../support/rig.ts";
+import { type Rig, type RigTool, startRig } from "../support/workers/rig.ts";
 
 const MiB = 1024 * 1024;
 const KiB = 1024;

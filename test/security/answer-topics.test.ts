@@ -4,9 +4,9 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { encodeRequest } from "../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
-import { DevClient } from "../support/dev-client.ts";
+import { DevClient } from "../support/brokers/dev-client.ts";
 import { patience } from "../support/patience.ts";
-import { namespace, startRig } from "../support/rig.ts";
+import { namespace, startRig } from "../support/workers/rig.ts";
 
 const saying = `
 def run(ctx):

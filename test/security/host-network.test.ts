@@ -13,8 +13,13 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { Agent } from "../../harness/agent.ts";
 import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
-import { manifestText, namespace, reachableDirectory, workerEnvironment } from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import {
+  manifestText,
+  namespace,
+  reachableDirectory,
+  workerEnvironment,
+} from "../support/workers/rig.ts";
+import { WorkerProcess } from "../support/workers/worker-process.ts";
 
 const run = promisify(execFile);
 const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));

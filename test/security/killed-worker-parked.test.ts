@@ -8,9 +8,13 @@ import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { sandboxUid } from "../integration/sandbox/sandbox-host.ts";
-import { type HoldPoint, HeldSandboxes, SandboxWatch } from "../support/held-sandboxes.ts";
+import {
+  type HoldPoint,
+  HeldSandboxes,
+  SandboxWatch,
+} from "../support/sandboxes/held-sandboxes.ts";
 import { patience } from "../support/patience.ts";
-import { reachableDirectory } from "../support/rig.ts";
+import { reachableDirectory } from "../support/workers/rig.ts";
 
 /** Its module leaves a process that wants to go on, and says where it is by files. */
 const source = (loading: string): string => `
@@ -42,7 +46,7 @@ async function startWorker(loading = "") {
   await mkdir(toolsDir);
   await writeFile(join(toolsDir, "tool.py"), source(loading));
   const sandboxes = await HeldSandboxes.in(base);
-  const entry = join(import.meta.dirname, "../support/parking-worker.ts");
+  const entry = join(import.meta.dirname, "../support/sandboxes/parking-worker.ts");
   const argv = [entry, workBase, sandboxes.bwrapBin, String(sandboxUid ?? ""), toolsDir];
   const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
   const watch = new SandboxWatch(workBase);

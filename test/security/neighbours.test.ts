@@ -20,8 +20,8 @@ import {
   reachableDirectory,
   startRig,
   workerEnvironment,
-} from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+} from "../support/workers/rig.ts";
+import { WorkerProcess } from "../support/workers/worker-process.ts";
 import { patience } from "../support/patience.ts";
 
 const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));

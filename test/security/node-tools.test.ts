@@ -4,8 +4,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { testPerProfile } from "../support/per-profile.ts";
-import { type Rig, nodeTool, nodeToolPerProfile, startRig } from "../support/rig.ts";
+import { testPerProfile } from "../support/sandboxes/per-profile.ts";
+import { type Rig, nodeTool, nodeToolPerProfile, startRig } from "../support/workers/rig.ts";
 
 /** Modules of the rig: each is compiled ahead. */
 const modules = 6;

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { startRig } from "../support/rig.ts";
+import { startRig } from "../support/workers/rig.ts";
 
 test(
   "a call ends with its own processes, also when another one holds its output open",

@@ -6,8 +6,14 @@ import { chmod, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "no
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CallResult } from "../../harness/agent.ts";
-import { type Rig, type RigTool, nodeTool, reachableDirectory, startRig } from "../support/rig.ts";
-import { loggedFacts } from "../support/kept-log.ts";
+import {
+  type Rig,
+  type RigTool,
+  nodeTool,
+  reachableDirectory,
+  startRig,
+} from "../support/workers/rig.ts";
+import { loggedFacts } from "../support/workers/kept-log.ts";
 
 const MiB = 1024 * 1024;
 const marker = "only in the neighbour's source";

@@ -5,10 +5,10 @@ import { readFile, readdir } from "node:fs/promises";
 import { relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
-import { type Rig, startRig } from "../support/rig.ts";
-import { testPerProfile } from "../support/per-profile.ts";
+import { type Rig, startRig } from "../support/workers/rig.ts";
+import { testPerProfile } from "../support/sandboxes/per-profile.ts";
 import { patience } from "../support/patience.ts";
-import { quickPlace } from "../support/quick-place.ts";
+import { quickPlace } from "../support/sandboxes/quick-place.ts";
 
 const profiles = [...builtInProfiles.keys()];
 const none = "0000000000000000";

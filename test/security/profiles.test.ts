@@ -6,8 +6,8 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
-import { describePerProfile } from "../support/per-profile.ts";
-import { type Rig, startRig } from "../support/rig.ts";
+import { describePerProfile } from "../support/sandboxes/per-profile.ts";
+import { type Rig, startRig } from "../support/workers/rig.ts";
 
 const MiB = 1024 * 1024;
 

@@ -23,9 +23,9 @@ import {
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { openBackend, sandboxUid } from "../integration/sandbox/sandbox-host.ts";
-import { testPerProfile } from "../support/per-profile.ts";
-import { type Rig, namespace, startRig, workerEnvironment } from "../support/rig.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import { testPerProfile } from "../support/sandboxes/per-profile.ts";
+import { type Rig, namespace, startRig, workerEnvironment } from "../support/workers/rig.ts";
+import { WorkerProcess } from "../support/workers/worker-process.ts";
 
 const run = promisify(execFile);
 const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));

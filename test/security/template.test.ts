@@ -18,13 +18,13 @@ import type { ParkedSandbox, Template } from "../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";
 import { never } from "../integration/sandbox/sandbox-host.ts";
-import { type Draw, type Draws, alike } from "../support/draws.ts";
-import { describePerProfile, testPerProfile } from "../support/per-profile.ts";
+import { type Draw, type Draws, alike } from "../support/sandboxes/draws.ts";
+import { describePerProfile, testPerProfile } from "../support/sandboxes/per-profile.ts";
 import {
   type TemplateHost,
   type TemplateHostOptions,
   templateHosts,
-} from "../support/template-host.ts";
+} from "../support/sandboxes/template-host.ts";
 
 const openTemplateHost = templateHosts();
 const fixtures = fileURLToPath(new URL("../fixtures/template/", import.meta.url));

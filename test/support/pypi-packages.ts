@@ -8,7 +8,7 @@ import { chmod, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestContext } from "vitest";
-import { slowPlace } from "./quick-place.ts";
+import { slowPlace } from "./sandboxes/quick-place.ts";
 
 const run = promisify(execFile);
 const installTimeoutMs = 300_000;

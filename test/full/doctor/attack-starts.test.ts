@@ -12,8 +12,8 @@ import type { Attack } from "../../../worker/doctor/attacks/attack.ts";
 import { type AttackReport, allHeld } from "../../../worker/doctor/attacks/attack-report.ts";
 import type { AttackStart, StartChoice } from "../../../worker/doctor/attacks/attack-starts.ts";
 import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
-import { attackHere } from "../../support/attack-run.ts";
-import { reachableDirectory } from "../../support/rig.ts";
+import { attackHere } from "../../support/doctor/attack-run.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
 import { weakBubblewrap } from "../../integration/doctor/weak-bubblewrap.ts";
 
 const programs = fileURLToPath(new URL("../../../attacks", import.meta.url));

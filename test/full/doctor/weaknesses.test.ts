@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { reachableDirectory } from "../../support/rig.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Edit, type PlantedWeakness, weaknesses } from "./weaknesses.ts";
 
 const project = fileURLToPath(new URL("../../../", import.meta.url));
@@ -65,7 +65,7 @@ async function attacked(copy: string, { named }: PlantedWeakness): Promise<Said>
   const argv =
     "finding" in named
       ? [join(copy, "worker/main.ts"), "doctor"]
-      : [join(copy, "test/support/attack-run.ts"), "--json", ...options, ...ids];
+      : [join(copy, "test/support/doctor/attack-run.ts"), "--json", ...options, ...ids];
   try {
     const { stdout } = await run(process.execPath, argv, {
       cwd: copy,

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { type Rig, type RigTool, manifestText, startRig } from "../../support/rig.ts";
+import { type Rig, type RigTool, manifestText, startRig } from "../../support/workers/rig.ts";
 import { patience } from "../../support/patience.ts";
 
 /** Calls at once. */

@@ -6,9 +6,9 @@
  */
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { type Draw, type Draws, alike } from "../../support/draws.ts";
+import { type Draw, type Draws, alike } from "../../support/sandboxes/draws.ts";
 import { pypiPackages } from "../../support/pypi-packages.ts";
-import { templateHosts } from "../../support/template-host.ts";
+import { templateHosts } from "../../support/sandboxes/template-host.ts";
 
 /** Versions of one day, so that a failure is ours. */
 const packages = [

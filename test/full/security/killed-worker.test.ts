@@ -9,9 +9,9 @@ import { open, readFile, readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { HoldPoint } from "../../support/held-sandboxes.ts";
-import type { WorkerProcess } from "../../support/worker-process.ts";
-import { WorkerSteps, callSteps, patience } from "../../support/worker-steps.ts";
+import type { HoldPoint } from "../../support/sandboxes/held-sandboxes.ts";
+import type { WorkerProcess } from "../../support/workers/worker-process.ts";
+import { WorkerSteps, callSteps, patience } from "../../support/workers/worker-steps.ts";
 
 let steps: WorkerSteps;
 

@@ -7,9 +7,9 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { Answer } from "../../../harness/messages.ts";
-import type { HoldPoint } from "../../support/held-sandboxes.ts";
-import type { WorkerProcess } from "../../support/worker-process.ts";
-import { type Step, WorkerSteps, callSteps } from "../../support/worker-steps.ts";
+import type { HoldPoint } from "../../support/sandboxes/held-sandboxes.ts";
+import type { WorkerProcess } from "../../support/workers/worker-process.ts";
+import { type Step, WorkerSteps, callSteps } from "../../support/workers/worker-steps.ts";
 
 /** What a test has to know of an answer: the code of an error, or its kind. */
 const gist = (answer: Answer): string => (answer.kind === "error" ? answer.code : answer.kind);

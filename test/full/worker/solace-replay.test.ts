@@ -6,7 +6,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defaultAddress, namespace, openPlace } from "../../integration/solace-adapter/place.ts";
 import { patience } from "../../support/patience.ts";
-import { PeerWorkers } from "../../support/peer-workers.ts";
+import { PeerWorkers } from "../../support/workers/peer-workers.ts";
 
 const longMs = 600_000;
 const done = { kind: "success", toolResult: { told: "done" } };

@@ -8,10 +8,10 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { openCable } from "../../support/rabbitmq-proxy.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { openCable } from "../../support/brokers/rabbitmq-proxy.ts";
 import { connectOperator, lasting, never, newNamespace, useRabbitMQ } from "./node.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const node = useRabbitMQ();
 

@@ -2,10 +2,10 @@
  * A little chaos on RabbitMQ; test/full has more of it.
  */
 import { test } from "vitest";
-import { littleChaos } from "../../support/chaos-options.ts";
-import { chaosRabbitMQ } from "../../support/chaos-rabbitmq.ts";
-import { expectPromisesKept } from "../../support/chaos-report.ts";
-import { makeChaos } from "../../support/chaos.ts";
+import { littleChaos } from "../../support/chaos/options.ts";
+import { chaosRabbitMQ } from "../../support/chaos/wire/rabbitmq.ts";
+import { expectPromisesKept } from "../../support/chaos/report.ts";
+import { makeChaos } from "../../support/chaos/chaos.ts";
 import { newNamespace, useOwnRabbitMQ } from "./node.ts";
 
 const node = useOwnRabbitMQ();

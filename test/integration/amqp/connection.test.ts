@@ -7,12 +7,12 @@ import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
-import { amqpBroker, noFiles } from "../../support/rabbitmq-options.ts";
-import { freePorts } from "../../support/rabbitmq-ports.ts";
-import { openCable } from "../../support/rabbitmq-proxy.ts";
-import { maxMessageBytes } from "../../support/shared-rabbitmq.ts";
+import { amqpBroker, noFiles } from "../../support/brokers/rabbitmq-options.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import { openCable } from "../../support/brokers/rabbitmq-proxy.ts";
+import { maxMessageBytes } from "../../support/brokers/shared-rabbitmq.ts";
 import { addUser, connectOperator, lasting, never, newNamespace, useRabbitMQ } from "./node.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 /** The method `basic.cancel` as amqplib knows it: class 60, method 30. */
 const basicCancel = (60 << 16) | 30;

@@ -10,11 +10,11 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { freePorts } from "../../support/rabbitmq-ports.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { addUser, lasting, never, newNamespace, surround, useOwnRabbitMQ } from "./node.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const node = useOwnRabbitMQ();
 

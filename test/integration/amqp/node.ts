@@ -16,10 +16,10 @@ import {
   rabbitmqProblem,
   startRabbitMQ,
   startTimeoutMs,
-} from "../../support/rabbitmq.ts";
-import { fixtureTools, manifestText, reachableDirectory } from "../../support/rig.ts";
-import { type SharedRabbitMQ, sharedRabbitMQ } from "../../support/shared-rabbitmq.ts";
-import { keptLog } from "../../support/kept-log.ts";
+} from "../../support/brokers/rabbitmq.ts";
+import { fixtureTools, manifestText, reachableDirectory } from "../../support/workers/rig.ts";
+import { type SharedRabbitMQ, sharedRabbitMQ } from "../../support/brokers/shared-rabbitmq.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 /** A signal that never aborts. */
 export const never = new AbortController().signal;

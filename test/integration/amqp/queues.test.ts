@@ -7,9 +7,9 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
 import { connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const node = useRabbitMQ();
 

@@ -7,7 +7,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
 import {
   addUser,
   connectOperator,
@@ -16,7 +16,7 @@ import {
   suspendQueue,
   useRabbitMQ,
 } from "./node.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const node = useRabbitMQ();
 

@@ -10,10 +10,10 @@ import { keyOf } from "../../conformance/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { freePorts } from "../../support/rabbitmq-ports.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
 import { addUser, connectOperator, never, newNamespace, useRabbitMQ } from "./node.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const node = useRabbitMQ();
 

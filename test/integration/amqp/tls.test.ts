@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { AmqpTlsFiles } from "../../../worker/broker/amqp/config.ts";
-import { amqpBroker, noFiles } from "../../support/rabbitmq-options.ts";
+import { amqpBroker, noFiles } from "../../support/brokers/rabbitmq-options.ts";
 import { never, newNamespace, useRabbitMQ } from "./node.ts";
 
 const passphrase = "open sesame";

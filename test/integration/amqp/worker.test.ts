@@ -8,10 +8,10 @@ import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
 import { patience } from "../../support/patience.ts";
-import { PeerWorkers } from "../../support/peer-workers.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { manifestText } from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+import { PeerWorkers } from "../../support/workers/peer-workers.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { manifestText } from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { type BrokerPlace, describePromises, maxDeliveries } from "../worker/promises.ts";
 import {
   type Operator,

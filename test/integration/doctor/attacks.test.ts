@@ -18,8 +18,8 @@ import {
 } from "../../../worker/doctor/attacks/attack-report.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { SandboxError, workDirInside } from "../../../worker/sandbox/sandbox.ts";
-import { attackHere } from "../../support/attack-run.ts";
-import { reachableDirectory } from "../../support/rig.ts";
+import { attackHere } from "../../support/doctor/attack-run.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
 
 const programs = fileURLToPath(new URL("../../../attacks", import.meta.url));

@@ -4,10 +4,14 @@
 import { chmod, chown, copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { consultHere } from "../../support/consultation.ts";
-import { asOrdinaryUser, crippledHostProblem, ordinaryUid } from "../../support/crippled-hosts.ts";
-import { reachableDirectory } from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+import { consultHere } from "../../support/doctor/consultation.ts";
+import {
+  asOrdinaryUser,
+  crippledHostProblem,
+  ordinaryUid,
+} from "../../support/sandboxes/crippled-hosts.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 
 const isRoot = process.getuid?.() === 0;
 const sandboxUid = 60_003;

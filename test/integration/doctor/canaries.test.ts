@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Canaries, plantCanaries } from "../../../worker/doctor/attacks/canaries.ts";
-import { reachableDirectory } from "../../support/rig.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
 
 const uid = process.getuid?.() === 0 ? 60_001 : undefined;
 

@@ -16,10 +16,10 @@ import {
   asOrdinaryUser,
   crippledHost,
   crippledHostProblem,
-} from "../../support/crippled-hosts.ts";
-import { reachableDirectory } from "../../support/rig.ts";
-import { type Consultation, consultHere } from "../../support/consultation.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+} from "../../support/sandboxes/crippled-hosts.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
+import { type Consultation, consultHere } from "../../support/doctor/consultation.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { patience } from "../../support/patience.ts";
 
 interface Diagnosis {

@@ -25,10 +25,10 @@ import {
   knownChildrenOf,
   signalQuietly,
 } from "../../../worker/sandbox/proc/processes.ts";
-import { consultHere } from "../../support/consultation.ts";
-import { HeldSandboxes } from "../../support/held-sandboxes.ts";
-import { programEnvironment } from "../../support/program-environment.ts";
-import { reachableDirectory } from "../../support/rig.ts";
+import { consultHere } from "../../support/doctor/consultation.ts";
+import { HeldSandboxes } from "../../support/sandboxes/held-sandboxes.ts";
+import { programEnvironment } from "../../support/workers/program-environment.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
 
 const entry = fileURLToPath(new URL("../../../worker/main.ts", import.meta.url));
 const patience = { timeout: 30_000, interval: 50 };

@@ -14,11 +14,14 @@ import {
   asOrdinaryUser,
   crippledHost,
   crippledHostProblem,
-} from "../../support/crippled-hosts.ts";
-import { consultHere } from "../../support/consultation.ts";
-import { reachableDirectory, startRig } from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
-import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
+} from "../../support/sandboxes/crippled-hosts.ts";
+import { consultHere } from "../../support/doctor/consultation.ts";
+import { reachableDirectory, startRig } from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
+import {
+  type WorkerSurroundings,
+  surroundWorker,
+} from "../../support/workers/worker-surroundings.ts";
 
 describe("a worker", () => {
   let surroundings: WorkerSurroundings;

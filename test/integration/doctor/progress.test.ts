@@ -8,7 +8,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { reachableDirectory } from "../../support/rig.ts";
+import { reachableDirectory } from "../../support/workers/rig.ts";
 
 const entry = fileURLToPath(new URL("../../../worker/main.ts", import.meta.url));
 const interrupt = "\u0003";

@@ -6,9 +6,9 @@ import { Agent } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { type MemoryBroker, createMemoryBroker } from "../../fakes/memory-broker/broker.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { patience } from "../../support/patience.ts";
-import { serveTools } from "../../support/served-tools.ts";
+import { serveTools } from "../../support/brokers/served-tools.ts";
 import {
   type Request,
   type Script,

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { run } from "../../../harness/program.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
-import { programEnvironment } from "../../support/program-environment.ts";
+import { programEnvironment } from "../../support/workers/program-environment.ts";
 
 const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
 

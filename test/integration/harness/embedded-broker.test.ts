@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { patience } from "../../support/patience.ts";
 import { CliProcess, CliRun, runCli } from "./cli-process.ts";
 import { startScriptedWorker } from "./scripted-worker.ts";

@@ -3,8 +3,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { serveTools } from "../../support/served-tools.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { serveTools } from "../../support/brokers/served-tools.ts";
 import { never, newNamespace, useRabbitMQ } from "../amqp/node.ts";
 import { CliRun, runCli } from "./cli-process.ts";
 

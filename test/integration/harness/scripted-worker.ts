@@ -2,7 +2,7 @@
  * A peer that serves tools as its script says: the other end of the wire, without any of the
  * worker's code.
  */
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 
 /** A request as it came. */
 export interface Request {

@@ -4,9 +4,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { type SmfBroker, startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
-import { serveTools } from "../../support/served-tools.ts";
-import { solaceBroker } from "../../support/solace-options.ts";
-import { WorkerPlace, openParts } from "../../support/worker-place.ts";
+import { serveTools } from "../../support/brokers/served-tools.ts";
+import { solaceBroker } from "../../support/brokers/solace-options.ts";
+import { WorkerPlace, openParts } from "../../support/workers/worker-place.ts";
 import { CliRun, runCli } from "./cli-process.ts";
 
 const namespace = "test/client";

@@ -19,7 +19,7 @@ import type { ToolSandbox } from "../../../worker/pool/starts.ts";
 import { PooledStarts } from "../../../worker/pool/pooled-starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
-import { type Rig, startRig } from "../../support/rig.ts";
+import { type Rig, startRig } from "../../support/workers/rig.ts";
 import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
 import { never, openBackend, temporaryDirectory } from "../sandbox/sandbox-host.ts";

@@ -5,7 +5,7 @@ import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Rig, type RigTool, nodeTool, startRig } from "../../support/rig.ts";
+import { type Rig, type RigTool, nodeTool, startRig } from "../../support/workers/rig.ts";
 import { patience } from "../../support/patience.ts";
 
 /** Leaves something in every place that it can write to, and tells what it found there. */

@@ -26,7 +26,7 @@ import type {
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
-import { quickPlace } from "../../support/quick-place.ts";
+import { quickPlace } from "../../support/sandboxes/quick-place.ts";
 import { type WhenOver, shared } from "../../support/shared.ts";
 
 const run = promisify(execFile);

@@ -13,7 +13,7 @@ import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { SandboxError, type Template } from "../../../worker/sandbox/sandbox.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
-import { type TemplateHostOptions, templateHosts } from "../../support/template-host.ts";
+import { type TemplateHostOptions, templateHosts } from "../../support/sandboxes/template-host.ts";
 import {
   never,
   openDescriptors,

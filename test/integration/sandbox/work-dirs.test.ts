@@ -42,7 +42,7 @@ import {
 } from "./sandbox-host.ts";
 import { LoopWatch } from "../../support/cpu-time.ts";
 import { patience } from "../../support/patience.ts";
-import { programEnvironment } from "../../support/program-environment.ts";
+import { programEnvironment } from "../../support/workers/program-environment.ts";
 
 const run = promisify(execFile);
 

@@ -16,7 +16,7 @@ import {
   openPlace,
   queueForEach,
 } from "./place.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 /** Waits until a queue has handed out so many calls that are not settled. */
 async function whenUnsettled({ server }: Place, address: string, count: number): Promise<void> {

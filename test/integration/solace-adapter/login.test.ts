@@ -12,10 +12,10 @@ import type { Login } from "../../../harness/fakes/solace/wire/client-control.ts
 import type { BrokerSession } from "../../../worker/broker/broker.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { patience } from "../../support/patience.ts";
-import { Authority, type Certificate } from "../../support/rabbitmq-certificates.ts";
-import { noTlsFiles, solaceBroker } from "../../support/solace-options.ts";
+import { Authority, type Certificate } from "../../support/brokers/rabbitmq-certificates.ts";
+import { noTlsFiles, solaceBroker } from "../../support/brokers/solace-options.ts";
 import { namespace, never, openPlace } from "./place.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 function tcpResources(): readonly string[] {
   return process.getActiveResourcesInfo().filter((name) => name.startsWith("TCP"));

@@ -9,7 +9,7 @@ import { pull, textOf } from "../../conformance/broker.ts";
 import { connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { namespace, never } from "./place.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 test("is connected to with nothing but its host, and again after an outage", async () => {
   await using server = await startSmfBroker();

@@ -11,7 +11,7 @@ import { defaultGroup, defaultQueue, groupQueue } from "../../../worker/protocol
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { type SolacePeer, connectSolacePeer } from "../../conformance/solace-peer.ts";
-import { type SolaceGiven, solaceBroker } from "../../support/solace-options.ts";
+import { type SolaceGiven, solaceBroker } from "../../support/brokers/solace-options.ts";
 
 /** A signal that never aborts. */
 export const never = new AbortController().signal;

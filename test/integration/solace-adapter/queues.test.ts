@@ -9,7 +9,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { addressOf, defaultAddress, namespace, never, openPlace, queueForEach } from "./place.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 describe("the queue of a group", () => {
   test("is made as operators were told", async () => {

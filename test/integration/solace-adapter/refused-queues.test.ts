@@ -16,7 +16,7 @@ import {
   openPlace,
   queueForEach,
 } from "./place.ts";
-import { type KeptLine, keptLog } from "../../support/kept-log.ts";
+import { type KeptLine, keptLog } from "../../support/workers/kept-log.ts";
 
 const refused = "queue.consume_refused";
 const consumed = "queue.consume_resumed";

@@ -6,7 +6,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { namespace, never, openPlace, defaultAddress } from "./place.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 test("replayed calls that were sent before the replay count as delivered before, later ones do not", async () => {
   const log = keptLog();

@@ -9,7 +9,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { type Place, callAll, dice, namespace, never, openPlace, defaultAddress } from "./place.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 /**
  * How every call ended, as the broker sees it: those that it gave out again are told by their last

@@ -5,7 +5,7 @@ import { expect, vi } from "vitest";
 import { connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import { patience } from "../../support/patience.ts";
-import { solaceBroker } from "../../support/solace-options.ts";
+import { solaceBroker } from "../../support/brokers/solace-options.ts";
 import { Consumption } from "../solace/consumption.ts";
 import { describePromises, maxDeliveries } from "../worker/promises.ts";
 import { namespace } from "./place.ts";

@@ -12,8 +12,8 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { connectSolacePeer } from "../../conformance/solace-peer.ts";
 import { patience } from "../../support/patience.ts";
-import { Authority } from "../../support/rabbitmq-certificates.ts";
-import { solaceBroker } from "../../support/solace-options.ts";
+import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
+import { solaceBroker } from "../../support/brokers/solace-options.ts";
 import { transports, urlOver } from "./transports.ts";
 
 const namespace = "test/adapter";

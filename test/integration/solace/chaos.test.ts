@@ -2,10 +2,10 @@
  * A little chaos on Solace; test/full has more of it.
  */
 import { test } from "vitest";
-import { littleChaos } from "../../support/chaos-options.ts";
-import { expectPromisesKept } from "../../support/chaos-report.ts";
-import { startChaosSmfBroker } from "../../support/chaos-smf.ts";
-import { makeChaos } from "../../support/chaos.ts";
+import { littleChaos } from "../../support/chaos/options.ts";
+import { expectPromisesKept } from "../../support/chaos/report.ts";
+import { startChaosSmfBroker } from "../../support/chaos/wire/smf.ts";
+import { makeChaos } from "../../support/chaos/chaos.ts";
 
 test(
   "every call is answered, and none runs twice that must not, whoever is killed meanwhile",

@@ -4,7 +4,7 @@
 import { text } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Rig, startRig } from "../../support/rig.ts";
+import { type Rig, startRig } from "../../support/workers/rig.ts";
 
 describe("artifacts", () => {
   let rig: Rig;

@@ -4,7 +4,7 @@
 import { rename } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallResult } from "../../../harness/agent.ts";
-import { type Rig, type RigTool, startRig } from "../../support/rig.ts";
+import { type Rig, type RigTool, startRig } from "../../support/workers/rig.ts";
 
 interface Row {
   readonly cause: string;

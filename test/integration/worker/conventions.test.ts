@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../../harness/messages.ts";
-import { type Rig, startRig } from "../../support/rig.ts";
+import { type Rig, startRig } from "../../support/workers/rig.ts";
 
 describe("tools of every generation", () => {
   let rig: Rig;

@@ -6,7 +6,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
@@ -17,10 +17,10 @@ import {
   reachableDirectory,
   startRig,
   workerEnvironment,
-} from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+} from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { patience } from "../../support/patience.ts";
-import { ToolRuns, announcingTool } from "../../support/announcing-tool.ts";
+import { ToolRuns, announcingTool } from "../../support/workers/announcing-tool.ts";
 
 const tools = { well: { function: "well" }, sleeps: { function: "sleeps" } };
 const fixtureTools = fileURLToPath(new URL("../../fixtures/tools/", import.meta.url));

@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { namespace, type Rig, type RigTool, startRig } from "../../support/rig.ts";
+import { namespace, type Rig, type RigTool, startRig } from "../../support/workers/rig.ts";
 
 const golden = join(import.meta.dirname, "../../fixtures/golden");
 const read = (name: string): string => readFileSync(join(golden, name), "utf8");

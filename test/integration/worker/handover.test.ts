@@ -4,9 +4,9 @@
  */
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { SandboxWatch } from "../../support/held-sandboxes.ts";
-import { MemoryWorkers } from "../../support/memory-workers.ts";
-import type { StartedWorker } from "../../support/worker-place.ts";
+import { SandboxWatch } from "../../support/sandboxes/held-sandboxes.ts";
+import { MemoryWorkers } from "../../support/workers/memory-workers.ts";
+import type { StartedWorker } from "../../support/workers/worker-place.ts";
 
 const patience = { timeout: 20_000, interval: 20 };
 const longMs = 600_000;

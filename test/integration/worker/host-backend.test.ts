@@ -16,9 +16,9 @@ import {
   reachableDirectory,
   startRig,
   workerEnvironment,
-} from "../../support/rig.ts";
-import { runWorker } from "../../support/worker-run.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+} from "../../support/workers/rig.ts";
+import { runWorker } from "../../support/workers/worker-run.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 
 const signal = new AbortController().signal;
 const patience = { timeout: 20_000, interval: 20 };

@@ -7,11 +7,11 @@ import type { Broker, BrokerSession, Delivery } from "../../../worker/broker/bro
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { pull } from "../../conformance/broker.ts";
-import { withSessions } from "../../support/changed-broker.ts";
-import { MemoryWorkers } from "../../support/memory-workers.ts";
+import { withSessions } from "../../support/brokers/changed-broker.ts";
+import { MemoryWorkers } from "../../support/workers/memory-workers.ts";
 import { patience } from "../../support/patience.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
-import { namespace } from "../../support/rig.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { namespace } from "../../support/workers/rig.ts";
 import { never, useRabbitMQ } from "../amqp/node.ts";
 
 /** Milliseconds that a broker far away takes to be paused. */

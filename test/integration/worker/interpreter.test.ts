@@ -6,7 +6,7 @@ import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Rig, reachableDirectory, startRig } from "../../support/rig.ts";
+import { type Rig, reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
 const run = promisify(execFile);
 

@@ -4,7 +4,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Rig, type RigTool, nodeTool, startRig } from "../../support/rig.ts";
+import { type Rig, type RigTool, nodeTool, startRig } from "../../support/workers/rig.ts";
 
 const listing = `import os
 

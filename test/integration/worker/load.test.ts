@@ -2,10 +2,10 @@
  * Slots, waiting, deadlines and time limits.
  */
 import { describe, expect, test, vi } from "vitest";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic, statusTopic } from "../../../worker/protocol/topics.ts";
-import { type Rig, namespace, startRig } from "../../support/rig.ts";
+import { type Rig, namespace, startRig } from "../../support/workers/rig.ts";
 import { patience } from "../../support/patience.ts";
 
 const tools = {

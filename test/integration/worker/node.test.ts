@@ -16,7 +16,7 @@ import type { ToolCall } from "../../../harness/messages.ts";
 import { Agent } from "../../../harness/agent.ts";
 import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { firstPrivateDirectory } from "../../../worker/sandbox/path-permissions.ts";
-import { testPerProfile } from "../../support/per-profile.ts";
+import { testPerProfile } from "../../support/sandboxes/per-profile.ts";
 import {
   type Rig,
   manifestText,
@@ -26,9 +26,9 @@ import {
   reachableDirectory,
   startRig,
   workerEnvironment,
-} from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
-import { loggedFacts } from "../../support/kept-log.ts";
+} from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
+import { loggedFacts } from "../../support/workers/kept-log.ts";
 
 const MiB = 1024 * 1024;
 const profiles = [...builtInProfiles.values()];

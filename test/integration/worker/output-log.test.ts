@@ -3,8 +3,8 @@
  * there.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { type Rig, nodeTool, startRig } from "../../support/rig.ts";
-import { loggedFacts } from "../../support/kept-log.ts";
+import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
+import { loggedFacts } from "../../support/workers/kept-log.ts";
 
 const files = {
   "talking.py": `

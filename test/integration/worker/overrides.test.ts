@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { slowPlace } from "../../support/quick-place.ts";
+import { slowPlace } from "../../support/sandboxes/quick-place.ts";
 import {
   type Rig,
   type RigTool,
@@ -14,8 +14,8 @@ import {
   nodeTool,
   reachableDirectory,
   startRig,
-} from "../../support/rig.ts";
-import { loggedFacts } from "../../support/kept-log.ts";
+} from "../../support/workers/rig.ts";
+import { loggedFacts } from "../../support/workers/kept-log.ts";
 
 const MiB = 1024 * 1024;
 const standard = builtInProfiles.get("standard")!;

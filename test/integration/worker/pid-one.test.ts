@@ -15,8 +15,8 @@ import {
   namespace,
   reachableDirectory,
   workerEnvironment,
-} from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
+} from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
 
 const run = promisify(execFile);
 

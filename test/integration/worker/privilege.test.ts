@@ -4,9 +4,16 @@
  */
 import { readFile } from "node:fs/promises";
 import { beforeEach, describe, expect, test } from "vitest";
-import { asOrdinaryUser, crippledHostProblem, ordinaryUid } from "../../support/crippled-hosts.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
-import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
+import {
+  asOrdinaryUser,
+  crippledHostProblem,
+  ordinaryUid,
+} from "../../support/sandboxes/crippled-hosts.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
+import {
+  type WorkerSurroundings,
+  surroundWorker,
+} from "../../support/workers/worker-surroundings.ts";
 
 const isRoot = process.getuid?.() === 0;
 const none = "0000000000000000";

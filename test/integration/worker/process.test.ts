@@ -8,11 +8,14 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { freePorts } from "../../support/rabbitmq-ports.ts";
-import { manifestText, namespace } from "../../support/rig.ts";
-import { WorkerProcess } from "../../support/worker-process.ts";
-import { runWorker } from "../../support/worker-run.ts";
-import { type WorkerSurroundings, surroundWorker } from "../../support/worker-surroundings.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import { manifestText, namespace } from "../../support/workers/rig.ts";
+import { WorkerProcess } from "../../support/workers/worker-process.ts";
+import { runWorker } from "../../support/workers/worker-run.ts";
+import {
+  type WorkerSurroundings,
+  surroundWorker,
+} from "../../support/workers/worker-surroundings.ts";
 
 const tools = {
   well: { function: "well" },

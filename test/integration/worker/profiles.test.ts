@@ -12,8 +12,8 @@ import {
   reachableDirectory,
   startRig,
   workerEnvironment,
-} from "../../support/rig.ts";
-import { runWorker } from "../../support/worker-run.ts";
+} from "../../support/workers/rig.ts";
+import { runWorker } from "../../support/workers/worker-run.ts";
 
 const MiB = 1024 * 1024;
 

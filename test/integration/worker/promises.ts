@@ -5,10 +5,10 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Broker } from "../../../worker/broker/broker.ts";
 import { type Peer, pull } from "../../conformance/broker.ts";
-import { breakingAfterAnswer } from "../../support/changed-broker.ts";
+import { breakingAfterAnswer } from "../../support/brokers/changed-broker.ts";
 import { patience } from "../../support/patience.ts";
-import { PeerWorkers } from "../../support/peer-workers.ts";
-import { openCable } from "../../support/rabbitmq-proxy.ts";
+import { PeerWorkers } from "../../support/workers/peer-workers.ts";
+import { openCable } from "../../support/brokers/rabbitmq-proxy.ts";
 
 /** How often the queues of these tests hand a call out. */
 export const maxDeliveries = 4;

@@ -3,10 +3,10 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
-import { type Rig, namespace, startRig } from "../../support/rig.ts";
+import { type Rig, namespace, startRig } from "../../support/workers/rig.ts";
 import { patience } from "../../support/patience.ts";
 
 const tools = { well: { function: "well" }, sleeps: { function: "sleeps" } };

@@ -9,11 +9,11 @@ import {
   breakingAfterAnswer,
   reconnectingAfter,
   tellingOfDeliveries,
-} from "../../support/changed-broker.ts";
-import { MemoryWorkers } from "../../support/memory-workers.ts";
+} from "../../support/brokers/changed-broker.ts";
+import { MemoryWorkers } from "../../support/workers/memory-workers.ts";
 import { patience } from "../../support/patience.ts";
-import { namespace } from "../../support/rig.ts";
-import type { AnnouncingTool, StartedWorker } from "../../support/worker-place.ts";
+import { namespace } from "../../support/workers/rig.ts";
+import type { AnnouncingTool, StartedWorker } from "../../support/workers/worker-place.ts";
 
 const never = new AbortController().signal;
 const longMs = 600_000;

@@ -4,7 +4,7 @@
 import { rename, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { type Rig, manifestText, namespace, startRig } from "../../support/rig.ts";
+import { type Rig, manifestText, namespace, startRig } from "../../support/workers/rig.ts";
 import { patience } from "../../support/patience.ts";
 
 const well = { function: "well" };

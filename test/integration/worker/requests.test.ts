@@ -2,10 +2,10 @@
  * Requests that are none: what can be answered is answered, nothing takes the worker down.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DevClient } from "../../support/dev-client.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
-import { type Rig, namespace, startRig } from "../../support/rig.ts";
-import { loggedFacts } from "../../support/kept-log.ts";
+import { type Rig, namespace, startRig } from "../../support/workers/rig.ts";
+import { loggedFacts } from "../../support/workers/kept-log.ts";
 
 interface Answer {
   readonly result?: { readonly tool_result: { readonly said: string } };

@@ -2,7 +2,7 @@
  * What a tool says, is given or leaves reaches its caller, and not the log above debug.
  */
 import { expect, test } from "vitest";
-import { startRig } from "../../support/rig.ts";
+import { startRig } from "../../support/workers/rig.ts";
 
 const secret = "s3cr3t-marker";
 

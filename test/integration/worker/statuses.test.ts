@@ -2,7 +2,7 @@
  * Status messages from a tool to the agent.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Rig, namespace, startRig } from "../../support/rig.ts";
+import { type Rig, namespace, startRig } from "../../support/workers/rig.ts";
 import { Agent } from "../../../harness/agent.ts";
 
 describe("statuses", () => {

@@ -4,7 +4,7 @@
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { reachableDirectory, startRig } from "../../support/rig.ts";
+import { reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
 let base: string;
 beforeEach(async () => {

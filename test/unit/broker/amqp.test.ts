@@ -10,9 +10,9 @@ import {
   consumerFailure,
 } from "../../../worker/broker/amqp/failures.ts";
 import { brokerTimeOf, deliveryCount, toProperties } from "../../../worker/broker/amqp/messages.ts";
-import { amqpBroker } from "../../support/rabbitmq-options.ts";
+import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
 import { isAmqpUrl, maxCallSeconds, timeLimitProblem } from "../../../worker/broker/open.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 describe("the URL of a broker", () => {
   test.each([

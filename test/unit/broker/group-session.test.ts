@@ -13,7 +13,7 @@ import {
 import { patience } from "../../support/patience.ts";
 
 import { HandClock } from "./hand-clock.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const never = new AbortController().signal;
 const refused = new BrokerError("not now", { transient: true });

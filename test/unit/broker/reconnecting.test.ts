@@ -9,7 +9,7 @@ import { type ReconnectingBroker, reconnecting } from "../../../worker/broker/re
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "./hand-clock.ts";
-import { eventOf } from "../../support/kept-log.ts";
+import { eventOf } from "../../support/workers/kept-log.ts";
 import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;

@@ -7,7 +7,7 @@ import { Routes, type RoutesParts, routeCheckMs } from "../../../worker/broker/r
 import { patience } from "../../support/patience.ts";
 
 import { HandClock } from "./hand-clock.ts";
-import { keptLog } from "../../support/kept-log.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 
 const never = new AbortController().signal;
 const refusal = (tool: string): BrokerError =>

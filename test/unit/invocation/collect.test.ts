@@ -19,7 +19,7 @@ import type { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
-import { newWorkDir } from "../../support/work-dir.ts";
+import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 
 const never = new AbortController().signal;
 const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };

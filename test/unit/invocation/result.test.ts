@@ -9,9 +9,9 @@ import { readResult, withoutDirectories } from "../../../worker/invocation/steps
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport } from "../../../worker/sandbox/sandbox.ts";
-import { unmeasured } from "../../support/usage.ts";
+import { unmeasured } from "../../support/sandboxes/usage.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
-import { newWorkDir } from "../../support/work-dir.ts";
+import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 import { timesTheWork } from "../../support/cpu-time.ts";
 
 const never = new AbortController().signal;

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { type Run, runToExit, stopGraceMs } from "../../../worker/invocation/steps/run-to-exit.ts";
 import { type Execution, type ExitReport, SandboxError } from "../../../worker/sandbox/sandbox.ts";
-import { unmeasured } from "../../support/usage.ts";
+import { unmeasured } from "../../support/sandboxes/usage.ts";
 
 const never = new AbortController().signal;
 const nothing = { text: "", droppedBytes: 0 };

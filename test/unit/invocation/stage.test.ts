@@ -16,7 +16,7 @@ import type {
   PreloadedArtifact,
 } from "../../../worker/protocol/invocation.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
-import { newWorkDir } from "../../support/work-dir.ts";
+import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 
 const never = new AbortController().signal;
 const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };

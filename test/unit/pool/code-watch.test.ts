@@ -11,7 +11,7 @@ import type { CodeSource } from "../../../worker/runners/runner.ts";
 import { CodeWatch, pollMs, settleMs } from "../../../worker/pool/code/code-watch.ts";
 import type { Clock } from "../../../worker/support/clock.ts";
 import { patience } from "../../support/patience.ts";
-import { eventOf } from "../../support/kept-log.ts";
+import { eventOf } from "../../support/workers/kept-log.ts";
 
 let dir: string;
 beforeEach(async () => {

@@ -11,7 +11,7 @@ import { PooledStarts } from "../../../worker/pool/pooled-starts.ts";
 import type { ToolSandbox } from "../../../worker/pool/starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { NotGrantedError } from "../../../worker/sandbox/host-access.ts";
-import { MemoryTechnology } from "../../support/memory-technology.ts";
+import { MemoryTechnology } from "../../support/sandboxes/memory-technology.ts";
 import { HandClock } from "../broker/hand-clock.ts";
 
 const mebibyte = 1024 * 1024;

@@ -23,7 +23,7 @@ import {
 } from "../../../worker/runners/compile-cache.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
-import { newWorkDir } from "../../support/work-dir.ts";
+import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 
 const waitingMs = 10_000;
 const version = "v24.1.0-x64-0a1b2c3d-65534";

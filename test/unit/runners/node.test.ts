@@ -23,7 +23,7 @@ import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
-import { unmeasured } from "../../support/usage.ts";
+import { unmeasured } from "../../support/sandboxes/usage.ts";
 import { patience } from "../../support/patience.ts";
 
 const never = new AbortController().signal;

@@ -14,7 +14,7 @@ import type { Broker } from "../../../../worker/broker/broker.ts";
 import { createMemoryBroker } from "../../../fakes/memory-broker/broker.ts";
 import { reconnecting } from "../../../../worker/broker/reconnecting.ts";
 import { patience } from "../../../support/patience.ts";
-import { type ServedRequest, serveTools } from "../../../support/served-tools.ts";
+import { type ServedRequest, serveTools } from "../../../support/brokers/served-tools.ts";
 
 const namespace = "ns";
 

@@ -20,8 +20,8 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { DiskUsage } from "../../../../worker/sandbox/accounting/disk-usage.ts";
 import { maxDepth } from "../../../../worker/sandbox/accounting/tree-walk.ts";
-import { ownFileSystem } from "../../../support/own-file-system.ts";
-import { reachableDirectory } from "../../../support/rig.ts";
+import { ownFileSystem } from "../../../support/sandboxes/own-file-system.ts";
+import { reachableDirectory } from "../../../support/workers/rig.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;

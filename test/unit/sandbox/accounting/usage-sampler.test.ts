@@ -13,7 +13,7 @@ import {
   type SampledGroup,
   UsageSampler,
 } from "../../../../worker/sandbox/accounting/usage-sampler.ts";
-import { ownFileSystem } from "../../../support/own-file-system.ts";
+import { ownFileSystem } from "../../../support/sandboxes/own-file-system.ts";
 import { sandboxOf } from "./sampled-process.ts";
 
 const MiB = 1024 * 1024;

@@ -1,0 +1,156 @@
+/**
+ * Templates of a real backend with the real Python runner, and calls of their children, for tests.
+ */
+import { cp, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type TestContext, onTestFinished } from "vitest";
+import type { Limits } from "../../../worker/protocol/resource-limits.ts";
+import { openPythonRunner } from "../../../worker/runners/python.ts";
+import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import {
+  type ExitReport,
+  type ParkedSandbox,
+  type Sandbox,
+  type Template,
+  workDirInside,
+} from "../../../worker/sandbox/sandbox.ts";
+import { insidePaths } from "../../../worker/runners/inside-paths.ts";
+import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
+import {
+  never,
+  scratchDirectory,
+  sharedBackends,
+  temporaryDirectory,
+} from "../../integration/sandbox/sandbox-host.ts";
+import { tool } from "../../unit/manifest/fixtures.ts";
+
+/** What a template is opened for. */
+export interface TemplateHostOptions {
+  /** Text of the module `tool`; other modules by their paths below the directory of tools. */
+  readonly files: Readonly<Record<string, string>>;
+  /** A directory whose modules are there as well. */
+  readonly toolsFrom?: string;
+  /** A directory that the module finds at /packages. */
+  readonly packages?: string;
+  /** The module that is loaded; `tool` unless given. */
+  readonly module?: string;
+  readonly profile?: string;
+  readonly limits?: Partial<Limits>;
+  readonly withoutCgroups?: boolean;
+}
+
+/** What a call came to. */
+export interface Answer<T> {
+  readonly report: ExitReport;
+  /** What the tool returned, or undefined when it gave no answer. */
+  readonly result: T;
+  readonly error: string | undefined;
+}
+
+/**
+ * One tool in a backend. What it hands out is disposed by the caller, the rest by the end of the
+ * test.
+ */
+export interface TemplateHost {
+  openTemplate(signal?: AbortSignal): Promise<Template>;
+  /** A sandbox of the same tool that is made for one call. */
+  acquireCold(): Promise<Sandbox>;
+  /**
+   * Runs a function of the module in a child, or in a cold sandbox when there is no template, and
+   * disposes that.
+   */
+  call<T>(template: Template | undefined, name: string, args?: object): Promise<Answer<T>>;
+  /** Wakes a child that somebody else disposes. */
+  wake(parked: ParkedSandbox, name: string, args?: object): ReturnType<ParkedSandbox["wake"]>;
+}
+
+/** Opens one. Skips the test where bubblewrap cannot make sandboxes. */
+export type OpenTemplateHost = (
+  context: TestContext,
+  options: TemplateHostOptions,
+) => Promise<TemplateHost>;
+
+/** Template hosts for the tests of a file, on backends that they share. */
+export function templateHosts(open = sharedBackends()): OpenTemplateHost {
+  return async (context, options) =>
+    openTemplateHost(await open(context, options.withoutCgroups), options);
+}
+
+async function openTemplateHost(
+  backend: BubblewrapBackend,
+  options: TemplateHostOptions,
+): Promise<TemplateHost> {
+  const { module = "tool", files, limits } = options;
+  const toolsDir = await temporaryDirectory();
+  if (options.toolsFrom !== undefined) await cp(options.toolsFrom, toolsDir, { recursive: true });
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(toolsDir, name)), { recursive: true });
+    await writeFile(join(toolsDir, name), text);
+  }
+  const runner = await openPythonRunner({
+    pythonBin: "/usr/bin/python3",
+    toolsDir,
+    runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
+    scratchDir: await scratchDirectory(backend),
+    backend,
+    workerEnvironment: {},
+  });
+  const named = builtInProfiles.get(options.profile ?? "restrictive")!;
+  const profile = { ...named, limits: { ...named.limits, ...limits } };
+  const prepared = await runner.prepare(tool("tool", { module }), profile);
+  onTestFinished(async () => {
+    await prepared[Symbol.asyncDispose]();
+    await runner[Symbol.asyncDispose]();
+  });
+  const { packages } = options;
+  const mounts = packages === undefined ? [] : [{ source: packages, target: "/packages" }];
+  const request = { ...prepared, mounts: [...prepared.mounts, ...mounts], profile, devices: [] };
+
+  const fill = (sandbox: Pick<Sandbox, "workDir">, name: string, args: object): Promise<void> =>
+    sandbox.workDir.writeArguments(JSON.stringify(argumentsOf(module, name, args)));
+  return {
+    openTemplate: (signal = never) =>
+      backend.aheadOf!(profile)!.openTemplate(request, prepared.template!, signal),
+    acquireCold: () => backend.acquire(request, never),
+    async call<T>(template: Template | undefined, name: string, args = {}): Promise<Answer<T>> {
+      if (template !== undefined) {
+        await using parked = await template.park(never);
+        await fill(parked, name, args);
+        return await answerOf<T>(parked, await (await parked.wake()).exited);
+      }
+      await using sandbox = await backend.acquire(request, never);
+      await fill(sandbox, name, args);
+      return await answerOf<T>(sandbox, await (await sandbox.start(prepared.launch)).exited);
+    },
+    async wake(parked, name, args = {}) {
+      await fill(parked, name, args);
+      return parked.wake();
+    },
+  };
+}
+
+function argumentsOf(module: string, name: string, args: object) {
+  const inWork = (file: string): string => join(workDirInside, file);
+  return {
+    module,
+    function: name,
+    args,
+    status_pipe: inWork(workDirNames.status),
+    result_file: inWork(workDirNames.result),
+    output_dir: inWork(workDirNames.output),
+    tools_dir: insidePaths.pythonTools,
+  };
+}
+
+async function answerOf<T>(
+  { workDir }: Pick<Sandbox, "workDir">,
+  report: ExitReport,
+): Promise<Answer<T>> {
+  const left = await workDir.openLeft(workDirNames.result);
+  if (left === undefined) return { report, result: undefined as T, error: "there is no answer" };
+  await using handle = left.handle;
+  const text = await handle.readFile("utf8");
+  const { result, error } = JSON.parse(text) as { result: T; error?: string };
+  return { report, result, error };
+}

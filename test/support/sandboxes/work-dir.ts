@@ -1,0 +1,26 @@
+/**
+ * Work directories without those who make them in numbers, for tests of what is done with one.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import {
+  OpenWorkDir,
+  type WorkDir,
+  openWorkDirHandles,
+  workDirNames,
+} from "../../../worker/sandbox/work/work-dir.ts";
+
+const run = promisify(execFile);
+
+/** A new one, removed when it is disposed. The caller owns it. */
+export async function newWorkDir(): Promise<WorkDir> {
+  const path = await mkdtemp(join(tmpdir(), "str-work-"));
+  const { input, output, status } = workDirNames;
+  await Promise.all([input, output].map((name) => mkdir(join(path, name))));
+  await run("mkfifo", [join(path, status)]);
+  const remove = (): void => void rm(path, { recursive: true });
+  return new OpenWorkDir(path, await openWorkDirHandles(path, undefined), undefined, remove);
+}
