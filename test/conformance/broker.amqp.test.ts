@@ -4,7 +4,7 @@
 import { newNamespace, useRabbitMQ } from "../integration/amqp/node.ts";
 import { amqpBroker } from "../support/brokers/rabbitmq-options.ts";
 import { openCable } from "../support/brokers/rabbitmq-proxy.ts";
-import { connectAmqpPeer } from "./amqp-peer.ts";
+import { connectAmqpPeer } from "./peers/amqp-peer.ts";
 import { describeBroker } from "./broker.ts";
 
 const node = useRabbitMQ();

@@ -4,7 +4,7 @@
 import { startDevBroker } from "../../harness/dev-broker/dev-broker.ts";
 import { createDevBroker } from "../../worker/broker/dev/broker.ts";
 import { describeBroker } from "./broker.ts";
-import { connectDevPeer } from "./dev-peer.ts";
+import { connectDevPeer } from "./peers/dev-peer.ts";
 
 describeBroker("dev", {
   capabilities: {

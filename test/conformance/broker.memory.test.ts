@@ -3,7 +3,7 @@
  */
 import { createMemoryBroker } from "../fakes/memory-broker/broker.ts";
 import { describeBroker } from "./broker.ts";
-import { memoryPeer } from "./memory-peer.ts";
+import { memoryPeer } from "./peers/memory-peer.ts";
 
 describeBroker("memory", {
   capabilities: {

@@ -4,7 +4,7 @@
 import { createMemoryBroker } from "../fakes/memory-broker/broker.ts";
 import { reconnecting } from "../../worker/broker/reconnecting.ts";
 import { describeBroker } from "./broker.ts";
-import { memoryPeer } from "./memory-peer.ts";
+import { memoryPeer } from "./peers/memory-peer.ts";
 
 describeBroker("reconnecting", {
   capabilities: {

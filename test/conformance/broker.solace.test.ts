@@ -14,7 +14,7 @@ import { openCable } from "../support/brokers/rabbitmq-proxy.ts";
 import { type SolaceGiven, solaceBroker } from "../support/brokers/solace-options.ts";
 import { describeBroker } from "./broker.ts";
 import type { GroupOptions } from "./broker/under-test.ts";
-import { connectSolacePeer } from "./solace-peer.ts";
+import { connectSolacePeer } from "./peers/solace-peer.ts";
 
 const capabilities = {
   shares: true,

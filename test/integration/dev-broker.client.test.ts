@@ -14,7 +14,7 @@ import type { Broker, Delivery } from "../../worker/broker/broker.ts";
 import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { parseJson } from "../../worker/support/json/json.ts";
 import { pull, textOf } from "../conformance/broker.ts";
-import { PythonClient, pythonJson } from "../conformance/dev-peer.ts";
+import { PythonClient, pythonJson } from "../conformance/peers/dev-peer.ts";
 import { type Reaction, ok, startScriptedServer } from "./dev-broker-scripted.ts";
 import { patience } from "../support/patience.ts";
 

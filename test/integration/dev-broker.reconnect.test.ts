@@ -8,7 +8,7 @@ import { openBroker } from "../../worker/broker/open.ts";
 import type { ReconnectingBroker } from "../../worker/broker/reconnecting.ts";
 import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { pull, textOf } from "../conformance/broker.ts";
-import { PythonClient } from "../conformance/dev-peer.ts";
+import { PythonClient } from "../conformance/peers/dev-peer.ts";
 import { type Reaction, startScriptedServer } from "./dev-broker-scripted.ts";
 import { patience } from "../support/patience.ts";
 

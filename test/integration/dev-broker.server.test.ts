@@ -12,7 +12,7 @@ import {
   maxQueuedMessages,
 } from "../../harness/dev-broker/dev-broker-hub.ts";
 import { maxLineBytes } from "../../worker/broker/dev/wire.ts";
-import { PythonClient, pythonJson } from "../conformance/dev-peer.ts";
+import { PythonClient, pythonJson } from "../conformance/peers/dev-peer.ts";
 import { patience } from "../support/patience.ts";
 
 const never = new AbortController().signal;

@@ -5,7 +5,7 @@
 import { expect, test, vi } from "vitest";
 import type { Delivery } from "../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { connectAmqpPeer } from "../../conformance/peers/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { connectAmqpPeer } from "../../conformance/peers/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { amqpBroker, noFiles } from "../../support/brokers/rabbitmq-options.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";

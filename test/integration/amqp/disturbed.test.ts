@@ -7,7 +7,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { connectAmqpPeer } from "../../conformance/amqp-peer.ts";
+import { connectAmqpPeer } from "../../conformance/peers/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";

@@ -4,7 +4,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { AmqpConnection } from "../../../worker/broker/amqp/connection.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
+import { connectAmqpPeer, keyOf } from "../../conformance/peers/amqp-peer.ts";
 import { hear, pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";

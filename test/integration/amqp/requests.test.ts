@@ -6,7 +6,7 @@ import type { ConsumeMessage } from "amqplib";
 import { describe, expect, test, vi } from "vitest";
 import { routeCheckMs } from "../../../worker/broker/routes.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
-import { keyOf } from "../../conformance/amqp-peer.ts";
+import { keyOf } from "../../conformance/peers/amqp-peer.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
 import { HandClock } from "../../unit/broker/hand-clock.ts";
 import { patience } from "../../support/patience.ts";

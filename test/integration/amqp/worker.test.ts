@@ -6,7 +6,7 @@ import { expect, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
-import { connectAmqpPeer, keyOf } from "../../conformance/amqp-peer.ts";
+import { connectAmqpPeer, keyOf } from "../../conformance/peers/amqp-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { PeerWorkers } from "../../support/workers/peer-workers.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";

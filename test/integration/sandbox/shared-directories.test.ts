@@ -24,7 +24,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { SharedDirectories } from "../../../worker/sandbox/shared-directories.ts";
 import { newId } from "../../../worker/support/ids.ts";
-import { makeFiles } from "./many-files.ts";
+import { makeFiles } from "./work/many-files.ts";
 import { requireRoot, temporaryDirectory } from "./sandbox-host.ts";
 
 const run = promisify(execFile);

@@ -6,7 +6,7 @@ import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import { openBroker } from "../../../worker/broker/open.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
-import { connectSolacePeer } from "../../conformance/solace-peer.ts";
+import { connectSolacePeer } from "../../conformance/peers/solace-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { namespace, never } from "./place.ts";
 import { keptLog } from "../../support/workers/kept-log.ts";

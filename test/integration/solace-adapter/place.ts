@@ -10,7 +10,7 @@ import type { Broker } from "../../../worker/broker/broker.ts";
 import { defaultGroup, defaultQueue, groupQueue } from "../../../worker/protocol/queue-names.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
-import { type SolacePeer, connectSolacePeer } from "../../conformance/solace-peer.ts";
+import { type SolacePeer, connectSolacePeer } from "../../conformance/peers/solace-peer.ts";
 import { type SolaceGiven, solaceBroker } from "../../support/brokers/solace-options.ts";
 
 /** A signal that never aborts. */

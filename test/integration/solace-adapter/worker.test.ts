@@ -2,7 +2,7 @@
  * Whole workers on Solace.
  */
 import { expect, vi } from "vitest";
-import { connectSolacePeer } from "../../conformance/solace-peer.ts";
+import { connectSolacePeer } from "../../conformance/peers/solace-peer.ts";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { solaceBroker } from "../../support/brokers/solace-options.ts";

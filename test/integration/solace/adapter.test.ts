@@ -10,7 +10,7 @@ import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import type { Login } from "../../../harness/fakes/solace/wire/client-control.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { pull, textOf } from "../../conformance/broker.ts";
-import { connectSolacePeer } from "../../conformance/solace-peer.ts";
+import { connectSolacePeer } from "../../conformance/peers/solace-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
 import { solaceBroker } from "../../support/brokers/solace-options.ts";

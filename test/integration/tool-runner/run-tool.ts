@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Ended, ForkedRuns } from "./forked-runs.ts";
+import { type Ended, ForkedRuns } from "./forks/forked-runs.ts";
 
 const project = join(import.meta.dirname, "../../..");
 

@@ -1,7 +1,7 @@
 /**
  * Attacks as `str-worker doctor --attack` runs them, for tests; and some of them from the command
- * line, for who writes them: `node test/support/doctor/attack-run.ts [--profile NAME] [--start KIND]
- * [--json] [ID…]`.
+ * line, for who writes them: `node test/support/doctor/attack-run.ts [--profile NAME] [--start
+ * KIND] [--json] [ID…]`.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * What a worker makes of the control groups that it finds itself in. Groups of version 2 are
- * recorded; those of the host are in test/integration/sandbox/cgroup.test.ts.
+ * recorded; those of the host are in test/integration/sandbox/cgroup/cgroup.test.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

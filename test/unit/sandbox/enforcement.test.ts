@@ -7,7 +7,7 @@ import {
   enforcementOf,
   unkeptLimits,
 } from "../../../worker/sandbox/bubblewrap/enforcement.ts";
-import { observation } from "./trial-observation.ts";
+import { observation } from "./bubblewrap/trial-observation.ts";
 
 const everything: Keepers = {
   group: { memory: true, processes: true, cpu: true },

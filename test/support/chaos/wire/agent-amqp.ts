@@ -3,7 +3,7 @@
  */
 import { once } from "node:events";
 import { type ConfirmChannel, connect } from "amqplib";
-import { keyOf } from "../../../conformance/amqp-peer.ts";
+import { keyOf } from "../../../conformance/peers/amqp-peer.ts";
 import type { AgentConnection, AgentDial, AgentInbox, RequestMessage } from "../agent.ts";
 
 /** To a broker at this URL. */

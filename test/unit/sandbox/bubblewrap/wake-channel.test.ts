@@ -1,0 +1,80 @@
+/**
+ * The worker's end of the socket that a parked command waits at.
+ */
+import { once } from "node:events";
+import { type AddressInfo, type Socket, connect, createServer } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { WakeChannel } from "../../../../worker/sandbox/bubblewrap/idle/wake-channel.ts";
+import { SandboxError } from "../../../../worker/sandbox/sandbox.ts";
+
+/** A channel, and the command's end of it. */
+async function open() {
+  const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const ours = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  ours.on("error", () => undefined);
+  const [theirs] = (await once(server, "connection")) as [Socket];
+  const channel = new WakeChannel(ours);
+  onTestFinished(() => {
+    channel[Symbol.dispose]();
+    theirs.destroy();
+    server.close();
+  });
+  return { channel, theirs, ours };
+}
+
+describe("what a command says is", () => {
+  test.for([
+    ["that it is ready", '{"ready":true}\n', { kind: "ready" }],
+    [
+      "that it is ready, whatever follows",
+      `{"ready": true}\n${"x".repeat(5000)}`,
+      { kind: "ready" },
+    ],
+    ["that it is unfit", '{"unfit":"no"}\n', { kind: "unfit", reason: "no" }],
+    ["unclear when it is nothing of these", '{"ready":1,"unfit":2}\n', { kind: "unclear" }],
+    ["unclear when it is no object", "[]\n", { kind: "unclear" }],
+    ["unclear when it is no JSON", "ready\n", { kind: "unclear" }],
+    ["unclear when it is no text", Buffer.from([0xff, 0x0a]), { kind: "unclear" }],
+    ["unclear when it goes too deep", `${"[".repeat(4000)}\n`, { kind: "unclear" }],
+    ["unclear when it is too long", `"${"x".repeat(4096)}"\n`, { kind: "unclear" }],
+    ["unclear when it has no end", "x".repeat(4096), { kind: "unclear" }],
+  ] as const)("%s", async ([, said, meaning]) => {
+    const { channel, theirs } = await open();
+    theirs.write(said);
+    expect(await channel.said()).toEqual(meaning);
+  });
+
+  test("the same when it comes in pieces", async () => {
+    const { channel, theirs } = await open();
+    const saying = channel.said();
+    for (const piece of ['{"rea', 'dy":tr', "ue}"]) {
+      theirs.write(piece);
+      await new Promise(setImmediate);
+    }
+    theirs.write("\n");
+    expect(await saying).toEqual({ kind: "ready" });
+  });
+
+  test.for(["", '{"ready":true}'])("unclear when it ends after %j", async (said) => {
+    const { channel, theirs } = await open();
+    theirs.end(said);
+    expect(await channel.said()).toEqual({ kind: "unclear" });
+  });
+});
+
+describe("a call", () => {
+  test("is one line, and then the end", async () => {
+    const { channel, theirs } = await open();
+    const heard = text(theirs);
+    await channel.call();
+    expect(await heard).toBe("call\n");
+  });
+
+  test("does not reach who is not there any more", async () => {
+    const { channel, ours } = await open();
+    ours.destroy();
+    await expect(channel.call()).rejects.toThrow(SandboxError);
+  });
+});
