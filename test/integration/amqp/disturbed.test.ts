@@ -135,7 +135,10 @@ test("a worker whose broker takes no messages is not ready until it does, and an
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
   await node().control("set_vm_memory_high_watermark", "0.000001");
-  await vi.waitFor(async () => expect(await missing()).toEqual(["broker takes no messages"]), patience);
+  await vi.waitFor(
+    async () => expect(await missing()).toEqual(["broker takes no messages"]),
+    patience,
+  );
   await stack.disposeAsync();
   expect(await calling).toBeDefined();
   await vi.waitFor(async () => expect(await missing()).toBeUndefined(), patience);
