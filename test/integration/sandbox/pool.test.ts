@@ -4,9 +4,11 @@
 import { text } from "node:stream/consumers";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
+import { idleSampleMs } from "../../../worker/sandbox/accounting/resource-monitor.ts";
 import type { BubblewrapOptions } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
@@ -225,6 +227,19 @@ threading.Thread(target=grow, daemon=True).start()`;
     await using parked = await park();
     await writeFile(join(parked.workDir.path, "output", "grow"), "");
     await parked.lost;
+  });
+
+  test("while its call is staged, whose inputs do not count", async (context) => {
+    const source = "def run():\n    return {}";
+    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+    await using parked = await park();
+    {
+      await using input = await parked.workDir.create("data");
+      await input.writeFile(Buffer.alloc(16 * MiB, 1));
+    }
+    await sleep(1.5 * idleSampleMs);
+    const execution = await wake(parked);
+    expect(await execution.exited).toMatchObject({ exitCode: 0, exceeded: undefined });
   });
 
   test("in its call, where inputs count as little as in any other", async (context) => {

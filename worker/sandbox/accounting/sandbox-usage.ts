@@ -119,10 +119,15 @@ export class SandboxUsage implements Disposable {
     this.#sampler[Symbol.dispose]();
   }
 
-  /** The command gets a call, whose files are staged in the work directory. */
+  /** Files of a call in the work directory do not count, also while they are written. */
+  stage(staged: () => Amount): void {
+    this.#sampler?.stage(staged);
+  }
+
+  /** The command gets a call, with these files. */
   beginCall(staged: Amount): void {
     if (this.#sampler === undefined) return;
-    this.#sampler.stage(staged);
+    this.#sampler.stage(() => staged);
     this.#monitor.watch(this.#sampler);
   }
 

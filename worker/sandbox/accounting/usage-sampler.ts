@@ -51,7 +51,7 @@ export class UsageSampler implements Sampled, Disposable {
   readonly #mounts: OwnMounts;
   /** Undefined where the control group bounds it. */
   readonly #memory: MemoryUsage | undefined;
-  #staged: Amount;
+  #stagedLater: () => Amount = () => ({ bytes: 0, files: 0 });
   /** What the tool may still add to its work directory. */
   #left: Amount;
   #hasSampled = false;
@@ -61,7 +61,6 @@ export class UsageSampler implements Sampled, Disposable {
   constructor(sandbox: SampledSandbox) {
     const { firstPid, disk, tmpfs, group, limits, inTurn } = sandbox;
     this.#sandbox = sandbox;
-    this.#staged = disk.staged;
     this.#left = { bytes: limits.diskBytes, files: limits.files };
     this.#tree = new ProcessTree(firstPid);
     this.#openFiles = new OpenFilesSearch(disk.device);
@@ -96,9 +95,9 @@ export class UsageSampler implements Sampled, Disposable {
     };
   }
 
-  /** Files of a call that are staged later do not count either. */
-  stage({ bytes, files }: Amount): void {
-    this.#staged = { bytes: this.#staged.bytes + bytes, files: this.#staged.files + files };
+  /** Files of a call that are staged later do not count either, from the first byte on. */
+  stage(staged: () => Amount): void {
+    this.#stagedLater = staged;
   }
 
   sample(filesMs: number, walkMs: number): void {
@@ -209,6 +208,12 @@ export class UsageSampler implements Sampled, Disposable {
     const mappedMounts = hasDevices ? undefined : mounts;
     this.#openFiles.goOn(processes, untilMs - filesMs / 2, mounts, mappedMounts);
     disk.goOn(untilMs + walkMs);
+    // After the walk, which has then found no more of a file that is being staged.
+    const later = this.#stagedLater();
+    const staged = {
+      bytes: disk.staged.bytes + later.bytes,
+      files: disk.staged.files + later.files,
+    };
     let [bytes, files] = [0, 0];
     for (const named of disk.uses) {
       for (const open of this.#openFiles.uses) {
@@ -216,8 +221,8 @@ export class UsageSampler implements Sampled, Disposable {
           return { limit: "files", bound: limits.files, peak: undefined };
         const deleted = [...open.deletedFiles].filter(([inode]) => !named.inodes.has(inode));
         const deletedBytes = deleted.reduce((sum, [, size]) => sum + size, 0);
-        bytes = Math.max(bytes, named.bytes + deletedBytes - this.#staged.bytes);
-        files = Math.max(files, named.files + deleted.length - this.#staged.files);
+        bytes = Math.max(bytes, named.bytes + deletedBytes - staged.bytes);
+        files = Math.max(files, named.files + deleted.length - staged.files);
       }
     }
     files += tmpfs?.files ?? 0;

@@ -159,6 +159,11 @@ export class BwrapExecution implements Execution {
     this.#usage?.unwatch();
   }
 
+  /** Files of a call in the work directory do not count, also while they are written. */
+  stage(staged: () => Amount): void {
+    this.#usage?.stage(staged);
+  }
+
   /**
    * From now on the command has a call, whose time counts, and of which so much lies in the work
    * directory.

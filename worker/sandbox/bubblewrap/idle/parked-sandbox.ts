@@ -18,6 +18,7 @@ export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
   const { execution, channel } = parts.command;
   const { workDir, limits, enforcement, unenforced } = parts.sandbox;
   let state: "idle" | "woken" | "ended" = "idle";
+  execution.stage(() => workDir.staged());
   const end = (): void => {
     if (state === "idle") state = "ended";
   };
