@@ -62,7 +62,7 @@ export function serviceProblems(engine, image, flags) {
 
     const counting = [...call, "--tool", "count_slowly", "--args", slowly];
     start(callName, [beside, ...harness, ...counting]);
-    waitForLog(engine, workerName, /"tool":"count_slowly".*"msg":"tool started"/);
+    waitForLog(engine, workerName, /"tool":"count_slowly".*"event":"tool.started"/);
     engine.mustRun(["stop", "-t", String(stopSeconds), workerName], commandTimeoutMs);
     return [...left, ...endingProblems(engine, workerName, callName)];
   } finally {
@@ -100,7 +100,9 @@ function endingProblems(engine, workerName, callName) {
       ? []
       : [`a call that ran while the worker was stopped ended with ${called}`]),
     ...(stopped === "0" ? [] : [`the worker was stopped and ended with ${stopped}`]),
-    ...(output.includes('"msg":"drained"') ? [] : ["the worker was stopped and did not drain"]),
+    ...(output.includes('"event":"worker.drained"')
+      ? []
+      : ["the worker was stopped and did not drain"]),
   ];
 }
 

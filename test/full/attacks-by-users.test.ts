@@ -4,10 +4,11 @@
  * @module-tag full
  */
 import { asUser, coldStart, describeAttacks } from "../support/doctor/attack-ways.ts";
+import { isRoot } from "../support/is-root.ts";
 
 describeAttacks({
   who: "an ordinary user",
-  prefix: process.getuid?.() === 0 ? asUser : [],
+  prefix: isRoot ? asUser : [],
   needsRoot: false,
   unenforced: [],
   ...coldStart,

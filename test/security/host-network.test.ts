@@ -20,6 +20,7 @@ import {
   workerEnvironment,
 } from "../support/workers/rig.ts";
 import { WorkerProcess } from "../support/workers/worker-process.ts";
+import { isRoot } from "../support/is-root.ts";
 
 const run = promisify(execFile);
 const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));
@@ -60,7 +61,7 @@ test(
   "standard reaches an HTTPS server by the host's certificates and hosts file; restrictive does not",
   { tags: "promise-S14" },
   async (context) => {
-    if (process.getuid?.() !== 0) context.skip("needs root to give the worker another /etc/hosts");
+    if (!isRoot) context.skip("needs root to give the worker another /etc/hosts");
     await using owned = new AsyncDisposableStack();
     const base = await reachableDirectory();
     owned.defer(() => rm(base, { recursive: true, force: true }));

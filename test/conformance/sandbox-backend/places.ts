@@ -3,6 +3,7 @@
  */
 import { chmod, mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type SandboxBackend, workDirInside } from "../../../worker/sandbox/sandbox.ts";
 import { insidePaths } from "../../../worker/runners/inside-paths.ts";
@@ -16,10 +17,7 @@ export function describePlaces(open: OpenBackend, create: Create): void {
     test("are the work directory that the worker sees, to begin with", async (context) => {
       const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
-      {
-        await using input = await sandbox.workDir.create("data.txt");
-        await input.writeFile("from the worker");
-      }
+      await sandbox.workDir.writeInput("data.txt", Readable.from("from the worker"), never);
       const { exitCode, stdout } = await runScript(
         sandbox,
         "pwd -P; cat input/data.txt > output/copy.txt",

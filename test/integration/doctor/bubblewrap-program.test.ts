@@ -12,8 +12,8 @@ import {
 } from "../../support/sandboxes/crippled-hosts.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
+import { isRoot } from "../../support/is-root.ts";
 
-const isRoot = process.getuid?.() === 0;
 const sandboxUid = 60_003;
 const environment = { SANDBOX_UID: String(sandboxUid), SANDBOX_MINIMUM: "user-namespaces" };
 

@@ -8,8 +8,9 @@ import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Canaries, plantCanaries } from "../../../worker/doctor/attacks/canaries.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
+import { isRoot } from "../../support/is-root.ts";
 
-const uid = process.getuid?.() === 0 ? 60_001 : undefined;
+const uid = isRoot ? 60_001 : undefined;
 
 async function base(): Promise<string> {
   const directory = await reachableDirectory();

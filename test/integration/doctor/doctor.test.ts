@@ -21,6 +21,7 @@ import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Consultation, consultHere } from "../../support/doctor/consultation.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { patience } from "../../support/patience.ts";
+import { isRoot } from "../../support/is-root.ts";
 
 interface Diagnosis {
   readonly ok: boolean;
@@ -381,7 +382,7 @@ describe("on a host without", () => {
     "the right to look into other users' processes the check guard of a root is held partly",
     { tags: "full" },
     async (context) => {
-      context.skip(process.getuid?.() !== 0, "needs root");
+      context.skip(!isRoot, "needs root");
       const prefix = ["setpriv", "--bounding-set=-sys_ptrace,-sys_admin", "--inh-caps=-all"];
       const consultation = await consult(["--json"], {}, prefix);
       expect(checkOf(consultation, "guard")).toMatchObject({

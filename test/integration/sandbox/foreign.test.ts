@@ -12,7 +12,8 @@ import { slowPlace } from "../../support/sandboxes/quick-place.ts";
 import { templateHosts } from "../../support/sandboxes/template-host.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ExitReport, Sandbox } from "../../../worker/sandbox/sandbox.ts";
-import { isRoot, never, outputFile, request, sharedBackends } from "./sandbox-host.ts";
+import { never, outputFile, request, sharedBackends } from "./sandbox-host.ts";
+import { isRoot } from "../../support/is-root.ts";
 
 const MiB = 1024 * 1024;
 

@@ -1,6 +1,7 @@
 /**
  * Sandboxes that are parked before there is a call, with the real Python runner in them.
  */
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -229,14 +230,26 @@ threading.Thread(target=grow, daemon=True).start()`;
     await parked.lost;
   });
 
+  test("while its call is staged: what the tool adds to an input counts", async (context) => {
+    const source = `
+import os, threading, time
+def grow():
+    while not os.path.exists("input/data"):
+        time.sleep(0.01)
+    with open("input/data", "ab") as file: file.write(bytes(9_000_000))
+    time.sleep(600)
+threading.Thread(target=grow, daemon=True).start()`;
+    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+    await using parked = await park();
+    await parked.workDir.writeInput("data", Readable.from("1"), never);
+    await parked.lost;
+  });
+
   test("while its call is staged, whose inputs do not count", async (context) => {
     const source = "def run():\n    return {}";
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
     await using parked = await park();
-    {
-      await using input = await parked.workDir.create("data");
-      await input.writeFile(Buffer.alloc(16 * MiB, 1));
-    }
+    await parked.workDir.writeInput("data", Readable.from(Buffer.alloc(16 * MiB, 1)), never);
     await sleep(1.5 * idleSampleMs);
     const execution = await wake(parked);
     expect(await execution.exited).toMatchObject({ exitCode: 0, exceeded: undefined });
@@ -253,10 +266,7 @@ def run():
     time.sleep(600)`;
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
     await using parked = await park();
-    {
-      await using input = await parked.workDir.create("data");
-      await input.writeFile(Buffer.alloc(16 * MiB, 1));
-    }
+    await parked.workDir.writeInput("data", Readable.from(Buffer.alloc(16 * MiB, 1)), never);
     const execution = await wake(parked);
     const { exceeded } = await execution.exited;
     expect(exceeded).toMatchObject({ limit: "diskBytes", bound: 8 * MiB });

@@ -28,6 +28,7 @@ import { newId } from "../../../worker/support/ids.ts";
 import { patience } from "../../support/patience.ts";
 import { quickPlace } from "../../support/sandboxes/quick-place.ts";
 import { type WhenOver, shared } from "../../support/shared.ts";
+import { isRoot } from "../../support/is-root.ts";
 
 const run = promisify(execFile);
 
@@ -38,7 +39,6 @@ export const never = new AbortController().signal;
 /**
  * Whether the tests run as root: then sandboxes get a user id of their own, as the worker does it.
  */
-export const isRoot = process.getuid?.() === 0;
 /** The host user id of sandboxes. */
 export const sandboxUid = isRoot ? 60_001 : undefined;
 

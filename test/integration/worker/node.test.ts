@@ -29,6 +29,7 @@ import {
 } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { loggedFacts } from "../../support/workers/kept-log.ts";
+import { isRoot } from "../../support/is-root.ts";
 
 const MiB = 1024 * 1024;
 const profiles = [...builtInProfiles.values()];
@@ -378,7 +379,7 @@ test(
   "a worker without any privilege runs Node tools and bounds their memory",
   { tags: "full" },
   async (context) => {
-    if (process.getuid?.() !== 0) context.skip("needs root to become another user");
+    if (!isRoot) context.skip("needs root to become another user");
     const barrier = await firstPrivateDirectory(import.meta.dirname);
     if (barrier !== undefined) context.skip("the checkout is private to root");
     await using owned = new AsyncDisposableStack();

@@ -10,9 +10,9 @@ import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { firstPrivateDirectory } from "../../../worker/sandbox/path-permissions.ts";
 import { reachableDirectory } from "../workers/rig.ts";
+import { isRoot } from "../is-root.ts";
 
 const entry = fileURLToPath(new URL("../../../worker/main.ts", import.meta.url));
-const isRoot = process.getuid?.() === 0;
 const privateDirectory = await firstPrivateDirectory(import.meta.dirname);
 /** Milliseconds for all attacks under all profiles by all starts on a busy machine. */
 const timeoutMs = 30 * 60_000;

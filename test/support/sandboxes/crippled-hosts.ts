@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { seccompProgram } from "../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import { firstPrivateDirectory } from "../../../worker/sandbox/path-permissions.ts";
+import { isRoot } from "../is-root.ts";
 
 const run = promisify(execFile);
 
@@ -15,14 +16,13 @@ const run = promisify(execFile);
 export const ordinaryUid = 60_002;
 
 /** What makes a command line run as an ordinary user without a capability. */
-export const asOrdinaryUser: readonly string[] =
-  process.getuid?.() === 0
-    ? [
-        "setpriv",
-        ...["--reuid", String(ordinaryUid), "--regid", String(ordinaryUid), "--clear-groups"],
-        ...["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"],
-      ]
-    : [];
+export const asOrdinaryUser: readonly string[] = isRoot
+  ? [
+      "setpriv",
+      ...["--reuid", String(ordinaryUid), "--regid", String(ordinaryUid), "--clear-groups"],
+      ...["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"],
+    ]
+  : [];
 
 /** What a host lacks. */
 export type Lack =
@@ -66,7 +66,7 @@ async function filtered(directory: string): Promise<readonly string[]> {
 /** Why such a host cannot be made here, or undefined when it can. */
 export async function crippledHostProblem(prefix: readonly string[]): Promise<string | undefined> {
   const barrier = await firstPrivateDirectory(import.meta.dirname);
-  if (barrier !== undefined && process.getuid?.() === 0) return "the checkout is private to root";
+  if (barrier !== undefined && isRoot) return "the checkout is private to root";
   const [file = "", ...argv] = [...prefix, "/bin/true"];
   return run(file, argv).then(
     () => undefined,

@@ -14,7 +14,7 @@ export interface KeptLog extends EventLog<"debug" | "info" | "warn" | "error"> {
   /** The names of the lines' events. */
   readonly events: readonly string[];
   /** The facts of each line of an event. */
-  factsOf(event: string): readonly object[];
+  factsOf(event: EventName): readonly object[];
 }
 
 /** The facts of each line of an event, from lines of the worker's log. */

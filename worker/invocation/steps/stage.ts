@@ -1,9 +1,7 @@
 /**
  * Stages a call's input artifacts in its work directory.
  */
-import type { FileHandle } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { userPrefix } from "../../artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifacts/store.ts";
 import { InvocationError } from "../../protocol/errors.ts";
@@ -41,7 +39,7 @@ export async function stageArtifacts(
   let spareBytes = origin.maxBytes;
   for (const [parameter, artifact] of invocation.preloaded) {
     const name = names.assign(parameter, artifact.filename);
-    await write(workDir, name, Readable.from([artifact.bytes]), signal);
+    await workDir.writeInput(name, Readable.from([artifact.bytes]), signal);
     staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
   }
   for (const [parameter, reference] of invocation.references) {
@@ -57,7 +55,7 @@ export async function stageArtifacts(
         `Insufficient disk space for artifact "${reference.filename}" of ${opened.sizeBytes} bytes`,
       );
     }
-    await write(workDir, name, opened.body, signal).catch((error: unknown) => {
+    await workDir.writeInput(name, opened.body, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       throw notLoaded(parameter, reference.filename, "its content could not be read", error);
     });
@@ -103,22 +101,6 @@ function notLoaded(
 ): InvocationError {
   const message = `Artifact "${filename}" for parameter "${parameter}" could not be loaded: ${reason}`;
   return new InvocationError("ARTIFACT_ERROR", message, { cause });
-}
-
-async function write(
-  workDir: WorkDir,
-  name: string,
-  body: Readable,
-  signal: AbortSignal,
-): Promise<void> {
-  let file: FileHandle;
-  try {
-    file = await workDir.create(name);
-  } catch (error) {
-    body.destroy();
-    throw error;
-  }
-  await pipeline(body, file.createWriteStream(), { signal });
 }
 
 /**

@@ -5,8 +5,10 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and the
  * tool's `result.json`. Each open is relative to a descriptor from before the tool's start.
  */
-import { constants, lstatSync } from "node:fs";
+import { type WriteStream, constants, lstatSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";
 
@@ -58,9 +60,12 @@ export interface WorkDir extends AsyncDisposable {
   readStatuses(onStatus: (text: string) => void): StatusChannel;
   /** Writes `runner_args.json`. Call once. */
   writeArguments(text: string): Promise<void>;
-  /** Creates a file in `input/`. The caller closes the handle. */
-  create(name: string): Promise<FileHandle>;
-  /** Bytes on the disk, and number, of the files of `create` and `writeArguments`. */
+  /** Writes a new file in `input/`. Reads or destroys `content` on every path. */
+  writeInput(name: string, content: Readable, signal: AbortSignal): Promise<void>;
+  /**
+   * Bytes on the disk, and number, of the files of `writeInput` and `writeArguments`: no more than
+   * the worker has handed to them so far, because a tool that is idle may write to them, too.
+   */
   staged(): Amount;
   /** Opens a regular file with one link in the top directory; undefined for anything else. */
   openLeft(name: string): Promise<LeftFile | undefined>;
@@ -117,7 +122,7 @@ export class OpenWorkDir implements WorkDir {
   readonly #handles: WorkDirHandles;
   readonly #ownerId: number | undefined;
   readonly #remove: (path: string, closed: Promise<unknown>) => void;
-  readonly #created: string[] = [];
+  readonly #inputs = new Map<string, WriteStream>();
   #argsBytes = 0;
   #isRead = false;
 
@@ -145,15 +150,26 @@ export class OpenWorkDir implements WorkDir {
     await this.#handles.args.writeFile(text);
   }
 
-  async create(name: string): Promise<FileHandle> {
-    const handle = await open(below(this.#handles.input, name), createNew, 0o600);
-    this.#created.push(name);
-    if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
-    return handle;
+  async writeInput(name: string, content: Readable, signal: AbortSignal): Promise<void> {
+    let file: WriteStream | undefined;
+    try {
+      const handle = await open(below(this.#handles.input, name), createNew, 0o600);
+      // From here the stream closes the handle.
+      file = handle.createWriteStream();
+      this.#inputs.set(name, file);
+      if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
+      await pipeline(content, file, { signal });
+    } catch (error) {
+      file?.destroy();
+      content.destroy();
+      throw error;
+    }
   }
 
   staged(): Amount {
-    const sizes = this.#created.map((name) => bytesOf(below(this.#handles.input, name)));
+    const sizes = [...this.#inputs].map(([name, { bytesWritten, writableLength }]) =>
+      Math.min(bytesOf(below(this.#handles.input, name)), onDisk(bytesWritten + writableLength)),
+    );
     const inputBytes = sizes.reduce((sum, bytes) => sum + bytes, 0);
     return { bytes: inputBytes + onDisk(this.#argsBytes), files: sizes.length };
   }

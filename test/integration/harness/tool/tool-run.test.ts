@@ -11,8 +11,6 @@ import { createPassableDirectory } from "../../../../harness/temporary.ts";
 import { CliProcess, type CliResult, runCli, runCliProcess } from "../cli-process.ts";
 
 const timeoutMs = 60_000;
-const isRoot = process.getuid?.() === 0;
-
 const files: Readonly<Record<string, string>> = {
   "greeting.py": `def greet(name):
     return "Hello, " + name
@@ -107,6 +105,7 @@ const withDescriptor = `
 import os, sys
 os.dup2(os.open("/etc/passwd", os.O_RDONLY), 77)
 os.execv(sys.argv[1], sys.argv[1:])`;
+import { isRoot } from "../../../support/is-root.ts";
 
 let home: Awaited<ReturnType<typeof createPassableDirectory>>;
 let directory: string;

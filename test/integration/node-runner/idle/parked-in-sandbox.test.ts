@@ -3,6 +3,7 @@
  */
 import { cp, readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { type TestContext, expect, test } from "vitest";
 import { openNodeRunner } from "../../../../worker/runners/node.ts";
 import type { PreparedTool, ToolRunner } from "../../../../worker/runners/runner.ts";
@@ -83,8 +84,7 @@ async function make(
   const { workDir } = owned;
   const inWork = (path: string): string => `${workDirInside}/${path}`;
   if (artifact !== undefined) {
-    await using file = await workDir.create("input.txt");
-    await file.writeFile(artifact);
+    await workDir.writeInput("input.txt", Readable.from(artifact), never);
   }
   await workDir.writeArguments(
     JSON.stringify({

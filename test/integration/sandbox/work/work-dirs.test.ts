@@ -23,6 +23,7 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -33,13 +34,14 @@ import { systemClock } from "../../../../worker/support/clock.ts";
 import { newId } from "../../../../worker/support/ids.ts";
 import { makeFiles } from "./many-files.ts";
 import {
-  isRoot,
+  never,
   openDescriptors,
   requireOtherUser,
   requireRoot,
   sandboxUid,
   temporaryDirectory,
 } from "../sandbox-host.ts";
+import { isRoot } from "../../../support/is-root.ts";
 import { LoopWatch } from "../../../support/cpu-time.ts";
 import { patience } from "../../../support/patience.ts";
 import { programEnvironment } from "../../../support/workers/program-environment.ts";
@@ -163,8 +165,7 @@ describe("a work directory", () => {
   test("takes files for the tool, which are the tool's", async () => {
     const workDirs = await openWorkDirs(await temporaryDirectory());
     await using workDir = await workDirs.take();
-    await using file = await workDir.create("data.csv");
-    await file.writeFile("content");
+    await workDir.writeInput("data.csv", Readable.from("content"), never);
     await workDir.writeArguments("{}");
     for (const [path, content] of [
       ["input/data.csv", "content"],
@@ -173,7 +174,9 @@ describe("a work directory", () => {
       expect(await permissions(join(workDir.path, path))).toBe(`600 ${toolUid}`);
       expect(await readFile(join(workDir.path, path), "utf8")).toBe(content);
     }
-    await expect(workDir.create("data.csv")).rejects.toThrow("EEXIST");
+    const content = Readable.from("content");
+    await expect(workDir.writeInput("data.csv", content, never)).rejects.toThrow("EEXIST");
+    expect(content.destroyed).toBe(true);
   });
 
   test("takes no file where a link stands", async () => {
@@ -181,7 +184,9 @@ describe("a work directory", () => {
     await using workDir = await workDirs.take();
     const target = join(workDirs.root, "target");
     await symlink(target, join(workDir.path, "input/data.csv"));
-    await expect(workDir.create("data.csv")).rejects.toThrow("EEXIST");
+    const content = Readable.from("content");
+    await expect(workDir.writeInput("data.csv", content, never)).rejects.toThrow("EEXIST");
+    expect(content.destroyed).toBe(true);
     expect(await exists(target)).toBe(false);
   });
 

@@ -6,6 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import { invokeTopic } from "../../../../worker/protocol/topics.ts";
 import { type Rig, manifestText, namespace, startRig } from "../../../support/workers/rig.ts";
 import { patience } from "../../../support/patience.ts";
+import { isRoot } from "../../../support/is-root.ts";
 
 const well = { function: "well" };
 const sleeps = { function: "sleeps" };
@@ -127,8 +128,7 @@ describe("the manifest is followed while the worker runs", () => {
 
 describe("a private tool directory of a root worker", () => {
   test("is readable for tools, and edits are seen", async (context) => {
-    if (process.getuid?.() !== 0)
-      context.skip("needs root: another user's worker shares its uid with sandboxes");
+    if (!isRoot) context.skip("needs root: another user's worker shares its uid with sandboxes");
     const source = (answer: number) => `def run():\n    return {"answer": ${answer}}\n`;
     await using rig = await startRig({
       tools: { edited: { module: "edited", function: "run" } },

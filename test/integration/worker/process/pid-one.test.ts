@@ -17,6 +17,7 @@ import {
   workerEnvironment,
 } from "../../../support/workers/rig.ts";
 import { WorkerProcess } from "../../../support/workers/worker-process.ts";
+import { isRoot } from "../../../support/is-root.ts";
 
 const run = promisify(execFile);
 
@@ -29,7 +30,7 @@ const tools = {
 /** In a pid namespace the command is the first process. */
 const prefix = [
   "unshare",
-  ...(process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"]),
+  ...(isRoot ? [] : ["--user", "--map-current-user"]),
   ...["--pid", "--fork", "--mount-proc"],
 ];
 

@@ -14,8 +14,8 @@ import {
   type WorkerSurroundings,
   surroundWorker,
 } from "../../../support/workers/worker-surroundings.ts";
+import { isRoot } from "../../../support/is-root.ts";
 
-const isRoot = process.getuid?.() === 0;
 const none = "0000000000000000";
 
 const profiles = ["restrictive", "standard", "permissive"];

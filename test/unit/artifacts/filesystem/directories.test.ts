@@ -8,8 +8,7 @@ import {
   openBase,
 } from "../../../../worker/artifacts/filesystem/directories.ts";
 import { temporaryDirectory } from "../fixtures.ts";
-
-const isRoot = process.getuid?.() === 0;
+import { isRoot } from "../../../support/is-root.ts";
 
 /** Mode and group of a directory and of one in it. */
 async function accessOf(directory: string): Promise<string[]> {

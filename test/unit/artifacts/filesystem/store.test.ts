@@ -17,6 +17,7 @@ import { leftoverAgeMs } from "../../../../worker/artifacts/filesystem/staging.t
 import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
 import type { ArtifactStore } from "../../../../worker/artifacts/store.ts";
 import { csv, never, readText, scope, sourceOf, temporaryDirectory } from "../fixtures.ts";
+import { isRoot } from "../../../support/is-root.ts";
 
 const sessionLevels = "ed_test/user-42/web-1";
 
@@ -280,7 +281,7 @@ describe("a version that is deleted", () => {
   test("that cannot be deleted is reported by name and version, without a path", async ({
     skip,
   }) => {
-    skip(process.getuid?.() === 0, "root may write everywhere");
+    skip(isRoot, "root may write everywhere");
     const { store, directory } = await newPlace();
     const saved = await save(store, "ours");
     await chmod(directory, 0o555);
@@ -375,7 +376,7 @@ describe("the check", () => {
   });
 
   test("refuses a base that cannot be written", async ({ skip }) => {
-    skip(process.getuid?.() === 0, "root may write everywhere");
+    skip(isRoot, "root may write everywhere");
     const { store, base } = await newPlace();
     await chmod(base, 0o555);
     await expect(store.check(never)).rejects.toMatchObject({

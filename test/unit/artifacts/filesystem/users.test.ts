@@ -11,11 +11,11 @@ import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { temporaryDirectory } from "../fixtures.ts";
+import { isRoot } from "../../../support/is-root.ts";
 
 const workerUid = 61_000;
 const agentUid = 62_000;
 const sharedGid = 63_000;
-const isRoot = process.getuid?.() === 0;
 const session = "ed_test/user-42/web-1";
 
 interface User {
