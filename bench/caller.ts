@@ -3,7 +3,8 @@
  * and its end.
  */
 import { watch } from "node:fs";
-import { type Foundation, createHost, openFoundation, wireInvoker } from "../worker/app.ts";
+import { wireInvoker } from "../worker/app.ts";
+import { type Foundation, createHost, openFoundation } from "../worker/foundation.ts";
 import { readConfig } from "../worker/config/config.ts";
 import type { Invoker } from "../worker/invocation/invoker.ts";
 import type { ToolEntry } from "../worker/manifest/manifest.ts";

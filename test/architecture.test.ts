@@ -242,11 +242,11 @@ describe("the rules themselves", () => {
     ["worker/broker/open.ts", "worker/broker/dev/session.ts"],
     ["worker/sandbox/registry.ts", "worker/sandbox/bubblewrap/backend.ts"],
     ["worker/runners/python.ts", "worker/sandbox/sandbox.ts"],
-    ["worker/app.ts", "worker/artifacts/memory/store.ts"],
+    ["worker/foundation.ts", "worker/artifacts/memory/store.ts"],
     ["worker/app.ts", "worker/config/config.ts"],
     ["harness/cli.ts", "harness/demo/demo.ts"],
     ["harness/agent.ts", "worker/protocol/topics.ts"],
-    ["harness/tool/local-invoker.ts", "worker/app.ts"],
+    ["harness/tool/local-invoker.ts", "worker/foundation.ts"],
     ["tool-runner/node/main.mjs", "tool-runner/node/context.mjs"],
   ])("%s may import %s", (importer, target) => {
     expect(importViolation(importer, target)).toBeUndefined();

@@ -1,120 +1,27 @@
 /**
- * Wires the parts of a worker, or of a check, from a configuration.
+ * Wires what answers calls, over the foundation: from a session's deliveries to their settlement.
  */
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { openStore } from "./artifacts/open.ts";
 import { artifactScope } from "./artifacts/scope.ts";
-import type { ArtifactStore } from "./artifacts/store.ts";
-import { maxCallSeconds, timeLimitProblem } from "./broker/open.ts";
-import { type Config, ConfigError, type Environment } from "./config/config.ts";
-import { FreeDisk } from "./invocation/steps/capacity.ts";
+import type { BrokerSession } from "./broker/broker.ts";
+import { maxCallSeconds } from "./broker/open.ts";
+import type { Config } from "./config/config.ts";
+import type { Foundation, Host } from "./foundation.ts";
+import { Answers } from "./invocation/answers.ts";
+import type { CallSignals } from "./invocation/call.ts";
+import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
+import { receiveDelivery } from "./invocation/handler.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
+import { Ledger } from "./invocation/claims/ledger.ts";
+import { FreeDisk } from "./invocation/steps/capacity.ts";
 import { type ResolveParts, resolveProfile } from "./invocation/steps/resolve.ts";
-import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
-import type { ToolEntry } from "./manifest/manifest.ts";
-import { publicRefusal } from "./protocol/refusal.ts";
-import { openNodeRunner } from "./runners/node.ts";
-import { type Runners, openRunners } from "./runners/open.ts";
-import { openPythonRunner } from "./runners/python.ts";
-import { type PreparedPython, preparePython } from "./runners/python-host.ts";
-import type { ToolRunner } from "./runners/runner.ts";
-import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
-import { examineHost } from "./sandbox/bubblewrap/backend.ts";
-import { HostAccess } from "./sandbox/host-access.ts";
-import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
-import type { Profiles } from "./sandbox/profile.ts";
-import { loadProfiles } from "./sandbox/profiles-file.ts";
-import type { SandboxBackend } from "./sandbox/sandbox.ts";
+import { TopicTools } from "./invocation/read-request.ts";
+import { openClaims } from "./invocation/claims/shared-claims.ts";
 import { openStarts } from "./pool/open.ts";
 import type { Starts } from "./pool/starts.ts";
-import { type Clock, systemClock } from "./support/clock.ts";
-import { newId } from "./support/ids.ts";
 import { Semaphore } from "./support/semaphore.ts";
-import { logEvent } from "./telemetry/log-event.ts";
-import type { Logger } from "./telemetry/logger.ts";
 
-/** Services of the process. */
-export interface Host {
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** The process's environment; the manifest grants tools parts of it. */
-  readonly environment: Environment;
-}
-
-/** The parts below the broker. Disposing closes them in reverse order of opening. */
-export interface Foundation extends AsyncDisposable {
-  readonly backend: SandboxBackend;
-  readonly store: ArtifactStore;
-  readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
-  readonly catalog: ToolCatalog;
-  readonly profiles: Profiles;
-  readonly hostAccess: HostAccess;
-}
-
-/** Paths of the tool runners relative to this file. */
-const toolRunnersFromSource = "../tool-runner/";
-const toolRunnersFromDist = "../../tool-runner/";
-
-/** A host on the system clock. */
-export function createHost(log: Logger, environment: Environment): Host {
-  return { log, clock: systemClock, environment };
-}
-
-/**
- * Opens and checks sandbox, store, runners and manifest, all or none. Throws ConfigError,
- * ProfilesError, SandboxError, StoreError, ManifestError, or the signal's reason.
- *
- * @param given replaces the profiles of the configuration
- */
-export async function openFoundation(
-  config: Config,
-  host: Host,
-  signal: AbortSignal,
-  given?: Profiles,
-): Promise<Foundation> {
-  await using parts = new AsyncDisposableStack();
-  const profiles = given ?? (await readProfiles(config));
-  // Concurrently: Python and the backend take longest at start.
-  let preparedPython: Promise<PreparedPython> | undefined;
-  const alongside = (scratchDir: string): Promise<unknown> => {
-    if (!existsSync(config.toolsPythonDir)) return Promise.resolve();
-    const { pythonBin } = config.sandbox;
-    preparedPython = preparePython({ pythonBin, runnerDir: toolRunnerDir("python"), scratchDir });
-    return preparedPython;
-  };
-  const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
-  const store = parts.use(await openStore(config.artifacts.store));
-  await store.check(signal);
-  const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
-  const hostAccess = createHostAccess(config);
-  const catalog = parts.use(
-    await openCatalog({
-      path: config.manifestPath,
-      profileNames: [...profiles.keys()],
-      ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
-      admit: async (tool, whileAsking) =>
-        publicRefusal(
-          timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
-        ) ??
-        (await hostAccess.refuse(tool)) ??
-        runners.refuse(tool, whileAsking),
-      log: host.log.child({ part: "manifest" }),
-      clock: host.clock,
-      signal,
-    }),
-  );
-  const owned = parts.move();
-  return {
-    backend,
-    store,
-    runners: runners.byRuntime,
-    catalog,
-    profiles,
-    hostAccess,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
+/** Threads that parse large requests. The consumer bounds the requests that wait for a thread. */
+const maxParserThreads = 2;
 
 /** Wires invoker and sandbox pool. The caller disposes the pool before the foundation. */
 export function wireInvoker(
@@ -162,133 +69,51 @@ export function wireInvoker(
   return { invoker, starts };
 }
 
-/**
- * Loads all profiles. Throws ProfilesError; ConfigError for an unknown default profile;
- * SandboxError for a profile without isolation where that is not allowed.
- */
-export async function readProfiles(config: Config): Promise<Profiles> {
-  const { profilesFile, allowUnsafe } = config.sandbox;
-  const profiles = await loadProfiles(profilesFile);
-  requireDefaultProfile(config, profiles);
-  requireAllowed(profiles, allowUnsafe);
-  return profiles;
+/** A consumer that has not started. The caller disposes it after the last call. */
+export interface WiredConsumer extends AsyncDisposable {
+  readonly consumer: Consumer;
 }
 
-function requireDefaultProfile({ sandbox }: Config, profiles: Profiles): void {
-  const { defaultProfile } = sandbox;
-  if (profiles.has(defaultProfile)) return;
-  const names = [...profiles.keys()].join(", ");
-  throw new ConfigError([
-    `SANDBOX_DEFAULT_PROFILE: "${defaultProfile}" is not a profile; accepted: one of ${names}`,
-  ]);
+/** Dependencies of the consumer. */
+export interface ConsumerParts {
+  readonly host: Host;
+  readonly foundation: Foundation;
+  readonly session: BrokerSession;
+  readonly invoker: Invoker;
+  readonly signals: CallSignals;
 }
 
-function createHostAccess({ sandbox }: Config): HostAccess {
-  const { allowedMounts, allowedDevices } = sandbox;
-  return new HostAccess({ allowedMounts, allowedDevices, isForeign: isRoot() });
-}
-
-function isRoot(): boolean {
-  return process.getuid?.() === 0;
-}
-
-/**
- * Probes the sandbox features of this host. Leaves nothing behind. Throws SandboxError when the
- * probe fails, or the signal's reason.
- */
-export async function examineSandboxes(
+/** Wires the consumer of a session. The caller runs it, and disposes the result. */
+export function wireConsumer(
   config: Config,
-  host: Host,
-  signal: AbortSignal,
-): Promise<HostExamination> {
-  const { settings, ...options } = backendOptions(config, host);
-  const { version, checks } = await examineHost({ ...options, ...settings.bubblewrap }, signal);
-  return { technology: version, checks };
-}
-
-function openBackend(
-  config: Config,
-  host: Host,
-  given: Pick<BackendsOptions, "profiles" | "alongside">,
-  signal: AbortSignal,
-): Promise<SandboxBackend> {
-  const { allowUnsafe } = config.sandbox;
-  const options = { ...backendOptions(config, host), ...given, allowUnsafe };
-  return openBackends(options, signal);
-}
-
-/** Logs missing sandbox features of this host with remedies, and an unneeded root user. */
-export function logAdvice(config: Config, { log }: Host, foundation: Foundation): void {
-  for (const { name, state, finding, remedy } of checksOf(foundation)) {
-    const facts = { part: "sandbox", check: name, state, finding, remedy };
-    if (state !== "held") logEvent(log, "sandbox.check_not_held", facts);
-  }
-  if (!isRoot()) return;
-  const advice = "start the worker as an ordinary user, who needs no capability";
-  logEvent(log, "worker.root_not_needed", { sandboxUid: config.sandbox.uid, advice });
-}
-
-/** The host checks of all profiles, without duplicates. */
-function checksOf({ backend, profiles }: Foundation): Iterable<HostCheck> {
-  const all = [...profiles.values()].flatMap((profile) => backend.facts(profile).checks);
-  return new Map(all.map((check) => [check.name, check])).values();
-}
-
-function backendOptions(config: Config, host: Host) {
-  const log = host.log.child({ part: "sandbox" });
-  const { bwrapBin, workDir, uid, minimum } = config.sandbox;
-  return {
-    settings: { bubblewrap: { bwrapBin, minimum } },
-    workBase: workDir,
-    uid: isRoot() ? uid : undefined,
-    clock: host.clock,
-    newId,
-    onRemoveFailed: (error: unknown) =>
-      logEvent(log, "work_directory.remove_failed", { err: error }),
-    onGuardLost: (error: unknown) => logEvent(log, "sandbox.guard_lost", { err: error }),
+  { host, foundation, session, invoker, signals }: ConsumerParts,
+): WiredConsumer {
+  const { clock, log } = host;
+  const { catalog, store } = foundation;
+  const { namespace, maxRuns, sandbox, queues } = config;
+  const marking = { clock, log: log.child({ part: "claims" }) };
+  const claims = openClaims(store.marks, session, marking);
+  const ledger = new Ledger(clock);
+  const parts = {
+    namespace,
+    session,
+    ledger,
+    claims,
+    maxRuns,
+    invoker,
+    clock,
+    log,
+    answers: new Answers(session, log),
+    topicTools: new TopicTools(namespace, log),
+    largeRequests: new Semaphore({ capacity: maxParserThreads, maxWaiting: Infinity }),
+    resolve: (tool: string) => catalog.resolve(tool),
+    unavailable: (tool: string) => catalog.unavailable(tool),
   };
-}
-
-function openLanguages(
-  config: Config,
-  host: Host,
-  backend: SandboxBackend,
-  preparedPython: Promise<PreparedPython> | undefined,
-): Promise<Runners> {
-  const { toolsPythonDir, toolsNodeDir, sandbox } = config;
-  const { scratchDir } = backend;
-  const common = { backend, scratchDir, workerEnvironment: host.environment };
-  return openRunners({
-    python: {
-      toolsDir: toolsPythonDir,
-      variable: "TOOLS_PYTHON_DIR",
-      open: () =>
-        openPythonRunner({
-          ...common,
-          pythonBin: sandbox.pythonBin,
-          toolsDir: toolsPythonDir,
-          runnerDir: toolRunnerDir("python"),
-          prepared: preparedPython,
-        }),
-    },
-    node: {
-      toolsDir: toolsNodeDir,
-      variable: "TOOLS_NODE_DIR",
-      open: () =>
-        openNodeRunner({
-          ...common,
-          nodeBin: sandbox.nodeBin,
-          toolsDir: toolsNodeDir,
-          runnerDir: toolRunnerDir("node"),
-          clock: host.clock,
-          newId,
-          log: host.log.child({ part: "node" }),
-        }),
-    },
-  });
-}
-
-function toolRunnerDir(language: string): string {
-  const base = import.meta.url.endsWith(".ts") ? toolRunnersFromSource : toolRunnersFromDist;
-  return fileURLToPath(new URL(base + language, import.meta.url));
+  const callLimits = { ...sandbox, maxQueued: sandbox.maxQueued * queues.size };
+  const consumer = new Consumer(
+    session,
+    (delivery) => receiveDelivery(parts, delivery, signals),
+    maxDeliveriesInFlight(callLimits, session.redelivers),
+  );
+  return { consumer, [Symbol.asyncDispose]: () => claims[Symbol.asyncDispose]() };
 }

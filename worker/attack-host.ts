@@ -3,7 +3,8 @@
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Host, openFoundation, wireInvoker } from "./app.ts";
+import { wireInvoker } from "./app.ts";
+import { type Host, openFoundation } from "./foundation.ts";
 import type { Config } from "./config/config.ts";
 import type { AttackReport } from "./doctor/attacks/attack-report.ts";
 import type {

@@ -1,7 +1,7 @@
 /**
  * `str-worker --check`: opens all parts but the broker, loads each tool and reports the findings.
  */
-import { type Host, openFoundation } from "./app.ts";
+import { type Host, openFoundation } from "./foundation.ts";
 import type { Config } from "./config/config.ts";
 import { checkLoading } from "./load-check.ts";
 import { unknownVariables } from "./config/variable-names.ts";

@@ -2,7 +2,7 @@
  * The command line of the worker: parses arguments, runs the command, returns the exit code.
  */
 import type { Writable } from "node:stream";
-import { type Host, createHost } from "./app.ts";
+import { type Host, createHost } from "./foundation.ts";
 import { check } from "./check.ts";
 import { type Config, type Environment, readConfig, readSandboxConfig } from "./config/config.ts";
 import { doctorUsage, readDoctorOptions } from "./doctor/command-line.ts";

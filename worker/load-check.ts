@@ -1,7 +1,7 @@
 /**
  * Loads each tool in its own sandbox without calling it, for `str-worker --check`.
  */
-import type { Foundation } from "./app.ts";
+import type { Foundation } from "./foundation.ts";
 import type { Config } from "./config/config.ts";
 import { resolveProfile } from "./invocation/steps/resolve.ts";
 import { readResult } from "./invocation/steps/result.ts";

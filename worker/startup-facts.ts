@@ -1,7 +1,7 @@
 /**
  * Facts of the configuration in force, for the log of a worker and for `--check`.
  */
-import type { Foundation } from "./app.ts";
+import type { Foundation } from "./foundation.ts";
 import type { Config } from "./config/config.ts";
 import { invokeTopic } from "./protocol/topics.ts";
 import { reportedChecks } from "./sandbox/host-check.ts";

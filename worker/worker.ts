@@ -1,11 +1,12 @@
 /**
  * The worker's life: start, run, drain, stop.
  */
-import { type Foundation, type Host, logAdvice, openFoundation, wireInvoker } from "./app.ts";
+import { wireConsumer, wireInvoker } from "./app.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
+import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
@@ -16,7 +17,6 @@ import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 import { logEvent } from "./telemetry/log-event.ts";
-import { wireConsumer } from "./wire-consumer.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;

@@ -4,7 +4,8 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Foundation, createHost, openFoundation, wireInvoker } from "../../worker/app.ts";
+import { wireInvoker } from "../../worker/app.ts";
+import { type Foundation, createHost, openFoundation } from "../../worker/foundation.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import {
   type Config,

@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createHost, openFoundation } from "../../worker/app.ts";
+import { createHost, openFoundation } from "../../worker/foundation.ts";
 import {
   type Config,
   ConfigError,

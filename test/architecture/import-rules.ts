@@ -32,9 +32,9 @@ export const topRank = 7;
  * but for plain folders.
  */
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
-  broker: ["worker/broker/open.ts", "worker/app.ts"],
-  artifacts: ["worker/artifacts/open.ts", "worker/app.ts"],
-  sandbox: ["worker/sandbox/registry.ts", "worker/app.ts"],
+  broker: ["worker/broker/open.ts", "worker/foundation.ts"],
+  artifacts: ["worker/artifacts/open.ts", "worker/foundation.ts"],
+  sandbox: ["worker/sandbox/registry.ts", "worker/foundation.ts"],
 };
 
 /** Plain folders, which hold as many as would not be found in one list. */
@@ -76,6 +76,7 @@ export const harnessMayImport: readonly string[] = [
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
   "worker/app.ts",
+  "worker/foundation.ts",
   "worker/invocation/invoker.ts",
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",

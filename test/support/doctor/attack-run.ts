@@ -6,7 +6,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createHost, readProfiles } from "../../../worker/app.ts";
+import { createHost, readProfiles } from "../../../worker/foundation.ts";
 import { type AttackChoice, attackHost } from "../../../worker/attack-host.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import { type AttackReport, attackJson } from "../../../worker/doctor/attacks/attack-report.ts";
