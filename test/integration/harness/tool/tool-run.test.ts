@@ -9,8 +9,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createPassableDirectory } from "../../../../harness/temporary.ts";
 import { CliProcess, type CliResult, runCli, runCliProcess } from "../cli-process.ts";
+import { isRoot } from "../../../support/is-root.ts";
 
 const timeoutMs = 60_000;
+
 const files: Readonly<Record<string, string>> = {
   "greeting.py": `def greet(name):
     return "Hello, " + name
@@ -105,7 +107,6 @@ const withDescriptor = `
 import os, sys
 os.dup2(os.open("/etc/passwd", os.O_RDONLY), 77)
 os.execv(sys.argv[1], sys.argv[1:])`;
-import { isRoot } from "../../../support/is-root.ts";
 
 let home: Awaited<ReturnType<typeof createPassableDirectory>>;
 let directory: string;
