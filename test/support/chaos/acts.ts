@@ -127,13 +127,13 @@ async function killWithoutAnswer(
   signal: AbortSignal,
 ): Promise<string> {
   let victim: string | undefined;
-  using _fault = lines.during(({ kind, request }, worker) => {
-    if (kind !== "answered") return false;
+  using _fault = lines.during((event, worker) => {
     // One that is sent again since the connection was lost is an answer to what the broker has
     // handed out anew.
-    if (!history.wasAnswered(request)) victim ??= worker;
-    // What is sent after what is lost is lost as well: a connection has no holes.
-    return worker === victim;
+    if (event.kind === "answered" && !history.wasAnswered(event.request)) victim ??= worker;
+    // What is published after what is lost is lost as well: a connection has no holes, and brokers
+    // confirm by counting.
+    return worker === victim && (event.kind === "answered" || event.kind === "announced");
   });
   const { worker, request } = await history.until(
     (event) => (event.kind === "answered" && event.isLost ? event : undefined),

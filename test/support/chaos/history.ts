@@ -15,6 +15,8 @@ export type WireEvent =
       readonly isRepeated: boolean;
     }
   | { readonly kind: "answered"; readonly request: string }
+  /** The worker publishes what is no answer, and has it confirmed as well. */
+  | { readonly kind: "announced" }
   | { readonly kind: "settled"; readonly request: string; readonly outcome: Settlement };
 
 /**

@@ -50,7 +50,7 @@ export function readAmqp(): WireReader {
   const sent = ({ channel, method, args }: Command): readonly WireEvent[] => {
     if (method === methods.publish) {
       const request = requestIn(args);
-      return request === undefined ? [] : [{ kind: "answered", request }];
+      return request === undefined ? [{ kind: "announced" }] : [{ kind: "answered", request }];
     }
     const outcome = outcomeOf(method, args);
     if (outcome === undefined) return [];

@@ -28,7 +28,7 @@ export function readSmf(): WireReader {
   const sent = (frame: Frame): readonly WireEvent[] => {
     if (frame.protocol === protocol.message && frame.isAssured) {
       const request = requestIn(frame.fields.bytes(param.topic) ?? Buffer.alloc(0));
-      return request === undefined ? [] : [{ kind: "answered", request }];
+      return request === undefined ? [{ kind: "announced" }] : [{ kind: "answered", request }];
     }
     return frame.protocol === protocol.assuredControl ? settledBy(frame, unsettled) : [];
   };
