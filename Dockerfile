@@ -7,9 +7,9 @@ ARG BASE=node:24-bookworm-slim
 FROM ${BASE} AS build
 WORKDIR /build
 COPY . .
-# A checkout is built; the published package, which has no package-lock.json, is built already. npm's own Node is for
-# checkouts on hosts with an older one; the base has one that is new enough.
-RUN if [ -e package-lock.json ]; then npm ci --omit=optional && npm run build && npm prune --omit=dev; \
+# A checkout is built; the published package, which has no package-lock.json, is built already. Optional packages are
+# for the build and for checkouts on hosts with an older Node.
+RUN if [ -e package-lock.json ]; then npm ci && npm run build && npm prune --omit=dev --omit=optional; \
   else npm install --omit=dev --omit=optional --no-package-lock; fi \
   && rm -rf node_modules/.cache && find node_modules -type d -empty -delete
 

@@ -42,8 +42,11 @@ export const nodeToolModule = join(nodeToolPackage, "tool.js");
 /** What makes Node find it where it is not installed. */
 export const nodeToolHook = join(root, "harness", "tool", `tool-runtime-hook${extension}`);
 
-/** The directories whose files a running worker was made of. */
-export const workerSources: readonly string[] = [join(root, "worker"), toolRunnerDir];
+/** The directories whose files a running worker was made of; in `dist/` programs share files. */
+export const workerSources: readonly string[] = [
+  isCheckout ? join(root, "worker") : root,
+  toolRunnerDir,
+];
 
 /** The manifest of the example tools. */
 export const exampleManifest = join(packageRoot, "examples", "tools", "manifest.yaml");

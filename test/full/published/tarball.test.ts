@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
+import { offThreadAboveBytes } from "../../../worker/support/json/json-decoder.ts";
 import { startScriptedWorker } from "../../integration/harness/scripted-worker.ts";
 import { typeCheck } from "../../support/type-check.ts";
 import { startLockRegistry } from "./lock-registry.ts";
@@ -166,6 +167,14 @@ describe.each(commands)("%s, installed with Node 24,", (command) => {
 test("the installed demo runs the installed worker and its example tools", async () => {
   const ending = await runWell("npx", ["harness", "demo"], { cwd: project(), env: withNode24() });
   expect(ending.stdout).toMatch(/^([1-9]\d*) of \1 calls ended as they should/m);
+});
+
+test("the installed program finds the thread that parses large results", async () => {
+  writeFileSync(join(project(), "large.py"), "def run(count):\n    return {'text': 'x' * count}\n");
+  const count = 2 * offThreadAboveBytes;
+  const command = `npx harness tool run large.py:run --args '{"count":${count}}' | wc --bytes`;
+  const { stdout } = await runWell("sh", ["-c", command], { cwd: project(), env: withNode24() });
+  expect(Number(stdout)).toBeGreaterThan(count);
 });
 
 describe("a program that imports secure-tool-runtime/client", () => {
