@@ -29,7 +29,10 @@ async function runTemplate(source: string, said: string, argv: readonly string[]
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
   const channel = child.stdio[channelFd] as unknown as Duplex;
-  channel.on("error", () => undefined).end(said);
+  channel.on("error", () => undefined);
+  // A runner that ends at once is not there to be told even nothing.
+  if (said === "") channel.end();
+  else channel.end(said);
   const [line, stdout, stderr, [exitCode]] = await Promise.all([
     text(channel),
     text(child.stdout!),
