@@ -30,6 +30,7 @@ import {
 } from "./options/options.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./invoke/screen.ts";
+import type { FakeS3CommandOptions } from "./fake-s3-command.ts";
 import type { SmfBrokerCommandOptions } from "./smf-broker-command.ts";
 import { addTool, addTools } from "./tool/commands.ts";
 
@@ -75,6 +76,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addInvoke(program, context, finish);
   addDevBroker(program, context, finish);
   addSmfBroker(program, context, finish);
+  addFakeS3(program, context, finish);
   addListen(program, context, finish);
   addDemo(program, context, finish);
   addDev(program, context, finish);
@@ -183,6 +185,19 @@ function addSmfBroker(
     .action(async (options: SmfBrokerCommandOptions) => {
       const { runSmfBroker } = await import("./smf-broker-command.ts");
       finish(await runSmfBroker(options, context));
+    });
+}
+
+function addFakeS3(program: Command, context: Context, finish: (exitCode: number) => void): void {
+  program
+    .command("fake-s3")
+    .description("Run an S3 server for trials until Ctrl-C, with one bucket in memory.")
+    .option("--port <port>", "port it listens on; 0 takes a free one", parsePort, 9000)
+    .option("--bucket <name>", "the bucket", parseNonEmpty, "artifacts")
+    .addHelpText("after", "\nExample:\n  harness fake-s3 --port 9000")
+    .action(async (options: FakeS3CommandOptions) => {
+      const { runFakeS3 } = await import("./fake-s3-command.ts");
+      finish(await runFakeS3(options, context));
     });
 }
 

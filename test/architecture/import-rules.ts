@@ -93,6 +93,7 @@ export const harnessToolMayImport: readonly string[] = [
  * type.
  */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
+  "@aws-sdk/client-s3": ["worker/artifacts/s3/"],
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
   amqplib: ["worker/broker/amqp/"],
   chokidar: ["harness/dev/"],
@@ -105,6 +106,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   yaml: ["harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
+    "worker/config/artifact-variables.ts",
     "worker/config/broker-variables.ts",
     "worker/config/config.ts",
     "worker/config/variable-kinds.ts",

@@ -247,6 +247,7 @@ describe("a command that a page gives exists:", () => {
     "invoke",
     "dev-broker",
     "smf-broker",
+    "fake-s3",
     "listen",
     "demo",
     "dev",
@@ -295,7 +296,7 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const calls = [...typed.matchAll(/bin\/harness\.mjs ((?:tool |queues )?[a-z-]+)(.*)/g)];
+    const calls = [...typed.matchAll(/bin\/harness\.mjs ((?:tool |queues )?[a-z][a-z\d-]*)(.*)/g)];
     expect(new Set(calls.map(([, command]) => command))).toEqual(new Set(commands));
     for (const [, command, rest] of calls) {
       const options = [...rest!.split("`")[0]!.matchAll(/(?<=\s)--[\w-]+/g)].map(

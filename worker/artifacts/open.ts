@@ -1,6 +1,7 @@
 /**
  * Opens the configured store, and loads only its code.
  */
+import type { S3StoreConfig } from "./s3/config.ts";
 import type { ArtifactStore } from "./store.ts";
 
 /** Kind and location of the store (`ARTIFACT_SERVICE_TYPE`). */
@@ -8,7 +9,9 @@ export type StoreConfig =
   /** In this process, invisible to agents: for tests and demonstrations. */
   | { readonly kind: "memory" }
   /** Files below `basePath`, which agents may mount elsewhere. */
-  | { readonly kind: "filesystem"; readonly basePath: string };
+  | { readonly kind: "filesystem"; readonly basePath: string }
+  /** Objects of a bucket. */
+  | ({ readonly kind: "s3" } & S3StoreConfig);
 
 /** Creates the store without access to it; `check` does that. The caller disposes it. */
 export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
@@ -20,6 +23,10 @@ export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
     case "filesystem": {
       const { createFilesystemStore } = await import("./filesystem/store.ts");
       return createFilesystemStore({ basePath: config.basePath });
+    }
+    case "s3": {
+      const { createS3Store } = await import("./s3/store.ts");
+      return createS3Store(config);
     }
   }
 }

@@ -4,6 +4,7 @@
 import type { z } from "zod";
 import type { StoreConfig } from "../artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "../artifacts/scope.ts";
+import { storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
@@ -110,6 +111,7 @@ export function readConfig(environment: Environment): Config {
     ...aliasProblems(secrets.environment),
     // What cannot be read may have said which broker.
     ...(secrets.problems.length > 0 ? [] : brokerProblems(set)),
+    ...storeProblems(set),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data);
@@ -199,10 +201,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       minFreeDiskBytes: values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte,
     },
     artifacts: {
-      store:
-        values.ARTIFACT_SERVICE_TYPE === "memory"
-          ? { kind: "memory" }
-          : { kind: "filesystem", basePath: values.ARTIFACT_BASE_PATH },
+      store: storeConfig(values),
       scope: scopeConfig(values),
     },
     healthPort: values.HEALTH_PORT,

@@ -11,6 +11,7 @@ export const variableAliases: ReadonlyMap<string, string> = new Map([
   ["SOLACE_BROKER_VPN", "SOLACE_VPN"],
   ["SOLACE_BROKER_USERNAME", "SOLACE_USERNAME"],
   ["SOLACE_BROKER_PASSWORD", "SOLACE_PASSWORD"],
+  ["S3_ENDPOINT_URL", "ARTIFACT_S3_ENDPOINT"],
 ]);
 
 /** The environment under the worker's own names. Where both names are set, the worker's counts. */

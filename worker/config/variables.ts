@@ -3,6 +3,7 @@
  * means.
  */
 import { z } from "zod";
+import { artifactVariables } from "./artifact-variables.ts";
 import { brokerVariables } from "./broker-variables.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema } from "../protocol/operator-fields.ts";
@@ -176,29 +177,7 @@ export const variables = z.object({
     "500",
     "Free space that `SANDBOX_WORK_DIR` must have for a call to start.",
   ),
-  ARTIFACT_SERVICE_TYPE: withDefault(
-    z.enum(["memory", "filesystem"]),
-    "one of memory, filesystem",
-    "memory",
-    "Artifact store. `memory` is inside the worker: agents do not see its artifacts.",
-  ),
-  ARTIFACT_BASE_PATH: withDefault(
-    absolutePath,
-    "an absolute path",
-    "/sam/artifacts",
-    "Directory of the filesystem store.",
-  ),
-  ARTIFACT_SCOPE: withDefault(
-    z.enum(["namespace", "app", "custom"]),
-    "one of namespace, app, custom",
-    "namespace",
-    "Scope of artifacts: the namespace, each agent, or `ARTIFACT_SCOPE_VALUE`. Python agents always use `namespace`.",
-  ),
-  ARTIFACT_SCOPE_VALUE: optional(
-    text.min(1),
-    "a name",
-    "The scope's name with `ARTIFACT_SCOPE=custom`, required then.",
-  ),
+  ...artifactVariables,
   HEALTH_PORT: withDefault(
     wholeNumber(0, 65_535),
     "a port, 1 to 65535, or 0 for none",

@@ -1,0 +1,51 @@
+/**
+ * `harness fake-s3`: an S3 server for trials, until a signal ends it.
+ */
+import { once } from "node:events";
+import { CommandError, type Context, exit } from "./context.ts";
+import type { FakeS3 } from "./fakes/s3/server.ts";
+
+/** The command line. */
+export interface FakeS3CommandOptions {
+  readonly port: number;
+  readonly bucket: string;
+}
+
+/**
+ * Serves one bucket on loopback until the context's signal; that is its regular end. Throws
+ * CommandError when it cannot listen.
+ */
+export async function runFakeS3(
+  { port, bucket }: FakeS3CommandOptions,
+  { out, signal }: Context,
+): Promise<number> {
+  await using server = await listen(port, bucket);
+  const variables = {
+    ARTIFACT_SERVICE_TYPE: "s3",
+    ARTIFACT_S3_BUCKET: bucket,
+    ARTIFACT_S3_ENDPOINT: server.endpoint,
+    ARTIFACT_S3_PATH_STYLE: "1",
+    AWS_REGION: server.region,
+    AWS_ACCESS_KEY_ID: server.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: server.secretAccessKey,
+  };
+  out.line(
+    `S3 server listens on ${server.endpoint}; its objects end with it. For worker and harness:`,
+  );
+  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${value}`);
+  if (!signal.aborted) await once(signal, "abort");
+  return exit.success;
+}
+
+/** Throws CommandError when the port cannot be listened on. */
+async function listen(port: number, bucket: string): Promise<FakeS3> {
+  // Every other command does without.
+  const { startFakeS3 } = await import("./fakes/s3/server.ts");
+  try {
+    return await startFakeS3({ port, buckets: [bucket] });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    const hint = code === "EADDRINUSE" ? "; port 0 takes a free one" : "";
+    throw new CommandError(`cannot listen on 127.0.0.1:${port}: ${code}${hint}`, { cause: error });
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * What is in a bucket: objects, and uploads in parts that are not complete.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { S3Error } from "./errors.ts";
+
+/** Bytes of each part but the last: "Amazon S3 multipart upload limits". */
+const minPartBytes = 5 * 1024 * 1024;
+
+/** Headers that come back as they were sent: content type, metadata, encryption, storage class. */
+export type KeptHeaders = Readonly<Record<string, string>>;
+
+/** An object. It never changes; another one may take its place. */
+export interface StoredObject {
+  readonly content: Buffer;
+  readonly etag: string;
+  readonly headers: KeptHeaders;
+  readonly modifiedMs: number;
+}
+
+/** Conditions of a request that writes. */
+export interface Conditions {
+  /** `*`: there is no object. */
+  readonly ifNoneMatch: string | undefined;
+  /** The ETag of the object that there is. */
+  readonly ifMatch: string | undefined;
+}
+
+interface Upload {
+  readonly key: string;
+  readonly headers: KeptHeaders;
+  readonly parts: Map<number, StoredObject>;
+}
+
+/** A bucket in memory. */
+export class Bucket {
+  readonly objects = new Map<string, StoredObject>();
+  readonly uploads = new Map<string, Upload>();
+  readonly #ignoresConditions: boolean;
+
+  /** @param ignoresConditions as servers do that know none */
+  constructor(ignoresConditions: boolean) {
+    this.#ignoresConditions = ignoresConditions;
+  }
+
+  /** Throws S3Error `NoSuchKey`. */
+  get(key: string): StoredObject {
+    const object = this.objects.get(key);
+    if (object === undefined) throw new S3Error(404, "NoSuchKey");
+    return object;
+  }
+
+  /** Throws S3Error `PreconditionFailed`, and then leaves everything as it was. */
+  put(key: string, content: Buffer, headers: KeptHeaders, conditions: Conditions): StoredObject {
+    return this.#store(key, makeObject(content, headers), conditions);
+  }
+
+  /** Nothing happens where there is no object. */
+  delete(key: string, conditions: Conditions): void {
+    if (this.objects.has(key)) this.#require(key, conditions);
+    this.objects.delete(key);
+  }
+
+  createUpload(key: string, headers: KeptHeaders): string {
+    const id = randomUUID();
+    this.uploads.set(id, { key, headers, parts: new Map() });
+    return id;
+  }
+
+  uploadPart(id: string, number: number, content: Buffer): StoredObject {
+    const part = makeObject(content, {});
+    this.#upload(id).parts.set(number, part);
+    return part;
+  }
+
+  /** Throws S3Error, and keeps the upload then. */
+  completeUpload(
+    id: string,
+    said: readonly { readonly number: number; readonly etag: string }[],
+    conditions: Conditions,
+  ): StoredObject {
+    const { key, headers, parts } = this.#upload(id);
+    const contents = said.map(({ number, etag }, index) => {
+      const part = parts.get(number);
+      if (part?.etag !== etag) throw new S3Error(400, "InvalidPart");
+      const isLast = index === said.length - 1;
+      if (!isLast && part.content.byteLength < minPartBytes)
+        throw new S3Error(400, "EntityTooSmall");
+      return part.content;
+    });
+    const object = makeObject(Buffer.concat(contents), headers);
+    const stored = this.#store(
+      key,
+      { ...object, etag: `"${hash(object.etag)}-${said.length}"` },
+      conditions,
+    );
+    this.uploads.delete(id);
+    return stored;
+  }
+
+  /** The content of the parts that a client names. Throws S3Error `NoSuchUpload`. */
+  partsOf(id: string, numbers: readonly number[]): Buffer {
+    const { parts } = this.#upload(id);
+    return Buffer.concat(numbers.map((number) => parts.get(number)?.content ?? Buffer.alloc(0)));
+  }
+
+  abortUpload(id: string): void {
+    this.#upload(id);
+    this.uploads.delete(id);
+  }
+
+  #upload(id: string): Upload {
+    const upload = this.uploads.get(id);
+    if (upload === undefined) throw new S3Error(404, "NoSuchUpload");
+    return upload;
+  }
+
+  #store(key: string, object: StoredObject, conditions: Conditions): StoredObject {
+    this.#require(key, conditions);
+    this.objects.set(key, object);
+    return object;
+  }
+
+  #require(key: string, { ifNoneMatch, ifMatch }: Conditions): void {
+    if (this.#ignoresConditions) return;
+    const present = this.objects.get(key);
+    if (ifMatch !== undefined && present === undefined) throw new S3Error(404, "NoSuchKey");
+    const isRefused =
+      (ifNoneMatch === "*" && present !== undefined) ||
+      (ifMatch !== undefined && ifMatch !== present?.etag);
+    if (isRefused) throw new S3Error(412, "PreconditionFailed");
+  }
+}
+
+function makeObject(content: Buffer, headers: KeptHeaders): StoredObject {
+  return { content, etag: `"${hash(content)}"`, headers, modifiedMs: Date.now() };
+}
+
+function hash(content: string | Buffer): string {
+  return createHash("md5").update(content).digest("hex");
+}

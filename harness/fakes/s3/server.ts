@@ -1,0 +1,133 @@
+/**
+ * An S3 server in memory, for tests and trials: it verifies signatures, checksums and conditions,
+ * and fails on command.
+ */
+import { once } from "node:events";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { readBody } from "./body.ts";
+import { S3Error, escapeXml } from "./errors.ts";
+import { type S3Fault, S3Faults, type S3FaultKind } from "./faults.ts";
+import { Bucket } from "./objects.ts";
+import { type S3Answer, perform } from "./operations.ts";
+import { type S3Request, readRequest } from "./request.ts";
+import { type S3Credentials, verifySignature } from "./signature.ts";
+
+/** What a server is like. */
+export interface FakeS3Options {
+  readonly buckets: readonly string[];
+  /** A free one unless told. */
+  readonly port?: number;
+  /** Whether it takes writes whatever their conditions, as old look-alikes do. */
+  readonly ignoresConditions?: boolean;
+  /** Milliseconds by which its clock is ahead. */
+  readonly clockOffsetMs?: number;
+}
+
+const credentials: S3Credentials = {
+  accessKeyId: "fake-access-key",
+  secretAccessKey: "fake-secret-key",
+  region: "us-east-1",
+};
+
+/** Listens on loopback. Rejects with the system's error. The caller disposes it. */
+export async function startFakeS3(options: FakeS3Options): Promise<FakeS3> {
+  const fake = new FakeS3(options);
+  await fake.listen(options.port ?? 0);
+  return fake;
+}
+
+/** A server; see {@link startFakeS3}. */
+export class FakeS3 implements AsyncDisposable {
+  readonly accessKeyId = credentials.accessKeyId;
+  readonly secretAccessKey = credentials.secretAccessKey;
+  readonly region = credentials.region;
+  readonly #buckets: ReadonlyMap<string, Bucket>;
+  readonly #clockOffsetMs: number;
+  readonly #faults = new S3Faults();
+  readonly #server: Server;
+
+  constructor({ buckets, ignoresConditions = false, clockOffsetMs = 0 }: FakeS3Options) {
+    this.#buckets = new Map(buckets.map((name) => [name, new Bucket(ignoresConditions)]));
+    this.#clockOffsetMs = clockOffsetMs;
+    this.#server = createServer((message, response) => {
+      // Of a connection that breaks there is nobody to tell.
+      this.#serve(message, response).catch(() => response.destroy());
+    });
+  }
+
+  async listen(port: number): Promise<void> {
+    this.#server.listen(port, "127.0.0.1");
+    await once(this.#server, "listening");
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** What is in a bucket. Throws S3Error `NoSuchBucket`. */
+  bucket(name: string): Bucket {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) throw new S3Error(404, "NoSuchBucket");
+    return bucket;
+  }
+
+  /** Lets requests fail, until it has happened or the result is disposed. */
+  fault(rule: S3Fault): Disposable {
+    return this.#faults.add(rule);
+  }
+
+  /** Cuts all connections. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, "close");
+  }
+
+  async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = readRequest(message);
+    const fault = this.#faults.take(request.operation);
+    if (fault?.kind === "stall") return;
+    if (fault?.kind === "cut request") return void response.destroy();
+    const body = await readBody(message);
+    const answer = this.#answer(request, body, Object.keys(message.headers), fault);
+    if (fault?.kind === "lose answer") return void response.destroy();
+    this.#send(response, request, answer, fault);
+  }
+
+  #answer(
+    request: S3Request,
+    body: Buffer,
+    headers: readonly string[],
+    fault: S3FaultKind | undefined,
+  ): S3Answer {
+    try {
+      if (fault?.kind === "error") throw new S3Error(fault.status, fault.code);
+      verifySignature(request, body, credentials, Date.now() + this.#clockOffsetMs);
+      return perform(request, this.bucket(request.bucket), body, headers);
+    } catch (error) {
+      if (!(error instanceof S3Error)) throw error;
+      const { status, code, message } = error;
+      const text = `<Error><Code>${code}</Code><Message>${escapeXml(message)}</Message></Error>`;
+      return { status, headers: { "content-type": "application/xml" }, body: Buffer.from(text) };
+    }
+  }
+
+  #send(
+    response: ServerResponse,
+    { method }: S3Request,
+    { status, headers, body }: S3Answer,
+    fault: S3FaultKind | undefined,
+  ): void {
+    const date = new Date(Date.now() + this.#clockOffsetMs).toUTCString();
+    response.writeHead(status, { date, ...headers, "content-length": body.byteLength });
+    if (method === "HEAD") return void response.end();
+    if (fault?.kind === "cut answer") {
+      response.write(body.subarray(0, fault.afterBytes), () => response.destroy());
+    } else if (fault?.kind === "damage answer") {
+      const damaged = Buffer.from(body);
+      damaged.writeUInt8(damaged.readUInt8(damaged.length - 1) ^ 1, damaged.length - 1);
+      response.end(damaged);
+    } else response.end(body);
+  }
+}

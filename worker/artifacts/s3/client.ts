@@ -1,0 +1,52 @@
+/**
+ * The SDK's client, with limits for each request.
+ */
+import { S3Client } from "@aws-sdk/client-s3";
+import type { S3StoreConfig } from "./config.ts";
+
+/** Milliseconds to connect, and without a byte on a connection. */
+const timeoutsMs = { connect: 5_000, idle: 20_000 };
+
+/** Attempts of a request that fails for a moment. The SDK waits longer before each. */
+const maxAttempts = 4;
+
+/** Connections at once. */
+const maxConnections = 64;
+
+/** Makes no connection yet. The caller destroys it. */
+export function createClient(config: S3StoreConfig): S3Client {
+  const checksums = config.checksums === "supported" ? "WHEN_SUPPORTED" : "WHEN_REQUIRED";
+  const agent = { keepAlive: true, maxSockets: maxConnections };
+  const client = new S3Client({
+    region: config.region,
+    ...(config.endpoint !== undefined && { endpoint: config.endpoint }),
+    forcePathStyle: config.isPathStyle,
+    requestChecksumCalculation: checksums,
+    responseChecksumValidation: checksums,
+    maxAttempts,
+    requestHandler: {
+      connectionTimeout: timeoutsMs.connect,
+      socketTimeout: timeoutsMs.idle,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+  });
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { headers } = result.response as { readonly headers?: Record<string, string> };
+      serverTimes.set(result.output as object, Date.parse(headers?.["date"] ?? ""));
+      return result;
+    },
+    { step: "deserialize", priority: "high", name: "serverTime" },
+  );
+  return client;
+}
+
+/** The SDK leaves the header out of what it returns. */
+const serverTimes = new WeakMap<object, number>();
+
+/** Epoch milliseconds of a response by the server's clock; NaN without its header Date. */
+export function serverTimeOf(output: { readonly $metadata: unknown }): number {
+  return serverTimes.get(output) ?? NaN;
+}

@@ -1,0 +1,91 @@
+/**
+ * Reads an object to its end: a connection that is cut is followed by another one from there on,
+ * which the SDK does not do.
+ */
+import { Readable } from "node:stream";
+import { crc32 } from "node:zlib";
+import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from "@aws-sdk/client-s3";
+import { StoreError } from "../store.ts";
+import { reasonOf } from "./failures.ts";
+import { encodeCrc32 } from "./upload.ts";
+
+/** Cuts in a row without a byte between them. */
+const maxCuts = 5;
+
+/** An object whose first response has come. */
+export interface OpenedObject {
+  readonly client: S3Client;
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly sizeBytes: number;
+  readonly response: GetObjectCommandOutput;
+  /** Begins the error's message. */
+  readonly doing: string;
+}
+
+/** The whole content. Errors are StoreError `unavailable`. */
+export function readToEnd(object: OpenedObject): Readable {
+  const first = bodyOf(object.response);
+  const content = Readable.from(chunksOf(object, first), { objectMode: false });
+  // A generator that has not started cleans nothing up.
+  return content.once("close", () => first.destroy());
+}
+
+async function* chunksOf(object: OpenedObject, first: Readable): AsyncGenerator<Uint8Array> {
+  const { sizeBytes, response, doing } = object;
+  let [offset, cuts, checksum] = [0, 0, 0];
+  let body = first;
+  for (;;) {
+    let cut: unknown;
+    try {
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+        offset += chunk.byteLength;
+        cuts = 0;
+        checksum = crc32(chunk, checksum);
+        yield chunk;
+      }
+    } catch (error) {
+      cut = error;
+    } finally {
+      body.destroy();
+    }
+    if (offset >= sizeBytes) {
+      if (cut !== undefined) throw failed(doing, reasonOf(cut), cut);
+      if (isDamaged(response, checksum)) throw failed(doing, "it was damaged on its way");
+      return;
+    }
+    if (++cuts > maxCuts) throw failed(doing, "the connection is cut again and again", cut);
+    body = await restOf(object, offset);
+  }
+}
+
+async function restOf(object: OpenedObject, offset: number): Promise<Readable> {
+  const { client, Bucket, Key, response, doing } = object;
+  const Range = `bytes=${offset}-`;
+  try {
+    // Another object of this key would not be the rest.
+    const rest = new GetObjectCommand({ Bucket, Key, Range, IfMatch: response.ETag });
+    return bodyOf(await client.send(rest));
+  } catch (error) {
+    throw failed(doing, reasonOf(error), error);
+  }
+}
+
+function bodyOf({ Body }: GetObjectCommandOutput): Readable {
+  // Who reads hears of errors all the same, and who reads no more need not.
+  if (Body instanceof Readable) return Body.on("error", () => undefined);
+  throw new TypeError("the SDK gave no stream of Node's");
+}
+
+/** The checksum of an object that was uploaded in parts may be one of its parts' checksums. */
+function isDamaged(
+  { ChecksumCRC32, ChecksumType }: GetObjectCommandOutput,
+  checksum: number,
+): boolean {
+  if (ChecksumCRC32 === undefined || ChecksumType !== "FULL_OBJECT") return false;
+  return ChecksumCRC32 !== encodeCrc32(checksum);
+}
+
+function failed(doing: string, reason: string, cause?: unknown): StoreError {
+  return new StoreError("unavailable", `${doing}: ${reason}.`, { cause });
+}

@@ -1,0 +1,244 @@
+/**
+ * Artifacts as objects of an S3 bucket, in the layout that agents share.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  ListObjectsV2Command,
+  type S3Client,
+} from "@aws-sdk/client-s3";
+import type { ArtifactReference } from "../../protocol/invocation.ts";
+import { artifactTitle, notFound, notSaved } from "../failures.ts";
+import type { MarkStore } from "../marks.ts";
+import { artifactKey } from "../scope.ts";
+import type {
+  ArtifactMetadata,
+  ArtifactScope,
+  ArtifactSource,
+  ArtifactStore,
+  OpenedArtifact,
+  SavedArtifact,
+} from "../store.ts";
+import { createClient } from "./client.ts";
+import type { S3StoreConfig } from "./config.ts";
+import {
+  guardedRequest,
+  isConditionFailed,
+  isConflict,
+  isMissing,
+  isUploadGone,
+} from "./failures.ts";
+import { prefixOf } from "./keys.ts";
+import { S3Marks } from "./marks.ts";
+import { contentTypeOf, decodeMetadata, encodeMetadata, isOfSave } from "./metadata.ts";
+import { requireConditions } from "./probe.ts";
+import { readToEnd } from "./reading.ts";
+import { type ObjectFacts, createUploader } from "./upload.ts";
+import { listVersions } from "./versions.ts";
+
+/** Versions that one save tries, each taken by somebody else. */
+const maxTries = 200;
+
+/** Attempts at one version while others come and go. */
+const maxConflicts = 10;
+
+/** Latest versions that an opening tries, each deleted since the listing. */
+const maxLatest = 5;
+
+/** Creates a store without access to it. The caller disposes it. */
+export function createS3Store(config: S3StoreConfig): ArtifactStore {
+  return new S3Store(config, createClient(config));
+}
+
+class S3Store implements ArtifactStore {
+  readonly kind = "s3";
+  readonly marks: MarkStore;
+  readonly #config: S3StoreConfig;
+  readonly #client: S3Client;
+
+  constructor(config: S3StoreConfig, client: S3Client) {
+    this.#config = config;
+    this.#client = client;
+    this.marks = new S3Marks(client, config.bucket);
+  }
+
+  async open(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<OpenedArtifact> {
+    const key = artifactKey(scope, reference.filename);
+    const prefix = prefixOf(key);
+    const doing = `${artifactTitle(key)} could not be opened`;
+    return guardedRequest(doing, signal, async () => {
+      const candidates =
+        reference.version === undefined
+          ? (await this.#versions(prefix, signal)).reverse().slice(0, maxLatest)
+          : [reference.version].filter((version) => Number.isSafeInteger(version) && version >= 0);
+      for (const version of candidates) {
+        const opened = await this.#openObject(`${prefix}${version}`, doing, signal);
+        if (opened !== undefined) return { version, ...opened };
+      }
+      throw notFound(key, reference.version);
+    });
+  }
+
+  async save(
+    scope: ArtifactScope,
+    filename: string,
+    source: ArtifactSource,
+    metadata: ArtifactMetadata,
+    signal: AbortSignal,
+  ): Promise<SavedArtifact> {
+    const key = artifactKey(scope, filename);
+    const prefix = prefixOf(key);
+    return guardedRequest(`${artifactTitle(key)} could not be saved`, signal, async () => {
+      const isVerified = this.#config.checksums === "supported";
+      const upload = { client: this.#client, source, key, isVerified };
+      const put = await createUploader(upload, signal);
+      const etag = randomUUID();
+      let version = await this.#next(prefix, signal);
+      for (let tries = 0; tries < maxTries; tries++) {
+        const facts = {
+          ...this.#facts(`${prefix}${version}`, metadata),
+          Metadata: encodeMetadata(key, version, metadata, etag),
+        };
+        if (await this.#claim(facts, etag, put, signal)) {
+          return { version, sizeBytes: source.sizeBytes, etag };
+        }
+        version++;
+      }
+      throw notSaved(key, "others keep taking its versions");
+    });
+  }
+
+  async deleteVersion(
+    scope: ArtifactScope,
+    filename: string,
+    { version, etag }: SavedArtifact,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const key = artifactKey(scope, filename);
+    const Key = `${prefixOf(key)}${version}`;
+    const doing = `${artifactTitle(key, version)} could not be deleted`;
+    return guardedRequest(doing, signal, async () => {
+      const head = await this.#head(Key, signal);
+      if (head === undefined || !isOfSave(head, etag)) return false;
+      const { bucket: Bucket } = this.#config;
+      const remove = new DeleteObjectCommand({ Bucket, Key, IfMatch: head.ETag });
+      try {
+        await this.#client.send(remove, { abortSignal: signal });
+        return true;
+      } catch (error) {
+        if (isMissing(error) || isConditionFailed(error)) return false;
+        throw error;
+      }
+    });
+  }
+
+  async versions(
+    scope: ArtifactScope,
+    filename: string,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const key = artifactKey(scope, filename);
+    const prefix = prefixOf(key);
+    return guardedRequest(`${artifactTitle(key)} could not be listed`, signal, () =>
+      this.#versions(prefix, signal),
+    );
+  }
+
+  /** Lists, and tries whether a key can be taken once only. */
+  async check(signal: AbortSignal): Promise<void> {
+    await guardedRequest("The artifact store cannot be used", signal, async () => {
+      const { bucket: Bucket } = this.#config;
+      const list = new ListObjectsV2Command({ Bucket, MaxKeys: 1 });
+      await this.#client.send(list, { abortSignal: signal });
+      await requireConditions(this.#client, Bucket, signal);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#client.destroy();
+  }
+
+  #versions(prefix: string, signal: AbortSignal): Promise<number[]> {
+    return listVersions(this.#client, this.#config.bucket, prefix, signal);
+  }
+
+  async #next(prefix: string, signal: AbortSignal): Promise<number> {
+    return ((await this.#versions(prefix, signal)).at(-1) ?? -1) + 1;
+  }
+
+  #facts(Key: string, { mimeType }: ArtifactMetadata): ObjectFacts {
+    const { bucket: Bucket, encryption, kmsKeyId, storageClass } = this.#config;
+    return {
+      Bucket,
+      Key,
+      ContentType: contentTypeOf(mimeType),
+      ...(encryption !== undefined && { ServerSideEncryption: encryption }),
+      ...(kmsKeyId !== undefined && { SSEKMSKeyId: kmsKeyId }),
+      ...(storageClass !== undefined && {
+        StorageClass: storageClass as NonNullable<ObjectFacts["StorageClass"]>,
+      }),
+    };
+  }
+
+  /** Whether the key is this save's now. A request that was repeated may find its own object. */
+  async #claim(
+    facts: ObjectFacts,
+    etag: string,
+    put: (facts: ObjectFacts) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
+      try {
+        await put(facts);
+        return true;
+      } catch (error) {
+        if (isConflict(error)) continue;
+        if (!isConditionFailed(error) && !isUploadGone(error)) throw error;
+        const head = await this.#head(facts.Key, signal);
+        if (head !== undefined) return isOfSave(head, etag);
+      }
+    }
+    return false;
+  }
+
+  async #head(Key: string, signal: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {
+    const { bucket: Bucket } = this.#config;
+    const head = new HeadObjectCommand({ Bucket, Key });
+    try {
+      return await this.#client.send(head, { abortSignal: signal });
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #openObject(
+    Key: string,
+    doing: string,
+    signal: AbortSignal,
+  ): Promise<Omit<OpenedArtifact, "version"> | undefined> {
+    const { bucket: Bucket, checksums } = this.#config;
+    const isVerified = checksums === "supported";
+    const get = new GetObjectCommand({
+      Bucket,
+      Key,
+      ...(isVerified && { ChecksumMode: "ENABLED" }),
+    });
+    try {
+      const response = await this.#client.send(get, { abortSignal: signal });
+      const sizeBytes = response.ContentLength ?? 0;
+      const object = { client: this.#client, Bucket, Key, sizeBytes, response, doing };
+      return { sizeBytes, metadata: decodeMetadata(response), body: readToEnd(object) };
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Uploads one object under a key that must be free: small ones at once, others in parts. Each
+ * request has a buffer as its body, so that the SDK can repeat it.
+ */
+import { pipeline } from "node:stream/promises";
+import { crc32 } from "node:zlib";
+import {
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  type CreateMultipartUploadCommandInput,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
+import { exactly } from "../content.ts";
+import type { ArtifactKey } from "../scope.ts";
+import type { ArtifactSource } from "../store.ts";
+
+/** Bytes of a part, at least: Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
+const minPartBytes = 5 * 1024 * 1024;
+const maxParts = 10_000;
+
+/** Milliseconds to abort an upload that failed. */
+const abortTimeoutMs = 10_000;
+
+/** What the requests of an upload have in common. */
+export type ObjectFacts = { readonly Bucket: string; readonly Key: string } & Pick<
+  CreateMultipartUploadCommandInput,
+  "ContentType" | "Metadata" | "ServerSideEncryption" | "SSEKMSKeyId" | "StorageClass"
+>;
+
+/** An upload's client and content. */
+export interface Upload {
+  readonly client: S3Client;
+  readonly source: ArtifactSource;
+  /** For errors. */
+  readonly key: ArtifactKey;
+  /** Whether the server verifies the checksum of the whole object. */
+  readonly isVerified: boolean;
+}
+
+/**
+ * Content whose upload may be repeated under another key: what fits into a part is read once.
+ * Rejects with the SDK's error, of status 412 when the key is taken, and then leaves nothing.
+ */
+export async function createUploader(
+  upload: Upload,
+  signal: AbortSignal,
+): Promise<(facts: ObjectFacts) => Promise<void>> {
+  const { client, source, key } = upload;
+  if (source.sizeBytes > minPartBytes) return (facts) => uploadParts(upload, facts, signal);
+  const content = Buffer.alloc(source.sizeBytes);
+  let filled = 0;
+  await pipeline(
+    source.open(),
+    exactly(source.sizeBytes, key),
+    async (chunks: AsyncIterable<Uint8Array>) => {
+      for await (const chunk of chunks) {
+        content.set(chunk, filled);
+        filled += chunk.byteLength;
+      }
+    },
+    { signal },
+  );
+  return async (facts) => {
+    const put = new PutObjectCommand({
+      ...facts,
+      Body: content,
+      // The SDK takes an empty body for one of unknown length.
+      ContentLength: content.byteLength,
+      IfNoneMatch: "*",
+    });
+    await client.send(put, { abortSignal: signal });
+  };
+}
+
+async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSignal): Promise<void> {
+  const { client, source, key, isVerified } = upload;
+  const whole = { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" } as const;
+  const create = new CreateMultipartUploadCommand({ ...facts, ...(isVerified && whole) });
+  const { UploadId } = await client.send(create, { abortSignal: signal });
+  const { Bucket, Key } = facts;
+  const target = { Bucket, Key, UploadId };
+  const parts: CompletedPart[] = [];
+  let checksum = 0;
+  const send = async (Body: Buffer): Promise<void> => {
+    const PartNumber = parts.length + 1;
+    const part = new UploadPartCommand({
+      ...target,
+      PartNumber,
+      Body,
+      ...(isVerified && { ChecksumAlgorithm: "CRC32" }),
+    });
+    const { ETag, ChecksumCRC32 } = await client.send(part, { abortSignal: signal });
+    parts.push({ PartNumber, ETag, ...(ChecksumCRC32 !== undefined && { ChecksumCRC32 }) });
+    checksum = crc32(Body, checksum);
+  };
+  try {
+    await pipeline(
+      source.open(),
+      exactly(source.sizeBytes, key),
+      (chunks: AsyncIterable<Uint8Array>) => inParts(chunks, partBytesOf(source.sizeBytes), send),
+      { signal },
+    );
+    const complete = new CompleteMultipartUploadCommand({
+      ...target,
+      MultipartUpload: { Parts: parts },
+      IfNoneMatch: "*",
+      ...(isVerified && { ChecksumCRC32: encodeCrc32(checksum), ChecksumType: whole.ChecksumType }),
+    });
+    await client.send(complete, { abortSignal: signal });
+  } catch (error) {
+    await abort(client, target);
+    throw error;
+  }
+}
+
+/** Calls `send` with one buffer after the other, which is the same one each time. */
+async function inParts(
+  chunks: AsyncIterable<Uint8Array>,
+  partBytes: number,
+  send: (part: Buffer) => Promise<void>,
+): Promise<void> {
+  const part = Buffer.alloc(partBytes);
+  let filled = 0;
+  for await (const chunk of chunks) {
+    for (let taken = 0; taken < chunk.byteLength;) {
+      const piece = chunk.subarray(taken, taken + partBytes - filled);
+      part.set(piece, filled);
+      filled += piece.byteLength;
+      taken += piece.byteLength;
+      if (filled < partBytes) continue;
+      await send(part);
+      filled = 0;
+    }
+  }
+  if (filled > 0) await send(part.subarray(0, filled));
+}
+
+function partBytesOf(sizeBytes: number): number {
+  return Math.max(minPartBytes, Math.ceil(sizeBytes / maxParts));
+}
+
+/** Also after the abort of the caller's signal. What it cannot remove, a lifecycle rule does. */
+async function abort(
+  client: S3Client,
+  target: Pick<CreateMultipartUploadCommandInput, "Bucket" | "Key"> & {
+    readonly UploadId: string | undefined;
+  },
+): Promise<void> {
+  const abortSignal = AbortSignal.timeout(abortTimeoutMs);
+  await client
+    .send(new AbortMultipartUploadCommand(target), { abortSignal })
+    .catch(() => undefined);
+}
+
+/** Base64 of four octets, as S3 writes a CRC-32. */
+export function encodeCrc32(checksum: number): string {
+  const octets = Buffer.alloc(4);
+  octets.writeUInt32BE(checksum);
+  return octets.toString("base64");
+}

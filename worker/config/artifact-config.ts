@@ -1,0 +1,46 @@
+/**
+ * From the values of variables to the artifact store that is meant.
+ */
+import type { StoreConfig } from "../artifacts/open.ts";
+import type { ArtifactValues } from "./artifact-variables.ts";
+
+const defaultRegion = "us-east-1";
+
+/**
+ * What is wrong with the choice of a store, one line per problem, as {@link ConfigError} wants
+ * them.
+ */
+export function storeProblems(
+  environment: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  const problems: string[] = [];
+  const kind = environment["ARTIFACT_SERVICE_TYPE"];
+  if (kind === "s3" && environment["ARTIFACT_S3_BUCKET"] === undefined)
+    problems.push("ARTIFACT_S3_BUCKET: is not set; accepted: the name of a bucket");
+  const key = environment["ARTIFACT_S3_KMS_KEY_ID"];
+  if (key !== undefined && environment["ARTIFACT_S3_ENCRYPTION"] !== "aws:kms")
+    problems.push("ARTIFACT_S3_KMS_KEY_ID: needs ARTIFACT_S3_ENCRYPTION=aws:kms");
+  return problems;
+}
+
+/** The store of an environment without {@link storeProblems}. */
+export function storeConfig(values: ArtifactValues): StoreConfig {
+  switch (values.ARTIFACT_SERVICE_TYPE) {
+    case "memory":
+      return { kind: "memory" };
+    case "filesystem":
+      return { kind: "filesystem", basePath: values.ARTIFACT_BASE_PATH };
+    case "s3":
+      return {
+        kind: "s3",
+        bucket: values.ARTIFACT_S3_BUCKET ?? "",
+        region: values.ARTIFACT_S3_REGION ?? values.AWS_REGION ?? defaultRegion,
+        endpoint: values.ARTIFACT_S3_ENDPOINT,
+        isPathStyle: values.ARTIFACT_S3_PATH_STYLE === "1",
+        checksums: values.ARTIFACT_S3_CHECKSUMS,
+        encryption: values.ARTIFACT_S3_ENCRYPTION,
+        kmsKeyId: values.ARTIFACT_S3_KMS_KEY_ID,
+        storageClass: values.ARTIFACT_S3_STORAGE_CLASS,
+      };
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The variables of the artifact store.
+ */
+import { z } from "zod";
+import { absolutePath, optional, text, withDefault } from "./variable-kinds.ts";
+
+const serverUrl = z.string().regex(/^https?:\/\/[^/?#@]+\/?$/);
+/** "General purpose bucket naming rules" of the S3 User Guide, and what older buckets have. */
+const bucketName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/);
+const regionName = z.string().regex(/^[a-z0-9-]{1,64}$/);
+
+/** In the order of the documentation. */
+export const artifactVariables = {
+  ARTIFACT_SERVICE_TYPE: withDefault(
+    z.enum(["memory", "filesystem", "s3"]),
+    "one of memory, filesystem, s3",
+    "memory",
+    "Artifact store. `memory` is inside the worker: agents do not see its artifacts.",
+  ),
+  ARTIFACT_BASE_PATH: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/sam/artifacts",
+    "Directory of the filesystem store.",
+  ),
+  ARTIFACT_S3_BUCKET: optional(
+    bucketName,
+    "the name of a bucket",
+    "Bucket of the S3 store, required then.",
+  ),
+  ARTIFACT_S3_REGION: optional(
+    regionName,
+    "a region",
+    "Region of the bucket. Unset: `AWS_REGION`, else `us-east-1`.",
+  ),
+  AWS_REGION: optional(
+    regionName,
+    "a region",
+    "Region of the bucket without `ARTIFACT_S3_REGION`.",
+  ),
+  ARTIFACT_S3_ENDPOINT: optional(
+    serverUrl,
+    "a URL: http:// or https:// with host and port",
+    "An S3 server other than Amazon's.",
+  ),
+  ARTIFACT_S3_PATH_STYLE: withDefault(
+    z.enum(["0", "1"]),
+    "0 or 1",
+    "0",
+    "With 1, the bucket is in the path of requests, as most servers other than Amazon's need it.",
+  ),
+  ARTIFACT_S3_CHECKSUMS: withDefault(
+    z.enum(["supported", "required"]),
+    "one of supported, required",
+    "supported",
+    "`required` for servers that refuse Amazon's checksums.",
+  ),
+  ARTIFACT_S3_ENCRYPTION: optional(
+    z.enum(["AES256", "aws:kms"]),
+    "one of AES256, aws:kms",
+    "Server-side encryption of new objects. Unset: the bucket's own.",
+  ),
+  ARTIFACT_S3_KMS_KEY_ID: optional(
+    text.min(1),
+    "the id or ARN of a key",
+    "Key for `ARTIFACT_S3_ENCRYPTION=aws:kms`. Unset: the account's own.",
+  ),
+  ARTIFACT_S3_STORAGE_CLASS: optional(
+    z.string().regex(/^[A-Z][A-Z_]*$/),
+    "a storage class, such as STANDARD_IA",
+    "Storage class of new objects. Unset: the server's own.",
+  ),
+  ARTIFACT_SCOPE: withDefault(
+    z.enum(["namespace", "app", "custom"]),
+    "one of namespace, app, custom",
+    "namespace",
+    "Scope of artifacts: the namespace, each agent, or `ARTIFACT_SCOPE_VALUE`. Python agents always use `namespace`.",
+  ),
+  ARTIFACT_SCOPE_VALUE: optional(
+    text.min(1),
+    "a name",
+    "The scope's name with `ARTIFACT_SCOPE=custom`, required then.",
+  ),
+};
+
+/** Their values. */
+export type ArtifactValues = z.infer<z.ZodObject<typeof artifactVariables>>;
