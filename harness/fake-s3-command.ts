@@ -9,6 +9,8 @@ import type { FakeS3 } from "./fakes/s3/server.ts";
 export interface FakeS3CommandOptions {
   readonly port: number;
   readonly bucket: string;
+  /** Whether the server keeps no conditions. */
+  readonly withoutConditions: boolean;
 }
 
 /**
@@ -16,10 +18,11 @@ export interface FakeS3CommandOptions {
  * CommandError when it cannot listen.
  */
 export async function runFakeS3(
-  { port, bucket }: FakeS3CommandOptions,
+  options: FakeS3CommandOptions,
   { out, signal }: Context,
 ): Promise<number> {
-  await using server = await listen(port, bucket);
+  await using server = await listen(options);
+  const { bucket } = options;
   const variables = {
     ARTIFACT_SERVICE_TYPE: "s3",
     ARTIFACT_S3_BUCKET: bucket,
@@ -38,11 +41,12 @@ export async function runFakeS3(
 }
 
 /** Throws CommandError when the port cannot be listened on. */
-async function listen(port: number, bucket: string): Promise<FakeS3> {
+async function listen({ port, ...options }: FakeS3CommandOptions): Promise<FakeS3> {
   // Every other command does without.
   const { startFakeS3 } = await import("./fakes/s3/server.ts");
   try {
-    return await startFakeS3({ port, buckets: [bucket] });
+    const { bucket, withoutConditions: ignoresConditions } = options;
+    return await startFakeS3({ port, buckets: [bucket], ignoresConditions });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
     const hint = code === "EADDRINUSE" ? "; port 0 takes a free one" : "";

@@ -194,6 +194,7 @@ function addFakeS3(program: Command, context: Context, finish: (exitCode: number
     .description("Run an S3 server for trials until Ctrl-C, with one bucket in memory.")
     .option("--port <port>", "port it listens on; 0 takes a free one", parsePort, 9000)
     .option("--bucket <name>", "the bucket", parseNonEmpty, "artifacts")
+    .option("--without-conditions", "ignore If-None-Match and If-Match, as old servers do", false)
     .addHelpText("after", "\nExample:\n  harness fake-s3 --port 9000")
     .action(async (options: FakeS3CommandOptions) => {
       const { runFakeS3 } = await import("./fake-s3-command.ts");

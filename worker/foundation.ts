@@ -78,7 +78,8 @@ export async function openFoundation(
   };
   const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
   const store = parts.use(await openStore(config.artifacts.store));
-  await store.check(signal);
+  const limits = await store.check(signal);
+  if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
   const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(

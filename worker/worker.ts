@@ -2,6 +2,7 @@
  * The worker's life: start, run, drain, stop.
  */
 import { wireConsumer, wireInvoker } from "./app.ts";
+import { StoreWatch } from "./artifacts/store-watch.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
@@ -63,6 +64,7 @@ export class Worker implements AsyncDisposable {
   #consumer: Consumer | undefined;
   #starts: Starts | undefined;
   #groupWatch: GroupWatch | undefined;
+  #storeWatch: StoreWatch | undefined;
   #healthPort: number | undefined;
 
   constructor(config: Config, host: Host, parts: WorkerParts = {}) {
@@ -167,7 +169,10 @@ export class Worker implements AsyncDisposable {
     const { healthPort: port, healthHost: host } = this.#config;
     const health = {
       missing: () => this.#missing(),
-      warnings: () => this.#groupWatch?.conflicts ?? [],
+      warnings: () => [
+        ...(this.#groupWatch?.conflicts ?? []),
+        ...(this.#storeWatch?.problems ?? []),
+      ],
       hasStarted: () => this.#hasStarted,
     };
     const server = await startHealthServer({ port, host }, health).catch((error: unknown) => {
@@ -190,7 +195,9 @@ export class Worker implements AsyncDisposable {
   async #connect(foundation: Foundation, signal: AbortSignal): Promise<void> {
     const { namespace, workerId } = this.#config;
     const { log, clock } = this.#host;
-    const { catalog } = foundation;
+    const { catalog, store } = foundation;
+    const watched = { store, clock, log: log.child({ part: "artifacts" }) };
+    this.#storeWatch = this.#parts.use(new StoreWatch(watched));
     const broker =
       this.#given.broker ??
       (await openBroker(this.#config.broker, {

@@ -51,8 +51,8 @@ export interface SavedArtifact {
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
   readonly kind: string;
-  /** Marks beside the artifacts. Absent in stores of one process. */
-  readonly marks?: MarkStore;
+  /** Marks beside the artifacts. Absent in stores of one process, and where `check` found so. */
+  readonly marks?: MarkStore | undefined;
   /**
    * Opens a version, or the latest by default. Rejects with StoreError `not-found`. The signal
    * cancels the opening, not the body.
@@ -85,8 +85,11 @@ export interface ArtifactStore extends AsyncDisposable {
   ): Promise<boolean>;
   /** All versions of a name, ascending. */
   versions(scope: ArtifactScope, filename: string, signal: AbortSignal): Promise<readonly number[]>;
-  /** Checks that the store is usable; creates at most its root. Rejects with StoreError. */
-  check(signal: AbortSignal): Promise<void>;
+  /**
+   * Checks that the store is usable; creates at most its root. Resolves with what it cannot do as
+   * well as others, for the operator. Rejects with StoreError.
+   */
+  check(signal: AbortSignal): Promise<readonly string[]>;
   /**
    * Access of worker and agents by owners and modes, for `--check`. Absent in stores without them.
    * Rejects with StoreError.

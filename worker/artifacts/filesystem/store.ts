@@ -138,13 +138,14 @@ class FilesystemStore implements ArtifactStore {
   }
 
   /** Creates a missing base, but no parents: without them the volume is not mounted. */
-  async check(signal: AbortSignal): Promise<void> {
-    await guarded("The artifact store cannot be used", signal, async () => {
+  async check(signal: AbortSignal): Promise<readonly string[]> {
+    return guarded("The artifact store cannot be used", signal, async () => {
       const base = await makeBase(this.#base);
       await removeLeftovers(this.#base);
       await using probe = await stageFile(this.#base, base, () => Promise.resolve());
       await using linked = new StagedFile(this.#base);
       await requireLinks(probe, linked);
+      return [];
     });
   }
 

@@ -126,8 +126,9 @@ class MemoryStore implements ArtifactStore {
     return [...stored.keys()].filter((version) => stored[version] !== undefined);
   }
 
-  async check(signal: AbortSignal): Promise<void> {
+  async check(signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();
+    return [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -72,6 +72,11 @@ export function isConditionFailed(error: unknown): boolean {
   return ((error ?? {}) as Failure).$metadata?.httpStatusCode === 412;
 }
 
+/** Whether the server refuses a header that it does not know. */
+export function isUnsupported(error: unknown): boolean {
+  return ((error ?? {}) as Failure).$metadata?.httpStatusCode === 501;
+}
+
 /** Whether there is no such upload, as after one whose answer was lost. */
 export function isUploadGone(error: unknown): boolean {
   return ((error ?? {}) as Failure).name === "NoSuchUpload";

@@ -34,8 +34,9 @@ import {
 import { prefixOf } from "./keys.ts";
 import { S3Marks } from "./marks.ts";
 import { contentTypeOf, decodeMetadata, encodeMetadata, isOfSave } from "./metadata.ts";
-import { requireConditions } from "./probe.ts";
+import { keepsConditions } from "./probe.ts";
 import { readToEnd } from "./reading.ts";
+import { Reservations } from "./reservations.ts";
 import { type ObjectFacts, createUploader } from "./upload.ts";
 import { listVersions } from "./versions.ts";
 
@@ -48,6 +49,9 @@ const maxConflicts = 10;
 /** Latest versions that an opening tries, each deleted since the listing. */
 const maxLatest = 5;
 
+const withoutConditions =
+  "it keeps no condition If-None-Match: versions are reserved by objects of their own, which costs four requests more for each save, and workers have no marks in common";
+
 /** Creates a store without access to it. The caller disposes it. */
 export function createS3Store(config: S3StoreConfig): ArtifactStore {
   return new S3Store(config, createClient(config));
@@ -55,14 +59,22 @@ export function createS3Store(config: S3StoreConfig): ArtifactStore {
 
 class S3Store implements ArtifactStore {
   readonly kind = "s3";
-  readonly marks: MarkStore;
+  readonly #marks: MarkStore;
   readonly #config: S3StoreConfig;
   readonly #client: S3Client;
+  readonly #reservations: Reservations;
+  /** Whether the server keeps conditions, once it was asked. */
+  #isConditional: boolean | undefined;
 
   constructor(config: S3StoreConfig, client: S3Client) {
     this.#config = config;
     this.#client = client;
-    this.marks = new S3Marks(client, config.bucket);
+    this.#marks = new S3Marks(client, config.bucket);
+    this.#reservations = new Reservations(client, config.bucket);
+  }
+
+  get marks(): MarkStore | undefined {
+    return this.#isConditional === false ? undefined : this.#marks;
   }
 
   async open(
@@ -97,7 +109,8 @@ class S3Store implements ArtifactStore {
     const prefix = prefixOf(key);
     return guardedRequest(`${artifactTitle(key)} could not be saved`, signal, async () => {
       const isVerified = this.#config.checksums === "supported";
-      const upload = { client: this.#client, source, key, isVerified };
+      const isConditional = this.#isConditional !== false;
+      const upload = { client: this.#client, source, key, isVerified, isConditional };
       const put = await createUploader(upload, signal);
       const etag = randomUUID();
       let version = await this.#next(prefix, signal);
@@ -106,9 +119,10 @@ class S3Store implements ArtifactStore {
           ...this.#facts(`${prefix}${version}`, metadata),
           Metadata: encodeMetadata(key, version, metadata, etag),
         };
-        if (await this.#claim(facts, etag, put, signal)) {
-          return { version, sizeBytes: source.sizeBytes, etag };
-        }
+        const isOwn = await (isConditional
+          ? this.#claim(facts, etag, put, signal)
+          : this.#claimReserved(facts, etag, put, signal));
+        if (isOwn) return { version, sizeBytes: source.sizeBytes, etag };
         version++;
       }
       throw notSaved(key, "others keep taking its versions");
@@ -128,7 +142,8 @@ class S3Store implements ArtifactStore {
       const head = await this.#head(Key, signal);
       if (head === undefined || !isOfSave(head, etag)) return false;
       const { bucket: Bucket } = this.#config;
-      const remove = new DeleteObjectCommand({ Bucket, Key, IfMatch: head.ETag });
+      const condition = this.#isConditional === false ? {} : { IfMatch: head.ETag };
+      const remove = new DeleteObjectCommand({ Bucket, Key, ...condition });
       try {
         await this.#client.send(remove, { abortSignal: signal });
         return true;
@@ -151,13 +166,14 @@ class S3Store implements ArtifactStore {
     );
   }
 
-  /** Lists, and tries whether a key can be taken once only. */
-  async check(signal: AbortSignal): Promise<void> {
-    await guardedRequest("The artifact store cannot be used", signal, async () => {
+  /** Lists, and tries the first time whether a key can be taken once only. */
+  async check(signal: AbortSignal): Promise<readonly string[]> {
+    return guardedRequest("The artifact store cannot be used", signal, async () => {
       const { bucket: Bucket } = this.#config;
       const list = new ListObjectsV2Command({ Bucket, MaxKeys: 1 });
       await this.#client.send(list, { abortSignal: signal });
-      await requireConditions(this.#client, Bucket, signal);
+      this.#isConditional ??= await keepsConditions(this.#client, Bucket, signal);
+      return this.#isConditional ? [] : [withoutConditions];
     });
   }
 
@@ -206,6 +222,23 @@ class S3Store implements ArtifactStore {
       }
     }
     return false;
+  }
+
+  /** The same where the server keeps no conditions. */
+  async #claimReserved(
+    facts: ObjectFacts,
+    etag: string,
+    put: (facts: ObjectFacts) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const reservation = await this.#reservations.reserve(facts.Key, signal);
+    if (reservation === undefined) return false;
+    const isTaken = (await this.#head(facts.Key, signal)) !== undefined;
+    // A failed one may still arrive, and would replace what another saver wrote: it keeps the key.
+    if (!isTaken) await put(facts);
+    const head = await this.#head(facts.Key, signal);
+    await reservation.release(signal);
+    return head !== undefined && isOfSave(head, etag);
   }
 
   async #head(Key: string, signal: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {

@@ -1,5 +1,5 @@
 /**
- * Uploads one object under a key that must be free: small ones at once, others in parts. Each
+ * Uploads one object, mostly under a key that must be free: small ones at once, others in parts. Each
  * request has a buffer as its body, so that the SDK can repeat it.
  */
 import { pipeline } from "node:stream/promises";
@@ -39,6 +39,8 @@ export interface Upload {
   readonly key: ArtifactKey;
   /** Whether the server verifies the checksum of the whole object. */
   readonly isVerified: boolean;
+  /** Whether the key must be free. */
+  readonly isConditional: boolean;
 }
 
 /**
@@ -49,7 +51,7 @@ export async function createUploader(
   upload: Upload,
   signal: AbortSignal,
 ): Promise<(facts: ObjectFacts) => Promise<void>> {
-  const { client, source, key } = upload;
+  const { client, source, key, isConditional } = upload;
   if (source.sizeBytes > minPartBytes) return (facts) => uploadParts(upload, facts, signal);
   const content = Buffer.alloc(source.sizeBytes);
   let filled = 0;
@@ -70,14 +72,14 @@ export async function createUploader(
       Body: content,
       // The SDK takes an empty body for one of unknown length.
       ContentLength: content.byteLength,
-      IfNoneMatch: "*",
+      ...(isConditional && { IfNoneMatch: "*" }),
     });
     await client.send(put, { abortSignal: signal });
   };
 }
 
 async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSignal): Promise<void> {
-  const { client, source, key, isVerified } = upload;
+  const { client, source, key, isVerified, isConditional } = upload;
   const whole = { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" } as const;
   const create = new CreateMultipartUploadCommand({ ...facts, ...(isVerified && whole) });
   const { UploadId } = await client.send(create, { abortSignal: signal });
@@ -107,7 +109,7 @@ async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSign
     const complete = new CompleteMultipartUploadCommand({
       ...target,
       MultipartUpload: { Parts: parts },
-      IfNoneMatch: "*",
+      ...(isConditional && { IfNoneMatch: "*" }),
       ...(isVerified && { ChecksumCRC32: encodeCrc32(checksum), ChecksumType: whole.ChecksumType }),
     });
     await client.send(complete, { abortSignal: signal });

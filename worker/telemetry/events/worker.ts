@@ -43,6 +43,26 @@ export const startEvents = {
     when: "The store is `memory`.",
     action: "Set `ARTIFACT_SERVICE_TYPE=filesystem` where agents need the artifacts.",
   },
+  "artifacts.limited": {
+    level: "warn",
+    message: "the artifact store cannot do all that others can",
+    facts: { limits: "list" },
+    when: "The store's check at the start found so.",
+    action: "See [artifacts.md](artifacts.md#servers-without-conditions).",
+  },
+  "artifacts.away": {
+    level: "error",
+    message: "the artifact store does not answer",
+    facts: { err: "error" },
+    when: "A check of the store failed, which the worker repeats every 30 s. Calls that need the store fail; others run. `/readyz` has the reason under `warnings`.",
+    action: "See `err`, and the [failures](artifacts.md#failures).",
+  },
+  "artifacts.back": {
+    level: "info",
+    message: "the artifact store answers again",
+    facts: {},
+    when: "The first check that succeeds after `artifacts.away`.",
+  },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 
 /** Events of a worker's end, by name. */
