@@ -7,7 +7,7 @@ import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { guessMimeType } from "../worker/artifacts/mime.ts";
 import { openStore } from "../worker/artifacts/open.ts";
-import { artifactKey, artifactScope, userLevel, userPrefix } from "../worker/artifacts/scope.ts";
+import { artifactKey, artifactScope, filenameOf } from "../worker/artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../worker/artifacts/store.ts";
 import { ConfigError, type Environment, readConfig } from "../worker/config/config.ts";
 import type { ArtifactReference, Caller, CreatedArtifact } from "../worker/protocol/invocation.ts";
@@ -58,9 +58,8 @@ export class CallArtifacts {
   ): Promise<string> {
     try {
       const key = artifactKey(this.#scope, artifact.filename);
-      const prefix = key.sessionOrUser === userLevel ? userPrefix : "";
       const opened = await this.#store.open(this.#scope, artifact, signal);
-      const path = join(directory, `${prefix}${key.name}`);
+      const path = join(directory, filenameOf(key));
       const partial = join(directory, `.harness-${newId()}.part`);
       try {
         await mkdir(directory, { recursive: true });

@@ -1,15 +1,14 @@
 /**
  * StoreErrors of all stores. Their messages name only artifact, version and session.
  */
-import { userLevel, userPrefix } from "./scope.ts";
+import { filenameOf, userLevel } from "./scope.ts";
 import type { ArtifactKey } from "./scope.ts";
 import { StoreError } from "./store.ts";
 
 /** Name of an artifact or version in messages. */
 export function artifactTitle(key: ArtifactKey, version?: number): string {
-  const prefix = key.sessionOrUser === userLevel ? userPrefix : "";
   const suffix = version === undefined ? "" : ` version ${version}`;
-  return `Artifact "${prefix}${key.name}"${suffix}`;
+  return `Artifact "${filenameOf(key)}"${suffix}`;
 }
 
 /** The artifact or version does not exist. */

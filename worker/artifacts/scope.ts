@@ -48,13 +48,17 @@ export type ScopeConfig =
   /** The operator's value. */
   | { readonly kind: "custom"; readonly value: string };
 
-/** Key of an artifact; its names are safe as path components and in object keys. */
-export interface ArtifactKey {
+/** Where the artifacts of a session lie, or those of a user across sessions. */
+export interface ArtifactLevel {
   /** The scope as spelled: may hold slashes, never a part `.` or `..`. */
   readonly root: string;
   readonly userId: string;
   /** The session, or `userLevel` for artifacts of all sessions. No session has that id. */
   readonly sessionOrUser: string;
+}
+
+/** Key of an artifact; its names are safe as path components and in object keys. */
+export interface ArtifactKey extends ArtifactLevel {
   /** The normalised filename without its `user:`. */
   readonly name: string;
 }
@@ -97,17 +101,24 @@ function rootOf(config: ScopeConfig, caller: Caller): string {
   }
 }
 
+/** The levels that a scope sees, of its session and of its user. Throws as `artifactKey` does. */
+export function artifactLevels(
+  scope: ArtifactScope,
+): readonly [session: ArtifactLevel, user: ArtifactLevel] {
+  checkScope(scope);
+  const { root, userId, sessionId } = scope;
+  return [
+    { root, userId, sessionOrUser: sessionId },
+    { root, userId, sessionOrUser: userLevel },
+  ];
+}
+
 /**
  * The checked key of an artifact, unique in the store. Throws StoreError `invalid-name` with the
  * refused name and the reason.
  */
 export function artifactKey(scope: ArtifactScope, filename: string): ArtifactKey {
-  checkRoot(scope.root);
-  checkName("user", scope.userId);
-  checkName("session", scope.sessionId);
-  if (scope.sessionId === userLevel) {
-    throw refused("session", userLevel, "that is where artifacts of the user are kept");
-  }
+  checkScope(scope);
   if (filename.length > maxFilenameUnits) throw refused("filename", filename, tooLong);
   const normalised = filename.normalize("NFKC");
   const isOfUser = normalised.startsWith(userPrefix);
@@ -121,9 +132,34 @@ export function artifactKey(scope: ArtifactScope, filename: string): ArtifactKey
   };
 }
 
+/** The filename of a key, with its `user:`. */
+export function filenameOf({ sessionOrUser, name }: ArtifactKey): string {
+  return sessionOrUser === userLevel ? userPrefix + name : name;
+}
+
+/**
+ * The filename of a name that a store lists at a level. Undefined where `artifactKey` leads to no
+ * such name: other savers check less.
+ */
+export function listedFilename(level: ArtifactLevel, name: string): string | undefined {
+  if (objection(name) !== undefined || name === marksLevel) return undefined;
+  if (name !== name.normalize("NFKC")) return undefined;
+  if (level.sessionOrUser !== userLevel && name.startsWith(userPrefix)) return undefined;
+  return filenameOf({ ...level, name });
+}
+
 type Named = "filename" | "user" | "session" | "scope";
 
 const tooLong = `it is longer than ${maxNameBytes} bytes`;
+
+function checkScope({ root, userId, sessionId }: ArtifactScope): void {
+  checkRoot(root);
+  checkName("user", userId);
+  checkName("session", sessionId);
+  if (sessionId === userLevel) {
+    throw refused("session", userLevel, "that is where artifacts of the user are kept");
+  }
+}
 
 /** Allows empty parts, as the original does: outer and doubled slashes belong to the spelling. */
 function checkRoot(root: string): void {

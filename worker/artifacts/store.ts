@@ -83,6 +83,12 @@ export interface ArtifactStore extends AsyncDisposable {
     saved: SavedArtifact,
     signal: AbortSignal,
   ): Promise<boolean>;
+  /**
+   * Filenames with a version, as `open` takes them: the session's, and the user's with `user:`. In
+   * the order of `Array.sort`. What `artifactKey` refuses is left out; a name below which others
+   * put no version may be listed. Rejects with StoreError `too-many-names` above `maxNames`.
+   */
+  names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]>;
   /** All versions of a name, ascending. */
   versions(scope: ArtifactScope, filename: string, signal: AbortSignal): Promise<readonly number[]>;
   /**
@@ -105,10 +111,12 @@ export interface StoreAccess {
 }
 
 /**
- * `too-many-versions`: the version numbers of a name are used up. `unavailable`: the store is
+ * `too-many-versions`: the version numbers of a name are used up. `too-many-names`: a session and
+ * its user have more names than a listing may have. `unavailable`: the store is
  * unreachable or full, or the content has another size than announced.
  */
-export type StoreErrorReason = "not-found" | "invalid-name" | "too-many-versions" | "unavailable";
+export type StoreErrorReason =
+  "not-found" | "invalid-name" | "too-many-versions" | "too-many-names" | "unavailable";
 
 /** A failure of a store. `message` is public: it names no path and no bucket. */
 export class StoreError extends Error {

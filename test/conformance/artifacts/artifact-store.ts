@@ -2,7 +2,6 @@
  * What every artifact store has to do: run `describeArtifactStore` for each of them, one's own
  * included.
  */
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -11,13 +10,24 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { fc } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { StoreError } from "../../../worker/artifacts/store.ts";
 import type {
   ArtifactScope,
   ArtifactSource,
   ArtifactStore,
-  StoreErrorReason,
 } from "../../../worker/artifacts/store.ts";
+import { describeListing } from "./listing.ts";
+import {
+  type Create,
+  expectRefusal,
+  never,
+  newScope,
+  readText,
+  refusal,
+  saveText,
+  sourceOf,
+  streamOf,
+  text,
+} from "./under-test.ts";
 
 /** What may differ between stores. */
 export interface ArtifactStoreTraits {
@@ -43,68 +53,12 @@ export function describeArtifactStore(
     describeSavingAndOpening(create);
     describeScopes(create);
     describeNames(create);
+    describeListing(create);
     describeDeleting(create);
     describeConcurrency(create);
     describeFailures(create);
     describeStreaming(create, traits);
   });
-}
-
-type Create = () => Promise<ArtifactStore>;
-
-const never = new AbortController().signal;
-const text = { mimeType: "text/plain" };
-
-function newScope(scope: Partial<ArtifactScope> = {}): ArtifactScope {
-  const unique = randomUUID();
-  return {
-    root: `conformance-${unique}`,
-    userId: "user-42",
-    sessionId: `web-session-${unique}`,
-    ...scope,
-  };
-}
-
-function sourceOf(content: string | Uint8Array): ArtifactSource {
-  const bytes = Buffer.from(content);
-  return { sizeBytes: bytes.byteLength, open: () => streamOf([bytes]) };
-}
-
-function streamOf(chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Readable {
-  return Readable.from(chunks, { objectMode: false });
-}
-
-function saveText(store: ArtifactStore, scope: ArtifactScope, filename: string, content: string) {
-  return store.save(scope, filename, sourceOf(content), text, never);
-}
-
-async function readText(
-  store: ArtifactStore,
-  scope: ArtifactScope,
-  filename: string,
-  version?: number,
-): Promise<string> {
-  const opened = await store.open(scope, { filename, version }, never);
-  return (await buffer(opened.body)).toString();
-}
-
-async function refusal(attempt: Promise<unknown>): Promise<StoreError> {
-  const error = await attempt.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(StoreError);
-  return error as StoreError;
-}
-
-async function expectRefusal(
-  attempt: Promise<unknown>,
-  reason: StoreErrorReason,
-  ...mentions: string[]
-): Promise<void> {
-  const error = await refusal(attempt);
-  expect(error.reason).toBe(reason);
-  for (const mention of mentions) expect(error.message).toContain(mention);
 }
 
 function describeSavingAndOpening(create: Create): void {
@@ -406,6 +360,7 @@ async function expectRefusedEverywhere(
     named,
   );
   await expectRefusal(store.versions(scope, filename, never), "invalid-name", named);
+  if (named !== "filename") await expectRefusal(store.names(scope, never), "invalid-name", named);
   const saved = { version: 0, sizeBytes: 1, etag: "any" };
   await expectRefusal(store.deleteVersion(scope, filename, saved, never), "invalid-name", named);
 }
@@ -723,6 +678,7 @@ function describeFailures(create: Create): void {
       reason,
     );
     await expect(store.versions(scope, "b.txt", aborted)).rejects.toBe(reason);
+    await expect(store.names(scope, aborted)).rejects.toBe(reason);
     await expect(store.check(aborted)).rejects.toBe(reason);
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
   });

@@ -141,6 +141,17 @@ test("2,500 versions are listed, and the latest is found", async () => {
   expect((await read(store, scope, "a")).toString()).toBe("2499");
 });
 
+test("2,500 names are listed", async () => {
+  const { root, userId, sessionId } = newScope();
+  const names = Array.from({ length: 2_500 }, (_, index) => `report ${10_000 + index}.csv`);
+  const anyway = { ifNoneMatch: undefined, ifMatch: undefined };
+  for (const name of names) {
+    const key = `${root}/${userId}/${sessionId}/${name}/0`;
+    server().bucket(bucketName).put(key, Buffer.from(name), {}, anyway);
+  }
+  expect(await openStore().names({ root, userId, sessionId }, never)).toEqual(names);
+});
+
 describe("a save", () => {
   test.each([
     ["of a small file", "PutObject", 10],

@@ -2,11 +2,21 @@
  * Directories of a key: their names, and a walk that follows no link.
  */
 import { constants, type Stats } from "node:fs";
-import { chmod, chown, type FileHandle, lstat, mkdir, open, rmdir, stat } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  rmdir,
+  stat,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { O_PATH } from "../../support/open-flags.ts";
 import { errorCode } from "../failures.ts";
-import type { ArtifactKey } from "../scope.ts";
+import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import { StoreError } from "../store.ts";
 
 /** Group-writable, as far as the umask allows; see `share` for a shared base. */
@@ -26,15 +36,20 @@ export interface Base {
   readonly isShared: boolean;
 }
 
+/** The directories of an artifact below the base: scope, user, session or `user`, name. */
+export function directoryLevels(key: ArtifactKey): readonly string[] {
+  return [...outerLevels(key), key.name];
+}
+
 /**
- * The directories of an artifact below the base: scope, user, session or `user`, name.
+ * The directories around all artifacts of a session, or of a user.
  *
  * The scope level is what follows the last slash of the scope, and is missing when nothing does
  * (see `scope.ts`).
  */
-export function directoryLevels(key: ArtifactKey): readonly string[] {
-  const scope = key.root.slice(key.root.lastIndexOf("/") + 1);
-  const levels = [key.userId, key.sessionOrUser, key.name];
+export function outerLevels({ root, userId, sessionOrUser }: ArtifactLevel): readonly string[] {
+  const scope = root.slice(root.lastIndexOf("/") + 1);
+  const levels = [userId, sessionOrUser];
   return scope === "" ? levels : [scope, ...levels];
 }
 
@@ -52,6 +67,13 @@ export async function findDirectory(
     if (!(await isDirectory(path))) return undefined;
   }
   return path;
+}
+
+/** Names of the directories in `directory`, links left out. */
+export async function* childDirectories(directory: string): AsyncGenerator<string> {
+  for await (const entry of await opendir(directory)) {
+    if (entry.isDirectory()) yield entry.name;
+  }
 }
 
 /**

@@ -3,13 +3,14 @@
  * `{base}/{scope}/{user}/{session}/{filename}/{N}` and `{N}.meta`.
  */
 import { link } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { exactly } from "../content.ts";
 import { artifactTitle, errorCode, guarded, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
-import { artifactKey } from "../scope.ts";
+import { NameList, namesNotListed } from "../names.ts";
+import { artifactKey, artifactLevels } from "../scope.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 import type {
@@ -24,11 +25,13 @@ import type {
 import { examineAccess } from "./access.ts";
 import {
   type Base,
+  childDirectories,
   directoryLevels,
   ensureDirectory,
   findDirectory,
   makeDirectory,
   openBase,
+  outerLevels,
   removeEmptyDirectory,
   syncDirectory,
 } from "./directories.ts";
@@ -125,6 +128,24 @@ class FilesystemStore implements ArtifactStore {
     });
   }
 
+  async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
+    const levels = artifactLevels(scope);
+    return guarded(namesNotListed, signal, async () => {
+      const list = new NameList();
+      for (const level of levels) {
+        const directory = await findDirectory(this.#base, outerLevels(level));
+        if (directory === undefined) continue;
+        for await (const name of childDirectories(directory)) {
+          signal.throwIfAborted();
+          // A peer creates the directory first, and leaves it behind after a deletion.
+          const versions = await listVersions(join(directory, name));
+          if (versions.length > 0) list.add(level, name);
+        }
+      }
+      return list.sorted();
+    });
+  }
+
   async versions(
     scope: ArtifactScope,
     filename: string,
@@ -169,7 +190,7 @@ class FilesystemStore implements ArtifactStore {
     // Files are staged one level up: a directory by the artifact's name is an artifact to peers,
     // even an empty one.
     const base = await openBase(this.#base);
-    const session = await ensureDirectory(base, directoryLevels(key).slice(0, -1));
+    const session = await ensureDirectory(base, outerLevels(key));
     await removeLeftovers(session);
     await using stagedMeta = await stageFile(session, base, (file) => file.writeFile(meta));
     await using stagedContent = await stageFile(session, base, (file) =>

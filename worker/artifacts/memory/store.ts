@@ -6,8 +6,9 @@ import { pipeline } from "node:stream/promises";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { exactly } from "../content.ts";
 import { artifactTitle, guarded, notFound, notSaved } from "../failures.ts";
-import { artifactKey } from "../scope.ts";
-import type { ArtifactKey } from "../scope.ts";
+import { NameList } from "../names.ts";
+import { artifactKey, artifactLevels } from "../scope.ts";
+import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import type {
   ArtifactMetadata,
   ArtifactScope,
@@ -32,6 +33,9 @@ interface StoredVersion {
   readonly metadata: ArtifactMetadata;
 }
 
+/** Undefined where a version is deleted. */
+type Versions = (StoredVersion | undefined)[];
+
 /**
  * Creates an empty store of `totalBytes`, including `versionOverheadBytes` per version. A larger
  * save rejects with StoreError `unavailable`; the store evicts nothing.
@@ -45,8 +49,8 @@ class MemoryStore implements ArtifactStore {
   readonly #totalBytes: number;
   /** Bytes of stored and arriving versions. */
   #usedBytes = 0;
-  /** By `storageKey`; a version's number is its index, and the last is never deleted. */
-  readonly #artifacts = new Map<string, (StoredVersion | undefined)[]>();
+  /** By `levelKey` and name; a version's number is its index, and the last is never deleted. */
+  readonly #levels = new Map<string, Map<string, Versions>>();
   #saves = 0;
 
   constructor(totalBytes: number) {
@@ -60,7 +64,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<OpenedArtifact> {
     const key = artifactKey(scope, reference.filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(storageKey(key)) ?? [];
+    const stored = this.#stored(key);
     const version = reference.version ?? stored.length - 1;
     const found = stored[version];
     if (found === undefined) throw notFound(key, reference.version);
@@ -106,13 +110,25 @@ class MemoryStore implements ArtifactStore {
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(storageKey(key)) ?? [];
+    const stored = this.#stored(key);
     const found = stored[version];
     if (found?.etag !== etag) return false;
     stored[version] = undefined;
     while (stored.length > 0 && stored.at(-1) === undefined) stored.pop();
     this.#usedBytes -= found.content.byteLength + versionOverheadBytes;
     return true;
+  }
+
+  async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
+    const levels = artifactLevels(scope);
+    signal.throwIfAborted();
+    const list = new NameList();
+    for (const level of levels) {
+      for (const [name, versions] of this.#levels.get(levelKey(level)) ?? []) {
+        if (versions.length > 0) list.add(level, name);
+      }
+    }
+    return list.sorted();
   }
 
   async versions(
@@ -122,7 +138,7 @@ class MemoryStore implements ArtifactStore {
   ): Promise<readonly number[]> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
-    const stored = this.#artifacts.get(storageKey(key)) ?? [];
+    const stored = this.#stored(key);
     return [...stored.keys()].filter((version) => stored[version] !== undefined);
   }
 
@@ -132,18 +148,23 @@ class MemoryStore implements ArtifactStore {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#artifacts.clear();
+    this.#levels.clear();
+  }
+
+  #stored(key: ArtifactKey): Versions {
+    return this.#levels.get(levelKey(key))?.get(key.name) ?? [];
   }
 
   #append(key: ArtifactKey, version: StoredVersion): number {
-    const stored = this.#artifacts.get(storageKey(key)) ?? [];
-    this.#artifacts.set(storageKey(key), stored);
+    const stored = this.#stored(key);
+    const level = this.#levels.get(levelKey(key)) ?? new Map<string, Versions>();
+    this.#levels.set(levelKey(key), level.set(key.name, stored));
     return stored.push(version) - 1;
   }
 }
 
-function storageKey(key: ArtifactKey): string {
-  return JSON.stringify([key.root, key.userId, key.sessionOrUser, key.name]);
+function levelKey({ root, userId, sessionOrUser }: ArtifactLevel): string {
+  return JSON.stringify([root, userId, sessionOrUser]);
 }
 
 async function collect(

@@ -2,7 +2,7 @@
  * Keys of objects, as agents write and read them:
  * `{scope}/{user}/{session or "user"}/{name}/{version}`.
  */
-import type { ArtifactKey } from "../scope.ts";
+import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import { StoreError } from "../store.ts";
 
 /** Bytes of UTF-8 of a key: Amazon S3 User Guide, "Naming Amazon S3 objects". */
@@ -12,15 +12,20 @@ const maxKeyBytes = 1024;
 const maxVersionDigits = 16;
 
 /** All versions of an artifact start with it. Throws StoreError `invalid-name` when it is long. */
-export function prefixOf({ root, userId, sessionOrUser, name }: ArtifactKey): string {
-  // Agents write below the scope without its outer slashes.
-  const scope = root.replace(/^\/+|\/+$/g, "");
-  const prefix = `${scope}/${userId}/${sessionOrUser}/${name}/`;
+export function prefixOf(key: ArtifactKey): string {
+  const prefix = `${levelPrefixOf(key)}${key.name}/`;
   if (Buffer.byteLength(prefix) + maxVersionDigits > maxKeyBytes) {
     const why = `with scope, user and session it is longer than ${maxKeyBytes} bytes`;
     throw new StoreError("invalid-name", `The filename is refused: ${why}.`);
   }
   return prefix;
+}
+
+/** All artifacts of a session, or of a user, start with it. */
+export function levelPrefixOf({ root, userId, sessionOrUser }: ArtifactLevel): string {
+  // Agents write below the scope without its outer slashes.
+  const scope = root.replace(/^\/+|\/+$/g, "");
+  return `${scope}/${userId}/${sessionOrUser}/`;
 }
 
 /** The version that a key with this prefix is; undefined for other objects. */

@@ -2,7 +2,7 @@
  * Metadata of objects: what agents write and read, and what only this store does.
  */
 import type { HeadObjectCommandOutput } from "@aws-sdk/client-s3";
-import { type ArtifactKey, userLevel, userPrefix } from "../scope.ts";
+import { type ArtifactKey, filenameOf } from "../scope.ts";
 import type { ArtifactMetadata } from "../store.ts";
 
 /** Our own: which save made the object, and a MIME type that no header can carry. */
@@ -31,9 +31,8 @@ export function encodeMetadata(
   { mimeType }: ArtifactMetadata,
   save: string,
 ): Record<string, string> {
-  const filename = key.sessionOrUser === userLevel ? userPrefix + key.name : key.name;
   return {
-    original_filename: escaped(filename),
+    original_filename: escaped(filenameOf(key)),
     user_id: escaped(key.userId),
     session_id: escaped(key.sessionOrUser),
     version: String(version),

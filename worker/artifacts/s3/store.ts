@@ -13,7 +13,8 @@ import {
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { artifactTitle, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
-import { artifactKey } from "../scope.ts";
+import { namesNotListed } from "../names.ts";
+import { artifactKey, artifactLevels } from "../scope.ts";
 import type {
   ArtifactMetadata,
   ArtifactScope,
@@ -38,7 +39,7 @@ import { keepsConditions } from "./probe.ts";
 import { readToEnd } from "./reading.ts";
 import { Reservations } from "./reservations.ts";
 import { type ObjectFacts, createUploader } from "./upload.ts";
-import { listVersions } from "./versions.ts";
+import { listNames, listVersions } from "./versions.ts";
 
 /** Versions that one save tries, each taken by somebody else. */
 const maxTries = 200;
@@ -152,6 +153,13 @@ class S3Store implements ArtifactStore {
         throw error;
       }
     });
+  }
+
+  async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
+    const levels = artifactLevels(scope);
+    return guardedRequest(namesNotListed, signal, () =>
+      listNames(this.#client, this.#config.bucket, levels, signal),
+    );
   }
 
   async versions(

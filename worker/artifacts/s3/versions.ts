@@ -1,44 +1,49 @@
 /**
- * Versions of an artifact, by the keys of their objects.
+ * Versions of an artifact, and names of artifacts, by the keys of their objects.
  */
-import { ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
+import type { S3Client } from "@aws-sdk/client-s3";
+import { NameList, namesNotListed } from "../names.ts";
+import type { ArtifactLevel } from "../scope.ts";
 import { StoreError } from "../store.ts";
-import { versionIn } from "./keys.ts";
-
-/** Requests of a listing, of up to 1,000 keys each. */
-const maxPages = 100;
+import { levelPrefixOf, versionIn } from "./keys.ts";
+import { listPages } from "./listing.ts";
 
 /** Ascending. Throws StoreError `too-many-versions`, and the SDK's errors. */
 export async function listVersions(
   client: S3Client,
   Bucket: string,
   prefix: string,
-  abortSignal: AbortSignal,
+  signal: AbortSignal,
 ): Promise<number[]> {
   const versions: number[] = [];
-  let ContinuationToken: string | undefined;
-  for (let page = 0; page < maxPages; page++) {
-    const list = new ListObjectsV2Command({
-      Bucket,
-      Prefix: prefix,
-      // What lies deeper is no version, however much of it there is.
-      Delimiter: "/",
-      // Names may have characters that XML has not.
-      EncodingType: "url",
-      ...(ContinuationToken !== undefined && { ContinuationToken }),
-    });
-    const { Contents = [], NextContinuationToken } = await client.send(list, { abortSignal });
-    for (const { Key = "" } of Contents) {
-      const version = versionIn(decoded(Key), prefix);
+  const tooLong = (): Error =>
+    new StoreError("too-many-versions", "The artifact has too many versions to list them.");
+  // What lies deeper is no version, however much of it there is.
+  for await (const { keys } of listPages({ client, Bucket, prefix, tooLong }, signal)) {
+    for (const key of keys) {
+      const version = versionIn(key, prefix);
       if (version !== undefined) versions.push(version);
     }
-    if (NextContinuationToken === undefined) return versions.sort((a, b) => a - b);
-    ContinuationToken = NextContinuationToken;
   }
-  throw new StoreError("too-many-versions", "The artifact has too many versions to list them.");
+  return versions.sort((a, b) => a - b);
 }
 
-/** Keys are encoded as in forms. */
-function decoded(key: string): string {
-  return decodeURIComponent(key.replaceAll("+", " "));
+/** The filenames at some levels, sorted. Throws StoreError `too-many-names`, the SDK's errors. */
+export async function listNames(
+  client: S3Client,
+  Bucket: string,
+  levels: readonly ArtifactLevel[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const list = new NameList();
+  const tooLong = (): Error =>
+    new StoreError("too-many-names", `${namesNotListed}: there are too many of them.`);
+  for (const level of levels) {
+    // By its length: a scope may have slashes.
+    const prefix = levelPrefixOf(level);
+    for await (const { prefixes } of listPages({ client, Bucket, prefix, tooLong }, signal)) {
+      for (const deeper of prefixes) list.add(level, deeper.slice(prefix.length, -1));
+    }
+  }
+  return list.sorted();
 }

@@ -24,6 +24,7 @@ export class RecordingStore implements ArtifactStore {
   readonly open: ArtifactStore["open"];
   readonly save: ArtifactStore["save"];
   readonly deleteVersion: ArtifactStore["deleteVersion"];
+  readonly names: ArtifactStore["names"];
   readonly versions: ArtifactStore["versions"];
   readonly check: ArtifactStore["check"];
   readonly #store: ArtifactStore;
@@ -34,6 +35,7 @@ export class RecordingStore implements ArtifactStore {
     this.kind = store.kind;
     this.open = store.open.bind(store);
     this.deleteVersion = store.deleteVersion.bind(store);
+    this.names = store.names.bind(store);
     this.versions = store.versions.bind(store);
     this.check = store.check.bind(store);
     this.save = async (scope, filename, source, metadata, signal) => {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
@@ -83,6 +83,20 @@ describe("a version that the original wrote is read", () => {
       version: 3,
     });
   });
+});
+
+test("only directories that hold a finished version are listed", async () => {
+  const base = await temporaryDirectory();
+  const session = join(base, "ed_test/user-42/web-1");
+  await mkdir(join(session, "deleted.csv"), { recursive: true });
+  await mkdir(join(session, "unfinished.csv"));
+  await writeFile(join(session, "unfinished.csv/0"), "content without metadata");
+  await writeFile(join(session, "file"), "no directory");
+  await symlink("report.csv", join(session, "link.csv"));
+  await using store = createFilesystemStore({ basePath: base });
+  await store.save(scope, "report.csv", sourceOf("a"), csv, never);
+
+  expect(await store.names(scope, never)).toEqual(["report.csv"]);
 });
 
 test("where the scope level vanishes, a user may be called as a scope is, and neither reads the other", async () => {
