@@ -1,17 +1,16 @@
 /**
  * Saves local files to the store that harness and worker share, and downloads created artifacts.
  */
-import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { guessMimeType } from "../worker/artifacts/mime.ts";
 import { openStore } from "../worker/artifacts/open.ts";
 import { artifactKey, artifactScope, filenameOf } from "../worker/artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../worker/artifacts/store.ts";
 import { ConfigError, type Environment, readConfig } from "../worker/config/config.ts";
 import type { ArtifactReference, Caller, CreatedArtifact } from "../worker/protocol/invocation.ts";
-import { newId } from "../worker/support/ids.ts";
+import { writeWholeFile } from "./artifact/whole-file.ts";
 import { CommandError, UsageError } from "./context.ts";
 
 /** Store and caller. */
@@ -20,25 +19,29 @@ export interface SharedArtifactsOptions {
   /** Spelled exactly as the worker's. */
   readonly namespace: string;
   readonly caller: Caller;
-  /** The option that needs the store, for the message that a memory store cannot be shared. */
+  /** What needs the store, for the message that a memory store cannot be shared. */
   readonly purpose: string;
+  readonly use: StoreUse;
 }
+
+/** Who only reads needs no permission to write, and no check of what writing takes. */
+export type StoreUse = "read" | "write";
 
 /** The artifacts of one caller in a store, which it does not own. */
 export class CallArtifacts {
-  readonly #store: ArtifactStore;
-  readonly #scope: ArtifactScope;
+  readonly store: ArtifactStore;
+  readonly scope: ArtifactScope;
 
   constructor(store: ArtifactStore, scope: ArtifactScope) {
-    this.#store = store;
-    this.#scope = scope;
+    this.store = store;
+    this.scope = scope;
   }
 
   /** Saves a local file as a new version of its name. Rejects with StoreError. */
   async upload(path: string, sizeBytes: number, signal: AbortSignal): Promise<ArtifactReference> {
     const filename = basename(path);
-    const { version } = await this.#store.save(
-      this.#scope,
+    const { version } = await this.store.save(
+      this.scope,
       filename,
       { sizeBytes, open: () => createReadStream(path) },
       { mimeType: guessMimeType(filename) },
@@ -57,17 +60,14 @@ export class CallArtifacts {
     signal: AbortSignal,
   ): Promise<string> {
     try {
-      const key = artifactKey(this.#scope, artifact.filename);
-      const opened = await this.#store.open(this.#scope, artifact, signal);
+      const key = artifactKey(this.scope, artifact.filename);
+      const opened = await this.store.open(this.scope, artifact, signal);
       const path = join(directory, filenameOf(key));
-      const partial = join(directory, `.harness-${newId()}.part`);
       try {
         await mkdir(directory, { recursive: true });
-        await pipeline(opened.body, createWriteStream(partial, { flags: "wx" }), { signal });
-        await rename(partial, path);
+        await writeWholeFile(opened.body, path, { replaces: true }, signal);
       } finally {
         opened.body.destroy();
-        await rm(partial, { force: true });
       }
       return path;
     } catch (error) {
@@ -99,14 +99,14 @@ export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
     options: SharedArtifactsOptions,
     signal: AbortSignal,
   ): Promise<SharedArtifacts> {
-    const { environment, namespace, caller, purpose } = options;
+    const { environment, namespace, caller, purpose, use } = options;
     const { store: config, scope: scopeConfig } = readArtifactConfig(environment, namespace);
     if (config.kind === "memory") throw memoryStore(purpose);
     await using stack = new AsyncDisposableStack();
     const store = stack.use(await openStore(config));
     const scope = usable(() => artifactScope(scopeConfig, caller));
     usable(() => artifactKey(scope, "any"));
-    await store.check(signal);
+    if (use === "write") await store.check(signal);
     stack.move();
     return new SharedArtifacts(store, scope);
   }
@@ -121,8 +121,9 @@ const sameStore =
 
 /** Reads the artifact variables of the worker's configuration. Throws UsageError. */
 function readArtifactConfig(environment: Environment, namespace: string) {
-  const artifactVariables = Object.entries(environment).filter(([name]) =>
-    name.startsWith("ARTIFACT_"),
+  const artifactVariables = Object.entries(environment).filter(
+    // Where the variables of a cloud supply what ours leave open, such as the region.
+    ([name]) => /^(?:ARTIFACT|AWS|GOOGLE)_/.test(name),
   );
   const required = { SAM_NAMESPACE: namespace, DEV_BROKER_HOST: "unused" };
   try {
@@ -133,7 +134,8 @@ function readArtifactConfig(environment: Environment, namespace: string) {
   }
 }
 
-function usable<T>(make: () => T): T {
+/** What names and scope make. Throws UsageError where a store refuses them. */
+export function usable<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {
@@ -147,8 +149,8 @@ function memoryStore(purpose: string): UsageError {
     [
       `${purpose} needs a store that the worker shares, but ARTIFACT_SERVICE_TYPE is memory (its default):`,
       "a memory store lives inside the worker's process, where nobody else can reach it.",
-      "Give harness and worker ARTIFACT_SERVICE_TYPE=filesystem and the same ARTIFACT_BASE_PATH,",
-      "or send content inside the request with --preload.",
+      "Give harness and worker ARTIFACT_SERVICE_TYPE=filesystem and the same ARTIFACT_BASE_PATH.",
+      "Calls can also have content inside the request: harness invoke --preload.",
     ].join("\n"),
   );
 }

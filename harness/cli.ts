@@ -51,6 +51,7 @@ process.exitCode = await run(process.argv.slice(2), {
   environment: process.env,
   out: new Screen(process.stdout),
   err: new Screen(process.stderr),
+  openInput: () => process.stdin,
   signal: stopping.signal,
   clock: systemClock,
   leaveInterrupts,

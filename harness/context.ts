@@ -1,6 +1,7 @@
 /**
  * The context of commands: process, errors and exit codes.
  */
+import type { Readable } from "node:stream";
 import type { Environment } from "../worker/config/config.ts";
 import type { Clock } from "../worker/support/clock.ts";
 import type { Screen } from "./invoke/screen.ts";
@@ -25,6 +26,8 @@ export interface Context {
   readonly out: Screen;
   /** Standard error: messages of a running command. */
   readonly err: Screen;
+  /** Opens standard input, for the command that reads it. */
+  openInput(): Readable;
   /** Aborts with an Interruption at a signal. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -57,4 +60,9 @@ export class CommandError extends Error {
     super(message, options);
     this.name = "CommandError";
   }
+}
+
+/** The message of an error and of those behind it. */
+export function withCauses(error: unknown): readonly string[] {
+  return error instanceof Error ? [error.message, ...withCauses(error.cause)] : [];
 }

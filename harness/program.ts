@@ -6,8 +6,16 @@ import { inspect } from "node:util";
 import { Command, CommanderError, Option } from "commander";
 import { StoreError } from "../worker/artifacts/store.ts";
 import { BrokerError } from "../worker/broker/broker.ts";
-import { CommandError, type Context, Interruption, UsageError, exit } from "./context.ts";
-import { defaultPort, defaultSessionId, defaultUserId } from "./options/defaults.ts";
+import {
+  CommandError,
+  type Context,
+  Interruption,
+  UsageError,
+  exit,
+  withCauses,
+} from "./context.ts";
+import { addArtifact } from "./artifact/commands.ts";
+import { defaultPort } from "./options/defaults.ts";
 import type { DevOptions } from "./dev/dev.ts";
 import type { DevBrokerOptions } from "./dev-broker/dev-broker-command.ts";
 import type { InvokeOptions } from "./invoke/invoke.ts";
@@ -26,7 +34,9 @@ import {
   outOption,
   portOption,
   profileOption,
+  sessionOption,
   timeoutOption,
+  userOption,
 } from "./options/options.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./invoke/screen.ts";
@@ -57,8 +67,14 @@ function explain(error: unknown, { signal, err }: Context): number {
     err.line(printable(`error: ${error.message}`));
     return exit.usage;
   }
-  const isForeseen = [CommandError, BrokerError, StoreError].some((kind) => error instanceof kind);
-  const text = isForeseen && error instanceof Error ? error.message : inspect(error);
+  const isForeseen = [CommandError, BrokerError].some((kind) => error instanceof kind);
+  const text =
+    error instanceof StoreError
+      ? // What callers of a worker must not know, the user of the store has to.
+        withCauses(error).join("\n  because: ")
+      : isForeseen && error instanceof Error
+        ? error.message
+        : inspect(error);
   err.line(printable(`error: ${text}`));
   return exit.failure;
 }
@@ -82,6 +98,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addDev(program, context, finish);
   addTool(program, context, finish);
   addTools(program, context, finish);
+  addArtifact(program, context, finish);
   return program;
 }
 
@@ -108,8 +125,8 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(configOption())
     .addOption(timeoutOption("time for the tool, and for a worker to appear"))
     .addOption(profileOption("sandbox profile to ask for"))
-    .option("--user <id>", "user on whose behalf", parseNonEmpty, defaultUserId)
-    .option("--session <id>", "session of that user", parseNonEmpty, defaultSessionId)
+    .addOption(userOption())
+    .addOption(sessionOption())
     .addOption(namespaceOption(context))
     .addOption(outOption())
     .addOption(jsonOption())

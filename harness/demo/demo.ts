@@ -50,7 +50,13 @@ export async function demo(context: Context): Promise<number> {
   );
 
   const caller = { appName: namespace, userId: defaultUserId, sessionId: defaultSessionId };
-  const storeOptions = { environment, namespace, caller, purpose: "The demo" };
+  const storeOptions = {
+    environment,
+    namespace,
+    caller,
+    purpose: "The demo",
+    use: "write",
+  } as const;
   const store = stack.use(await SharedArtifacts.open(storeOptions, signal));
   const { host, port } = broker;
   const agent = stack.use(await Agent.connect({ host, port, namespace }, signal));

@@ -87,7 +87,7 @@ async function openStoreIfNeeded(
     inputs.artifacts.length > 0 ? "--artifact" : out === undefined ? undefined : "--out";
   if (purpose === undefined) return undefined;
   const caller = { appName: defaultAgentName, userId: user, sessionId: session };
-  return SharedArtifacts.open({ environment, namespace, caller, purpose }, signal);
+  return SharedArtifacts.open({ environment, namespace, caller, purpose, use: "write" }, signal);
 }
 
 function fixedPart(options: InvokeOptions): ToolCall {

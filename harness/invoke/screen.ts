@@ -28,6 +28,25 @@ export class Screen {
     this.#stream.write(text);
   }
 
+  /** Whether a line can be rewritten. */
+  get isTerminal(): boolean {
+    return "isTTY" in this.#stream && this.#stream.isTTY === true;
+  }
+
+  /** Writes a line of a terminal in place of the present one. */
+  rewrite(text: string): void {
+    this.#stream.write(`\r\u001b[K${text}`);
+  }
+
+  /** Writes bytes, as fast as they are read. Rejects with their error or the signal's reason. */
+  async copy(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    for await (const chunk of chunks) {
+      signal.throwIfAborted();
+      this.#stream.write(chunk);
+      await this.ready(signal);
+    }
+  }
+
   /** Resolves when the stream takes more; for those who write without end. */
   async ready(signal: AbortSignal): Promise<void> {
     if (this.#stream.writableNeedDrain) await once(this.#stream, "drain", { signal });

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
+import type { ArtifactReference } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
 import {
@@ -55,6 +56,14 @@ function decode(text: string): unknown {
     if (!(error instanceof JsonError)) throw error;
     throw new InvalidArgumentError(`Accepted: a JSON object; this is ${error.message}.`);
   }
+}
+
+/** `NAME@VERSION`, or `NAME` for the latest version. */
+export function parseArtifactReference(text: string): ArtifactReference {
+  const match = /^(?<filename>.+)@(?<version>\d{1,15})$/s.exec(text);
+  const filename = parseNonEmpty(match?.groups?.["filename"] ?? text);
+  const version = match?.groups?.["version"];
+  return { filename, version: version === undefined ? undefined : Number(version) };
 }
 
 /** Collects the assignments of an option that can be repeated. */

@@ -4,7 +4,14 @@
 import { Option } from "commander";
 import { namespaceProblem } from "../../worker/protocol/topics.ts";
 import { type Context, UsageError } from "../context.ts";
-import { acceptedBrokers, defaultPort, defaultProfile, defaultTimeoutSeconds } from "./defaults.ts";
+import {
+  acceptedBrokers,
+  defaultPort,
+  defaultProfile,
+  defaultSessionId,
+  defaultTimeoutSeconds,
+  defaultUserId,
+} from "./defaults.ts";
 import {
   collectAssignment,
   parseArguments,
@@ -62,6 +69,18 @@ export function outOption(): Option {
 
 export function jsonOption(): Option {
   return new Option("--json", "print the whole response as one line of JSON");
+}
+
+export function userOption(): Option {
+  return new Option("--user <id>", "user on whose behalf")
+    .argParser(parseNonEmpty)
+    .default(defaultUserId);
+}
+
+export function sessionOption(): Option {
+  return new Option("--session <id>", "session of that user")
+    .argParser(parseNonEmpty)
+    .default(defaultSessionId);
 }
 
 export function namespaceOption({ environment }: Context): Option {

@@ -21,7 +21,7 @@ import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
 import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { type Logger, createLogger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
-import { CommandError, type Context, UsageError } from "../context.ts";
+import { CommandError, type Context, UsageError, withCauses } from "../context.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import type { Programs } from "../prerequisites.ts";
 import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
@@ -177,9 +177,4 @@ async function open(
     }
     throw error;
   }
-}
-
-/** The message of an error and of those behind it. */
-export function withCauses(error: unknown): readonly string[] {
-  return error instanceof Error ? [error.message, ...withCauses(error.cause)] : [];
 }

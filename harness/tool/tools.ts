@@ -20,13 +20,12 @@ import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { Agent, defaultAgentName } from "../agent.ts";
 import { openCommandBroker } from "../options/broker-option.ts";
-import { CommandError, type Context, UsageError, exit } from "../context.ts";
+import { CommandError, type Context, UsageError, exit, withCauses } from "../context.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
 import { readProfiles } from "./profiles.ts";
-import { withCauses } from "./local-invoker.ts";
 
 /** The command line. */
 export interface ToolsOptions {

@@ -58,6 +58,7 @@ export const harnessMayImport: readonly string[] = [
   "worker/broker/log.ts",
   "worker/broker/open.ts",
   "worker/broker/reconnecting.ts",
+  "worker/artifacts/failures.ts",
   "worker/artifacts/mime.ts",
   "worker/artifacts/open.ts",
   "worker/artifacts/scope.ts",

@@ -254,6 +254,10 @@ describe("a command that a page gives exists:", () => {
     "tools",
     "tool run",
     "tool new",
+    "artifact put",
+    "artifact get",
+    "artifact list",
+    "artifact versions",
   ];
   const help = new Map<string, string>();
   const optionsOf = (command: string): readonly string[] =>
@@ -296,7 +300,9 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const calls = [...typed.matchAll(/bin\/harness\.mjs ((?:tool |queues )?[a-z][a-z\d-]*)(.*)/g)];
+    const calls = [
+      ...typed.matchAll(/bin\/harness\.mjs ((?:tool |artifact )?[a-z][a-z\d-]*)(.*)/g),
+    ];
     expect(new Set(calls.map(([, command]) => command))).toEqual(new Set(commands));
     for (const [, command, rest] of calls) {
       const options = [...rest!.split("`")[0]!.matchAll(/(?<=\s)--[\w-]+/g)].map(
@@ -330,6 +336,7 @@ async function helpOf(command: string): Promise<string> {
     err: screen,
     signal,
     clock: systemClock,
+    openInput: () => process.stdin,
     leaveInterrupts: () => ({ [Symbol.dispose]() {} }),
   });
   return text;

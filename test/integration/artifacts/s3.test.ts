@@ -2,8 +2,9 @@
  * The S3 store where something goes wrong on its way to the server, and what it writes there.
  */
 import { randomUUID } from "node:crypto";
-import { Readable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startFakeS3 } from "../../../harness/fakes/s3/server.ts";
 import type { S3FaultKind } from "../../../harness/fakes/s3/faults.ts";
@@ -229,6 +230,22 @@ describe("reading", () => {
       name: "StoreError",
       message: expect.stringContaining("damaged"),
     });
+  });
+
+  test("ends where its owner destroys it while it waits for the rest", async () => {
+    const [store, scope] = [openStore(), newScope()];
+    await store.save(scope, "a", sourceOf(largeContent(MiB)), text, never);
+    fault("GetObject", { kind: "cut answer", afterBytes: 1_000 });
+    fault("GetObject", { kind: "stall" }, 100);
+    const { body } = await store.open(scope, { filename: "a", version: 0 }, never);
+    const abort = new AbortController();
+    const reading = pipeline(body, new Writable({ write: (_chunk, _encoding, done) => done() }), {
+      signal: abort.signal,
+    });
+    await vi.waitFor(() => expect(body.readableDidRead).toBe(true));
+    abort.abort();
+    await expect(reading).rejects.toThrow("aborted");
+    expect(body.destroyed).toBe(true);
   });
 
   test("fails when the rest is of another object", async () => {

@@ -2,7 +2,7 @@
  * The command line of the harness, in this process or as a child of it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { run } from "../../../harness/program.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
@@ -25,6 +25,8 @@ export interface CliOptions {
   readonly command?: readonly string[];
   /** Whether it leads a process group of its own, as a shell's command does. */
   readonly isGroup?: boolean;
+  /** Whether the test writes to its standard input, which is empty otherwise. */
+  readonly hasInput?: boolean;
 }
 
 type Stream = "stdout" | "stderr";
@@ -80,19 +82,19 @@ export class CliProcess extends RunningCli {
   constructor(
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
-    { cwd, command = [process.execPath, cli], isGroup = false }: CliOptions = {},
+    { cwd, command = [process.execPath, cli], isGroup = false, hasInput = false }: CliOptions = {},
   ) {
     super();
     const [program = "", ...before] = command;
     const child = spawn(program, [...before, ...args], {
       env: { ...programEnvironment(), ...environment },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe"],
       detached: isGroup,
       ...(cwd !== undefined && { cwd }),
     });
     this.child = child;
-    child.stdout.setEncoding("utf8").on("data", (text: string) => this.hear("stdout", text));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => this.hear("stderr", text));
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => this.hear("stdout", text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => this.hear("stderr", text));
     this.finished = new Promise((resolve) =>
       child.on("close", (exitCode) => resolve(this.finish(exitCode))),
     );
@@ -112,7 +114,11 @@ export class CliRun extends RunningCli {
   readonly finished: Promise<CliResult>;
   readonly #stopping = new AbortController();
 
-  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  constructor(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    input: Iterable<Buffer> | AsyncIterable<Buffer> = [],
+  ) {
     super();
     const screen = (stream: Stream): Screen =>
       new Screen(new Capture((text) => this.hear(stream, text)));
@@ -122,6 +128,7 @@ export class CliRun extends RunningCli {
       err: screen("stderr"),
       signal: this.#stopping.signal,
       clock: systemClock,
+      openInput: () => Readable.from(input, { objectMode: false }),
       leaveInterrupts: () => ({ [Symbol.dispose]: () => {} }),
     }).then((exitCode) => this.finish(exitCode));
   }
@@ -151,8 +158,9 @@ class Capture extends Writable {
 export async function runCli(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  input: Iterable<Buffer> | AsyncIterable<Buffer> = [],
 ): Promise<CliResult> {
-  return await new CliRun(args, environment).finished;
+  return await new CliRun(args, environment, input).finished;
 }
 
 /** Runs a command line to its end, in a process of its own. */

@@ -146,6 +146,35 @@ const misuses: Record<string, Misuse> = {
     args: ["tool", "new", "_x", "--runtime", "node"],
     says: /The tool name begins with neither letter nor digit/,
   },
+  "a file to save that is not there": {
+    args: ["artifact", "put", "/nonexistent/a.txt"],
+    environment: filesystem,
+    says: /\/nonexistent\/a\.txt does not exist/,
+  },
+  "a directory to save": {
+    args: ["artifact", "put", "/"],
+    environment: filesystem,
+    says: /\/ is not a regular file; - saves standard input/,
+  },
+  "standard input without a name": {
+    args: ["artifact", "put", "-"],
+    environment: filesystem,
+    says: /standard input needs --name/,
+  },
+  "a name that no store accepts": {
+    args: ["artifact", "get", "a/b"],
+    environment: filesystem,
+    says: /The filename "a\/b" is refused: it holds a slash/,
+  },
+  "JSON between the bytes of an artifact": {
+    args: ["artifact", "get", "a.txt", "--output", "-", "--json"],
+    environment: filesystem,
+    says: /--json cannot go with --output -/,
+  },
+  "artifacts of a memory store": {
+    args: ["artifact", "list"],
+    says: /harness artifact needs a store that the worker shares/,
+  },
   "a pattern that is empty": { args: ["listen", ""], says: /is empty/ },
 };
 
@@ -192,19 +221,28 @@ describe("the command line refuses", { timeout: 60_000 }, () => {
 });
 
 describe("help", { timeout: 60_000 }, () => {
-  test.for(["invoke", "dev-broker", "listen", "demo", "dev", "tool run", "tool new"])(
-    "of %s has an example and exits with 0",
-    async (command) => {
-      const { exitCode, stdout, stderr } = await runCli([...command.split(" "), "--help"]);
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
-      expect(stdout).toMatch(new RegExp(`Examples?:\n  harness ${command}`));
-    },
-  );
+  test.for([
+    "invoke",
+    "dev-broker",
+    "listen",
+    "demo",
+    "dev",
+    "tool run",
+    "tool new",
+    "artifact put",
+    "artifact get",
+    "artifact list",
+    "artifact versions",
+  ])("of %s has an example and exits with 0", async (command) => {
+    const { exitCode, stdout, stderr } = await runCli([...command.split(" "), "--help"]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(new RegExp(`Examples?:\n  harness ${command}`));
+  });
 
   test("of the program names every command", async () => {
     const { exitCode, stdout } = await runCli(["--help"]);
     expect(exitCode).toBe(0);
-    for (const command of ["invoke", "dev-broker", "listen", "demo", "dev", "tool"]) {
+    for (const command of ["invoke", "dev-broker", "listen", "demo", "dev", "tool", "artifact"]) {
       expect(stdout).toContain(`  ${command} `);
     }
   });

@@ -7,6 +7,7 @@ import { byRequestKey, withFilenames } from "../../../harness/invoke/call-inputs
 import { explainSilence } from "../../../harness/dev-broker/embedded-broker.ts";
 import {
   collectAssignment,
+  parseArtifactReference,
   parseJsonObject,
   parsePort,
   parseSeconds,
@@ -55,6 +56,23 @@ describe("an assignment", () => {
       expect(() => collectAssignment(text, [])).toThrow(/PARAM=FILE/);
     },
   );
+});
+
+describe("a reference to an artifact", () => {
+  test.for([
+    ["report.csv", "report.csv", undefined],
+    ["report.csv@0", "report.csv", 0],
+    ["user:a@b.csv@12", "user:a@b.csv", 12],
+    ["a@b.csv", "a@b.csv", undefined],
+    ["@3", "@3", undefined],
+    ["a@-1", "a@-1", undefined],
+  ] as const)("%s is %s in version %s", ([text, filename, version]) => {
+    expect(parseArtifactReference(text)).toEqual({ filename, version });
+  });
+
+  test("has a name", () => {
+    expect(() => parseArtifactReference("")).toThrow(/It is empty/);
+  });
 });
 
 describe("artifacts of a request", () => {

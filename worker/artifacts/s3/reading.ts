@@ -2,7 +2,7 @@
  * Reads an object to its end: a connection that is cut is followed by another one from there on,
  * which the SDK does not do.
  */
-import { Readable } from "node:stream";
+import { Readable, addAbortSignal } from "node:stream";
 import { crc32 } from "node:zlib";
 import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from "@aws-sdk/client-s3";
 import { StoreError } from "../store.ts";
@@ -25,13 +25,38 @@ export interface OpenedObject {
 
 /** The whole content. Errors are StoreError `unavailable`. */
 export function readToEnd(object: OpenedObject): Readable {
-  const first = bodyOf(object.response);
-  const content = Readable.from(chunksOf(object, first), { objectMode: false });
-  // A generator that has not started cleans nothing up.
-  return content.once("close", () => first.destroy());
+  return new ObjectContent(object);
 }
 
-async function* chunksOf(object: OpenedObject, first: Readable): AsyncGenerator<Uint8Array> {
+/** Destroying it ends the request that it waits for, which a stream of a generator would not. */
+class ObjectContent extends Readable {
+  readonly #closing = new AbortController();
+  readonly #chunks: AsyncGenerator<Uint8Array>;
+
+  constructor(object: OpenedObject) {
+    super();
+    const { signal } = this.#closing;
+    this.#chunks = chunksOf(object, bodyOf(object.response, signal), signal);
+  }
+
+  override _read(): void {
+    this.#chunks.next().then(
+      ({ done, value }) => this.push(done ? null : value),
+      (error: unknown) => this.destroy(error as Error),
+    );
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#closing.abort();
+    callback(error);
+  }
+}
+
+async function* chunksOf(
+  object: OpenedObject,
+  first: Readable,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, undefined> {
   const { sizeBytes, response, doing } = object;
   let [offset, cuts, checksum] = [0, 0, 0];
   let body = first;
@@ -52,28 +77,37 @@ async function* chunksOf(object: OpenedObject, first: Readable): AsyncGenerator<
     if (offset >= sizeBytes) {
       if (cut !== undefined) throw failed(doing, reasonOf(cut), cut);
       if (isDamaged(response, checksum)) throw failed(doing, "it was damaged on its way");
-      return;
+      return undefined;
     }
     if (++cuts > maxCuts) throw failed(doing, "the connection is cut again and again", cut);
-    body = await restOf(object, offset);
+    body = await restOf(object, offset, signal);
   }
 }
 
-async function restOf(object: OpenedObject, offset: number): Promise<Readable> {
+async function restOf(
+  object: OpenedObject,
+  offset: number,
+  signal: AbortSignal,
+): Promise<Readable> {
   const { client, Bucket, Key, response, doing } = object;
   const Range = `bytes=${offset}-`;
   try {
     // Another object of this key would not be the rest.
     const rest = new GetObjectCommand({ Bucket, Key, Range, IfMatch: response.ETag });
-    return bodyOf(await client.send(rest));
+    return bodyOf(await client.send(rest, { abortSignal: signal }), signal);
   } catch (error) {
     throw failed(doing, reasonOf(error), error);
   }
 }
 
-function bodyOf({ Body }: GetObjectCommandOutput): Readable {
+/** The signal destroys it. */
+function bodyOf({ Body }: GetObjectCommandOutput, signal: AbortSignal): Readable {
   // Who reads hears of errors all the same, and who reads no more need not.
-  if (Body instanceof Readable) return Body.on("error", () => undefined);
+  if (Body instanceof Readable)
+    return addAbortSignal(
+      signal,
+      Body.on("error", () => undefined),
+    );
   throw new TypeError("the SDK gave no stream of Node's");
 }
 
