@@ -35,8 +35,8 @@ export async function getArtifact(
   const filename = usable(() => filenameOf(artifactKey(scope, reference.filename)));
   const path = isOutput ? undefined : await targetPath(filename, options);
   const opened = await store.open(scope, reference, signal);
-  using progress = new Progress(err, clock);
   try {
+    using progress = new Progress(err, clock);
     const content = progress.follow(abortable(opened.body, signal), opened.sizeBytes);
     if (path === undefined) await out.copy(content, signal);
     else await writeTo(path, content, options, signal);

@@ -1,6 +1,7 @@
 /**
  * `harness artifact put`: saves a file, or standard input, as a new version.
  */
+import { constants } from "node:fs";
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -8,6 +9,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { guessMimeType } from "../../worker/artifacts/mime.ts";
 import { artifactKey, filenameOf } from "../../worker/artifacts/scope.ts";
+import type { ArtifactSource, SavedArtifact } from "../../worker/artifacts/store.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
 import { abortable } from "./abortable.ts";
@@ -34,27 +36,17 @@ export async function putArtifact(
   options: PutOptions,
   context: Context,
 ): Promise<number> {
-  const { signal, out, err, clock } = context;
+  const { signal, out } = context;
   const isInput = path === standardInput;
   if (isInput && options.name === undefined) throw new UsageError("standard input needs --name");
   await using stack = new AsyncDisposableStack();
   const given = isInput ? undefined : stack.use(await openContent(path));
   const { store, scope } = stack.use(await openArtifacts(options, "write", context));
   const filename = usable(() => filenameOf(artifactKey(scope, options.name ?? basename(path))));
-  using progress = new Progress(err, clock);
-  const input = (): AsyncIterable<Uint8Array> =>
-    progress.follow(abortable(context.openInput(), signal));
-  const { file, sizeBytes } = given ?? stack.use(await spool(input(), signal));
+  const content = given ?? stack.use(await spool(context));
   const mimeType = options.mimeType ?? guessMimeType(filename);
-  const { version } = await store.save(
-    scope,
-    filename,
-    {
-      sizeBytes,
-      open: () => Readable.from(progress.follow(chunksOf(file), sizeBytes), { objectMode: false }),
-    },
-    { mimeType },
-    signal,
+  const { version, sizeBytes } = await followed(content, context, (source) =>
+    store.save(scope, filename, source, { mimeType }, signal),
   );
   const facts = { filename, version, mime_type: mimeType, size_bytes: sizeBytes };
   out.line(printable(options.json ? JSON.stringify(facts) : `${filename}@${version}`));
@@ -69,11 +61,14 @@ interface Content extends AsyncDisposable {
 
 /** Opened once, so that what is measured is what is saved. Throws UsageError. */
 async function openContent(path: string): Promise<Content> {
-  const file = await open(path).catch((error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? "does not exist" : `cannot be read: ${code}`;
-    throw new UsageError(`${path} ${why}`, { cause: error });
-  });
+  // A pipe without a writer must not block.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException;
+      const why = code === "ENOENT" ? "does not exist" : `cannot be read: ${code}`;
+      throw new UsageError(`${path} ${why}`, { cause: error });
+    },
+  );
   const stats = await file.stat();
   if (stats.isFile()) return contentOf(file, stats.size);
   await file.close();
@@ -83,13 +78,15 @@ async function openContent(path: string): Promise<Content> {
 }
 
 /** Stores need the size before the first byte: what comes from a pipe waits on the disk. */
-async function spool(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Content> {
+async function spool({ openInput, signal, err, clock }: Context): Promise<Content> {
   const directory = await mkdtemp(join(tmpdir(), "str-artifact-"));
   try {
-    // Without a name, nothing of it remains whatever happens.
     const file = await open(join(directory, "content"), "wx+", 0o600);
+    // Without a name, nothing of it remains whatever happens.
     await rm(directory, { recursive: true });
     try {
+      using progress = new Progress(err, clock);
+      const chunks = progress.follow(abortable(openInput(), signal));
       await pipeline(chunks, (received) => file.writeFile(received), { signal });
       return contentOf(file, (await file.stat()).size);
     } catch (error) {
@@ -99,6 +96,18 @@ async function spool(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Pr
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** Saves content, and shows how far it has been read. */
+async function followed(
+  { file, sizeBytes }: Content,
+  { err, clock }: Context,
+  save: (source: ArtifactSource) => Promise<SavedArtifact>,
+): Promise<SavedArtifact> {
+  using progress = new Progress(err, clock);
+  const open = (): Readable =>
+    Readable.from(progress.follow(chunksOf(file), sizeBytes), { objectMode: false });
+  return await save({ sizeBytes, open });
 }
 
 /** From the first byte on. A stream of the handle would keep it open. */

@@ -1,10 +1,12 @@
 /**
  * `harness artifact` with each store that worker and agents can share.
  */
+import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readFile, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { useFakeS3 } from "../../support/s3.ts";
 import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
@@ -179,6 +181,15 @@ describe("harness artifact", () => {
     expect(await run(["list"])).toEqual(succeeded("a.txt@0\n"));
     expect(await run(["get", "a.txt", "--output", "-"])).toEqual(succeeded("a"));
     expect(await run(["put", "-", "--name", "a.txt"], [])).toMatchObject({ exitCode: 1 });
+  });
+
+  test("refuses a pipe at once, even one that nobody writes to", async () => {
+    const pipe = join(await newDirectory(), "pipe");
+    await promisify(execFile)("mkfifo", [pipe]);
+    const { run } = await newPlace(s3Variables());
+    const { exitCode, stderr } = await run(["put", pipe]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("is not a regular file");
   });
 
   test("leaves nothing when a save is interrupted", async () => {
