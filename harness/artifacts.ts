@@ -5,7 +5,7 @@ import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { guessMimeType } from "../worker/artifacts/mime.ts";
-import { openStore } from "../worker/artifacts/open.ts";
+import { type StoreConfig, openStore } from "../worker/artifacts/open.ts";
 import { artifactKey, artifactScope, filenameOf } from "../worker/artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../worker/artifacts/store.ts";
 import { ConfigError, type Environment, readConfig } from "../worker/config/config.ts";
@@ -22,6 +22,8 @@ export interface SharedArtifactsOptions {
   /** What needs the store, for the message that a memory store cannot be shared. */
   readonly purpose: string;
   readonly use: StoreUse;
+  /** Of an S3 store; from the SDK's own sources by default. */
+  readonly credentials?: Extract<StoreConfig, { readonly kind: "s3" }>["credentials"] | undefined;
 }
 
 /** Who only reads needs no permission to write, and no check of what writing takes. */
@@ -84,13 +86,6 @@ export class CallArtifacts {
 
 /** The store of the worker's variables. Its owner disposes it. */
 export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
-  readonly #opened: AsyncDisposable;
-
-  private constructor(store: ArtifactStore, scope: ArtifactScope) {
-    super(store, scope);
-    this.#opened = store;
-  }
-
   /**
    * Opens the store that `ARTIFACT_*` describe. Throws UsageError when the variables or the names
    * cannot be used, StoreError when the store cannot.
@@ -99,11 +94,12 @@ export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
     options: SharedArtifactsOptions,
     signal: AbortSignal,
   ): Promise<SharedArtifacts> {
-    const { environment, namespace, caller, purpose, use } = options;
+    const { environment, namespace, caller, purpose, use, credentials } = options;
     const { store: config, scope: scopeConfig } = readArtifactConfig(environment, namespace);
     if (config.kind === "memory") throw memoryStore(purpose);
     await using stack = new AsyncDisposableStack();
-    const store = stack.use(await openStore(config));
+    const isOwn = config.kind === "s3" && credentials !== undefined;
+    const store = stack.use(await openStore(isOwn ? { ...config, credentials } : config));
     const scope = usable(() => artifactScope(scopeConfig, caller));
     usable(() => artifactKey(scope, "any"));
     if (use === "write") await store.check(signal);
@@ -112,7 +108,7 @@ export class SharedArtifacts extends CallArtifacts implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened[Symbol.asyncDispose]();
+    await this.store[Symbol.asyncDispose]();
   }
 }
 

@@ -23,26 +23,19 @@ export async function runFakeS3(
 ): Promise<number> {
   await using server = await listen(options);
   const { bucket } = options;
-  const variables = {
-    ARTIFACT_SERVICE_TYPE: "s3",
-    ARTIFACT_S3_BUCKET: bucket,
-    ARTIFACT_S3_ENDPOINT: server.endpoint,
-    ARTIFACT_S3_PATH_STYLE: "1",
-    AWS_REGION: server.region,
-    AWS_ACCESS_KEY_ID: server.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: server.secretAccessKey,
-  };
+  // Every other command does without.
+  const { s3Variables } = await import("./fakes/s3/variables.ts");
   out.line(
     `S3 server listens on ${server.endpoint}; its objects end with it. For worker and harness:`,
   );
-  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${value}`);
+  for (const [name, value] of Object.entries(s3Variables(server, bucket)))
+    out.line(`export ${name}=${value}`);
   if (!signal.aborted) await once(signal, "abort");
   return exit.success;
 }
 
 /** Throws CommandError when the port cannot be listened on. */
 async function listen({ port, ...options }: FakeS3CommandOptions): Promise<FakeS3> {
-  // Every other command does without.
   const { startFakeS3 } = await import("./fakes/s3/server.ts");
   try {
     const { bucket, withoutConditions: ignoresConditions } = options;

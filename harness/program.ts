@@ -15,7 +15,8 @@ import {
   withCauses,
 } from "./context.ts";
 import { addArtifact } from "./artifact/commands.ts";
-import { defaultPort } from "./options/defaults.ts";
+import { defaultPort, demoStoreKinds } from "./options/defaults.ts";
+import type { DemoOptions } from "./demo/demo.ts";
 import type { DevOptions } from "./dev/dev.ts";
 import type { DevBrokerOptions } from "./dev-broker/dev-broker-command.ts";
 import type { InvokeOptions } from "./invoke/invoke.ts";
@@ -239,10 +240,15 @@ function addDemo(program: Command, context: Context, finish: (exitCode: number) 
   program
     .command("demo")
     .description("Start a broker and a worker, call the example tools, and show what happens.")
-    .addHelpText("after", "\nExample:\n  harness demo")
-    .action(async () => {
+    .addOption(
+      new Option("--store <kind>", "artifact store of worker and harness")
+        .choices(demoStoreKinds)
+        .default(demoStoreKinds[0]),
+    )
+    .addHelpText("after", "\nExamples:\n  harness demo\n  harness demo --store s3")
+    .action(async (options: DemoOptions) => {
       const { demo } = await import("./demo/demo.ts");
-      finish(await demo(context));
+      finish(await demo(options, context));
     });
 }
 

@@ -27,6 +27,8 @@ export class Unexpected extends Error {
 /** What the steps are about. */
 export interface Scene {
   readonly store: SharedArtifacts;
+  /** Where the store has its artifacts. */
+  readonly places: () => Promise<readonly string[]>;
   /** Directory for downloads. */
   readonly downloads: string;
   /** A text file of this host. */
@@ -67,7 +69,8 @@ const echo: Step = {
   },
 };
 
-async function processFile({ store, downloads, textFile, signal }: Scene): Promise<Step> {
+async function processFile(scene: Scene): Promise<Step> {
+  const { store, places, downloads, textFile, signal } = scene;
   const content = await readFile(textFile);
   const reference = await store.upload(textFile, content.byteLength, signal);
   const lineCount = content.toString().split("\n").length;
@@ -89,6 +92,8 @@ async function processFile({ store, downloads, textFile, signal }: Scene): Promi
         json(toolResult),
         `artifact summary.txt, version ${artifact.version}, ${artifact.sizeBytes} bytes:`,
         ...summary.split("\n").map((line) => `  ${line}`),
+        "the store has:",
+        ...(await places()).map((place) => `  ${place}`),
       ];
     },
   };

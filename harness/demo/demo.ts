@@ -9,7 +9,8 @@ import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { Agent, type CallResult } from "../agent.ts";
 import { SharedArtifacts } from "../artifacts.ts";
 import { type Context, exit } from "../context.ts";
-import { defaultSessionId, defaultUserId } from "../options/defaults.ts";
+import { type DemoStoreKind, defaultSessionId, defaultUserId } from "../options/defaults.ts";
+import { openDemoStore } from "./demo-stores.ts";
 import { type Step, Unexpected, prepareSteps, quickCall } from "./demo-steps.ts";
 import type { DevBroker } from "../dev-broker/dev-broker.ts";
 import { listen } from "../dev-broker/embedded-broker.ts";
@@ -27,20 +28,29 @@ const startTimeoutMs = 60_000;
 /** A variable that is in the worker's environment to be looked for from inside a sandbox. */
 const workerVariable = "DEMO_SECRET";
 
+/** The command line. */
+export interface DemoOptions {
+  readonly store: DemoStoreKind;
+}
+
 /**
  * Runs the demo. Returns 0 when every call ended as it has to, 1 when one did not; throws
  * CommandError.
  */
-export async function demo(context: Context): Promise<number> {
+export async function demo({ store: kind }: DemoOptions, context: Context): Promise<number> {
   const { out, clock } = context;
   out.line(out.paint("bold", "Secure Tool Runtime: the demo"));
   const programs = await findPrograms(context.environment);
   await using stack = new AsyncDisposableStack();
   const home = stack.use(await createPassableDirectory("str-demo-"));
   const broker = stack.use(await listen("127.0.0.1", 0));
+  const demoStore = stack.use(await openDemoStore(kind, home.path));
 
   const startedAtMs = clock.monotonicMs();
-  const environment = await prepareHome(home.path, broker, programs);
+  const environment = {
+    ...(await prepareHome(home.path, broker, programs)),
+    ...demoStore.variables,
+  };
   const worker = stack.use(new WorkerProcess(environment));
   const signal = AbortSignal.any([context.signal, worker.ended]);
   await ready(broker, worker, signal);
@@ -48,6 +58,7 @@ export async function demo(context: Context): Promise<number> {
   out.line(
     `A DevBroker listens on ${broker.host}:${broker.port}, a worker is ready after ${time(startMs)}.`,
   );
+  out.line(demoStore.title);
 
   const caller = { appName: namespace, userId: defaultUserId, sessionId: defaultSessionId };
   const storeOptions = {
@@ -56,12 +67,14 @@ export async function demo(context: Context): Promise<number> {
     caller,
     purpose: "The demo",
     use: "write",
+    credentials: demoStore.credentials,
   } as const;
   const store = stack.use(await SharedArtifacts.open(storeOptions, signal));
   const { host, port } = broker;
   const agent = stack.use(await Agent.connect({ host, port, namespace }, signal));
   const steps = await prepareSteps({
     store,
+    places: () => demoStore.places(),
     downloads: join(home.path, "downloads"),
     textFile: exampleText(),
     openPort: port,
@@ -115,8 +128,6 @@ async function prepareHome(
     SANDBOX_PYTHON_BIN: programs.pythonBin,
     SANDBOX_WORK_DIR: workDir,
     SANDBOX_MIN_FREE_DISK_MB: "0",
-    ARTIFACT_SERVICE_TYPE: "filesystem",
-    ARTIFACT_BASE_PATH: join(home, "artifacts"),
     HEALTH_PORT: "0",
     DRAIN_TIMEOUT_SECONDS: "2",
     LOG_LEVEL: "warn",

@@ -15,6 +15,10 @@ export const defaultProfile = "standard";
 export const defaultUserId = "harness";
 export const defaultSessionId = "harness";
 
+/** Stores of the demo; the first is the default. */
+export const demoStoreKinds = ["filesystem", "s3"] as const;
+export type DemoStoreKind = (typeof demoStoreKinds)[number];
+
 /** Accepted brokers, for help and errors. */
 export const acceptedBrokers =
   "HOST:PORT of a DevBroker, dev://HOST:PORT, amqp[s]://USER:PASSWORD@HOST:PORT/VHOST, " +

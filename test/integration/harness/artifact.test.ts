@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { s3Variables as variablesOf } from "../../../harness/fakes/s3/variables.ts";
 import { useFakeS3 } from "../../support/s3.ts";
 import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
 
@@ -27,14 +28,7 @@ const stores: Readonly<Record<string, () => Promise<Variables>>> = {
 };
 
 function s3Variables(): Variables {
-  return {
-    ARTIFACT_SERVICE_TYPE: "s3",
-    ARTIFACT_S3_BUCKET: bucket,
-    ARTIFACT_S3_ENDPOINT: server().endpoint,
-    ARTIFACT_S3_PATH_STYLE: "1",
-    AWS_ACCESS_KEY_ID: server().accessKeyId,
-    AWS_SECRET_ACCESS_KEY: server().secretAccessKey,
-  };
+  return variablesOf(server(), bucket);
 }
 
 async function newDirectory(): Promise<string> {

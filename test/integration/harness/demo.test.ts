@@ -42,6 +42,7 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     const TMPDIR = await ownTmpdir();
     const { exitCode, stdout, stderr } = await runCliProcess(["demo"], { TMPDIR });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toContain(`Artifacts are files below ${TMPDIR}`);
     expect(stdout).toContain("… Echoing message...");
     expect(stdout).toMatch(/artifact summary\.txt, version 0, \d+ bytes:\n {7}Lines: \d+\n/);
     expect(stdout).toContain('✓ result: "328"');
@@ -50,6 +51,21 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     expect(stdout).toContain("✓ TOOL_ERROR: -300 celsius is below absolute zero");
     expect(stdout).toMatch(/\n7 of 7 calls ended as they should; median overhead \d+ ms.*\n$/);
     expect(stdout).not.toContain("\u001b");
+    expect(await readdir(TMPDIR)).toEqual([]);
+  });
+
+  test("shows the objects of its artifacts with the store s3", { tags: "full" }, async () => {
+    const TMPDIR = await ownTmpdir();
+    const { exitCode, stdout, stderr } = await runCliProcess(["demo", "--store", "s3"], { TMPDIR });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /\nArtifacts are objects of an S3 server on http:\/\/127\.0\.0\.1:\d+\.\n/,
+    );
+    const places = ["README.md/0", "summary.txt/0"].map(
+      (place) => `       demo/harness/harness/${place}\n`,
+    );
+    expect(stdout).toContain(`✓ the store has:\n${places.join("")}`);
+    expect(stdout).toMatch(/\n7 of 7 calls ended as they should/);
     expect(await readdir(TMPDIR)).toEqual([]);
   });
 

@@ -175,6 +175,10 @@ const misuses: Record<string, Misuse> = {
     args: ["artifact", "list"],
     says: /harness artifact needs a store that the worker shares/,
   },
+  "a store that the demo does not have": {
+    args: ["demo", "--store", "memory"],
+    says: /Allowed choices are filesystem, s3/,
+  },
   "a pattern that is empty": { args: ["listen", ""], says: /is empty/ },
 };
 

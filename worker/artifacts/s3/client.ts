@@ -20,6 +20,7 @@ export function createClient(config: S3StoreConfig): S3Client {
   const client = new S3Client({
     region: config.region,
     ...(config.endpoint !== undefined && { endpoint: config.endpoint }),
+    ...(config.credentials !== undefined && { credentials: config.credentials }),
     forcePathStyle: config.isPathStyle,
     requestChecksumCalculation: checksums,
     responseChecksumValidation: checksums,

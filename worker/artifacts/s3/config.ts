@@ -2,8 +2,16 @@
  * Where the S3 store is, and how it writes.
  */
 
-/** Settings of the S3 store. Credentials come from the SDK's own sources. */
+/** Keys of an account. */
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** Settings of the S3 store. */
 export interface S3StoreConfig {
+  /** From the SDK's own sources by default. */
+  readonly credentials?: S3Credentials;
   readonly bucket: string;
   readonly region: string;
   /** URL of a server other than AWS's. */
