@@ -60,42 +60,6 @@ function objectsOf(root: string) {
 }
 
 describe("an object", () => {
-  test("has the key, type and metadata that agents write", async () => {
-    const { root, ...rest } = newScope();
-    const scope = { root: `/${root}/`, ...rest, userId: "年-user" };
-    await openStore().save(
-      scope,
-      "user:prefs 年.csv",
-      sourceOf("a"),
-      { mimeType: "text/csv" },
-      never,
-    );
-    const [entry] = objectsOf(root);
-    expect(entry?.[0]).toBe(`${root}/年-user/user/prefs 年.csv/0`);
-    expect(entry?.[1].headers).toMatchObject({
-      "content-type": "text/csv",
-      "x-amz-meta-original_filename": "user:prefs \\u5e74.csv",
-      "x-amz-meta-user_id": "\\u5e74-user",
-      "x-amz-meta-session_id": "user",
-      "x-amz-meta-version": "0",
-    });
-  });
-
-  test("that an agent wrote is read, below a namespace with a slash", async () => {
-    const { root, userId, sessionId } = newScope();
-    const place = `${root}/dev/${userId}/${sessionId}/report.csv`;
-    const anyway = { ifNoneMatch: undefined, ifMatch: undefined };
-    const agents = server().bucket(bucketName);
-    agents.put(`${place}/0`, Buffer.from("first"), { "content-type": "text/csv" }, anyway);
-    agents.put(`${place}/10`, Buffer.from("latest"), { "content-type": "text/csv" }, anyway);
-    agents.put(`${place}/notes`, Buffer.from("no version"), {}, anyway);
-    const [store, scope] = [openStore(), { root: `${root}/dev`, userId, sessionId }];
-    expect(await store.versions(scope, "report.csv", never)).toEqual([0, 10]);
-    const opened = await store.open(scope, { filename: "report.csv", version: undefined }, never);
-    expect(opened).toMatchObject({ version: 10, metadata: { mimeType: "text/csv" } });
-    expect((await buffer(opened.body)).toString()).toBe("latest");
-  });
-
   test("is encrypted and stored as the operator says", async () => {
     const scope = newScope();
     const how = { encryption: "aws:kms", kmsKeyId: "key-1", storageClass: "STANDARD_IA" } as const;

@@ -24,17 +24,24 @@ export function contentTypeOf(mimeType: string): string {
   return plainText.test(mimeType) ? mimeType : unknownMimeType;
 }
 
-/** @param save distinguishes the objects of saves; see {@link isOfSave} */
+/** A version that is being saved. */
+export interface SavingVersion {
+  readonly key: ArtifactKey;
+  /** The session that saves it, also where it belongs to the user. */
+  readonly sessionId: string;
+  readonly version: number;
+  /** Distinguishes the objects of saves; see {@link isOfSave}. */
+  readonly save: string;
+}
+
 export function encodeMetadata(
-  key: ArtifactKey,
-  version: number,
+  { key, sessionId, version, save }: SavingVersion,
   { mimeType }: ArtifactMetadata,
-  save: string,
 ): Record<string, string> {
   return {
     original_filename: escaped(filenameOf(key)),
     user_id: escaped(key.userId),
-    session_id: escaped(key.sessionOrUser),
+    session_id: escaped(sessionId),
     version: String(version),
     ...saveMetadata(save),
     ...(!plainText.test(mimeType) && { [own.mimeType]: encodeURIComponent(mimeType) }),

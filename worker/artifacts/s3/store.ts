@@ -108,6 +108,7 @@ class S3Store implements ArtifactStore {
   ): Promise<SavedArtifact> {
     const key = artifactKey(scope, filename);
     const prefix = prefixOf(key);
+    const { sessionId } = scope;
     return guardedRequest(`${artifactTitle(key)} could not be saved`, signal, async () => {
       const isVerified = this.#config.checksums === "supported";
       const isConditional = this.#isConditional !== false;
@@ -118,7 +119,7 @@ class S3Store implements ArtifactStore {
       for (let tries = 0; tries < maxTries; tries++) {
         const facts = {
           ...this.#facts(`${prefix}${version}`, metadata),
-          Metadata: encodeMetadata(key, version, metadata, etag),
+          Metadata: encodeMetadata({ key, sessionId, version, save: etag }, metadata),
         };
         const isOwn = await (isConditional
           ? this.#claim(facts, etag, put, signal)

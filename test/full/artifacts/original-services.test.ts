@@ -1,0 +1,233 @@
+/**
+ * The stores beside the artifact services of the original, from PyPI: what either saves, the other
+ * lists, loads and types.
+ *
+ * @module-tag full
+ */
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
+import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
+import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
+import { pypiPackages } from "../../support/pypi-packages.ts";
+import { s3Store, useFakeS3 } from "../../support/s3.ts";
+import { programEnvironment } from "../../support/workers/program-environment.ts";
+import { never, sourceOf, temporaryDirectory } from "../../unit/artifacts/fixtures.ts";
+
+const program = fileURLToPath(
+  new URL("../../fixtures/agents/artifact_services.py", import.meta.url),
+);
+
+/** The services' own package, and that of their contract, whose other parts need much more. */
+const services = ["solace-agent-mesh==1.28.8", "google-adk==1.18.0"];
+/** What the services import, in the versions that their package asks for. */
+const libraries = ["boto3==1.40.37", "google-genai==1.49.0", "google-cloud-storage==3.9.0"];
+
+const bucket = "artifacts";
+const server = useFakeS3({ buckets: [bucket] });
+
+/** A store, and what its peer gets: a place, and variables. */
+interface Meeting {
+  readonly store: ArtifactStore;
+  readonly place: string;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** By the service's kind; another one is another row. */
+const meetings: Readonly<Record<string, () => Promise<Meeting>>> = {
+  filesystem: async () => {
+    const place = await temporaryDirectory();
+    return { store: createFilesystemStore({ basePath: place }), place, variables: {} };
+  },
+  s3: () => {
+    const { endpoint, accessKeyId, secretAccessKey, region } = server();
+    const variables = {
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_DEFAULT_REGION: region,
+    };
+    return Promise.resolve({
+      store: s3Store(endpoint, bucket),
+      place: `${endpoint}/${bucket}`,
+      variables,
+    });
+  },
+};
+
+/** A service of the original. */
+class Agent {
+  readonly #requests: Writable;
+  readonly #answers: AsyncIterator<string>;
+  readonly #scope: ArtifactScope;
+
+  private constructor(requests: Writable, answers: Readable, scope: ArtifactScope) {
+    this.#requests = requests;
+    this.#answers = createInterface(answers)[Symbol.asyncIterator]();
+    this.#scope = scope;
+  }
+
+  static async start(
+    context: TestContext,
+    kind: string,
+    { place, variables }: Meeting,
+    scope: ArtifactScope,
+  ): Promise<Agent> {
+    const paths = [
+      await pypiPackages(context, libraries),
+      await pypiPackages(context, services, { hasDependencies: false }),
+    ];
+    const child = spawn("/usr/bin/python3", [program, kind, place], {
+      env: { ...programEnvironment(), ...variables, PYTHONPATH: paths.join(":") },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    return new Agent(child.stdin, child.stdout, scope);
+  }
+
+  save(filename: string, content: string, mime_type: string): Promise<unknown> {
+    return this.#ask("save_artifact", { filename, content, mime_type });
+  }
+
+  load(filename: string, version?: number): Promise<unknown> {
+    return this.#ask("load_artifact", { filename, ...(version !== undefined && { version }) });
+  }
+
+  async names(sessionId = this.#scope.sessionId): Promise<readonly string[]> {
+    const names = await this.#ask("list_artifact_keys", { session_id: sessionId });
+    return (names as string[]).toSorted();
+  }
+
+  versions(filename: string): Promise<unknown> {
+    // The filesystem service finds no other spelling here, unlike where it saves and loads.
+    return this.#ask("list_versions", { filename: filename.normalize("NFKC") });
+  }
+
+  async #ask(method: string, values: object): Promise<unknown> {
+    const { root: app_name, userId: user_id, sessionId: session_id } = this.#scope;
+    const request = { do: method, app_name, user_id, session_id, ...values };
+    this.#requests.write(`${JSON.stringify(request)}\n`);
+    const { value, done } = await this.#answers.next();
+    if (done) throw new Error("the service has ended");
+    return JSON.parse(value);
+  }
+}
+
+function newScope(root: string = `ns-${randomUUID()}`): ArtifactScope {
+  return { root, userId: "ann@example.com", sessionId: "web-session-1" };
+}
+
+async function meet(context: TestContext, kind: string, scope: ArtifactScope) {
+  const meeting = await meetings[kind]!();
+  onTestFinished(() => meeting.store[Symbol.asyncDispose]());
+  return { store: meeting.store, agent: await Agent.start(context, kind, meeting, scope) };
+}
+
+async function load(
+  store: ArtifactStore,
+  scope: ArtifactScope,
+  filename: string,
+  version?: number,
+) {
+  const { body, metadata } = await store.open(scope, { filename, version }, never);
+  return { content: (await body.toArray()).join(""), mime_type: metadata.mimeType };
+}
+
+/** Names and types that agents and tools use, and such as a layout could get wrong. */
+const artifacts = [
+  ["report.csv", "text/csv"],
+  ["report.csv.metadata.json", "application/json"],
+  ["年.csv", "text/csv; charset=utf-8"],
+  ["a b+c&d=e%2f?#.txt", "text/plain"],
+  ["Bildschirmfoto 10.00\u202fUhr.png", "image/png"],
+  ["user:prefs.json", "application/json"],
+  ["user:年.json", "application/json"],
+] as const;
+
+const names = artifacts.map(([filename]) => filename.normalize("NFKC")).toSorted();
+
+const timeoutMs = 400_000;
+
+describe.each(Object.keys(meetings))("the original's service of the kind %s", (kind) => {
+  test("saves what the store lists, loads and types", { timeout: timeoutMs }, async (context) => {
+    const scope = newScope();
+    const { store, agent } = await meet(context, kind, scope);
+    for (const [filename, mimeType] of artifacts) {
+      expect(await agent.save(filename, `first ${filename}`, mimeType)).toBe(0);
+      expect(await agent.save(filename, `second ${filename}`, mimeType)).toBe(1);
+    }
+
+    expect(await store.names(scope, never)).toEqual(names);
+    for (const [filename, mime_type] of artifacts) {
+      expect(await store.versions(scope, filename, never)).toEqual([0, 1]);
+      const second = { content: `second ${filename}`, mime_type };
+      expect(await load(store, scope, filename)).toEqual(second);
+      expect(await load(store, scope, filename, 0)).toEqual({
+        content: `first ${filename}`,
+        mime_type,
+      });
+    }
+  });
+
+  test("lists, loads and types what the store saves", { timeout: timeoutMs }, async (context) => {
+    const scope = newScope();
+    const { store, agent } = await meet(context, kind, scope);
+    for (const [filename, mimeType] of artifacts) {
+      for (const content of [`first ${filename}`, `second ${filename}`])
+        await store.save(scope, filename, sourceOf(content), { mimeType }, never);
+    }
+
+    expect(await agent.names()).toEqual(names);
+    expect(await agent.names("another-session")).toEqual(["user:prefs.json", "user:年.json"]);
+    for (const [filename, mime_type] of artifacts) {
+      expect(await agent.versions(filename)).toEqual([0, 1]);
+      expect(await agent.load(filename)).toEqual({ content: `second ${filename}`, mime_type });
+      expect(await agent.load(filename, 0)).toEqual({ content: `first ${filename}`, mime_type });
+    }
+  });
+
+  test("and the store take turns at one name", { timeout: timeoutMs }, async (context) => {
+    const scope = newScope();
+    const { store, agent } = await meet(context, kind, scope);
+    const [filename, type] = ["log.txt", "text/plain"];
+    expect(await agent.save(filename, "agent", type)).toBe(0);
+    const saved = await store.save(scope, filename, sourceOf("ours"), { mimeType: type }, never);
+    expect(saved.version).toBe(1);
+    expect(await agent.save(filename, "agent again", type)).toBe(2);
+    expect(await store.deleteVersion(scope, filename, saved, never)).toBe(true);
+    expect(await agent.versions(filename)).toEqual([0, 2]);
+    expect(await load(store, scope, filename)).toMatchObject({ content: "agent again" });
+  });
+
+  test(
+    "and the store meet in namespaces with slashes at their ends",
+    { timeout: timeoutMs },
+    async (context) => {
+      const scope = newScope(`ns-${randomUUID()}/`);
+      const { store, agent } = await meet(context, kind, scope);
+      expect(await agent.save("theirs.txt", "theirs", "text/plain")).toBe(0);
+      await store.save(scope, "ours.txt", sourceOf("ours"), { mimeType: "text/plain" }, never);
+      expect(await store.names(scope, never)).toEqual(["ours.txt", "theirs.txt"]);
+      expect(await agent.names()).toEqual(["ours.txt", "theirs.txt"]);
+    },
+  );
+
+  test(
+    "saves what the store reads below a namespace with a slash inside",
+    { timeout: timeoutMs },
+    async (context) => {
+      const scope = newScope(`ns-${randomUUID()}/dev`);
+      const { store, agent } = await meet(context, kind, scope);
+      expect(await agent.save("report.csv", "theirs", "text/csv")).toBe(0);
+      expect(await store.names(scope, never)).toEqual(["report.csv"]);
+      expect(await load(store, scope, "report.csv")).toEqual({
+        content: "theirs",
+        mime_type: "text/csv",
+      });
+      await store.save(scope, "ours.csv", sourceOf("ours"), { mimeType: "text/csv" }, never);
+      expect(await agent.load("ours.csv", 0)).toEqual({ content: "ours", mime_type: "text/csv" });
+    },
+  );
+});
