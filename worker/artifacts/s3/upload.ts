@@ -1,6 +1,6 @@
 /**
- * Uploads one object, mostly under a key that must be free: small ones at once, others in parts. Each
- * request has a buffer as its body, so that the SDK can repeat it.
+ * Uploads one object, mostly under a key that must be free: small ones at once, others in parts.
+ * Each request has a buffer as its body, so that the SDK can repeat it.
  */
 import { pipeline } from "node:stream/promises";
 import { crc32 } from "node:zlib";
