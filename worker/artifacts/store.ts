@@ -1,6 +1,7 @@
 /**
  * The artifact store contract: versions of named files, per scope.
  */
+import type { FileHandle } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { ArtifactReference } from "../protocol/invocation.ts";
 import type { MarkStore } from "./marks.ts";
@@ -18,13 +19,24 @@ export interface ArtifactMetadata {
   readonly mimeType: string;
 }
 
-/** An open version. The caller consumes or destroys `body`. */
-export interface OpenedArtifact {
+/** Facts about a version. */
+export interface ArtifactFacts {
   readonly version: number;
   readonly sizeBytes: number;
   readonly metadata: ArtifactMetadata;
-  readonly body: Readable;
+  /** Changes when other content takes the number: an ETag, a generation, an inode. Opaque. */
+  readonly etag: string;
 }
+
+/** Content to read once. The receiver consumes or destroys `body`. */
+export interface ArtifactContent {
+  readonly body: Readable;
+  /** The regular file that `body` reads, for copies by the kernel. It is closed with `body`. */
+  readonly file?: FileHandle;
+}
+
+/** An open version. */
+export interface OpenedArtifact extends ArtifactFacts, ArtifactContent {}
 
 /**
  * Content to save. Each `open` returns a new stream from the first byte on, which the store
@@ -34,6 +46,8 @@ export interface ArtifactSource {
   /** Exact bytes of each stream; a save with more or fewer bytes fails. */
   readonly sizeBytes: number;
   open(): Readable;
+  /** The regular file that the streams read, for copies by the kernel. The caller closes it. */
+  readonly file?: FileHandle;
 }
 
 /** A stored version. */
@@ -62,6 +76,12 @@ export interface ArtifactStore extends AsyncDisposable {
     reference: ArtifactReference,
     signal: AbortSignal,
   ): Promise<OpenedArtifact>;
+  /** Facts about a version, or about the latest by default. Rejects as `open` does. */
+  stat(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<ArtifactFacts>;
   /**
    * Saves a new version, numbered from 0. Concurrent saves of a name get different versions. A
    * failed save leaves none, and readers see finished versions only.

@@ -136,6 +136,41 @@ function describeSavingAndOpening(create: Create): void {
     expect((await buffer(opened.body)).toString()).toBe("content 10");
   });
 
+  test("the facts of a version are those that it is opened with", async () => {
+    await using store = await create();
+    const scope = newScope();
+    await saveText(store, scope, "report.csv", "first");
+    await saveText(store, scope, "report.csv", "second one");
+
+    for (const version of [0, 1, undefined]) {
+      const reference = { filename: "report.csv", version };
+      const facts = await store.stat(scope, reference, never);
+      const { body, file: _file, ...opened } = await store.open(scope, reference, never);
+      body.destroy();
+      expect(facts).toEqual(opened);
+    }
+    await expectRefusal(
+      store.stat(scope, { filename: "report.csv", version: 2 }, never),
+      "not-found",
+      "version 2",
+    );
+  });
+
+  test("content that takes the number of a deleted version has another etag", async () => {
+    await using store = await create();
+    const scope = newScope();
+    const reference = { filename: "report.csv", version: undefined };
+    const saved = await saveText(store, scope, "report.csv", "first");
+    const before = await store.stat(scope, reference, never);
+    await store.deleteVersion(scope, "report.csv", saved, never);
+    await saveText(store, scope, "report.csv", "other");
+
+    const after = await store.stat(scope, reference, never);
+
+    expect(after).toMatchObject({ version: 0, sizeBytes: before.sizeBytes });
+    expect(after.etag).not.toBe(before.etag);
+  });
+
   test("a missing artifact is not found, by its name and session", async () => {
     await using store = await create();
     const scope = newScope();
@@ -677,6 +712,9 @@ function describeFailures(create: Create): void {
     await expect(store.open(scope, { filename: "b.txt", version: 0 }, aborted)).rejects.toBe(
       reason,
     );
+    await expect(store.stat(scope, { filename: "b.txt", version: 0 }, aborted)).rejects.toBe(
+      reason,
+    );
     await expect(store.versions(scope, "b.txt", aborted)).rejects.toBe(reason);
     await expect(store.names(scope, aborted)).rejects.toBe(reason);
     await expect(store.check(aborted)).rejects.toBe(reason);
@@ -711,7 +749,7 @@ function createBufferMeter(): () => number {
 }
 
 function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
-  const sizeBytes = 20 * 1024 * 1024;
+  const sizeBytes = 32 * 1024 * 1024;
   const chunkBytes = 64 * 1024;
   const sampleEvery = 80;
   /**
@@ -720,7 +758,7 @@ function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
   const flatBytes = sizeBytes / 2;
 
   test(
-    "20 MB pass through a save and a read in flat memory",
+    "32 MB pass through a save and a read in flat memory",
     { tags: "full" },
     async ({ skip }) => {
       skip(traits.keepsContentInMemory === true, "this store keeps content in memory");

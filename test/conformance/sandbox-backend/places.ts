@@ -17,7 +17,11 @@ export function describePlaces(open: OpenBackend, create: Create): void {
     test("are the work directory that the worker sees, to begin with", async (context) => {
       const backend = await open(context);
       await using sandbox = await backend.acquire(request(), never);
-      await sandbox.workDir.writeInput("data.txt", Readable.from("from the worker"), never);
+      await sandbox.workDir.writeInput(
+        "data.txt",
+        { body: Readable.from("from the worker") },
+        never,
+      );
       const { exitCode, stdout } = await runScript(
         sandbox,
         "pwd -P; cat input/data.txt > output/copy.txt",

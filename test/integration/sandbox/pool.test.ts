@@ -241,7 +241,7 @@ def grow():
 threading.Thread(target=grow, daemon=True).start()`;
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
     await using parked = await park();
-    await parked.workDir.writeInput("data", Readable.from("1"), never);
+    await parked.workDir.writeInput("data", { body: Readable.from("1") }, never);
     await parked.lost;
   });
 
@@ -249,7 +249,11 @@ threading.Thread(target=grow, daemon=True).start()`;
     const source = "def run():\n    return {}";
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
     await using parked = await park();
-    await parked.workDir.writeInput("data", Readable.from(Buffer.alloc(16 * MiB, 1)), never);
+    await parked.workDir.writeInput(
+      "data",
+      { body: Readable.from(Buffer.alloc(16 * MiB, 1)) },
+      never,
+    );
     await sleep(1.5 * idleSampleMs);
     const execution = await wake(parked);
     expect(await execution.exited).toMatchObject({ exitCode: 0, exceeded: undefined });
@@ -266,7 +270,11 @@ def run():
     time.sleep(600)`;
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
     await using parked = await park();
-    await parked.workDir.writeInput("data", Readable.from(Buffer.alloc(16 * MiB, 1)), never);
+    await parked.workDir.writeInput(
+      "data",
+      { body: Readable.from(Buffer.alloc(16 * MiB, 1)) },
+      never,
+    );
     const execution = await wake(parked);
     const { exceeded } = await execution.exited;
     expect(exceeded).toMatchObject({ limit: "diskBytes", bound: 8 * MiB });

@@ -258,6 +258,7 @@ describe("an artifact that cannot be loaded", () => {
     const opened = {
       version: 0,
       sizeBytes: 100,
+      etag: "1",
       metadata: { mimeType: "text/csv" },
       body: Readable.from(breakingOff()),
     };
@@ -275,7 +276,8 @@ describe("an artifact that cannot be loaded", () => {
 
   test("because it would fill the disk is refused before a byte is read, and its stream is closed", async () => {
     const body = new Readable({ read: () => expect.unreachable("nothing may be read") });
-    const opened = { version: 0, sizeBytes: 100, metadata: { mimeType: "x" }, body };
+    const facts = { version: 0, sizeBytes: 100, etag: "1", metadata: { mimeType: "x" } };
+    const opened = { ...facts, body };
     await using workDir = await newWorkDir();
     const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
     const origin = { store: { open: () => Promise.resolve(opened) }, scope, maxBytes: 99 };
@@ -290,7 +292,8 @@ describe("an artifact that cannot be loaded", () => {
     const giveUp = new AbortController();
     const reason = new Error("shut down");
     const body = new Readable({ read: () => undefined });
-    const opened = { version: 0, sizeBytes: 100, metadata: { mimeType: "x" }, body };
+    const facts = { version: 0, sizeBytes: 100, etag: "1", metadata: { mimeType: "x" } };
+    const opened = { ...facts, body };
     await using workDir = await newWorkDir();
     const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
     const staging = stageArtifacts(

@@ -14,6 +14,7 @@ import { artifactKey, artifactLevels } from "../scope.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 import type {
+  ArtifactFacts,
   ArtifactMetadata,
   ArtifactScope,
   ArtifactSource,
@@ -89,6 +90,16 @@ class FilesystemStore implements ArtifactStore {
       }
       throw notFound(key, reference.version);
     });
+  }
+
+  async stat(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<ArtifactFacts> {
+    const { body, file: _file, ...facts } = await this.open(scope, reference, signal);
+    body.destroy();
+    return facts;
   }
 
   async save(

@@ -24,14 +24,14 @@
  * that opens its files after we have finished, overwrites the version, as it does among its own
  * kind.
  */
+import type { BigIntStats } from "node:fs";
 import { constants, link, lstat, open, readdir, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { artifactTitle, errorCode, notSaved } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
-import type { ArtifactMetadata } from "../store.ts";
+import type { ArtifactMetadata, OpenedArtifact } from "../store.ts";
 import { decodeMeta, maxMetaBytes } from "./meta.ts";
 
 /** The highest version number, an `int32` of any peer. */
@@ -47,11 +47,7 @@ interface StagedVersion {
 }
 
 /** An open version. */
-interface OpenedVersion {
-  readonly sizeBytes: number;
-  readonly metadata: ArtifactMetadata;
-  readonly body: Readable;
-}
+type OpenedVersion = Omit<OpenedArtifact, "version">;
 
 /** Versions with content and metadata, ascending; none without the directory. */
 export async function listVersions(directory: string): Promise<number[]> {
@@ -118,11 +114,15 @@ async function completeVersion(path: string, metaPath: string): Promise<boolean>
 export async function etagOf(path: string): Promise<string | undefined> {
   try {
     const status = await lstat(path, { bigint: true });
-    return status.isFile() ? `${status.ino}-${status.mtimeNs}` : undefined;
+    return status.isFile() ? etagFrom(status) : undefined;
   } catch (error) {
     if (absentCodes.has(errorCode(error))) return undefined;
     throw error;
   }
+}
+
+function etagFrom({ ino, mtimeNs }: BigIntStats): string {
+  return `${ino}-${mtimeNs}`;
 }
 
 /** Removes a version with this `etag`; false when a peer has written into it. */
@@ -163,7 +163,8 @@ export async function openVersion(
   if (metadata === undefined) return undefined;
   const content = await openFile(path);
   if (content === undefined) return undefined;
-  return { metadata, sizeBytes: content.sizeBytes, body: content.file.createReadStream() };
+  const { file, sizeBytes, etag } = content;
+  return { metadata, sizeBytes, etag, body: file.createReadStream(), file };
 }
 
 /** An empty file: a peer of the original is about to write it. */
@@ -191,7 +192,7 @@ const absentCodes: ReadonlySet<string | undefined> = new Set([
 /** Opens regular files only, without following links or blocking on a named pipe. */
 async function openFile(
   path: string,
-): Promise<{ file: FileHandle; sizeBytes: number } | undefined> {
+): Promise<{ file: FileHandle; sizeBytes: number; etag: string } | undefined> {
   let file: FileHandle;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -200,8 +201,8 @@ async function openFile(
     throw error;
   }
   try {
-    const status = await file.stat();
-    if (status.isFile()) return { file, sizeBytes: status.size };
+    const status = await file.stat({ bigint: true });
+    if (status.isFile()) return { file, sizeBytes: Number(status.size), etag: etagFrom(status) };
   } catch (error) {
     await file.close();
     throw error;

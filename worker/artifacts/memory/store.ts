@@ -10,6 +10,7 @@ import { NameList } from "../names.ts";
 import { artifactKey, artifactLevels } from "../scope.ts";
 import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import type {
+  ArtifactFacts,
   ArtifactMetadata,
   ArtifactScope,
   ArtifactSource,
@@ -62,18 +63,16 @@ class MemoryStore implements ArtifactStore {
     reference: ArtifactReference,
     signal: AbortSignal,
   ): Promise<OpenedArtifact> {
-    const key = artifactKey(scope, reference.filename);
-    signal.throwIfAborted();
-    const stored = this.#stored(key);
-    const version = reference.version ?? stored.length - 1;
-    const found = stored[version];
-    if (found === undefined) throw notFound(key, reference.version);
-    return {
-      version,
-      sizeBytes: found.content.byteLength,
-      metadata: found.metadata,
-      body: Readable.from(chunksOf(found.content), { objectMode: false }),
-    };
+    const { facts, content } = this.#find(scope, reference, signal);
+    return { ...facts, body: Readable.from(chunksOf(content), { objectMode: false }) };
+  }
+
+  async stat(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<ArtifactFacts> {
+    return this.#find(scope, reference, signal).facts;
   }
 
   async save(
@@ -149,6 +148,21 @@ class MemoryStore implements ArtifactStore {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#levels.clear();
+  }
+
+  #find(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): { readonly facts: ArtifactFacts; readonly content: Buffer } {
+    const key = artifactKey(scope, reference.filename);
+    signal.throwIfAborted();
+    const stored = this.#stored(key);
+    const version = reference.version ?? stored.length - 1;
+    const found = stored[version];
+    if (found === undefined) throw notFound(key, reference.version);
+    const { content, metadata, etag } = found;
+    return { facts: { version, sizeBytes: content.byteLength, metadata, etag }, content };
   }
 
   #stored(key: ArtifactKey): Versions {

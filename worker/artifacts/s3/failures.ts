@@ -67,6 +67,16 @@ export function isMissing(error: unknown): boolean {
   return name === "NoSuchKey" || name === "NotFound";
 }
 
+/** Undefined where the object is not there. */
+export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await request();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Whether a condition of the request did not hold. */
 export function isConditionFailed(error: unknown): boolean {
   return ((error ?? {}) as Failure).$metadata?.httpStatusCode === 412;

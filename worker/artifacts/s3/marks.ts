@@ -16,7 +16,13 @@ import {
 import type { Mark, MarkStore } from "../marks.ts";
 import { marksLevel } from "../scope.ts";
 import { serverTimeOf } from "./client.ts";
-import { guardedRequest, isConditionFailed, isConflict, isMissing } from "./failures.ts";
+import {
+  guardedRequest,
+  isConditionFailed,
+  isConflict,
+  isMissing,
+  unlessMissing,
+} from "./failures.ts";
 import { isOfSave, saveMetadata } from "./metadata.ts";
 
 const failed = "A mark of the call could not be kept in the artifact store";
@@ -132,14 +138,5 @@ export class S3Marks implements MarkStore {
 
   #at(name: string): { readonly Bucket: string; readonly Key: string } {
     return { Bucket: this.#bucket, Key: prefix + name };
-  }
-}
-
-async function unlessMissing<T>(operation: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await operation();
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
   }
 }

@@ -2,20 +2,14 @@
  * Artifacts as objects of an S3 bucket, in the layout that agents share.
  */
 import { randomUUID } from "node:crypto";
-import {
-  DeleteObjectCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  type HeadObjectCommandOutput,
-  ListObjectsV2Command,
-  type S3Client,
-} from "@aws-sdk/client-s3";
+import { DeleteObjectCommand, ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { artifactTitle, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
 import { namesNotListed } from "../names.ts";
 import { artifactKey, artifactLevels } from "../scope.ts";
 import type {
+  ArtifactFacts,
   ArtifactMetadata,
   ArtifactScope,
   ArtifactSource,
@@ -34,9 +28,9 @@ import {
 } from "./failures.ts";
 import { prefixOf } from "./keys.ts";
 import { S3Marks } from "./marks.ts";
-import { contentTypeOf, decodeMetadata, encodeMetadata, isOfSave } from "./metadata.ts";
+import { contentTypeOf, encodeMetadata, isOfSave } from "./metadata.ts";
+import { type Bucket, factsOf, headObject, openObject } from "./objects.ts";
 import { keepsConditions } from "./probe.ts";
-import { readToEnd } from "./reading.ts";
 import { Reservations } from "./reservations.ts";
 import { type ObjectFacts, createUploader } from "./upload.ts";
 import { listNames, listVersions } from "./versions.ts";
@@ -64,6 +58,7 @@ class S3Store implements ArtifactStore {
   readonly #config: S3StoreConfig;
   readonly #client: S3Client;
   readonly #reservations: Reservations;
+  readonly #bucket: Bucket;
   /** Whether the server keeps conditions, once it was asked. */
   #isConditional: boolean | undefined;
 
@@ -71,6 +66,7 @@ class S3Store implements ArtifactStore {
     this.#config = config;
     this.#client = client;
     this.#marks = new S3Marks(client, config.bucket);
+    this.#bucket = { client, Bucket: config.bucket, checksums: config.checksums };
     this.#reservations = new Reservations(client, config.bucket);
   }
 
@@ -83,19 +79,19 @@ class S3Store implements ArtifactStore {
     reference: ArtifactReference,
     signal: AbortSignal,
   ): Promise<OpenedArtifact> {
-    const key = artifactKey(scope, reference.filename);
-    const prefix = prefixOf(key);
-    const doing = `${artifactTitle(key)} could not be opened`;
-    return guardedRequest(doing, signal, async () => {
-      const candidates =
-        reference.version === undefined
-          ? (await this.#versions(prefix, signal)).reverse().slice(0, maxLatest)
-          : [reference.version].filter((version) => Number.isSafeInteger(version) && version >= 0);
-      for (const version of candidates) {
-        const opened = await this.#openObject(`${prefix}${version}`, doing, signal);
-        if (opened !== undefined) return { version, ...opened };
-      }
-      throw notFound(key, reference.version);
+    return this.#find(scope, reference, signal, (Key, doing) =>
+      openObject(this.#bucket, Key, doing, signal),
+    );
+  }
+
+  async stat(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+  ): Promise<ArtifactFacts> {
+    return this.#find(scope, reference, signal, async (Key) => {
+      const head = await headObject(this.#bucket, Key, signal);
+      return head === undefined ? undefined : factsOf(head);
     });
   }
 
@@ -141,7 +137,7 @@ class S3Store implements ArtifactStore {
     const Key = `${prefixOf(key)}${version}`;
     const doing = `${artifactTitle(key, version)} could not be deleted`;
     return guardedRequest(doing, signal, async () => {
-      const head = await this.#head(Key, signal);
+      const head = await headObject(this.#bucket, Key, signal);
       if (head === undefined || !isOfSave(head, etag)) return false;
       const { bucket: Bucket } = this.#config;
       const condition = this.#isConditional === false ? {} : { IfMatch: head.ETag };
@@ -190,6 +186,29 @@ class S3Store implements ArtifactStore {
     this.#client.destroy();
   }
 
+  /** The first version among those that the reference may mean. Rejects as `open` does. */
+  async #find<T>(
+    scope: ArtifactScope,
+    reference: ArtifactReference,
+    signal: AbortSignal,
+    read: (Key: string, doing: string) => Promise<T | undefined>,
+  ): Promise<T & { readonly version: number }> {
+    const key = artifactKey(scope, reference.filename);
+    const prefix = prefixOf(key);
+    const doing = `${artifactTitle(key)} could not be opened`;
+    return guardedRequest(doing, signal, async () => {
+      const candidates =
+        reference.version === undefined
+          ? (await this.#versions(prefix, signal)).reverse().slice(0, maxLatest)
+          : [reference.version].filter((version) => Number.isSafeInteger(version) && version >= 0);
+      for (const version of candidates) {
+        const found = await read(`${prefix}${version}`, doing);
+        if (found !== undefined) return { version, ...found };
+      }
+      throw notFound(key, reference.version);
+    });
+  }
+
   #versions(prefix: string, signal: AbortSignal): Promise<number[]> {
     return listVersions(this.#client, this.#config.bucket, prefix, signal);
   }
@@ -226,7 +245,7 @@ class S3Store implements ArtifactStore {
       } catch (error) {
         if (isConflict(error)) continue;
         if (!isConditionFailed(error) && !isUploadGone(error)) throw error;
-        const head = await this.#head(facts.Key, signal);
+        const head = await headObject(this.#bucket, facts.Key, signal);
         if (head !== undefined) return isOfSave(head, etag);
       }
     }
@@ -242,45 +261,11 @@ class S3Store implements ArtifactStore {
   ): Promise<boolean> {
     const reservation = await this.#reservations.reserve(facts.Key, signal);
     if (reservation === undefined) return false;
-    const isTaken = (await this.#head(facts.Key, signal)) !== undefined;
+    const isTaken = (await headObject(this.#bucket, facts.Key, signal)) !== undefined;
     // A failed one may still arrive, and would replace what another saver wrote: it keeps the key.
     if (!isTaken) await put(facts);
-    const head = await this.#head(facts.Key, signal);
+    const head = await headObject(this.#bucket, facts.Key, signal);
     await reservation.release(signal);
     return head !== undefined && isOfSave(head, etag);
-  }
-
-  async #head(Key: string, signal: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {
-    const { bucket: Bucket } = this.#config;
-    const head = new HeadObjectCommand({ Bucket, Key });
-    try {
-      return await this.#client.send(head, { abortSignal: signal });
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
-  }
-
-  async #openObject(
-    Key: string,
-    doing: string,
-    signal: AbortSignal,
-  ): Promise<Omit<OpenedArtifact, "version"> | undefined> {
-    const { bucket: Bucket, checksums } = this.#config;
-    const isVerified = checksums === "supported";
-    const get = new GetObjectCommand({
-      Bucket,
-      Key,
-      ...(isVerified && { ChecksumMode: "ENABLED" }),
-    });
-    try {
-      const response = await this.#client.send(get, { abortSignal: signal });
-      const sizeBytes = response.ContentLength ?? 0;
-      const object = { client: this.#client, Bucket, Key, sizeBytes, response, doing };
-      return { sizeBytes, metadata: decodeMetadata(response), body: readToEnd(object) };
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
   }
 }

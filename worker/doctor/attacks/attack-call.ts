@@ -22,6 +22,7 @@ const maxStatuses = 10_000;
 export class RecordingStore implements ArtifactStore {
   readonly kind: string;
   readonly open: ArtifactStore["open"];
+  readonly stat: ArtifactStore["stat"];
   readonly save: ArtifactStore["save"];
   readonly deleteVersion: ArtifactStore["deleteVersion"];
   readonly names: ArtifactStore["names"];
@@ -34,6 +35,7 @@ export class RecordingStore implements ArtifactStore {
     this.#store = store;
     this.kind = store.kind;
     this.open = store.open.bind(store);
+    this.stat = store.stat.bind(store);
     this.deleteVersion = store.deleteVersion.bind(store);
     this.names = store.names.bind(store);
     this.versions = store.versions.bind(store);

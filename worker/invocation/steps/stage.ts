@@ -39,7 +39,7 @@ export async function stageArtifacts(
   let spareBytes = origin.maxBytes;
   for (const [parameter, artifact] of invocation.preloaded) {
     const name = names.assign(parameter, artifact.filename);
-    await workDir.writeInput(name, Readable.from([artifact.bytes]), signal);
+    await workDir.writeInput(name, { body: Readable.from([artifact.bytes]) }, signal);
     staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
   }
   for (const [parameter, reference] of invocation.references) {
@@ -55,7 +55,7 @@ export async function stageArtifacts(
         `Insufficient disk space for artifact "${reference.filename}" of ${opened.sizeBytes} bytes`,
       );
     }
-    await workDir.writeInput(name, opened.body, signal).catch((error: unknown) => {
+    await workDir.writeInput(name, opened, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       throw notLoaded(parameter, reference.filename, "its content could not be read", error);
     });

@@ -52,6 +52,12 @@ export interface LeftOutputs {
   readonly skipped: readonly string[];
 }
 
+/** Content of an input: a stream, and the regular file that it reads, if there is one. */
+export interface InputContent {
+  readonly body: Readable;
+  readonly file?: FileHandle;
+}
+
 /** A work directory on the host. Disposing closes its descriptors and starts its removal. */
 export interface WorkDir extends AsyncDisposable {
   /** The directory on the host. */
@@ -60,8 +66,8 @@ export interface WorkDir extends AsyncDisposable {
   readStatuses(onStatus: (text: string) => void): StatusChannel;
   /** Writes `runner_args.json`. Call once. */
   writeArguments(text: string): Promise<void>;
-  /** Writes a new file in `input/`. Reads or destroys `content` on every path. */
-  writeInput(name: string, content: Readable, signal: AbortSignal): Promise<void>;
+  /** Writes a new file in `input/`. Reads or destroys the content's body on every path. */
+  writeInput(name: string, content: InputContent, signal: AbortSignal): Promise<void>;
   /**
    * Bytes on the disk, and number, of the files of `writeInput` and `writeArguments`: no more than
    * the worker has handed to them so far, because a tool that is idle may write to them, too.
@@ -150,7 +156,7 @@ export class OpenWorkDir implements WorkDir {
     await this.#handles.args.writeFile(text);
   }
 
-  async writeInput(name: string, content: Readable, signal: AbortSignal): Promise<void> {
+  async writeInput(name: string, { body }: InputContent, signal: AbortSignal): Promise<void> {
     let file: WriteStream | undefined;
     try {
       const handle = await open(below(this.#handles.input, name), createNew, 0o600);
@@ -158,10 +164,10 @@ export class OpenWorkDir implements WorkDir {
       file = handle.createWriteStream();
       this.#inputs.set(name, file);
       if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
-      await pipeline(content, file, { signal });
+      await pipeline(body, file, { signal });
     } catch (error) {
       file?.destroy();
-      content.destroy();
+      body.destroy();
       throw error;
     }
   }

@@ -84,7 +84,7 @@ async function make(
   const { workDir } = owned;
   const inWork = (path: string): string => `${workDirInside}/${path}`;
   if (artifact !== undefined) {
-    await workDir.writeInput("input.txt", Readable.from(artifact), never);
+    await workDir.writeInput("input.txt", { body: Readable.from(artifact) }, never);
   }
   await workDir.writeArguments(
     JSON.stringify({

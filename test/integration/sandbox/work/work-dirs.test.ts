@@ -165,7 +165,7 @@ describe("a work directory", () => {
   test("takes files for the tool, which are the tool's", async () => {
     const workDirs = await openWorkDirs(await temporaryDirectory());
     await using workDir = await workDirs.take();
-    await workDir.writeInput("data.csv", Readable.from("content"), never);
+    await workDir.writeInput("data.csv", { body: Readable.from("content") }, never);
     await workDir.writeArguments("{}");
     for (const [path, content] of [
       ["input/data.csv", "content"],
@@ -175,7 +175,9 @@ describe("a work directory", () => {
       expect(await readFile(join(workDir.path, path), "utf8")).toBe(content);
     }
     const content = Readable.from("content");
-    await expect(workDir.writeInput("data.csv", content, never)).rejects.toThrow("EEXIST");
+    await expect(workDir.writeInput("data.csv", { body: content }, never)).rejects.toThrow(
+      "EEXIST",
+    );
     expect(content.destroyed).toBe(true);
   });
 
@@ -185,7 +187,9 @@ describe("a work directory", () => {
     const target = join(workDirs.root, "target");
     await symlink(target, join(workDir.path, "input/data.csv"));
     const content = Readable.from("content");
-    await expect(workDir.writeInput("data.csv", content, never)).rejects.toThrow("EEXIST");
+    await expect(workDir.writeInput("data.csv", { body: content }, never)).rejects.toThrow(
+      "EEXIST",
+    );
     expect(content.destroyed).toBe(true);
     expect(await exists(target)).toBe(false);
   });
