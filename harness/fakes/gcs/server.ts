@@ -141,6 +141,8 @@ export class FakeGcs implements AsyncDisposable {
       const request = readRequest(message);
       const fault = this.#faults.take(request.operation);
       onFault(fault);
+      // What comes is taken, so that the server hears of the connection's end.
+      if (fault?.kind === "stall") message.resume();
       if (fault?.kind === "stall" || fault?.kind === "cut request") return undefined;
       const body = await readBody(message);
       if (fault?.kind === "error")

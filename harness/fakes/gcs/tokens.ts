@@ -74,7 +74,9 @@ export class TokenIssuer {
   /** Exchanges a provider's token. Throws GcsFakeError. */
   exchange(body: Buffer): object {
     const form = new URLSearchParams(body.toString());
-    const { aud, exp = 0 } = this.#claimsOf(form.get("subject_token") ?? "");
+    const token = form.get("subject_token") ?? "";
+    if (!this.#isSigned(token)) throw invalidGrant("Invalid JWT Signature.");
+    const { aud, exp = 0 } = claimsOf(token);
     const isUsable =
       form.get("grant_type") === grantType &&
       form.get("audience") === audience &&
@@ -103,25 +105,23 @@ export class TokenIssuer {
   }
 
   #isOwn(token: string): boolean {
-    const { iss, iat = 0, exp = 0, ...claims } = this.#claimsOf(token);
+    if (!this.#isSigned(token)) return false;
+    const { iss, iat = 0, exp = 0, ...claims } = claimsOf(token);
     const nowSeconds = this.#nowMs() / 1000;
     const isTimely = Math.abs(nowSeconds - iat) <= maxSkewSeconds && exp > nowSeconds;
     return iss === email && isTimely && scope.test(claims.scope ?? "");
   }
 
-  /** Of a token with a valid signature. Throws GcsFakeError. */
-  #claimsOf(token: string): Claims {
+  #isSigned(token: string): boolean {
     const [head = "", payload = "", signature = ""] = token.split(".");
     const text = Buffer.from(`${head}.${payload}`);
-    const isSigned = verify(
-      "RSA-SHA256",
-      text,
-      this.#publicKey,
-      Buffer.from(signature, "base64url"),
-    );
-    if (!isSigned) throw invalidGrant("Invalid JWT Signature.");
-    return JSON.parse(Buffer.from(payload, "base64url").toString()) as Claims;
+    return verify("RSA-SHA256", text, this.#publicKey, Buffer.from(signature, "base64url"));
   }
+}
+
+function claimsOf(token: string): Claims {
+  const [, payload = ""] = token.split(".");
+  return JSON.parse(Buffer.from(payload, "base64url").toString()) as Claims;
 }
 
 /** The error of a token. */

@@ -92,6 +92,8 @@ export class GcsClient implements Disposable {
         url: new URL(request.url, this.#endpoint),
         ...(query !== undefined && { params: query }),
         ...(body !== undefined && { data: body }),
+        // It would look at each byte of a body; nothing of the error is kept.
+        errorRedactor: false,
         // 308 is no redirect here, and what is stored compressed comes so.
         ...{ redirect: "manual", compress: false },
         validateStatus: (status) => (status >= 200 && status < 300) || accepts.includes(status),
@@ -147,11 +149,15 @@ function messageIn(text: string): string {
   return text;
 }
 
+/** Whether a code of Node's is one of a file that cannot be read. */
+function isOfFile(code: string | undefined): boolean {
+  return code !== undefined && ["ENOENT", "EACCES", "EISDIR", "ENOTDIR"].includes(code);
+}
+
 function toCredentialsError(error: unknown): GcsError {
   const { message, status, code } = toGcsError(error);
   if (/\biat\b/.test(message)) return new GcsError(message, status, failureCodes.skewedClock);
   if (status !== undefined && status < 429) return new GcsError(message, 401, code);
-  if (status !== undefined || /^E[A-Z]/.test(code ?? ""))
-    return new GcsError(message, status, code);
-  return new GcsError(message, undefined, failureCodes.noCredentials);
+  const isAway = status !== undefined || (/^E[A-Z]/.test(code ?? "") && !isOfFile(code));
+  return new GcsError(message, status, isAway ? code : failureCodes.noCredentials);
 }

@@ -127,6 +127,8 @@ class GcsStore implements ArtifactStore {
     const name = `${prefixOf(key)}${version}`;
     const doing = `${artifactTitle(key, version)} could not be deleted`;
     return guardedRequest(doing, signal, async () => {
+      const found = await this.#get(name, signal);
+      if (found === undefined || generationOf(found) !== etag) return false;
       try {
         await this.#bucket.delete(name, signal, etag);
         return true;
