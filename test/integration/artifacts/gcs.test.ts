@@ -359,3 +359,10 @@ test("a moment's throttling is waited for", async () => {
   fault("objects.insert", { kind: "error", status: 503, code: "backendError" }, 2);
   expect(await store.save(scope, "a", sourceOf("a"), text, never)).toMatchObject({ version: 0 });
 });
+
+test("a server that is silent for a while is asked again", { tags: "full" }, async () => {
+  const store = openStore();
+  await store.check(never);
+  fault("objects.list", { kind: "stall" });
+  await expect(store.check(never)).resolves.toEqual([]);
+});

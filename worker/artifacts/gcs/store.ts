@@ -29,7 +29,7 @@ import {
   isUploadGone,
   unlessMissing,
 } from "./failures.ts";
-import { prefixOf } from "./keys.ts";
+import { prefixOf, prefixesOf } from "./keys.ts";
 import { GcsMarks } from "./marks.ts";
 import { factsOf } from "./metadata.ts";
 import { keepsConditions } from "./probe.ts";
@@ -150,10 +150,13 @@ class GcsStore implements ArtifactStore {
     signal: AbortSignal,
   ): Promise<readonly number[]> {
     const key = artifactKey(scope, filename);
-    const prefix = prefixOf(key);
-    return guardedRequest(`${artifactTitle(key)} could not be listed`, signal, () =>
-      listVersions(this.#bucket, prefix, signal),
-    );
+    return guardedRequest(`${artifactTitle(key)} could not be listed`, signal, async () => {
+      for (const prefix of prefixesOf(key, filename)) {
+        const versions = await listVersions(this.#bucket, prefix, signal);
+        if (versions.length > 0) return versions;
+      }
+      return [];
+    });
   }
 
   /** Lists, and tries the first time whether a server other than Google's keeps conditions. */
@@ -179,19 +182,27 @@ class GcsStore implements ArtifactStore {
     read: (object: FileMetadata, doing: string) => T,
   ): Promise<T & { readonly version: number }> {
     const key = artifactKey(scope, reference.filename);
-    const prefix = prefixOf(key);
     const doing = `${artifactTitle(key)} could not be opened`;
     return guardedRequest(doing, signal, async () => {
-      const candidates =
-        reference.version === undefined
-          ? (await listVersions(this.#bucket, prefix, signal)).reverse().slice(0, maxLatest)
-          : [reference.version].filter((version) => Number.isSafeInteger(version) && version >= 0);
-      for (const version of candidates) {
-        const found = await this.#get(`${prefix}${version}`, signal);
-        if (found !== undefined) return { version, ...read(found, doing) };
+      for (const prefix of prefixesOf(key, reference.filename)) {
+        for (const version of await this.#candidates(prefix, reference.version, signal)) {
+          const found = await this.#get(`${prefix}${version}`, signal);
+          if (found !== undefined) return { version, ...read(found, doing) };
+        }
       }
       throw notFound(key, reference.version);
     });
+  }
+
+  /** The versions that may be meant, the best one first. */
+  async #candidates(
+    prefix: string,
+    version: number | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    if (version !== undefined)
+      return Number.isSafeInteger(version) && version >= 0 ? [version] : [];
+    return (await listVersions(this.#bucket, prefix, signal)).reverse().slice(0, maxLatest);
   }
 
   async #next(prefix: string, signal: AbortSignal): Promise<number> {
