@@ -131,8 +131,10 @@ interface Failure {
 function toGcsError(error: unknown): GcsError {
   const { message, status, response, code } = (error ?? {}) as Failure;
   const text = typeof response?.data === "string" ? messageIn(response.data) : message;
+  // The URL of an upload lets anyone write who knows it.
+  const withoutUrls = String(text).replace(/https?:\/\/\S+/g, "the server");
   return new GcsError(
-    String(text),
+    withoutUrls,
     response?.status ?? status,
     typeof code === "string" ? code : undefined,
   );

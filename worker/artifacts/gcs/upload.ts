@@ -68,7 +68,7 @@ async function uploadParts(
   return verified(bucket, session.stored, session.checksum);
 }
 
-/** An upload that a server has begun. */
+/** An upload that a server has started. */
 class UploadSession {
   readonly checksum = new Checksum();
   readonly #bucket: GcsBucket;
