@@ -39,6 +39,7 @@ export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
 
 /** Plain folders, which hold as many as would not be found in one list. */
 export const plainFolders: readonly string[] = [
+  "worker/artifacts/objects/",
   "worker/sandbox/cgroup/",
   "worker/sandbox/proc/",
   "worker/sandbox/accounting/",
