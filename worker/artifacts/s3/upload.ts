@@ -76,9 +76,9 @@ async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSign
   const { Bucket, Key } = facts;
   const target = { Bucket, Key, UploadId };
   const parts: CompletedPart[] = [];
-  let [begun, checksum] = [0, 0];
+  let [started, checksum] = [0, 0];
   const send = async (Body: Buffer, abortSignal: AbortSignal): Promise<void> => {
-    const PartNumber = ++begun;
+    const PartNumber = ++started;
     checksum = crc32(Body, checksum);
     const own = isVerified && { ChecksumCRC32: encodeCrc32(crc32(Body)) };
     const part = new UploadPartCommand({ ...target, PartNumber, Body, ...own });
