@@ -20,8 +20,8 @@ const prefix = `${marksLevel}/versions/`;
 const maxAttempts = 4;
 
 /**
- * Milliseconds of the longest wait before the second attempt, at least: on a slow server, as long as
- * the first one took. Doubled before each later one.
+ * Milliseconds of the longest wait before the second attempt; on a slow server, as many as the
+ * first one took. Doubled before each later one.
  */
 const firstWaitMs = 50;
 
