@@ -96,11 +96,13 @@ export const harnessToolMayImport: readonly string[] = [
  */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk/client-s3": ["worker/artifacts/s3/"],
+  "@google-cloud/storage": ["worker/artifacts/gcs/"],
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
   amqplib: ["worker/broker/amqp/"],
   chokidar: ["harness/dev/"],
   commander: ["harness/"],
   solclientjs: ["worker/broker/solace/"],
+  "google-auth-library": ["worker/artifacts/gcs/"],
   "lru-cache": ["worker/broker/dev/", "worker/invocation/", "worker/runners/"],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
