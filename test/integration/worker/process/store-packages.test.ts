@@ -21,6 +21,8 @@ async function cloudPackagesOf(kind: string): Promise<readonly string[]> {
       DEV_BROKER_HOST: "127.0.0.1",
       ARTIFACT_SERVICE_TYPE: kind,
       ARTIFACT_BASE_PATH: "/nonexistent/artifacts",
+      ARTIFACT_GCS_BUCKET: "artifacts",
+      ARTIFACT_GCS_ENDPOINT: "http://127.0.0.1:9",
       ARTIFACT_S3_BUCKET: "artifacts",
       ARTIFACT_S3_ENDPOINT: "http://127.0.0.1:9",
       AWS_ACCESS_KEY_ID: "key",
@@ -38,6 +40,11 @@ test.for(["memory", "filesystem"])("the store %s loads no SDK", async (kind) => 
   expect(await cloudPackagesOf(kind)).toEqual([]);
 });
 
-test.for([["s3", "@aws-sdk/client-s3"]] as const)("the store %s loads %s", async ([kind, sdk]) => {
-  expect(await cloudPackagesOf(kind)).toContain(sdk);
+test.for([
+  ["s3", "@aws-sdk/client-s3", "@google-cloud/storage"],
+  ["gcs", "@google-cloud/storage", "@aws-sdk/client-s3"],
+] as const)("the store %s loads %s, and not %s", async ([kind, own, other]) => {
+  const packages = await cloudPackagesOf(kind);
+  expect(packages).toContain(own);
+  expect(packages).not.toContain(other);
 });
