@@ -93,16 +93,21 @@ describe("a file", () => {
     await expect(stat(join(directory, "elsewhere"))).rejects.toThrow("ENOENT");
   });
 
-  test("that is renamed or removed is followed by a new one", async () => {
+  test("that is renamed, replaced or removed is followed by a new one", async () => {
     const path = join(await newDirectory(), "audit.log");
     const { audit, log } = await openAt(path, true);
     await audit.require(line("first"), neverAborted);
     await rename(path, `${path}.1`);
     await audit.require(line("second"), neverAborted);
-    await rm(path);
+    await rename(path, `${path}.2`);
+    await writeFile(path, "");
     await audit.require(line("third"), neverAborted);
-    expect(await tasksIn(`${path}.1`)).toEqual(["first"]);
     expect(await tasksIn(path)).toEqual(["third"]);
+    await rm(path);
+    await audit.require(line("fourth"), neverAborted);
+    expect(await tasksIn(path)).toEqual(["fourth"]);
+    expect(await tasksIn(`${path}.1`)).toEqual(["first"]);
+    expect(await tasksIn(`${path}.2`)).toEqual(["second"]);
     expect(log.events).toEqual([]);
   });
 
