@@ -111,6 +111,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   zod: [
     "harness/messages.ts",
     "worker/config/artifact-variables.ts",
+    "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",
     "worker/config/config.ts",
     "worker/config/variable-kinds.ts",

@@ -60,7 +60,9 @@ async function uploadParts(
   const url = await bucket.startUpload(object, source.sizeBytes, signal);
   const session = new UploadSession(bucket, url, source.sizeBytes);
   try {
-    await sendInParts(source, key, partBytes, (part) => session.send(part, signal), signal);
+    // The server takes bytes in their order only.
+    const cut = { partBytes, partsAtOnce: 1 };
+    await sendInParts(source, key, cut, (part, ending) => session.send(part, ending), signal);
   } catch (error) {
     await session.cancel();
     throw error;

@@ -21,6 +21,9 @@ import type { ArtifactSource } from "../store.ts";
 const minPartBytes = 5 * 1024 * 1024;
 const maxParts = 10_000;
 
+/** Parts of an upload that are sent at once: a distant server answers each after a while. */
+const partsAtOnce = 3;
+
 /** Milliseconds to abort an upload that failed. */
 const abortTimeoutMs = 10_000;
 
@@ -73,21 +76,18 @@ async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSign
   const { Bucket, Key } = facts;
   const target = { Bucket, Key, UploadId };
   const parts: CompletedPart[] = [];
-  let checksum = 0;
-  const send = async (Body: Buffer): Promise<void> => {
-    const PartNumber = parts.length + 1;
-    const part = new UploadPartCommand({
-      ...target,
-      PartNumber,
-      Body,
-      ...(isVerified && { ChecksumAlgorithm: "CRC32" }),
-    });
-    const { ETag, ChecksumCRC32 } = await client.send(part, { abortSignal: signal });
-    parts.push({ PartNumber, ETag, ...(ChecksumCRC32 !== undefined && { ChecksumCRC32 }) });
+  let [started, checksum] = [0, 0];
+  const send = async (Body: Buffer, abortSignal: AbortSignal): Promise<void> => {
+    const PartNumber = ++started;
     checksum = crc32(Body, checksum);
+    const own = isVerified && { ChecksumCRC32: encodeCrc32(crc32(Body)) };
+    const part = new UploadPartCommand({ ...target, PartNumber, Body, ...own });
+    const { ETag } = await client.send(part, { abortSignal });
+    parts[PartNumber - 1] = { PartNumber, ETag, ...own };
   };
+  const cut = { partBytes: partBytesOf(source.sizeBytes), partsAtOnce };
   try {
-    await sendInParts(source, key, partBytesOf(source.sizeBytes), send, signal);
+    await sendInParts(source, key, cut, send, signal);
     const complete = new CompleteMultipartUploadCommand({
       ...target,
       MultipartUpload: { Parts: parts },
