@@ -89,7 +89,8 @@ describe("an access has another line", () => {
   /** Content that has no end of its own. */
   async function openEndless(signal: AbortSignal) {
     const body = new PassThrough();
-    const open = () => Promise.resolve({ version: 4, sizeBytes: 9, metadata: csv, body });
+    const facts = { version: 4, sizeBytes: 9, metadata: csv, etag: "1" };
+    const open = () => Promise.resolve({ ...facts, body });
     const { audited, lines } = await newCall((store) => ({ ...store, open }));
     const opening = audited.open(scope, { filename: "in.csv", version: undefined }, signal);
     return { body, opening, lines };
