@@ -28,7 +28,7 @@ export function notLoaded(
 export class InputNames {
   readonly #assigned = new Set<string>();
 
-  /** A name of its own. Throws InvocationError `ARTIFACT_ERROR` for a name that no file can have. */
+  /** A free name. Throws InvocationError `ARTIFACT_ERROR` for a name that no file can have. */
   assign(parameter: string, filename: string): string {
     const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
     if (!isFileName(bare)) {

@@ -48,7 +48,7 @@ export interface LeftOutputs {
   readonly files: readonly LeftFile[];
   /** Names of at most `maxSkipped` other entries: no regular file, further links, or no UTF-8. */
   readonly skipped: readonly string[];
-  /** Path below `output/` of a regular file in a sub-directory, as far as a bounded search finds. */
+  /** Path below `output/` of a regular file in a sub-directory, if a bounded search finds one. */
   readonly nested: string | undefined;
 }
 
