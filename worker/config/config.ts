@@ -9,6 +9,7 @@ import { auditConfig, auditProblems } from "./audit-config.ts";
 import { storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
+import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
@@ -77,10 +78,11 @@ export interface SandboxConfig {
   readonly minFreeDiskBytes: number;
 }
 
-/** Where artifacts are. */
+/** Where artifacts are, and how much a call may move. */
 export interface ArtifactConfig {
   readonly store: StoreConfig;
   readonly scope: ScopeConfig;
+  readonly limits: ArtifactLimits;
 }
 
 /**
@@ -208,6 +210,11 @@ function toConfig(values: z.infer<typeof variables>): Config {
     artifacts: {
       store: storeConfig(values),
       scope: scopeConfig(values),
+      limits: {
+        maxBytes: values.ARTIFACT_MAX_BYTES,
+        callMaxBytes: values.ARTIFACT_CALL_MAX_BYTES,
+        maxOutputs: values.ARTIFACT_MAX_OUTPUTS,
+      },
     },
     audit: auditConfig(values),
     healthPort: values.HEALTH_PORT,
