@@ -71,7 +71,7 @@ export async function saveOutputs(
   const saved: SavedOutput[] = [];
   try {
     return await collection.transfers.map(outputs, maxSaving, signal, async (output) => {
-      // After another output failed it goes on: a cut save might leave a version that nothing knows.
+      // It goes on when another one fails: a cut save could leave an unknown version.
       const artifact = await save(output, collection, signal);
       saved.push({ output, artifact });
       const { handle: _handle, ...facts } = output;
