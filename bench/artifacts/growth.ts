@@ -31,7 +31,7 @@ export async function measureGrowth(
   for (const { name: store, config } of places) {
     for (const work of ["collect", "stage"] as const) {
       const argv = [program, work, base, String(bytes), JSON.stringify(config)];
-      const { stdout } = await run(process.execPath, argv);
+      const { stdout } = await run(process.execPath, argv, { timeout: 600_000 });
       growths.push({ store, work, bytes, growthBytes: Number(stdout) });
     }
   }

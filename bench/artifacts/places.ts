@@ -12,6 +12,7 @@ import {
   PutObjectCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
+import { Storage } from "@google-cloud/storage";
 import { type StoreConfig, openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactStore } from "../../worker/artifacts/store.ts";
 import { readConfig } from "../../worker/config/config.ts";
@@ -37,7 +38,7 @@ export async function openPlaces(
   base: string,
   stack: AsyncDisposableStack,
 ): Promise<readonly Place[]> {
-  return [await openFiles(base, stack), await openS3(stack)];
+  return [await openFiles(base, stack), await openS3(stack), await openGcs(stack)];
 }
 
 async function openFiles(base: string, stack: AsyncDisposableStack): Promise<Place> {
@@ -91,6 +92,36 @@ function bareS3(environment: Readonly<Record<string, string>>, stack: AsyncDispo
     },
     async remove(Key) {
       await client.send(new DeleteObjectCommand({ Bucket, Key }));
+    },
+  };
+}
+
+async function openGcs(stack: AsyncDisposableStack): Promise<Place> {
+  const environment = stack.use(await startFake("fake-gcs")).variables;
+  const config = storeOf(environment);
+  const store = stack.use(await openStore(config));
+  return { name: "Cloud Storage", config, store, bare: bareGcs(environment) };
+}
+
+/** The SDK with its defaults. */
+function bareGcs(environment: Readonly<Record<string, string>>): Bare {
+  const apiEndpoint = environment["ARTIFACT_GCS_ENDPOINT"] ?? "";
+  const storage = new Storage({
+    apiEndpoint,
+    projectId: "none",
+    useAuthWithCustomEndpoint: true,
+  });
+  const bucket = storage.bucket(environment["ARTIFACT_GCS_BUCKET"] ?? "");
+  return {
+    async put(path, destination) {
+      // The upload in several requests takes no credentials to another server than Google's.
+      await bucket.upload(path, { destination, resumable: false });
+    },
+    async get(name, destination) {
+      await bucket.file(name).download({ destination });
+    },
+    async remove(name) {
+      await bucket.file(name).delete();
     },
   };
 }

@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 const cli = fileURLToPath(new URL("../../harness/cli.ts", import.meta.url));
 
 /** The variables that every server prints last. */
-const lastVariables: Readonly<Record<string, string>> = { "fake-s3": "AWS_SECRET_ACCESS_KEY" };
+const lastVariables: Readonly<Record<string, string>> = {
+  "fake-s3": "AWS_SECRET_ACCESS_KEY",
+  "fake-gcs": "GOOGLE_APPLICATION_CREDENTIALS",
+};
 
 /** Disposing ends it. */
 export interface FakeServer extends AsyncDisposable {

@@ -8,6 +8,9 @@ import { GcsFakeError, conditionFailed } from "./errors.ts";
 /** Bytes of an object and of a request, since all of it is in memory. */
 export const maxContentBytes = 256 * 1024 * 1024;
 
+/** Bytes of an object that arrives in several requests. */
+export const maxUploadBytes = 4 * 1024 ** 3;
+
 /** Uploads that the server remembers after they were completed. */
 const maxCompleted = 100;
 

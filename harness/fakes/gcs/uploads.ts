@@ -4,7 +4,7 @@
 import { fromHashHeader } from "./checksums.ts";
 import { GcsFakeError } from "./errors.ts";
 import { insertFacts, readFacts } from "./multipart.ts";
-import { type Bucket, type StoredObject, type Upload, maxContentBytes } from "./objects.ts";
+import { type Bucket, type StoredObject, type Upload, maxUploadBytes } from "./objects.ts";
 import { type GcsAnswer, answer, conditionsOf, json } from "./answers.ts";
 import type { GcsRequest } from "./request.ts";
 import { resourceOf } from "./resource.ts";
@@ -14,7 +14,7 @@ const unitBytes = 256 * 1024;
 
 export function startUpload(request: GcsRequest, bucket: Bucket, body: Buffer): GcsAnswer {
   const { query, header } = request;
-  if (Number(header("x-upload-content-length") ?? 0) > maxContentBytes)
+  if (Number(header("x-upload-content-length") ?? 0) > maxUploadBytes)
     throw new GcsFakeError(413, "uploadTooLarge");
   const id = bucket.startUpload(insertFacts(request, readFacts(body)), conditionsOf(request));
   const place = `/upload/storage/v1/b/${encodeURIComponent(bucket.name)}/o`;
@@ -46,7 +46,7 @@ export function putUpload(
   if (!isLast && !isWhole)
     throw new GcsFakeError(400, "invalid", "The chunk is no multiple of 256 KiB.");
   const fresh = body.subarray(upload.bytes - Number(first)).subarray(0, keptBytes);
-  if (upload.bytes + fresh.byteLength > maxContentBytes)
+  if (upload.bytes + fresh.byteLength > maxUploadBytes)
     throw new GcsFakeError(413, "uploadTooLarge");
   upload.pieces.push(fresh);
   upload.bytes += fresh.byteLength;
