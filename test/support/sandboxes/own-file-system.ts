@@ -6,11 +6,15 @@ import { once } from "node:events";
 import { onTestFinished } from "vitest";
 
 /** In namespaces of its own no privilege is needed to mount. */
-const script = "mount -t tmpfs tmpfs /mnt && echo mounted && exec sleep 600";
+const script = 'mount -t tmpfs -o "$0" tmpfs /mnt && echo mounted && exec sleep 600';
 
-/** A directory in memory, seen through the process that has mounted it; both end with the test. */
-export async function ownFileSystem(): Promise<string> {
-  const argv = ["--user", "--map-root-user", "--mount", "/bin/sh", "-c", script];
+/**
+ * A directory in memory, seen through the process that has mounted it; both end with the test.
+ *
+ * @param options as mount(8) takes them
+ */
+export async function ownFileSystem(options = "rw"): Promise<string> {
+  const argv = ["--user", "--map-root-user", "--mount", "/bin/sh", "-c", script, options];
   const child = spawn("/usr/bin/unshare", argv, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(async () => {
     child.kill("SIGKILL");

@@ -166,6 +166,7 @@ async function save(
   const source = {
     sizeBytes,
     open: () => handle.createReadStream({ start: 0, autoClose: false }),
+    file: handle,
   };
   try {
     return await store.save(scope, filename, source, { mimeType }, signal);
