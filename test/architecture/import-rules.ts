@@ -100,7 +100,12 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   chokidar: ["harness/dev/"],
   commander: ["harness/"],
   solclientjs: ["worker/broker/solace/"],
-  "lru-cache": ["worker/broker/dev/", "worker/invocation/", "worker/runners/"],
+  "lru-cache": [
+    "worker/artifacts/cache/",
+    "worker/broker/dev/",
+    "worker/invocation/",
+    "worker/runners/",
+  ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],

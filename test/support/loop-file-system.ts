@@ -17,7 +17,7 @@ const sizeBytes = 400 * 1024 ** 2;
 /** File systems with reflinks. */
 export type Reflinking = "btrfs" | "xfs";
 
-/** The mount point of a new one, until the end of the test; skips the test where none can be made. */
+/** The mount point of a new one, until the end of the test. Skips the test where none is made. */
 export async function reflinkingFileSystem(
   kind: Reflinking,
   context: Pick<TestContext, "skip">,

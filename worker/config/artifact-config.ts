@@ -1,7 +1,7 @@
 /**
  * From the values of variables to the artifact store that is meant.
  */
-import type { StoreConfig } from "../artifacts/open.ts";
+import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import type { ArtifactValues } from "./artifact-variables.ts";
 
 const defaultRegion = "us-east-1";
@@ -20,6 +20,11 @@ export function storeProblems(
   const key = environment["ARTIFACT_S3_KMS_KEY_ID"];
   if (key !== undefined && environment["ARTIFACT_S3_ENCRYPTION"] !== "aws:kms")
     problems.push("ARTIFACT_S3_KMS_KEY_ID: needs ARTIFACT_S3_ENCRYPTION=aws:kms");
+  const hasCache = environment["ARTIFACT_CACHE_DIR"] !== undefined;
+  if (hasCache && (kind ?? "memory") === "memory")
+    problems.push("ARTIFACT_CACHE_DIR: needs ARTIFACT_SERVICE_TYPE other than memory");
+  if (!hasCache && environment["ARTIFACT_CACHE_MAX_MB"] !== undefined)
+    problems.push("ARTIFACT_CACHE_MAX_MB: needs ARTIFACT_CACHE_DIR");
   return problems;
 }
 
@@ -43,4 +48,10 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
         storageClass: values.ARTIFACT_S3_STORAGE_CLASS,
       };
   }
+}
+
+/** The cache in front of the store; undefined without one. */
+export function cacheConfig(values: ArtifactValues): CacheConfig | undefined {
+  const { ARTIFACT_CACHE_DIR: directory, ARTIFACT_CACHE_MAX_MB: maxMegabytes } = values;
+  return directory === undefined ? undefined : { directory, maxBytes: maxMegabytes * 1024 ** 2 };
 }

@@ -2,7 +2,7 @@
  * The variables of the artifact store.
  */
 import { z } from "zod";
-import { absolutePath, optional, text, withDefault } from "./variable-kinds.ts";
+import { absolutePath, optional, text, wholeNumber, withDefault } from "./variable-kinds.ts";
 
 const serverUrl = z.string().regex(/^https?:\/\/[^/?#@]+\/?$/);
 /** "General purpose bucket naming rules" of the S3 User Guide, and what older buckets have. */
@@ -69,6 +69,17 @@ export const artifactVariables = {
     z.string().regex(/^[A-Z][A-Z_]*$/),
     "a storage class, such as STANDARD_IA",
     "Storage class of new objects. Unset: the server's own.",
+  ),
+  ARTIFACT_CACHE_DIR: optional(
+    absolutePath,
+    "an absolute path",
+    "Directory of a cache of artifacts on this machine, which its workers may share. Unset: no cache.",
+  ),
+  ARTIFACT_CACHE_MAX_MB: withDefault(
+    wholeNumber(1, 1_000_000_000),
+    "a whole number from 1 to 1000000000",
+    "1024",
+    "Size of that cache in MiB. Artifacts of more than a quarter of it are not kept.",
   ),
   ARTIFACT_SCOPE: withDefault(
     z.enum(["namespace", "app", "custom"]),

@@ -2,9 +2,9 @@
  * The environment becomes a typed configuration, once (design document, section 12).
  */
 import type { z } from "zod";
-import type { StoreConfig } from "../artifacts/open.ts";
+import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "../artifacts/scope.ts";
-import { storeConfig, storeProblems } from "./artifact-config.ts";
+import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
@@ -76,6 +76,8 @@ export interface SandboxConfig {
 /** Where artifacts are. */
 export interface ArtifactConfig {
   readonly store: StoreConfig;
+  /** In front of the store; undefined without one. */
+  readonly cache: CacheConfig | undefined;
   readonly scope: ScopeConfig;
 }
 
@@ -202,6 +204,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     },
     artifacts: {
       store: storeConfig(values),
+      cache: cacheConfig(values),
       scope: scopeConfig(values),
     },
     healthPort: values.HEALTH_PORT,

@@ -1,5 +1,6 @@
 /**
- * The files in `input/` of one call: streamed, copied by the kernel, or left to the sandbox to mount.
+ * The files in `input/` of one call: streamed, copied by the kernel, or left for the sandbox to
+ * mount.
  */
 import { type WriteStream, constants, lstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";

@@ -12,7 +12,7 @@ import { FileCopier } from "../../support/copy-file.ts";
 import type { NewId } from "../../support/ids.ts";
 import { ownerTag } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
-import { type LivenessSocket, openLivenessSocket } from "./liveness.ts";
+import { type LivenessSocket, openLivenessSocket } from "../../support/liveness.ts";
 import { sweepWorkers, workerPrefix } from "./sweep-workers.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
