@@ -34,7 +34,7 @@ export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
   }
 }
 
-/** Opens the store behind a cache on this machine, if one is configured. Otherwise as `openStore`. */
+/** The same behind a cache on this machine, if one is configured. */
 export async function openCachedStore(
   config: StoreConfig,
   cache: CacheConfig | undefined,

@@ -21,7 +21,7 @@ import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
 import type { ArtifactSource } from "../../../worker/artifacts/store.ts";
-import { FileCopier, leastCopyBytes } from "../../../worker/support/copy-file.ts";
+import { FileCopier, leastCopyBytes } from "../../../worker/support/files/copy-file.ts";
 import { expectRefusal, never, newScope, text } from "../../conformance/artifacts/under-test.ts";
 import { type Reflinking, reflinkingFileSystem } from "../../support/loop-file-system.ts";
 import { patience } from "../../support/patience.ts";

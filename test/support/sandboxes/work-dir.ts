@@ -12,7 +12,7 @@ import {
   openWorkDirHandles,
   workDirNames,
 } from "../../../worker/sandbox/work/work-dir.ts";
-import { FileCopier } from "../../../worker/support/copy-file.ts";
+import { FileCopier } from "../../../worker/support/files/copy-file.ts";
 
 const run = promisify(execFile);
 

@@ -7,13 +7,13 @@
  * | `processes/{id}/alive`   | 0711 | the socket of a process that lives                          |
  * | `processes/{id}/{id}`    | 0711 | a file that it fills, or a link to an entry that it uses    |
  *
- * A link keeps an entry that is in use. Sandboxes mount the entry by the link's path: others can pass
- * the directory, and cannot guess the name.
+ * A link keeps an entry that is in use. Sandboxes mount the entry by the link's path: others can
+ * pass the directory, and cannot guess the name.
  */
 import { chmod, link, lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { newId } from "../../support/ids.ts";
-import { isInUse, openLivenessSocket } from "../../support/liveness.ts";
+import { isInUse, openLivenessSocket } from "../../support/files/liveness.ts";
 import { errorCode } from "../failures.ts";
 import { type Entry, entryPrefix } from "./entry.ts";
 

@@ -3,7 +3,7 @@
  */
 import type { FileHandle } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import type { FileCopier } from "../../support/copy-file.ts";
+import type { FileCopier } from "../../support/files/copy-file.ts";
 import { exactly } from "../content.ts";
 import type { ArtifactKey } from "../scope.ts";
 import type { ArtifactSource } from "../store.ts";

@@ -5,7 +5,7 @@
 import { link } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
-import { FileCopier } from "../../support/copy-file.ts";
+import { FileCopier } from "../../support/files/copy-file.ts";
 import { artifactTitle, errorCode, guarded, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
 import { NameList, namesNotListed } from "../names.ts";

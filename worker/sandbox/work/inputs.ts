@@ -7,7 +7,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type FileCopier, leastCopyBytes } from "../../support/copy-file.ts";
+import { type FileCopier, leastCopyBytes } from "../../support/files/copy-file.ts";
 import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { firstPrivateDirectory } from "../path-permissions.ts";
 

@@ -4,7 +4,7 @@
  */
 import { chmod, lstat, mkdtemp, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { type LivenessSocket, isInUse, openLivenessSocket } from "../../support/liveness.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "../../support/files/liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { sweepWorkers } from "./sweep-workers.ts";
 

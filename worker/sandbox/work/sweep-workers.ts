@@ -4,7 +4,7 @@
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { endOrphans, ownerTag } from "../orphans.ts";
-import { isInUse } from "../../support/liveness.ts";
+import { isInUse } from "../../support/files/liveness.ts";
 import type { TreeRemover } from "./tree-remover.ts";
 
 /** Names of workers' directories; a sweep of a shared base touches no others. */

@@ -7,7 +7,7 @@
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
-import type { FileCopier } from "../../support/copy-file.ts";
+import type { FileCopier } from "../../support/files/copy-file.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";

@@ -6,7 +6,7 @@
  */
 import { spawn } from "node:child_process";
 import { type FileHandle, open } from "node:fs/promises";
-import { Semaphore } from "./semaphore.ts";
+import { Semaphore } from "../semaphore.ts";
 
 /** Below this, starting a process takes longer than a stream; measured on ext4 and XFS. */
 export const leastCopyBytes = 1024 * 1024;
