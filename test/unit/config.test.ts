@@ -514,6 +514,19 @@ describe("a variable that cannot be used", () => {
     );
   });
 
+  test("a cache of artifacts needs a store behind it, and its size a cache", () => {
+    const set = { ...required, ARTIFACT_CACHE_MAX_MB: "64" };
+    expect(problemsOf(set)).toEqual(["ARTIFACT_CACHE_MAX_MB: needs ARTIFACT_CACHE_DIR"]);
+    expect(problemsOf({ ...set, ARTIFACT_CACHE_DIR: "/var/cache/str" })).toEqual([
+      "ARTIFACT_CACHE_DIR: needs ARTIFACT_SERVICE_TYPE other than memory",
+    ]);
+    const files = { ...set, ARTIFACT_SERVICE_TYPE: "filesystem" };
+    expect(readConfig({ ...files, ARTIFACT_CACHE_DIR: "/var/cache/str" }).artifacts.cache).toEqual({
+      directory: "/var/cache/str",
+      maxBytes: 64 * 1024 ** 2,
+    });
+  });
+
   test("is named once, together with all the others", () => {
     const names = problemsOf({
       DEV_BROKER_PORT: "-1",
@@ -718,6 +731,8 @@ describe("the table of variables", () => {
       "ARTIFACT_S3_ENCRYPTION",
       "ARTIFACT_S3_KMS_KEY_ID",
       "ARTIFACT_S3_STORAGE_CLASS",
+      "ARTIFACT_CACHE_DIR",
+      "ARTIFACT_CACHE_MAX_MB",
       "ARTIFACT_SCOPE_VALUE",
       "HEALTH_HOST",
     ]);

@@ -5,6 +5,7 @@ import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import type { ArtifactValues } from "./artifact-variables.ts";
 
 const defaultRegion = "us-east-1";
+const defaultCacheMegabytes = 1024;
 
 /**
  * What is wrong with the choice of a store, one line per problem, as {@link ConfigError} wants
@@ -53,5 +54,6 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
 /** The cache in front of the store; undefined without one. */
 export function cacheConfig(values: ArtifactValues): CacheConfig | undefined {
   const { ARTIFACT_CACHE_DIR: directory, ARTIFACT_CACHE_MAX_MB: maxMegabytes } = values;
-  return directory === undefined ? undefined : { directory, maxBytes: maxMegabytes * 1024 ** 2 };
+  if (directory === undefined) return undefined;
+  return { directory, maxBytes: (maxMegabytes ?? defaultCacheMegabytes) * 1024 ** 2 };
 }

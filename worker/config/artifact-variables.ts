@@ -75,11 +75,10 @@ export const artifactVariables = {
     "an absolute path",
     "Directory of a cache of artifacts on this machine, which its workers may share. Unset: no cache.",
   ),
-  ARTIFACT_CACHE_MAX_MB: withDefault(
+  ARTIFACT_CACHE_MAX_MB: optional(
     wholeNumber(1, 1_000_000_000),
     "a whole number from 1 to 1000000000",
-    "1024",
-    "Size of that cache in MiB. Artifacts of more than a quarter of it are not kept.",
+    "Size of that cache in MiB. Unset: 1024. Artifacts of more than a quarter of it are not kept.",
   ),
   ARTIFACT_SCOPE: withDefault(
     z.enum(["namespace", "app", "custom"]),

@@ -1,5 +1,7 @@
 /**
  * A cache that several processes fill, use and evict from at once, and in which some are killed.
+ *
+ * @module-tag full
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -40,7 +42,7 @@ async function surroundings() {
   return { cache, argv };
 }
 
-test("all read what the store has, within the bound", { tags: "full" }, async () => {
+test("all read what the store has, within the bound", async () => {
   const { cache, argv } = await surroundings();
   const rounds = 200;
   const ended = await Promise.all([1, 2, 3].map(() => run(process.execPath, argv(rounds))));

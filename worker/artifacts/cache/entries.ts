@@ -100,9 +100,8 @@ export class Entries implements AsyncDisposable {
           yield chunk;
         }
       };
-      await using file = await open(path, "wx", 0o600);
-      const write = (chunks: AsyncIterable<Uint8Array>) => file.writeFile(chunks);
-      await pipeline(body, counted, write, { signal });
+      const file = await open(path, "wx", 0o600);
+      await pipeline(body, counted, file.createWriteStream(), { signal });
       if (bytes !== entry.sizeBytes) return false;
       const name = entryName(entry, crc);
       // Without fsync(2): what a crash of the machine damages is found by its checksum.
