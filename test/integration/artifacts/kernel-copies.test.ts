@@ -14,6 +14,7 @@ import {
   statfs,
   writeFile,
 } from "node:fs/promises";
+import { fstatSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,6 +66,12 @@ async function vastFile(directory: string): Promise<FileHandle> {
   onTestFinished(() => file.close().catch(() => undefined));
   await file.truncate(vastBytes);
   return file;
+}
+
+/** Looks at the size of a file again and again. */
+function watchSize(file: FileHandle, onSize: (bytes: number) => void): Disposable {
+  const timer = setInterval(() => onSize(fstatSync(file.fd).size), 1);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 const vastBytes = 64 * 1024 * MiB;
@@ -161,6 +168,19 @@ describe("a save of a file", () => {
     await expect(saving).rejects.toThrow("enough");
     expect(await readdir(session)).toEqual([]);
   });
+});
+
+test("a file that grows while it is copied is not read beyond its size", async () => {
+  const directory = await temporaryDirectory();
+  const source = await vastFile(directory);
+  const target = await open(join(directory, "target"), "wx");
+  onTestFinished(() => target.close());
+  let largestBytes = 0;
+  using _watch = watchSize(target, (bytes) => (largestBytes = Math.max(largestBytes, bytes)));
+  const sizeBytes = 256 * MiB;
+  expect(await new FileCopier().copy({ source, target, sizeBytes }, never)).toBe(false);
+  expect(largestBytes).toBeLessThanOrEqual(sizeBytes + 1);
+  expect((await target.stat()).size).toBe(0);
 });
 
 test("a file that is cut short while it is copied ends its copy", async () => {

@@ -34,7 +34,7 @@ export class FileCopier {
   async copy({ source, target, sizeBytes }: FileCopy, signal: AbortSignal): Promise<boolean> {
     if (sizeBytes < leastCopyBytes) return false;
     using _permit = await this.#permits.acquire(signal);
-    const isCopied = await copyOnce(source, target, signal).catch(() => false);
+    const isCopied = await copyOnce(source, target, sizeBytes, signal).catch(() => false);
     signal.throwIfAborted();
     if (isCopied && (await target.stat()).size === sizeBytes) return true;
     await target.truncate(0);
@@ -45,13 +45,16 @@ export class FileCopier {
 async function copyOnce(
   source: FileHandle,
   target: FileHandle,
+  sizeBytes: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   // Opened again, since a child moves the position of each descriptor that it inherits.
   await using from = await open(`/proc/self/fd/${source.fd}`, "r");
   await using to = await open(`/proc/self/fd/${target.fd}`, "r+");
   signal.throwIfAborted();
-  const child = spawn("/usr/bin/cat", [], {
+  // Another process may let the source grow. At a limit the kernel refuses even empty writes.
+  const limit = `--fsize=${sizeBytes + 1}`;
+  const child = spawn("/usr/bin/prlimit", [limit, "--", "/usr/bin/cat"], {
     cwd: "/",
     env: {},
     detached: true,
