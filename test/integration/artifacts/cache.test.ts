@@ -118,7 +118,7 @@ describe("a version that was read before", () => {
   });
 });
 
-describe("nobody is given", () => {
+describe("no call is given", () => {
   test(
     "what another scope, user, session, version or store has",
     { tags: "promise-C8" },

@@ -78,7 +78,7 @@ const vastBytes = 64 * 1024 * MiB;
 
 describe("an input of a file", () => {
   test("is copied into the work directory without a byte of its stream", async () => {
-    const content = randomBytes(3 * MiB + 5);
+    const content = randomBytes(leastCopyBytes + 5);
     const file = await fileOf(await temporaryDirectory(), content);
     await chmod(`/proc/self/fd/${file.fd}`, 0o644);
     const body = file.createReadStream();
@@ -98,7 +98,7 @@ describe("an input of a file", () => {
     ["shorter", -1],
     ["longer", 1],
   ] as const)("that is %s than announced is an error", async ([, difference]) => {
-    const content = randomBytes(2 * MiB);
+    const content = randomBytes(leastCopyBytes + 2);
     const file = await fileOf(await temporaryDirectory(), content);
     const sizeBytes = content.length - difference;
     await using workDir = await newWorkDir();
@@ -111,7 +111,7 @@ describe("an input of a file", () => {
   });
 
   test("is streamed where the kernel copies nothing", async () => {
-    const content = randomBytes(1000);
+    const content = randomBytes(leastCopyBytes - 1);
     const file = await fileOf(await temporaryDirectory(), content);
     await using workDir = await newWorkDir();
     const body = file.createReadStream();
@@ -190,7 +190,7 @@ test("a file that is cut short while it is copied ends its copy", async () => {
   onTestFinished(() => target.close());
   const copying = new FileCopier().copy({ source, target, sizeBytes: vastBytes }, never);
   await vi.waitFor(async () => expect((await target.stat()).size).toBeGreaterThan(0), patience);
-  await source.truncate(MiB);
+  await source.truncate(leastCopyBytes);
   expect(await copying).toBe(false);
   expect((await target.stat()).size).toBe(0);
 });
@@ -208,5 +208,4 @@ test.for<Reflinking>(["btrfs", "xfs"])("on %s a copy shares its blocks", async (
   const usedBytes = (bavail - (await statfs(directory)).bavail) * bsize;
   expect(usedBytes).toBeLessThan(content.length / 4);
   expect(content.equals(await readFile(join(directory, "target")))).toBe(true);
-  expect(content.length).toBeGreaterThan(leastCopyBytes);
 });

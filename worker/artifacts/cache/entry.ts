@@ -1,5 +1,5 @@
 /**
- * Names of cache entries, from which nobody can tell, or reach, another's.
+ * Names of cache entries: digests, so that no name of one caller leads to an entry of another.
  */
 import { createHash } from "node:crypto";
 import type { ArtifactKey } from "../scope.ts";

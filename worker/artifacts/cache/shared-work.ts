@@ -40,7 +40,7 @@ export class SharedWork {
 
   /** A later caller starts anew. */
   #end(key: string, running: Running): void {
-    running.over.abort(new Error("nobody waits for it any more"));
+    running.over.abort(new Error("the last caller has given up"));
     if (this.#running.get(key) === running) this.#running.delete(key);
   }
 }

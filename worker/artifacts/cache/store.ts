@@ -1,8 +1,8 @@
 /**
  * A local cache in front of a store: it reads versions that were read before from its own disk.
  *
- * Each reading asks the store for the version's facts first. Deletions, permissions, and content
- * that took the number of a deleted version are so as without a cache.
+ * Each reading asks the store for the version's facts first, so that deletions, permissions and
+ * replaced content have the same effect as without a cache.
  */
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import type { Clock } from "../../support/clock.ts";

@@ -124,7 +124,7 @@ export interface WorkDirOptions {
   readonly copier: FileCopier;
   /** See `InputsOptions.bindsShared`. */
   readonly bindsShared: boolean;
-  /** Called at the disposal, with a promise for the closed descriptors; nobody waits for it. */
+  /** Called at the disposal, with a promise for the closed descriptors. It starts the removal. */
   readonly remove: (path: string, closed: Promise<unknown>) => void;
 }
 

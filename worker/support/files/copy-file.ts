@@ -9,7 +9,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { Semaphore } from "../semaphore.ts";
 
 /** Below this, starting a process takes longer than a stream; measured on ext4 and XFS. */
-export const leastCopyBytes = 1024 * 1024;
+export const leastCopyBytes = 4 * 1024 * 1024;
 
 /** Child processes of one copier, and copies that wait for one. */
 const [maxCopies, maxWaiting] = [4, 10_000];
